@@ -1,0 +1,55 @@
+# Each target does all of its own set-up: a virtual environment, the install, then the job.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test test-long check docs bench-setup clean help
+
+help:
+	@echo "make demo        tune a real model in about a minute"
+	@echo "make test        set up everything and run the tests"
+	@echo "make test-long   the tests that take minutes: more kills, more examples"
+	@echo "make check       what CI runs: tests, lint, types, layers, docs"
+	@echo "make docs        build the documentation into site/"
+	@echo "make bench-setup install the peers that benchmarks compare with"
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Farthing needs Python 3.11 or newer; call: make PYTHON=python3.11 ...")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) --editable '.[demo]'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) --editable '.[dev]'
+	@touch $@ $(VENV)/.demo
+
+$(VENV)/.bench: pyproject.toml constraints.txt $(VENV)/.dev
+	$(PIP) --editable '.[bench]'
+	@touch $@
+
+demo: $(VENV)/.demo
+	$(BIN)/farthing demo
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m "not long"
+
+test-long: $(VENV)/.dev
+	$(BIN)/python -m pytest -m long
+
+check: test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/mkdocs build --strict --quiet
+
+docs: $(VENV)/.dev
+	$(BIN)/mkdocs build --strict
+
+bench-setup: $(VENV)/.bench
+
+clean:
+	rm -rf $(VENV) site build dist demo-output

@@ -1,0 +1,70 @@
+"""Farthing: cost-aware hyperparameter optimization. Every evaluation has a price.
+
+Names are imported when they are first used, so that the command line and the workers stay light.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from farthing.costs import Budget as Budget
+    from farthing.costs import FakeClock as FakeClock
+    from farthing.costs import Ledger as Ledger
+    from farthing.errors import FarthingError as FarthingError
+    from farthing.errors import Pruned as Pruned
+    from farthing.execution import Command as Command
+    from farthing.execution import Pipeline as Pipeline
+    from farthing.execution import RunningTrial as RunningTrial
+    from farthing.execution import Stage as Stage
+    from farthing.execution import Trainable as Trainable
+    from farthing.space import Choice as Choice
+    from farthing.space import Fidelity as Fidelity
+    from farthing.space import Float as Float
+    from farthing.space import Int as Int
+    from farthing.space import Space as Space
+    from farthing.study import Best as Best
+    from farthing.study import Study as Study
+    from farthing.study import maximize as maximize
+    from farthing.study import minimize as minimize
+    from farthing.systems import Randomness as Randomness
+    from farthing.systems import Recommendation as Recommendation
+    from farthing.systems import Strategy as Strategy
+    from farthing.systems.baselines.halving import ASHA as ASHA
+    from farthing.systems.baselines.halving import Hyperband as Hyperband
+    from farthing.systems.baselines.random import Random as Random
+    from farthing.systems.baselines.random import Sobol as Sobol
+    from farthing.trials import History as History
+    from farthing.trials import Measurement as Measurement
+    from farthing.trials import Prediction as Prediction
+    from farthing.trials import State as State
+    from farthing.trials import Suggestion as Suggestion
+    from farthing.trials import Trial as Trial
+
+__version__ = "0.1.0.dev0"
+
+_HOMES = {
+    "farthing.costs": ("Budget", "FakeClock", "Ledger"),
+    "farthing.errors": ("FarthingError", "Pruned"),
+    "farthing.execution": ("Command", "Pipeline", "RunningTrial", "Stage", "Trainable"),
+    "farthing.space": ("Choice", "Fidelity", "Float", "Int", "Space"),
+    "farthing.study": ("Best", "Study", "maximize", "minimize"),
+    "farthing.systems": ("Randomness", "Recommendation", "Strategy"),
+    "farthing.systems.baselines.halving": ("ASHA", "Hyperband"),
+    "farthing.systems.baselines.random": ("Random", "Sobol"),
+    "farthing.trials": ("History", "Measurement", "Prediction", "State", "Suggestion", "Trial"),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = sorted(_HOME_OF)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'farthing' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME_OF])
