@@ -1,0 +1,36 @@
+"""Time is injected, so that budgets, leases and costs can be tested to the second."""
+
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    def now(self) -> float:
+        """Seconds since 1970."""
+
+    def elapsed(self) -> float:
+        """Seconds since some fixed moment, never going back: differences of it are durations."""
+
+
+class SystemClock:
+    def now(self) -> float:
+        return time.time()
+
+    def elapsed(self) -> float:
+        return time.perf_counter()
+
+
+class FakeClock:
+    """Stands still until told to go on."""
+
+    def __init__(self, start: float = 1_000_000_000.0) -> None:
+        self._time = start
+
+    def now(self) -> float:
+        return self._time
+
+    def elapsed(self) -> float:
+        return self._time
+
+    def advance(self, seconds: float) -> None:
+        self._time += seconds

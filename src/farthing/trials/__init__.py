@@ -1,0 +1,26 @@
+"""What happened: suggestions, measurements, trials and the history they make up."""
+
+from farthing.trials.history import Event, History
+from farthing.trials.measurement import KINDS, Kind, Measurement
+from farthing.trials.outcome import Attempt, Outcome
+from farthing.trials.problem import Problem
+from farthing.trials.suggestion import Json, Params, Prediction, Suggestion
+from farthing.trials.trial import Failure, State, Trial
+
+__all__ = [
+    "KINDS",
+    "Attempt",
+    "Event",
+    "Failure",
+    "History",
+    "Json",
+    "Kind",
+    "Measurement",
+    "Outcome",
+    "Params",
+    "Prediction",
+    "Problem",
+    "State",
+    "Suggestion",
+    "Trial",
+]

@@ -1,0 +1,112 @@
+"""The trials of one study, read-only: the only state there is."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import overload
+
+from farthing.errors import TrialNotFound
+from farthing.trials.problem import Problem
+from farthing.trials.suggestion import Json
+from farthing.trials.trial import State, Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to the study rather than to one trial, such as the eviction of a cached stage."""
+
+    kind: str
+    payload: Json
+    time: float = 0.0
+
+
+class History(Sequence[Trial]):
+    """Trials by number, without gaps. A history never changes; `updated` makes the next one."""
+
+    def __init__(
+        self, problem: Problem, trials: Iterable[Trial] = (), *, events: Iterable[Event] = (), version: int = 0
+    ) -> None:
+        self.problem = problem
+        self.version = version
+        self.events = tuple(events)
+        self._trials: list[Trial] = []
+        self._in_flight: dict[int, Trial] = {}
+        self._configurations = 0
+        self._take(trials)
+
+    def updated(self, trials: Iterable[Trial], *, events: Iterable[Event] = (), version: int) -> "History":
+        """This history with some trials replaced or appended, at a price that does not grow with its length."""
+        later = History(self.problem, events=(*self.events, *events), version=version)
+        later._trials = self._trials.copy()
+        later._in_flight = self._in_flight.copy()
+        later._configurations = self._configurations
+        later._take(sorted(trials, key=lambda trial: trial.number))
+        return later
+
+    def _take(self, trials: Iterable[Trial]) -> None:
+        for trial in trials:
+            if trial.number < len(self._trials):
+                self._trials[trial.number] = trial
+            else:
+                self._trials.append(trial)
+                self._configurations += trial.resume_from is None
+            if trial.is_finished:
+                self._in_flight.pop(trial.number, None)
+            else:
+                self._in_flight[trial.number] = trial
+
+    @overload
+    def __getitem__(self, index: int) -> Trial: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Trial]: ...
+    def __getitem__(self, index: int | slice) -> Trial | Sequence[Trial]:
+        try:
+            return self._trials[index]
+        except IndexError:
+            raise TrialNotFound(
+                f"A trial's number must be below the {len(self)} there are, got {index}. `study.trials` lists them."
+            ) from None
+
+    def __len__(self) -> int:
+        return len(self._trials)
+
+    def __iter__(self) -> Iterator[Trial]:
+        return iter(self._trials)
+
+    def __repr__(self) -> str:
+        return f"History({len(self)} trials, {len(self.in_flight)} in flight, version {self.version})"
+
+    def loss(self, value: float) -> float:
+        """A value as something to make small."""
+        return self.problem.sign * value
+
+    @cached_property
+    def in_flight(self) -> tuple[Trial, ...]:
+        """The trials that are pending or running, by number."""
+        return tuple(self._in_flight[number] for number in sorted(self._in_flight))
+
+    @cached_property
+    def done(self) -> tuple[Trial, ...]:
+        return tuple(trial for trial in self._trials if trial.state is State.DONE)
+
+    @cached_property
+    def cost(self) -> float:
+        """What all trials cost, failed and lost ones included."""
+        return math.fsum(trial.cost for trial in self._trials)
+
+    @property
+    def configurations(self) -> int:
+        """How many trials are new configurations rather than continuations."""
+        return self._configurations
+
+    def is_full(self, trial: Trial) -> bool:
+        """Whether the trial was to run at full fidelity."""
+        return all(trial.fidelity.get(name, 0) >= top for name, top in self.problem.space.full_fidelity.items())
+
+    def lineage(self, number: int) -> list[Trial]:
+        """The chain of trials this one carries on, the oldest first, itself last."""
+        chain = [self[number]]
+        while (parent := chain[-1].resume_from) is not None:
+            chain.append(self[parent])
+        return chain[::-1]

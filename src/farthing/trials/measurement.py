@@ -1,0 +1,82 @@
+"""One thing that was seen, and what seeing it cost."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from farthing.errors import InvalidValue
+from farthing.trials.suggestion import Params
+
+Kind = Literal["training", "validation", "stage", "overhead", "failed"]
+KINDS: tuple[str, ...] = get_args(Kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """A point of a trial: a value at a fidelity or step, or (without a value) only a cost.
+
+    `cost` is what was paid *since the trial's previous measurement*, by kind: measured seconds, or, where `charged`, an
+    amount that the user named and that replaces the measured seconds of its attempt. `saved` is what need not be paid,
+    by reason. `sequence` counts the measurements of one attempt, so that writing one twice changes nothing.
+    `params` is set only where they change during a trial. `time` is the storage's clock, in seconds since 1970.
+    """
+
+    value: float | None = None
+    cost: Mapping[str, float] = field(default_factory=dict)
+    charged: bool = False
+    fidelity: Mapping[str, float] = field(default_factory=dict)
+    step: int | None = None
+    metrics: Mapping[str, float | None] = field(default_factory=dict)
+    saved: Mapping[str, float] = field(default_factory=dict)
+    params: Params | None = None
+    gradient: Mapping[str, float] | None = None
+    attempt: int = 1
+    sequence: int = 0
+    time: float = 0.0
+
+    @property
+    def place(self) -> Any:
+        """Where on its trial's curve the point stands: two points in one place are the same point, seen twice."""
+        return tuple(sorted(self.fidelity.items())) if self.fidelity else self.step
+
+
+def finite_number(number: object, *, what: str) -> float:
+    """`number` as a plain float, or the error that says why it is not one."""
+    if isinstance(number, bool) or not hasattr(number, "__float__"):
+        raise InvalidValue(f"{what} must be a number, got {_shown(number)}. Return or report a float.")
+    try:
+        result = float(number)
+    except (TypeError, ValueError) as error:
+        raise InvalidValue(f"{what} must be one number, got {_shown(number)}. Return or report a float.") from error
+    if not math.isfinite(result):
+        raise InvalidValue(f"{what} must be finite, got {result}. Raise an error or ft.Pruned for a run that diverged.")
+    return result
+
+
+def cost_amount(amount: object, *, what: str = "Cost") -> float:
+    """`amount` as a cost: finite and not negative."""
+    cost = finite_number(amount, what=what)
+    if cost < 0:
+        raise InvalidValue(f"{what} must not be negative, got {cost:g}. Report seconds or dollars, not a difference.")
+    return cost
+
+
+def check_kind(kind: str) -> str:
+    if kind not in KINDS:
+        raise InvalidValue(f"A cost's kind must be one of {', '.join(KINDS)}, got {kind!r}. Use the nearest category.")
+    return kind
+
+
+def total(costs: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Sum of several costs, kind by kind."""
+    amounts: dict[str, list[float]] = {}
+    for cost in costs:
+        for kind, amount in cost.items():
+            amounts.setdefault(kind, []).append(amount)
+    return {kind: math.fsum(parts) for kind, parts in amounts.items()}
+
+
+def _shown(thing: object) -> str:
+    text = repr(thing)
+    return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(thing).__name__})"

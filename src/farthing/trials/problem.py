@@ -1,0 +1,58 @@
+"""What a study is about: the space, the value that is optimised, the unit in which cost is paid."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from farthing.errors import InvalidArgument
+from farthing.space import Space
+from farthing.trials.suggestion import Json
+
+
+@dataclass(frozen=True)
+class Problem:
+    """`measures_cost` says that cost is the measured seconds of the work, unless a trial charges an amount."""
+
+    space: Space
+    value: str = "value"
+    minimize: bool = True
+    seed: int = 0
+    cost_unit: str = "seconds"
+    measures_cost: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.value.isidentifier():
+            raise InvalidArgument(
+                f"The value's name must be an identifier, got {self.value!r}. Name it as reports do: minimize='error'."
+            )
+        if self.value in self.space.fidelities or self.value in self.space.parameters:
+            raise InvalidArgument(
+                f"The value must have a name of its own, got {self.value!r}, which the space uses. Rename one of them."
+            )
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
+            raise InvalidArgument(f"The seed must be a whole number ≥ 0, got {self.seed!r}. Use for example seed=0.")
+
+    @property
+    def sign(self) -> float:
+        """Times a value gives a loss: what is smaller is better."""
+        return 1.0 if self.minimize else -1.0
+
+    @property
+    def direction(self) -> str:
+        return "minimize" if self.minimize else "maximize"
+
+    def better(self, value: float, other: float) -> bool:
+        return self.sign * value < self.sign * other
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "space": self.space.to_json(),
+            "value": self.value,
+            "minimize": self.minimize,
+            "seed": self.seed,
+            "cost_unit": self.cost_unit,
+            "measures_cost": self.measures_cost,
+        }
+
+    @classmethod
+    def from_json(cls, form: dict[str, Any]) -> "Problem":
+        return cls(**{**form, "space": Space.from_json(form["space"])})

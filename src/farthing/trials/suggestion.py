@@ -1,0 +1,33 @@
+"""What a strategy proposes to buy next."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Params = Mapping[str, Any]
+Json = Any
+"""A value that `json.dumps` takes and `json.loads` gives back unchanged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """A predicted number and its standard deviation, where the strategy knows one."""
+
+    mean: float
+    deviation: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """One trial to run.
+
+    `resume_from` is the number of the trial to carry on from: its checkpoint, where it left one, is what the new trial
+    starts with. `note` is what the strategy wants to remember; it comes back in the history.
+    """
+
+    params: Params
+    fidelity: Mapping[str, float] = field(default_factory=dict)
+    resume_from: int | None = None
+    predicted_cost: Prediction | None = None
+    predicted_value: Prediction | None = None
+    note: Json = None

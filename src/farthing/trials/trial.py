@@ -1,0 +1,109 @@
+"""Everything that runs is a trial."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+from farthing.trials.measurement import Measurement, total
+from farthing.trials.suggestion import Json, Params, Suggestion
+
+
+class State(StrEnum):
+    """`failed`: the work was seen to fail. `lost`: nobody knows what became of it. `pruned`: it chose to stop."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    LOST = "lost"
+    PRUNED = "pruned"
+
+    @property
+    def is_finished(self) -> bool:
+        return self not in (State.PENDING, State.RUNNING)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why an attempt came to nothing."""
+
+    reason: str
+    traceback: str = ""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A suggestion, its measurements and its state. Times are seconds since 1970 on the storage's clock.
+
+    `value` is the result; `checkpoint` names what the trial left to carry on from; `resume_checkpoint` is what it
+    started with. `overhead` is the seconds it took to suggest it. `attempt` counts from 1 and fences off older
+    attempts at the same trial.
+    """
+
+    number: int
+    suggestion: Suggestion
+    state: State
+    attempt: int = 1
+    measurements: tuple[Measurement, ...] = ()
+    value: float | None = None
+    failure: Failure | None = None
+    checkpoint: str | None = None
+    resume_checkpoint: str | None = None
+    overhead: float = 0.0
+    owner: str | None = None
+    tags: tuple[str, ...] = ()
+    comment: str = ""
+    opened_at: float = 0.0
+    finished_at: float | None = None
+    lease_until: float | None = None
+
+    @property
+    def params(self) -> Params:
+        return self.suggestion.params
+
+    @property
+    def fidelity(self) -> Mapping[str, float]:
+        return self.suggestion.fidelity
+
+    @property
+    def resume_from(self) -> int | None:
+        return self.suggestion.resume_from
+
+    @property
+    def note(self) -> Json:
+        return self.suggestion.note
+
+    @property
+    def is_finished(self) -> bool:
+        return self.state.is_finished
+
+    @cached_property
+    def points(self) -> tuple[Measurement, ...]:
+        """The measured curve: of points in one place the last one, in the order of their places."""
+        latest = {point.place: point for point in self.measurements if point.value is not None}
+        return tuple(sorted(latest.values(), key=_along_the_curve))
+
+    @cached_property
+    def costs(self) -> dict[str, float]:
+        """What was paid, by kind. What an attempt without a result cost is `failed` work, whatever it was meant for."""
+        wasted = self.state in (State.FAILED, State.LOST)
+        charged = {point.attempt for point in self.measurements if point.charged}
+        return total(
+            {"failed": sum(point.cost.values())} if wasted or point.attempt != self.attempt else point.cost
+            for point in self.measurements
+            if point.cost and (point.charged or point.attempt not in charged)
+        )
+
+    @cached_property
+    def cost(self) -> float:
+        return sum(self.costs.values())
+
+    @cached_property
+    def saved(self) -> dict[str, float]:
+        """What need not be paid, by reason, as the work reported it."""
+        return total(point.saved for point in self.measurements if point.saved)
+
+
+def _along_the_curve(point: Measurement) -> tuple[tuple[float, ...], int, int]:
+    return tuple(point.fidelity.values()), point.step or 0, point.sequence
