@@ -1,0 +1,145 @@
+"""The translator between params and points: orchestration sees dicts, numerics see arrays.
+
+A point has one coordinate per parameter. Numbers lie in [0, 1], on a logarithmic scale where declared. Integers,
+stepped floats and ordered choices lie at the centre of their bin, so that a uniform coordinate covers the values as
+evenly as the scale says and reaches both bounds. An unordered choice is the index of its option; an inactive
+parameter is NaN.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from farthing.errors import InvalidParams
+from farthing.space.columns import Array, Discrete, Flags, Indices, column_of
+from farthing.space.fidelity import Fidelity
+from farthing.space.parameters import Choice, Parameter
+
+
+class Encoder:
+    """Translates whole lists of params to arrays with a row for each, and back.
+
+    `names` gives the column order. `categories` maps the columns of unordered choices to their number of options,
+    `discrete` every other column with finitely many values to that number.
+    """
+
+    def __init__(
+        self, parameters: Mapping[str, Parameter], fidelities: Mapping[str, Fidelity], *, order: Sequence[str]
+    ) -> None:
+        declared = list(parameters.values())
+        self.names = tuple(parameters)
+        self.dimension = len(declared)
+        self.categories = {j: p.count for j, p in enumerate(declared) if isinstance(p, Choice) and not p.ordered}
+        self.discrete = {j: p.count for j, p in enumerate(declared) if p.count and j not in self.categories}
+        self._columns = [column_of(parameter) for parameter in declared]
+        self._conditions = [condition for name in order for condition in _conditions(name, parameters)]
+        self._fidelities = dict(fidelities)
+
+    def encode(self, params: Sequence[Mapping[str, Any]]) -> Array:
+        """The points, shape (n, d), of params in the form that `Space.check` returns."""
+        X = np.full((len(params), self.dimension), np.nan)
+        for j, (name, column) in enumerate(zip(self.names, self._columns, strict=True)):
+            rows = [i for i, chosen in enumerate(params) if name in chosen]
+            X[rows, j] = column.encode([params[i][name] for i in rows])
+        return self._without_inactive(X)
+
+    def decode(self, X: Array) -> list[dict[str, Any]]:
+        """The params nearest to each point, in plain Python values, without the inactive ones."""
+        snapped = self.snap(X)
+        params: list[dict[str, Any]] = [{} for _ in snapped]
+        for name, column, x in zip(self.names, self._columns, snapped.T, strict=True):
+            rows = np.flatnonzero(~np.isnan(x))
+            for i, value in zip(rows.tolist(), column.decode(x[rows]), strict=True):
+                params[i][name] = value
+        return params
+
+    def from_unit(self, U: Array) -> Array:
+        """The points that uniform coordinates, shape (n, d), stand for; inactive coordinates are lost."""
+        X = _rows(U, self.dimension).copy()
+        for j, count in self.categories.items():
+            X[:, j] = np.floor(X[:, j] * count)
+        return self.snap(X)
+
+    def snap(self, X: Array) -> Array:
+        """The nearest points that can be decoded, with NaN for what is inactive."""
+        points = _rows(X, self.dimension)
+        missing = np.isnan(points)
+        filled = np.where(missing, 0.0, points)
+        snapped = np.column_stack([column.snap(x) for column, x in zip(self._columns, filled.T, strict=True)])
+        return self._without_inactive(np.where(missing, np.nan, snapped))
+
+    def encode_fidelity(self, fidelities: Sequence[Mapping[str, float]]) -> Array:
+        """s = amount / high, shape (n, f): 1 is the full amount and 0 no work at all."""
+        high = np.array([fidelity.high for fidelity in self._fidelities.values()], dtype=float)
+        amounts = np.array([[given[name] for name in self._fidelities] for given in fidelities], dtype=float)
+        return np.asarray(amounts.reshape(len(fidelities), len(high)) / high)
+
+    def decode_fidelity(self, S: Array) -> list[dict[str, float]]:
+        """The amounts, within their bounds and whole where they count units, that s stands for."""
+        s = _rows(S, len(self._fidelities))
+        if np.isnan(s).any():
+            raise InvalidParams("Fidelity coordinates must be numbers, got NaN. Use 1 for the full amount.")
+        amounts = [_amounts(fidelity, s[:, j]) for j, fidelity in enumerate(self._fidelities.values())]
+        return [
+            {name: column[i] for name, column in zip(self._fidelities, amounts, strict=True)} for i in range(len(s))
+        ]
+
+    def _without_inactive(self, X: Array) -> Array:
+        active = self._active(np.where(np.isnan(X), 0.0, X))
+        missing = active & np.isnan(X)
+        if missing.any():
+            i, j = np.argwhere(missing)[0]
+            raise InvalidParams(
+                f"Every active parameter must have a coordinate, got none for {self.names[j]!r} in row {i}. "
+                "Fill in the missing value, or change the parents it depends on."
+            )
+        return np.where(active, X, np.nan)
+
+    def _active(self, X: Array) -> Flags:
+        """Which coordinates are active; `_conditions` has every parent before its children."""
+        active = np.ones(X.shape, dtype=bool)
+        for condition in self._conditions:
+            parent = self._columns[condition.parent_column]
+            assert isinstance(parent, Discrete)
+            allowed = np.isin(parent.index(X[:, condition.parent_column]), condition.indices)
+            active[:, condition.column] &= active[:, condition.parent_column] & allowed
+        return active
+
+
+@dataclass(frozen=True)
+class ColumnCondition:
+    """A column is active only where its parent is, with one of these indices."""
+
+    column: int
+    parent_column: int
+    indices: Indices
+
+
+def _conditions(name: str, parameters: Mapping[str, Parameter]) -> list[ColumnCondition]:
+    columns = {known: column for column, known in enumerate(parameters)}
+    return [
+        ColumnCondition(columns[name], columns[parent], _indices(parameters[parent], values))
+        for parent, values in parameters[name].when.items()
+    ]
+
+
+def _indices(parent: Parameter, values: Sequence[Any]) -> Indices:
+    return np.array([parent.index_of(value) for value in values], dtype=np.int64)
+
+
+def _rows(points: Array, dimension: int) -> Array:
+    rows = np.asarray(points, dtype=float)
+    if rows.ndim != 2 or rows.shape[1] != dimension:
+        raise InvalidParams(
+            f"Points must be an array of shape (n, {dimension}), got shape {rows.shape}. Pass one row per point."
+        )
+    return rows
+
+
+def _amounts(fidelity: Fidelity, s: Array) -> list[float]:
+    within = np.clip(s * fidelity.high, fidelity.low, fidelity.high)
+    exact = np.where(s <= fidelity.low / fidelity.high, fidelity.low, within)
+    amounts: list[float] = (np.rint(exact).astype(np.int64) if fidelity.integer else exact).tolist()
+    return amounts

@@ -1,0 +1,62 @@
+"""Fidelities: how much of the full work a trial does."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from farthing.errors import InvalidParams, InvalidSpace
+from farthing.space import declaring
+from farthing.space.refusals import shown
+from farthing.space.scalars import as_float, as_whole, clipped
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Fidelity:
+    """An amount of work from `low`, the least that may be asked for, to `high`, the full amount.
+
+    Zero stands for no work at all, so `low` is above it. `integer` counts in whole units, such as epochs. `trace`
+    says that a run reports its value at every smaller amount on the way, as training does at every epoch.
+    """
+
+    low: float
+    high: float
+    integer: bool
+    trace: bool
+
+    def __init__(self, low: float, high: float, *, integer: bool = False, trace: bool = False) -> None:
+        whole = declaring.read_flag(integer, what="integer=")
+        read = declaring.read_int if whole else declaring.read_float
+        declaring.store(
+            self,
+            low=read(low, what="The low of a Fidelity"),
+            high=read(high, what="The high of a Fidelity"),
+            integer=whole,
+            trace=declaring.read_flag(trace, what="trace="),
+        )
+        self._check_range()
+
+    def __repr__(self) -> str:
+        return declaring.call_text(self, self.low, self.high, **self.settings)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The keyword arguments that differ from their defaults."""
+        return declaring.differing(integer=(self.integer, False), trace=(self.trace, False))
+
+    def check(self, value: object, *, name: str) -> float:
+        """The canonical amount; InvalidParams when it cannot be asked for."""
+        number = as_whole(value) if self.integer else as_float(value)
+        if number is None:
+            kind, example = ("a whole number", "an int") if self.integer else ("a finite number", "a float")
+            raise InvalidParams(f"{name} must be {kind}, got {shown(value)}. Give it as {example}.")
+        within = clipped(number, self.low, self.high)
+        if within is None:
+            raise declaring.outside(self, value, name=name)
+        return within
+
+    def _check_range(self) -> None:
+        declaring.check_bounds(self)
+        if self.low <= 0:
+            raise InvalidSpace(
+                f"A Fidelity must have low > 0, got {self!r}. "
+                "Zero means no work at all; start at the least useful amount."
+            )

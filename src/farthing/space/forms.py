@@ -1,0 +1,125 @@
+"""Spaces as plain tables, the form they have in JSON and in study files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+from farthing.errors import InvalidSpace
+from farthing.space.fidelity import Fidelity
+from farthing.space.parameters import Choice, Float, Int, Parameter
+from farthing.space.refusals import refuse_unknown, shown
+
+Table: TypeAlias = dict[str, Any]
+T = TypeVar("T")
+
+EXAMPLE = "{float = [0.1, 1.0]}"
+
+
+class Kind(NamedTuple):
+    """How tables of one kind are read: which keys there may be besides the list, and what is made of them."""
+
+    keys: tuple[str, ...]
+    make: Callable[..., Any]
+
+
+PARAMETERS = {
+    "float": Kind(("log", "step", "when"), Float),
+    "int": Kind(("log", "step", "when"), Int),
+    "choice": Kind(("ordered", "when"), Choice),
+}
+FIDELITIES = {
+    "float": Kind(("trace",), Fidelity),
+    "int": Kind(("trace",), lambda low, high, **keys: Fidelity(low, high, integer=True, **keys)),
+}
+
+
+def parameter_tables(parameters: Mapping[str, Parameter]) -> Table:
+    """The table of every parameter, without the settings that have their defaults."""
+    return {name: _parameter_table(parameter) for name, parameter in parameters.items()}
+
+
+def fidelity_tables(fidelities: Mapping[str, Fidelity]) -> Table:
+    """The table of every fidelity, without the settings that have their defaults."""
+    return {name: _fidelity_table(fidelity) for name, fidelity in fidelities.items()}
+
+
+def read_parameters(tables: object) -> dict[str, Parameter]:
+    """The parameters of a mapping from names to tables."""
+    return _read_each(tables, what="parameter", read=lambda table: _read(table, kinds=PARAMETERS))
+
+
+def read_fidelities(tables: object) -> dict[str, Fidelity]:
+    """The fidelities of a mapping from names to tables."""
+    return _read_each(tables, what="fidelity", read=lambda table: _read(table, kinds=FIDELITIES))
+
+
+def read_stages(tables: object) -> dict[str, dict[str, Parameter]]:
+    """The stages of a mapping from names to mappings of parameters."""
+    return _read_each(tables, what="stage", read=read_parameters)
+
+
+def _parameter_table(parameter: Parameter) -> Table:
+    settings = parameter.settings
+    if parameter.when:
+        settings["when"] = {parent: list(values) for parent, values in parameter.when.items()}
+    if isinstance(parameter, Choice):
+        return {"choice": list(parameter.options), **settings}
+    kind = "int" if isinstance(parameter, Int) else "float"
+    return {kind: [parameter.low, parameter.high], **settings}
+
+
+def _fidelity_table(fidelity: Fidelity) -> Table:
+    kind = "int" if fidelity.integer else "float"
+    return {kind: [fidelity.low, fidelity.high], **({"trace": True} if fidelity.trace else {})}
+
+
+def _read_each(tables: object, *, what: str, read: Callable[[object], T]) -> dict[str, T]:
+    result = {}
+    for name, table in _mapping(tables, what=f"What declares each {what}").items():
+        with _naming(f"{what} {shown(name)}"):
+            result[name] = read(table)
+    return result
+
+
+@contextmanager
+def _naming(place: str) -> Iterator[None]:
+    """Say where in the form an error is."""
+    try:
+        yield
+    except InvalidSpace as error:
+        raise InvalidSpace(f"In {place}: {error}") from None
+
+
+def _mapping(value: object, *, what: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidSpace(f"{what} must be a table, got {shown(value)}. Write it like name = {EXAMPLE}.")
+    return value
+
+
+def _read(table: object, *, kinds: Mapping[str, Kind]) -> Any:
+    keys = dict(_mapping(table, what="A declaration"))
+    kind = _kind(keys, kinds)
+    refuse_unknown(keys, (kind, *kinds[kind].keys), what="Keys of the table", error=InvalidSpace)
+    return kinds[kind].make(*_arguments(kind, keys.pop(kind)), **keys)
+
+
+def _kind(keys: Table, kinds: Mapping[str, Kind]) -> str:
+    named = [kind for kind in kinds if kind in keys]
+    if len(named) == 1:
+        return named[0]
+    refuse_unknown(keys, _all_keys(kinds), what="Keys of the table", error=InvalidSpace)
+    rule = f"A declaration must have exactly one of the keys {', '.join(kinds)}"
+    raise InvalidSpace(f"{rule}, got {shown(keys)}. Write it like {EXAMPLE}.")
+
+
+def _all_keys(kinds: Mapping[str, Kind]) -> list[str]:
+    return list(dict.fromkeys([*kinds, *(key for kind in kinds.values() for key in kind.keys)]))
+
+
+def _arguments(kind: str, given: object) -> list[Any]:
+    wanted = "a list of options" if kind == "choice" else "the list [low, high]"
+    if not isinstance(given, list | tuple) or (kind != "choice" and len(given) != 2):
+        raise InvalidSpace(f"The key {kind} must have {wanted}, got {shown(given)}. Put it in square brackets.")
+    return list(given)

@@ -1,0 +1,281 @@
+"""The three kinds of parameter. Each is a frozen value that refuses, at construction, what cannot be meant.
+
+What the encoder asks of them: `count` values (None for a continuum), `value_at(index)` and `index_of(value)`.
+"""
+
+import copy
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, TypeAlias
+
+from farthing.errors import InvalidParams, InvalidSpace
+from farthing.space import declaring
+from farthing.space.conditions import Condition, When, read_condition
+from farthing.space.refusals import did_you_mean, listed, shown
+from farthing.space.scalars import GRID_TOLERANCE, ROUNDING, Scalar, as_float, as_scalar, as_whole, clipped
+
+FINEST_STEP = 1e-9
+"""Of a Float, relative to its larger bound: values closer together cannot be told from rounding errors."""
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Float:
+    """A real number in [low, high].
+
+    `log` searches its logarithm. `step` allows only low, low + step, …, high, computed in decimal, so that
+    `Float(0, 1, step=0.1)` holds 0.3 and not 0.30000000000000004. `when` makes the parameter conditional.
+    """
+
+    low: float
+    high: float
+    log: bool
+    step: float | None
+    when: Condition = field(hash=False)
+
+    can_be_parent: ClassVar[bool] = False
+
+    def __init__(
+        self, low: float, high: float, *, log: bool = False, step: float | None = None, when: When = None
+    ) -> None:
+        declaring.store(
+            self,
+            low=declaring.read_float(low, what="The low of a Float"),
+            high=declaring.read_float(high, what="The high of a Float"),
+            log=declaring.read_flag(log, what="log="),
+            step=None if step is None else declaring.read_float(step, what="The step of a Float"),
+            when=read_condition(when),
+        )
+        declaring.check_bounds(self)
+        if self.log:
+            declaring.check_logarithm(self)
+        if self.step is not None:
+            self._check_step(self.step)
+
+    def __repr__(self) -> str:
+        return declaring.call_text(self, self.low, self.high, **self.settings)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The keyword arguments that differ from their defaults."""
+        return declaring.differing(log=(self.log, False), step=(self.step, None), when=(self.when, {}))
+
+    @property
+    def count(self) -> int | None:
+        """How many values there are, where there is a step."""
+        return None if self.step is None else self.index_of(self.high) + 1
+
+    def index_of(self, value: float) -> int:
+        """Which value of the grid is nearest, from 0. Only with a step."""
+        assert self.step is not None
+        return round((value - self.low) / self.step)
+
+    def value_at(self, index: int) -> float:
+        """The value of the grid with this index, both bounds to the bit. Only with a step."""
+        start, stride, scale = self._decimal_grid
+        return self.high if index == self._last else (start + stride * index) / scale
+
+    def check(self, value: object, *, name: str) -> float:
+        """The canonical value; InvalidParams when the parameter cannot take it."""
+        number = as_float(value)
+        if number is None:
+            raise InvalidParams(f"{name} must be a finite number, got {shown(value)}. Give it as a float.")
+        within = clipped(number, self.low, self.high, slack=0.0 if self.log else ROUNDING * (self.high - self.low))
+        if within is None:
+            raise declaring.outside(self, value, name=name)
+        return within if self.step is None else self._snapped(within, step=self.step, name=name)
+
+    @cached_property
+    def _last(self) -> int:
+        return self.index_of(self.high)
+
+    @cached_property
+    def _decimal_grid(self) -> tuple[int, int, int]:
+        """Integers (start, stride, scale) with value i = (start + i·stride) / scale, which Python rounds correctly."""
+        low, step = Fraction(repr(self.low)), Fraction(repr(self.step))
+        scale = math.lcm(low.denominator, step.denominator)
+        return int(low * scale), int(step * scale), scale
+
+    def _snapped(self, number: float, *, step: float, name: str) -> float:
+        nearest = self.value_at(self.index_of(number))
+        if not _agree(number, nearest, step=step):
+            raise declaring.off_grid(number, step=step, nearest=nearest, name=name)
+        return nearest
+
+    def _check_step(self, step: float) -> None:
+        if self.log:
+            raise declaring.step_on_logarithm(self)
+        finest = FINEST_STEP * max(abs(self.low), abs(self.high))
+        if step < finest or step <= 0:
+            raise InvalidSpace(
+                f"The step of a Float must be positive and at least 1e-9 of its bounds, got {self!r}. "
+                "Choose a coarser step, or none."
+            )
+        if not _agree(self.low + self._last * step, self.high, step=step):
+            raise declaring.misfit(self)
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Int:
+    """An integer among low, low + step, …, high; both bounds are included.
+
+    `log` searches its logarithm. `when` makes the parameter conditional.
+    """
+
+    low: int
+    high: int
+    log: bool
+    step: int
+    when: Condition = field(hash=False)
+
+    can_be_parent: ClassVar[bool] = True
+
+    def __init__(self, low: int, high: int, *, log: bool = False, step: int = 1, when: When = None) -> None:
+        declaring.store(
+            self,
+            low=declaring.read_int(low, what="The low of an Int"),
+            high=declaring.read_int(high, what="The high of an Int"),
+            log=declaring.read_flag(log, what="log="),
+            step=declaring.read_int(step, what="The step of an Int"),
+            when=read_condition(when),
+        )
+        declaring.check_bounds(self)
+        if self.log:
+            declaring.check_logarithm(self)
+        self._check_step()
+
+    def __repr__(self) -> str:
+        return declaring.call_text(self, self.low, self.high, **self.settings)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The keyword arguments that differ from their defaults."""
+        return declaring.differing(log=(self.log, False), step=(self.step, 1), when=(self.when, {}))
+
+    @property
+    def count(self) -> int:
+        """How many values there are."""
+        return self.index_of(self.high) + 1
+
+    def index_of(self, value: int) -> int:
+        """Which of the values this one is, from 0."""
+        return (value - self.low) // self.step
+
+    def value_at(self, index: int) -> int:
+        """The value with this index."""
+        return self.low + self.step * index
+
+    def check(self, value: object, *, name: str) -> int:
+        """The canonical value; InvalidParams when the parameter cannot take it."""
+        number = as_whole(value)
+        if number is None:
+            raise InvalidParams(f"{name} must be a whole number, got {shown(value)}. Give it as an int.")
+        if not self.low <= number <= self.high:
+            raise declaring.outside(self, value, name=name)
+        nearest = self.value_at(round((number - self.low) / self.step))
+        if number != nearest:
+            raise declaring.off_grid(number, step=self.step, nearest=nearest, name=name)
+        return number
+
+    def _check_step(self) -> None:
+        if self.step < 1:
+            raise InvalidSpace(f"The step of an Int must be at least 1, got {self!r}. Choose a positive step.")
+        if self.log and self.step != 1:
+            raise declaring.step_on_logarithm(self)
+        if (self.high - self.low) % self.step:
+            raise declaring.misfit(self)
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Choice:
+    """One of the options: strings, finite numbers, booleans or None.
+
+    `ordered` says that neighbours resemble each other, as in `Choice("small", "medium", "large", ordered=True)`.
+    Options are told apart by Python's `==`, so 1, 1.0 and True are the same option. `when` makes the parameter
+    conditional.
+    """
+
+    options: tuple[Scalar, ...]
+    ordered: bool
+    when: Condition = field(hash=False)
+
+    can_be_parent: ClassVar[bool] = True
+
+    def __init__(self, *options: Scalar, ordered: bool = False, when: When = None) -> None:
+        declaring.store(
+            self,
+            options=tuple(_option(option) for option in options),
+            ordered=declaring.read_flag(ordered, what="ordered="),
+            when=read_condition(when),
+        )
+        self._check_options()
+
+    def __repr__(self) -> str:
+        return declaring.call_text(self, *self.options, **self.settings)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The keyword arguments that differ from their defaults."""
+        return declaring.differing(ordered=(self.ordered, False), when=(self.when, {}))
+
+    @property
+    def count(self) -> int:
+        """How many options there are."""
+        return len(self.options)
+
+    def index_of(self, value: Scalar) -> int:
+        """Which of the options this one is, from 0."""
+        return self._indices[value]
+
+    def value_at(self, index: int) -> Scalar:
+        """The option with this index."""
+        return self.options[index]
+
+    def check(self, value: object, *, name: str) -> Scalar:
+        """The option as it was declared; InvalidParams when it is none."""
+        try:
+            return self.value_at(self.index_of(as_scalar(value)))
+        except (KeyError, TypeError):
+            raise InvalidParams(
+                f"{name} must be one of {listed(self.options)}, got {shown(value)}. "
+                + did_you_mean(value, self.options, otherwise="Choose one of the options.")
+            ) from None
+
+    @cached_property
+    def _indices(self) -> dict[Scalar, int]:
+        return {option: index for index, option in enumerate(self.options)}
+
+    def _check_options(self) -> None:
+        if not self.options:
+            raise InvalidSpace("A Choice must have at least one option, got none. Write it like Choice('a', 'b').")
+        for index, option in enumerate(self.options):
+            if self.options.index(option) < index:
+                raise InvalidSpace(
+                    f"The options of a Choice must differ, got {shown(option)} twice (1, 1.0 and True are equal). "
+                    "Drop one, or write them as strings."
+                )
+
+
+Parameter: TypeAlias = Float | Int | Choice
+
+
+def with_condition(parameter: Parameter, when: Condition) -> Parameter:
+    """The same parameter under another condition."""
+    result = copy.copy(parameter)
+    declaring.store(result, when=when)
+    return result
+
+
+def _agree(number: float, other: float, *, step: float) -> bool:
+    return math.isclose(number, other, rel_tol=ROUNDING, abs_tol=GRID_TOLERANCE * step)
+
+
+def _option(value: object) -> Scalar:
+    try:
+        return as_scalar(value)
+    except TypeError:
+        raise InvalidSpace(
+            f"The options of a Choice must be strings, finite numbers, booleans or None, got {shown(value)}. "
+            "Pass a list as Choice(*options); give anything else a name and look it up in the work."
+        ) from None
