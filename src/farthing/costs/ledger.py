@@ -63,7 +63,9 @@ class Ledger:
         return "\n".join(f"{part:<9}{item:<{width + 2}}{amount}" for part, item, amount in rows)
 
     def _repr_html_(self) -> str:
-        cells = "".join(f"<tr><td>{part}</td><td>{item}</td><td>{amount}</td></tr>" for part, item, amount in self.rows())
+        cells = "".join(
+            f"<tr><td>{part}</td><td>{item}</td><td>{amount}</td></tr>" for part, item, amount in self.rows()
+        )
         return f"<table>{cells}</table>"
 
 

@@ -58,6 +58,10 @@ class Trial:
     finished_at: float | None = None
     lease_until: float | None = None
 
+    def __repr__(self) -> str:
+        value = "" if self.value is None else f", value={self.value:.6g}"
+        return f"Trial({self.number}, {self.state}{value}, cost={self.cost:.4g}, params={dict(self.params)})"
+
     @property
     def params(self) -> Params:
         return self.suggestion.params

@@ -1,0 +1,7 @@
+"""Joining them: the study, its loop and its results."""
+
+from farthing.study.one_line import maximize, minimize
+from farthing.study.results import Best
+from farthing.study.study import Study
+
+__all__ = ["Best", "Study", "maximize", "minimize"]

@@ -1,0 +1,86 @@
+"""Trials that are handed out to the user, and the results that come back."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from farthing.costs import Clock
+from farthing.errors import InvalidArgument, InvalidValue
+from farthing.execution import Checkpoints, Job, RunningTrial
+from farthing.study.records import Records
+from farthing.trials import Attempt, Failure, Measurement, Outcome, Problem, State, Trial
+from farthing.trials.measurement import finite_number
+
+
+class _ToRecords:
+    """Carries what a handed-out trial reports straight to the records."""
+
+    def __init__(self, records: Records, attempt: Attempt) -> None:
+        self._records = records
+        self._attempt = attempt
+
+    def report(self, measurement: Measurement) -> None:
+        self._records.record(self._attempt, measurement)
+
+    def checkpoint(self, name: str) -> None:
+        self._records.save_checkpoint(self._attempt, name)
+
+
+def hand_out(trial: Trial, records: Records, checkpoints: Checkpoints, *, clock: Clock) -> RunningTrial:
+    """The trial as its worker sees it, ready to report."""
+    attempt = Attempt(trial.number, trial.attempt)
+    start = trial.checkpoint or trial.resume_checkpoint
+    return RunningTrial(
+        Job(attempt, trial.params, trial.fidelity, resume_dir=checkpoints.path(start) if start else None),
+        records.problem,
+        channel=_ToRecords(records, attempt),
+        checkpoints=checkpoints,
+        clock=clock,
+        first_sequence=1 + max((point.sequence for point in trial.measurements), default=-1),
+    )
+
+
+def told(
+    running: RunningTrial,
+    *,
+    value: float | None,
+    trace: Iterable[tuple[Mapping[str, float], float]] = (),
+    metrics: Mapping[str, float] | None = None,
+    failure: str | None = None,
+    pruned: bool = False,
+) -> Outcome:
+    """The outcome that `tell` describes. Whatever is wrong with it raises, before anything is recorded."""
+    if sum([value is not None, failure is not None, pruned]) > 1:
+        raise InvalidArgument(
+            f"A trial has one result, got value={value!r}, failure={failure!r}, pruned={pruned}. Tell one of them."
+        )
+    points = _trace_points(running.problem, trace)
+    if failure is not None:
+        return _after(points, running.fail(Failure(failure)))
+    if pruned:
+        return _after(points, running.prune())
+    name = running.problem.value
+    if value is None and points:
+        value = points[-1].value
+    result = None if value is None else {**(metrics or {}), name: finite_number(value, what=f"The value {name!r}")}
+    outcome = running.finish(result)
+    if outcome.state is State.FAILED:
+        raise InvalidValue(outcome.failure.reason if outcome.failure else "The result could not be read.")
+    return _after(points, outcome)
+
+
+def _trace_points(problem: Problem, trace: Iterable[tuple[Mapping[str, float], float]]) -> list[Measurement]:
+    return [
+        Measurement(
+            value=finite_number(value, what=f"The value {problem.value!r} in the trace"),
+            fidelity=problem.space.check_fidelity(fidelity),
+        )
+        for fidelity, value in trace
+    ]
+
+
+def _after(points: list[Measurement], outcome: Outcome) -> Outcome:
+    """The outcome with the points of a trace before its own measurements."""
+    own = list(outcome.measurements)
+    first = own[0].sequence if own else 0
+    measurements = [replace(point, sequence=first + index) for index, point in enumerate([*points, *own])]
+    return replace(outcome, measurements=measurements)

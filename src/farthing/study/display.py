@@ -1,0 +1,115 @@
+"""A live display of a run, and the words at its end."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from farthing.costs import Budget, Remaining
+from farthing.study.views import short_params, short_point
+from farthing.trials import Measurement, State, Trial
+
+if TYPE_CHECKING:
+    from farthing.study.loop import Loop
+    from farthing.study.study import Study
+
+
+def shows_progress(wanted: bool | None) -> bool:
+    return sys.stderr.isatty() if wanted is None else wanted
+
+
+class Callbacks:
+    """The user's callbacks, as an observer."""
+
+    def __init__(self, study: "Study", callbacks: Sequence[Callable[["Study", Trial], None]]) -> None:
+        self._study = study
+        self._callbacks = callbacks
+
+    def on_start(self, trial: Trial) -> None: ...
+
+    def on_report(self, trial: Trial, measurement: Measurement) -> None: ...
+
+    def on_end(self, trial: Trial) -> None:
+        for callback in self._callbacks:
+            callback(self._study, trial)
+
+
+class Progress:
+    """Trials, the best value, what is spent and left, and what each worker does, redrawn four times a second."""
+
+    def __init__(self, study: "Study", budget: Budget) -> None:
+        self._study = study
+        self._budget = budget
+        self._latest: dict[int, tuple[Trial, Measurement | None]] = {}
+        self._best: Trial | None = None
+        self._counts = dict.fromkeys(State, 0)
+
+    def on_start(self, trial: Trial) -> None:
+        self._latest[trial.number] = (trial, None)
+
+    def on_report(self, trial: Trial, measurement: Measurement) -> None:
+        self._latest[trial.number] = (trial, measurement)
+
+    def on_end(self, trial: Trial) -> None:
+        self._latest.pop(trial.number, None)
+        self._count(trial)
+
+    @contextmanager
+    def showing(self, loop: "Loop") -> Iterator[None]:
+        from rich.console import Console
+        from rich.live import Live
+
+        for trial in self._study.trials:
+            self._count(trial)
+        console = Console(stderr=True)
+        with Live(console=console, refresh_per_second=4, get_renderable=lambda: self._render(loop), transient=True):
+            yield
+        console.print(self._summary(loop))
+
+    def _count(self, trial: Trial) -> None:
+        self._counts[trial.state] += 1
+        better = self._study.problem.better
+        if trial.state is State.DONE and trial.value is not None:
+            is_first = self._best is None or self._best.value is None
+            if is_first or better(trial.value, self._best.value):  # type: ignore[union-attr, arg-type]
+                self._best = trial
+
+    def _render(self, loop: "Loop") -> Any:
+        from rich.console import Group
+        from rich.table import Table
+
+        workers = Table.grid(padding=(0, 2))
+        for number, (trial, point) in sorted(self._latest.copy().items()):
+            workers.add_row(f"[cyan]trial {number}[/]", short_params(trial.params), short_point(trial, point))
+        return Group(self._summary(loop), self._bars(loop.remaining(loop.history)), workers)
+
+    def _summary(self, loop: "Loop") -> str:
+        counts = ", ".join(f"{count} {state}" for state, count in self._counts.items() if count)
+        best = f"best {self._study.problem.value} [bold]{self._best.value:.6g}[/]" if self._best else "no result yet"
+        cost = f"{loop.history.cost:.4g} {self._study.problem.cost_unit} spent"
+        return f"[bold]{self._study.name}[/] · {best} · {counts or 'starting'} · {cost}"
+
+    def _bars(self, left: Remaining) -> Any:
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+
+        bars = Table.grid(padding=(0, 2))
+        for name, limit in self._budget.to_json().items():
+            spent = min(max(limit - getattr(left, name), 0.0), limit)
+            bars.add_row(
+                f"{name} budget", ProgressBar(total=limit, completed=spent, width=40), f"{spent:.4g} of {limit:g}"
+            )
+        return bars
+
+
+def say_how_to_resume(study: "Study") -> None:
+    """Called when a run was interrupted: nothing is lost, and these words say how to go on."""
+    history = study.history
+    waiting = sum(trial.state is State.PENDING for trial in history)
+    again = f" {waiting} unfinished ones were given back and come first." if waiting else ""
+    how = (
+        "Call run again to go on; this study lives in memory and ends with the program."
+        if study.is_in_memory
+        else "Start the same program again, or `farthing resume`, to go on."
+    )
+    sys.stderr.write(f"\nInterrupted. {len(history.done)} trials are done.{again} {how}\n")

@@ -1,0 +1,91 @@
+"""Keeps the leases of running trials alive from a background thread."""
+
+import logging
+import threading
+import weakref
+
+from farthing.errors import FarthingError
+from farthing.storage import Storage
+from farthing.trials import Attempt
+
+log = logging.getLogger("farthing")
+
+
+class Leases:
+    """Renews what is held, three times per lease, as long as this object lives and the process does."""
+
+    def __init__(self, storage: Storage, study: str, *, seconds: float) -> None:
+        self.seconds = seconds
+        self._storage = storage
+        self._study = study
+        self._held: set[Attempt] = set()
+        self._run: int | None = None
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+        weakref.finalize(self, self._ended.set)
+
+    @property
+    def held(self) -> list[Attempt]:
+        with self._lock:
+            return sorted(self._held, key=lambda attempt: attempt.number)
+
+    def hold(self, attempt: Attempt) -> None:
+        with self._lock:
+            self._held.add(attempt)
+            self._ensure_thread()
+
+    def drop(self, attempt: Attempt) -> None:
+        with self._lock:
+            self._held.discard(attempt)
+
+    def begin_run(self) -> None:
+        """From now on until `end_run` the study's wall clock runs."""
+        run = self._storage.start_run(self._study)
+        with self._lock:
+            self._run = run
+            self._ensure_thread()
+
+    def end_run(self) -> None:
+        with self._lock:
+            run, self._run = self._run, None
+        if run is not None:
+            self._storage.touch_run(self._study, run)
+
+    def renew(self) -> None:
+        with self._lock:
+            held, run = sorted(self._held, key=lambda attempt: attempt.number), self._run
+        if held:
+            taken_over = set(held) - set(self._storage.renew(self._study, held, lease=self.seconds))
+            with self._lock:
+                self._held -= taken_over
+        if run is not None:
+            self._storage.touch_run(self._study, run)
+
+    def close(self) -> None:
+        self._ended.set()
+        thread = self._thread
+        if thread is not None:
+            thread.join(timeout=5)
+
+    def _ensure_thread(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(
+                target=_keep_renewing,
+                args=(weakref.ref(self), self._ended, self.seconds / 3),
+                name="farthing-leases",
+                daemon=True,
+            )
+            self._thread.start()
+
+
+def _keep_renewing(leases: "weakref.ref[Leases]", ended: threading.Event, interval: float) -> None:
+    while not ended.wait(interval):
+        current = leases()
+        if current is None:
+            return
+        try:
+            current.renew()
+        except FarthingError as error:
+            log.warning("Leases could not be renewed, trying again in %.0f s: %s", interval, error)
+        del current

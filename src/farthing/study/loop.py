@@ -1,0 +1,186 @@
+"""The loop: while the budget lasts, read, suggest, open, submit, wait, record."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from farthing.costs import Budget, Clock, Remaining
+from farthing.errors import FarthingError, StaleAttempt, TrialFinished
+from farthing.execution import Checkpoints, Ended, Executor, Job
+from farthing.study.collecting import collect_checkpoints
+from farthing.study.records import Records, is_waiting
+from farthing.systems import Strategy
+from farthing.trials import Attempt, History, Measurement, State, Suggestion, Trial
+
+PATIENCE_BETWEEN_COORDINATORS = 1.0
+"""Seconds after which a loop with nothing to do looks at what other coordinators did."""
+
+
+class Observer(Protocol):
+    """Is shown the study as it goes, for progress displays and callbacks."""
+
+    def on_start(self, trial: Trial) -> None: ...
+
+    def on_report(self, trial: Trial, measurement: Measurement) -> None: ...
+
+    def on_end(self, trial: Trial) -> None: ...
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What bounds a run: the budget in all, and for each trial its seconds and how often it may fail and be retried."""
+
+    budget: Budget
+    time_limit: float | None = None
+    retries: int = 0
+
+
+class Loop:
+    """Joins a strategy, the records and an executor. It is also the executor's listener."""
+
+    def __init__(
+        self,
+        records: Records,
+        strategy: Strategy,
+        executor: Executor,
+        *,
+        limits: Limits,
+        checkpoints: Checkpoints,
+        clock: Clock,
+        observers: Sequence[Observer] = (),
+    ) -> None:
+        self._records = records
+        self._strategy = strategy
+        self._executor = executor
+        self._limits = limits
+        self._checkpoints = checkpoints
+        self._clock = clock
+        self._observers = observers
+        self._trials: dict[Attempt, Trial] = {}
+        self._seconds_before = 0.0
+        self._began = 0.0
+        self._stop_reason: str | None = None
+
+    def run(self) -> str:
+        """Runs until the budget is spent, the strategy has finished or `stop` is called; says which."""
+        self._seconds_before = self._records.storage.seconds_run(self._records.name)
+        self._began = self._clock.elapsed()
+        self._records.leases.begin_run()
+        try:
+            return self._run()
+        finally:
+            self._executor.close()
+            self._give_back()
+            self._records.leases.end_run()
+
+    def stop(self, reason: str = "stopped") -> None:
+        """Starts no more trials; those that run are finished. May be called from any thread."""
+        self._stop_reason = reason
+        self._executor.wake()
+
+    @property
+    def history(self) -> History:
+        """The history as the loop last read it."""
+        return self._records.history
+
+    def remaining(self, history: History) -> Remaining:
+        seconds = self._seconds_before + self._clock.elapsed() - self._began
+        return self._limits.budget.remaining(history, seconds=seconds)
+
+    def on_report(self, attempt: Attempt, measurement: Measurement) -> None:
+        self._records.record(attempt, measurement)
+        for observer in self._observers:
+            observer.on_report(self._trials[attempt], measurement)
+
+    def on_checkpoint(self, attempt: Attempt, checkpoint: str) -> None:
+        self._records.save_checkpoint(attempt, checkpoint)
+
+    def _run(self) -> str:
+        self._records.sweep()
+        while True:
+            reason = self._fill()
+            if not self._executor.running and not self._others_may_bring_work():
+                return reason
+            ended = self._executor.wait(self, timeout=self._patience())
+            for job in ended:
+                self._close(job)
+            if not ended:
+                self._records.sweep()
+
+    def _fill(self) -> str:
+        """Gives work to every free worker; returns why there is no more of it, should nothing be running."""
+        while self._executor.free and self._stop_reason is None:
+            started, reason = self._start_some()
+            for trial in started:
+                self._submit(trial)
+            if not started:
+                return reason
+        return self._stop_reason or "all workers are busy"
+
+    def _start_some(self) -> tuple[list[Trial], str]:
+        history = self._records.refresh()
+        left = self.remaining(history)
+        if left.cost <= 0 or left.seconds <= 0:
+            return [], "the budget is spent"
+        if is_waiting(history) and (claimed := self._records.claim(self._executor.free)):
+            return claimed, ""
+        opened, uncovered = self._records.open(
+            self._strategy, plan=lambda history: (self.remaining(history), self._executor.free)
+        )
+        return opened, _why_nothing_started(uncovered, left)
+
+    def _submit(self, trial: Trial) -> None:
+        attempt = Attempt(trial.number, trial.attempt)
+        self._trials[attempt] = trial
+        start = trial.checkpoint or trial.resume_checkpoint
+        self._executor.submit(
+            Job(
+                attempt,
+                trial.params,
+                trial.fidelity,
+                resume_dir=self._checkpoints.path(start) if start else None,
+                time_limit=self._limits.time_limit,
+            )
+        )
+        for observer in self._observers:
+            observer.on_start(trial)
+
+    def _close(self, job: Ended) -> None:
+        self._trials.pop(job.attempt)
+        if job.outcome is None:
+            self._records.forget(job.attempt)
+            return
+        may_retry = job.outcome.state is State.FAILED and job.attempt.attempt <= self._limits.retries
+        try:
+            trial = self._records.close(job.attempt, replace(job.outcome, retry=may_retry))
+        except (StaleAttempt, TrialFinished):
+            return
+        collect_checkpoints(self._records, self._strategy, self._checkpoints, ended=trial)
+        for observer in self._observers:
+            observer.on_end(trial)
+
+    def _others_may_bring_work(self) -> bool:
+        return self._stop_reason is None and bool(self._records.history.in_flight)
+
+    def _patience(self) -> float | None:
+        """No limit when every event that matters will come from our own workers."""
+        in_flight = {Attempt(trial.number, trial.attempt) for trial in self._records.history.in_flight}
+        return PATIENCE_BETWEEN_COORDINATORS if self._executor.free or in_flight - self._trials.keys() else None
+
+    def _give_back(self) -> None:
+        """Puts trials that were still running back to pending, for the next run to take up first."""
+        for attempt in list(self._trials):
+            self._trials.pop(attempt)
+            try:
+                self._records.release(attempt)
+            except FarthingError:
+                continue
+
+
+def _why_nothing_started(uncovered: Sequence[Suggestion], left: Remaining) -> str:
+    if not uncovered:
+        return "the strategy has nothing more to suggest"
+    predicted = uncovered[0].predicted_cost
+    if predicted is None or left.trials < 1:
+        return "the budget is spent"
+    return f"the next trial is predicted to cost {predicted.mean:.3g}, more than the {left.cost:.3g} that is left"

@@ -1,0 +1,36 @@
+"""Creates a study, or continues the one of that name."""
+
+from dataclasses import replace
+
+from farthing.errors import InvalidArgument, StudyExists, StudyMismatch
+from farthing.storage import Storage, StudyRecord
+
+
+def value_name(minimize: str | None, maximize: str | None) -> str:
+    if (minimize is None) == (maximize is None):
+        raise InvalidArgument(
+            f"A study needs one value to optimise, got minimize={minimize!r} and maximize={maximize!r}. "
+            "Name it in one of the two: minimize='error'."
+        )
+    return str(minimize if minimize is not None else maximize)
+
+
+def create_or_continue(storage: Storage, wanted: StudyRecord, *, seed: int | None) -> StudyRecord:
+    try:
+        return storage.create_study(wanted)
+    except StudyExists:
+        found = storage.load_study(wanted.name)
+    expected = wanted.problem if seed is not None else replace(wanted.problem, seed=found.problem.seed)
+    for aspect in ("space", "value", "minimize", "seed", "cost_unit", "measures_cost"):
+        old, new = getattr(found.problem, aspect), getattr(expected, aspect)
+        if old != new:
+            raise StudyMismatch(
+                f"A study is continued with the {aspect} it began with, got {_shown(new)} where {wanted.name!r} has "
+                f"{_shown(old)}. Give the study another name=, or delete the old one."
+            )
+    return found
+
+
+def _shown(thing: object) -> str:
+    text = repr(thing)
+    return text if len(text) <= 100 else text[:97] + "..."

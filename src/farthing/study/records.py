@@ -1,0 +1,158 @@
+"""One coordinator's way to a stored study: reads what changed, and opens, prices and closes trials under its leases."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from farthing.costs import Remaining
+from farthing.errors import HistoryMoved, InvalidArgument
+from farthing.storage import Storage, StudyRecord
+from farthing.study.leases import Leases
+from farthing.study.owner import is_gone, this_process
+from farthing.study.pricing import DeclaredCost, Prices
+from farthing.systems import Randomness, Strategy
+from farthing.trials import Attempt, History, Measurement, Outcome, State, Suggestion, Trial
+
+Plan = Callable[[History], tuple[Remaining, int]]
+"""From the history to what is left of the budget, and how many trials to open at most."""
+
+
+class Records:
+    def __init__(
+        self, storage: Storage, record: StudyRecord, *, declared_cost: DeclaredCost | None, lease: float, retries: int
+    ) -> None:
+        self.storage = storage
+        self.name = record.name
+        self.problem = record.problem
+        self.leases = Leases(storage, record.name, seconds=lease)
+        self.retries = retries
+        self._prices = Prices(record.problem, declared_cost)
+        self._rng = Randomness(record.problem.seed)
+        self._history = History(record.problem)
+        self._running: dict[Attempt, Trial] = {}
+
+    @property
+    def history(self) -> History:
+        """The history as it was last read."""
+        return self._history
+
+    def refresh(self) -> History:
+        """The history as it is now, at the price of what changed since the last call."""
+        changes = self.storage.history(self.name, since=self._history.version)
+        if changes.trials or changes.events or changes.version != self._history.version:
+            self._history = self._history.updated(changes.trials, events=changes.events, version=changes.version)
+        return self._history
+
+    def sweep(self) -> list[int]:
+        """Takes back trials whose owner is gone or whose lease has ended."""
+        dead = {trial.owner for trial in self.refresh().in_flight if trial.owner and is_gone(trial.owner)}
+        return self.storage.sweep(self.name, dead=sorted(dead))
+
+    def claim(self, count: int) -> list[Trial]:
+        """Up to `count` pending trials, running now: enqueued ones, and lost or failed ones to be tried again."""
+        claimed: list[Trial] = []
+        while len(claimed) < count:
+            trial = self.storage.claim_trial(self.name, owner=this_process(), lease=self.leases.seconds)
+            if trial is None:
+                break
+            claimed.append(self._begin(trial))
+        return claimed
+
+    def open(self, strategy: Strategy, plan: Plan) -> tuple[list[Trial], list[Suggestion]]:
+        """Opens what the strategy suggests for the history last read, as far as the budget covers it.
+
+        Returns what was opened, and what was suggested but not covered.
+        """
+        while True:
+            history = self._history
+            remaining, count = plan(history)
+            began = time.perf_counter()
+            suggestions = self._suggest(strategy, history, remaining, count)
+            overhead = time.perf_counter() - began
+            covered = _covered(suggestions, remaining, in_seconds=self.problem.measures_cost)
+            if not covered:
+                return [], suggestions
+            try:
+                opened = self.storage.open_trials(
+                    self.name,
+                    covered,
+                    owner=this_process(),
+                    lease=self.leases.seconds,
+                    retries=self.retries,
+                    expected_trials=len(history),
+                    overhead=overhead,
+                )
+            except HistoryMoved:
+                self.refresh()
+                continue
+            return [self._begin(trial) for trial in opened], suggestions[len(covered) :]
+
+    def record(self, attempt: Attempt, measurement: Measurement) -> None:
+        priced = self._prices.measurement(self._running[attempt], measurement)
+        self.storage.record(self.name, attempt, priced, lease=self.leases.seconds)
+
+    def save_checkpoint(self, attempt: Attempt, checkpoint: str) -> None:
+        self.storage.save_checkpoint(self.name, attempt, checkpoint)
+
+    def close(self, attempt: Attempt, outcome: Outcome) -> Trial:
+        trial = self._running.get(attempt) or self.refresh()[attempt.number]
+        try:
+            return self.storage.close_trial(self.name, attempt, self._prices.outcome(trial, outcome))
+        finally:
+            self.forget(attempt)
+
+    def release(self, attempt: Attempt) -> None:
+        """Gives a trial back unfinished."""
+        self.forget(attempt)
+        self.storage.release_trial(self.name, attempt)
+
+    def forget(self, attempt: Attempt) -> None:
+        self._running.pop(attempt, None)
+        self._prices.end(attempt)
+        self.leases.drop(attempt)
+
+    def _suggest(self, strategy: Strategy, history: History, remaining: Remaining, count: int) -> list[Suggestion]:
+        if count < 1:
+            return []
+        suggestions = list(strategy.suggest(history, remaining, count, self._rng))
+        if len(suggestions) > count:
+            raise InvalidArgument(
+                f"A strategy must suggest at most as many trials as asked, got {len(suggestions)} for {count} "
+                f"from {type(strategy).__name__}. Cut the list in its suggest()."
+            )
+        return [self._prices.suggestion(self._checked(suggestion), history) for suggestion in suggestions]
+
+    def _checked(self, suggestion: Suggestion) -> Suggestion:
+        space = self.problem.space
+        return replace(
+            suggestion, params=space.check(suggestion.params), fidelity=space.check_fidelity(suggestion.fidelity)
+        )
+
+    def _begin(self, trial: Trial) -> Trial:
+        attempt = Attempt(trial.number, trial.attempt)
+        self._running[attempt] = trial
+        self._prices.begin(trial, resumed_at=self._resumed_at(trial))
+        self.leases.hold(attempt)
+        return trial
+
+    def _resumed_at(self, trial: Trial) -> Mapping[str, float] | None:
+        if trial.resume_checkpoint is None or trial.resume_from is None:
+            return None
+        return self._history[trial.resume_from].fidelity
+
+
+def _covered(suggestions: Sequence[Suggestion], remaining: Remaining, *, in_seconds: bool) -> list[Suggestion]:
+    """The suggestions up to the first whose predicted cost does not fit what those before it leave."""
+    covered: list[Suggestion] = []
+    for suggestion in suggestions:
+        is_new, predicted = suggestion.resume_from is None, suggestion.predicted_cost
+        if not remaining.covers(predicted, is_new=is_new, in_seconds=in_seconds):
+            break
+        covered.append(suggestion)
+        remaining = remaining.less(predicted, is_new=is_new)
+    return covered
+
+
+def is_waiting(history: History) -> bool:
+    """Whether some trial waits for a worker."""
+    return any(trial.state is State.PENDING for trial in history.in_flight)

@@ -1,0 +1,133 @@
+"""What a study found: the best configuration, and tables for other programs."""
+
+import csv
+import io
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from farthing.errors import InvalidArgument, MissingExtra
+from farthing.trials import History, Json, Params, Prediction, Trial
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Best:
+    """What the strategy recommends.
+
+    `value` is the value measured for the recommended trial; `predicted` is what a model expects at full fidelity, where
+    the strategy has one; `measured` is the trial with the best value that was really measured at full fidelity, which
+    need not be the recommended one.
+    """
+
+    params: Params
+    value: float
+    trial: Trial
+    predicted: Prediction | None = None
+    measured: Trial | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "params": dict(self.params),
+            "value": self.value,
+            "trial": self.trial.number,
+            "fidelity": dict(self.trial.fidelity),
+            "predicted": None if self.predicted is None else [self.predicted.mean, self.predicted.deviation],
+            "measured": None if self.measured is None else self.measured.number,
+        }
+
+
+def best_measured(history: History) -> Trial | None:
+    """The best of the trials that are done at full fidelity."""
+    full = [trial for trial in history.done if trial.value is not None and history.is_full(trial)]
+    return min(full, key=lambda trial: history.loss(trial.value or 0.0), default=None)
+
+
+def table(history: History) -> list[dict[str, Json]]:
+    """A row for each trial; parameters and fidelities have columns of their own."""
+    return [_row(history, trial) for trial in history]
+
+
+def to_csv(history: History) -> str:
+    rows = table(history)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=_columns(history), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def to_json(history: History) -> str:
+    """Everything: the problem, and every trial with its measurements."""
+    trials = [{**_row(history, trial), **_details(trial)} for trial in history]
+    return json.dumps({"problem": history.problem.to_json(), "trials": trials}, indent=1)
+
+
+def to_pandas(history: History) -> "pd.DataFrame":
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise MissingExtra(
+            "A data frame needs pandas, which is absent. Install it: pip install 'farthing[pandas]'."
+        ) from error
+    return pd.DataFrame(table(history), columns=_columns(history)).set_index("number")
+
+
+FORMATS = {"csv": to_csv, "json": to_json}
+
+
+def export(history: History, form: str) -> str:
+    if form not in FORMATS:
+        raise InvalidArgument(
+            f"An export's format must be one of {', '.join(FORMATS)}, got {form!r}. Choose one of them."
+        )
+    return FORMATS[form](history)
+
+
+def _columns(history: History) -> list[str]:
+    space = history.problem.space
+    names = [f"param.{name}" for name in space.parameters] + [f"fidelity.{name}" for name in space.fidelities]
+    return [
+        "number",
+        "state",
+        "value",
+        "cost",
+        *names,
+        "resume_from",
+        "attempt",
+        "overhead",
+        "failure",
+        "tags",
+        "comment",
+    ]
+
+
+def _row(history: History, trial: Trial) -> dict[str, Json]:
+    row: dict[str, Json] = dict.fromkeys(_columns(history))
+    row |= {"number": trial.number, "state": trial.state.value, "value": trial.value, "cost": trial.cost}
+    row |= {f"param.{name}": value for name, value in trial.params.items()}
+    row |= {f"fidelity.{name}": value for name, value in trial.fidelity.items()}
+    row |= {"resume_from": trial.resume_from, "attempt": trial.attempt, "overhead": trial.overhead}
+    row |= {"failure": trial.failure.reason if trial.failure else None}
+    return row | {"tags": " ".join(trial.tags), "comment": trial.comment}
+
+
+def _details(trial: Trial) -> dict[str, Json]:
+    return {
+        "costs": trial.costs,
+        "note": trial.note,
+        "measurements": [
+            {
+                "value": point.value,
+                "cost": dict(point.cost),
+                "fidelity": dict(point.fidelity),
+                "step": point.step,
+                "metrics": dict(point.metrics),
+                "attempt": point.attempt,
+                "time": point.time,
+            }
+            for point in trial.measurements
+        ],
+    }

@@ -1,0 +1,424 @@
+"""The study: what a user holds."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+from farthing.costs import Budget, Clock, Ledger, Remaining, SystemClock
+from farthing.errors import InvalidArgument, NoResult, NoSuggestion
+from farthing.execution import Checkpoints, Executor, InlineExecutor, ProcessExecutor, RunningTrial, as_work
+from farthing.space import Space
+from farthing.storage import MemoryStorage, Storage, StudyRecord, open_storage
+from farthing.study import results
+from farthing.study.asking import hand_out, told
+from farthing.study.choosing import default_strategy
+from farthing.study.display import Callbacks, Progress, say_how_to_resume, shows_progress
+from farthing.study.folder import study_folder, temporary_folder
+from farthing.study.loop import Limits, Loop, Observer
+from farthing.study.opening import create_or_continue, value_name
+from farthing.study.pricing import DeclaredCost
+from farthing.study.records import Records, is_waiting
+from farthing.study.results import Best
+from farthing.study.views import study_html, study_text
+from farthing.systems import Strategy, strategy_from_json
+from farthing.trials import Attempt, History, Json, Measurement, Outcome, Params, Problem, State, Suggestion, Trial
+from farthing.trials.measurement import cost_amount, finite_number
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Work = Any
+"""A function of the trial, a `Trainable` class, a `Pipeline` or a `Command`."""
+
+
+class Study:
+    """Tunes one thing: suggests trials, runs or hands them out, and remembers what came of them and what it cost.
+
+    A study of an existing name in the same storage is continued; with another space or value it is refused.
+
+    Args:
+        minimize, maximize: the name of the value; give one of the two.
+        strategy: who decides; None chooses by the shape of the space at the first suggestion.
+        storage: None keeps everything in memory; `sqlite:///file.db` or `postgresql://…` keeps it for good.
+        cost: a function of (params, fidelity) that says what a run from nothing to that fidelity costs. Without it,
+            cost is the measured seconds of the work, or what trials charge.
+        cost_unit: the unit of cost. With another unit than seconds nothing is measured: charge, tell or declare it.
+        folder: where checkpoints and logs go; by default beside the database.
+        lease: seconds after which a trial whose owner no longer answers is offered again.
+        lost_retries: how often a trial may be lost in that way before it is given up.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        *,
+        minimize: str | None = None,
+        maximize: str | None = None,
+        strategy: Strategy | None = None,
+        storage: str | Path | Storage | None = None,
+        name: str = "study",
+        seed: int | None = None,
+        cost: DeclaredCost | None = None,
+        cost_unit: str = "seconds",
+        folder: str | Path | None = None,
+        lease: float = 60.0,
+        lost_retries: int = 3,
+        clock: Clock | None = None,
+    ) -> None:
+        problem = Problem(
+            space,
+            value=value_name(minimize, maximize),
+            minimize=minimize is not None,
+            seed=seed or 0,
+            cost_unit=cost_unit,
+            measures_cost=cost is None and cost_unit == "seconds",
+        )
+        self._storage = open_storage(storage)
+        record = create_or_continue(self._storage, StudyRecord(name, problem), seed=seed)
+        self._join(
+            record, strategy=strategy, cost=cost, folder=folder, lease=lease, lost_retries=lost_retries, clock=clock
+        )
+
+    @classmethod
+    def load(
+        cls,
+        name: str,
+        storage: str | Path | Storage,
+        *,
+        strategy: Strategy | None = None,
+        cost: DeclaredCost | None = None,
+        lease: float = 60.0,
+        lost_retries: int = 3,
+    ) -> "Study":
+        """The study of that name, as it was stored: no space needs to be given again."""
+        study = cls.__new__(cls)
+        study._storage = open_storage(storage)
+        record = study._storage.load_study(name)
+        study._join(
+            record, strategy=strategy, cost=cost, folder=None, lease=lease, lost_retries=lost_retries, clock=None
+        )
+        return study
+
+    def _join(
+        self,
+        record: StudyRecord,
+        *,
+        strategy: Strategy | None,
+        cost: DeclaredCost | None,
+        folder: str | Path | None,
+        lease: float,
+        lost_retries: int,
+        clock: Clock | None,
+    ) -> None:
+        self.name = record.name
+        self.problem = record.problem
+        self._strategy = strategy
+        self._stored_strategy = record.strategy
+        self._settings = dict(record.settings)
+        self._clock = clock or SystemClock()
+        self._records = Records(self._storage, record, declared_cost=cost, lease=lease, retries=lost_retries)
+        self._folder = Path(folder).absolute() if folder is not None else None
+        self._checkpoints: Checkpoints | None = None
+        self._asked: dict[int, RunningTrial] = {}
+        self._loop: Loop | None = None
+
+    # ---- running ----------------------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        work: Work,
+        *,
+        budget: Budget,
+        workers: int = 1,
+        executor: str | Executor = "processes",
+        time_limit: float | None = None,
+        retries: int = 0,
+        devices: Sequence[str] | None = None,
+        callbacks: Iterable[Callable[["Study", Trial], None]] = (),
+        progress: bool | None = None,
+    ) -> str:
+        """Runs trials of `work` until the budget, which counts all runs of the study, is spent; returns why it ended.
+
+        Args:
+            executor: "processes" gives each worker a process of its own; "inline" runs the work here, for debugging.
+            time_limit: seconds after which a trial, with every process it started, is ended as failed.
+            retries: how often a trial that failed is tried again.
+            devices: for example `["cuda:0", "cuda:1"]`, given to the workers in turn.
+            callbacks: each is called as `callback(study, trial)` when a trial has ended; it may call `study.stop()`.
+            progress: a live display; None shows it when standard error is a terminal.
+        """
+        if not isinstance(budget, Budget):
+            raise InvalidArgument(f"A run needs a budget, got {budget!r}. Give budget=ft.Budget(seconds=600).")
+        shape = as_work(work)
+        shape.check(self.problem)
+        strategy = self.strategy
+        observers: list[Observer] = [Callbacks(self, tuple(callbacks))]
+        display = Progress(self, budget) if shows_progress(progress) else None
+        if display:
+            observers.append(display)
+        self._loop = Loop(
+            self._records,
+            strategy,
+            self._executor(shape, executor, workers=workers, devices=devices),
+            limits=Limits(budget, time_limit, retries),
+            checkpoints=self.checkpoints,
+            clock=self._clock,
+            observers=observers,
+        )
+        try:
+            return self._run_loop(self._loop, display)
+        finally:
+            self._loop = None
+
+    def _run_loop(self, loop: Loop, display: Progress | None) -> str:
+        try:
+            if display is None:
+                return loop.run()
+            with display.showing(loop):
+                return loop.run()
+        except KeyboardInterrupt:
+            say_how_to_resume(self)
+            return "interrupted"
+
+    def _executor(
+        self, work: Any, executor: str | Executor, *, workers: int, devices: Sequence[str] | None
+    ) -> Executor:
+        if not isinstance(executor, str):
+            return executor
+        if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+            raise InvalidArgument(f"The number of workers must be a whole number ≥ 1, got {workers!r}. Try workers=2.")
+        if executor == "processes":
+            return ProcessExecutor(
+                work, self.problem, workers=workers, checkpoints=self.checkpoints, devices=devices, clock=self._clock
+            )
+        if executor == "inline":
+            if workers != 1:
+                raise InvalidArgument(
+                    f"The inline executor has one worker, got workers={workers}. Use executor='processes' for more."
+                )
+            return InlineExecutor(work, self.problem, checkpoints=self.checkpoints, clock=self._clock)
+        raise InvalidArgument(
+            f"An executor must be 'processes' or 'inline', got {executor!r}. Leave it out for processes."
+        )
+
+    def stop(self) -> None:
+        """Ends a run once its running trials have ended; to be called from a callback or another thread."""
+        if self._loop is not None:
+            self._loop.stop()
+
+    # ---- one step at a time -----------------------------------------------------------------------------------------
+
+    @overload
+    def ask(self, count: None = None, *, budget: Budget | None = None) -> RunningTrial: ...
+    @overload
+    def ask(self, count: int, *, budget: Budget | None = None) -> list[RunningTrial]: ...
+    def ask(self, count: int | None = None, *, budget: Budget | None = None) -> RunningTrial | list[RunningTrial]:
+        """The next trial to run, or a list of up to `count`. Its lease is renewed as long as this process lives."""
+        if count is not None and count < 1:
+            raise InvalidArgument(f"A count of trials to ask for must be ≥ 1, got {count}. Leave it out for one trial.")
+        trials = self._open(count or 1, budget)
+        asked = [self._hand_out(trial) for trial in trials]
+        if count is not None:
+            return asked
+        if not asked:
+            raise NoSuggestion(self._why_none())
+        return asked[0]
+
+    def _open(self, count: int, budget: Budget | None) -> list[Trial]:
+        self._records.sweep()
+        history = self._records.refresh()
+        claimed = self._records.claim(count) if is_waiting(history) else []
+        if len(claimed) == count:
+            return claimed
+        if claimed:
+            self._records.refresh()
+
+        def plan(history: History) -> tuple[Remaining, int]:
+            left = Remaining() if budget is None else budget.remaining(history, seconds=0.0)
+            return left, count - len(claimed)
+
+        opened, _ = self._records.open(self.strategy, plan)
+        return [*claimed, *opened]
+
+    def _hand_out(self, trial: Trial) -> RunningTrial:
+        self._asked[trial.number] = hand_out(trial, self._records, self.checkpoints, clock=self._clock)
+        return self._asked[trial.number]
+
+    def _why_none(self) -> str:
+        if self._records.refresh().in_flight:
+            return (
+                "The strategy waits for trials in flight, so there is none to ask for. Tell a result, then ask again."
+            )
+        return "The strategy or the budget has no trial left to ask for. See `study.best`, or give a larger budget."
+
+    def tell(
+        self,
+        trial: RunningTrial | Trial | int,
+        value: float | None = None,
+        *,
+        cost: float | None = None,
+        trace: Iterable[tuple[Mapping[str, float], float]] = (),
+        metrics: Mapping[str, float] | None = None,
+        failure: str | None = None,
+        pruned: bool = False,
+    ) -> Trial:
+        """Gives a trial its one result: a value, or `failure="why"`, or `pruned=True`.
+
+        `trace` holds points of its curve as (fidelity, value), in the order in which they were measured; `cost` is what
+        the whole trial cost, instead of the seconds since it was asked for.
+        """
+        number = trial if isinstance(trial, int) else trial.number
+        running = trial if isinstance(trial, RunningTrial) else self._handed_out(number)
+        if cost is not None:
+            running.charge(cost)
+        outcome = told(running, value=value, trace=trace, metrics=metrics, failure=failure, pruned=pruned)
+        closed = self._records.close(Attempt(number, running.attempt), outcome)
+        self._asked.pop(number, None)
+        return closed
+
+    def _handed_out(self, number: int) -> RunningTrial:
+        """What this process handed out under that number, or another process did."""
+        if number in self._asked:
+            return self._asked[number]
+        trial = self._records.refresh()[number]
+        running = hand_out(trial, self._records, self.checkpoints, clock=self._clock)
+        if self.problem.measures_cost:
+            running.charge(self._storage.now() - max([trial.opened_at, *(point.time for point in trial.measurements)]))
+        return running
+
+    # ---- results from elsewhere, and wishes --------------------------------------------------------------------------
+
+    def add(
+        self,
+        params: Params,
+        value: float,
+        *,
+        cost: float | None = None,
+        fidelity: Mapping[str, float] | None = None,
+        tags: Sequence[str] = (),
+    ) -> Trial:
+        """Adds a result that was obtained elsewhere; without a cost it counts as free."""
+        suggestion = self._suggestion(params, fidelity)
+        measurement = Measurement(
+            value=finite_number(value, what=f"The value {self.problem.value!r}"),
+            cost={} if cost is None else {"training": cost_amount(cost)},
+            charged=cost is not None,
+            fidelity=suggestion.fidelity,
+        )
+        outcome = Outcome(State.DONE, value=measurement.value, measurements=[measurement])
+        return self._storage.add_trial(self.name, suggestion, outcome, tags=tags)
+
+    def enqueue(
+        self, params: Params, *, fidelity: Mapping[str, float] | None = None, tags: Sequence[str] = ()
+    ) -> Trial:
+        """Puts a configuration of your own in line: it is run, or handed out, before the strategy is asked again."""
+        suggestion = self._suggestion(params, fidelity)
+        return self._storage.enqueue_trial(self.name, suggestion, retries=self._records.retries, tags=tags)
+
+    def annotate(
+        self, trial: RunningTrial | Trial | int, *, tags: Sequence[str] | None = None, comment: str | None = None
+    ) -> None:
+        """Replaces a trial's tags or comment."""
+        number = trial if isinstance(trial, int) else trial.number
+        self._storage.annotate(self.name, number, tags=tags, comment=comment)
+
+    def _suggestion(self, params: Params, fidelity: Mapping[str, float] | None) -> Suggestion:
+        space = self.problem.space
+        return Suggestion(space.check(params), space.check_fidelity(fidelity))
+
+    # ---- what is there -----------------------------------------------------------------------------------------------
+
+    @property
+    def space(self) -> Space:
+        return self.problem.space
+
+    @property
+    def strategy(self) -> Strategy:
+        """The strategy in use: the one given, else the one stored, else one chosen by the shape of the problem."""
+        if self._strategy is None:
+            stored = self._stored_strategy
+            self._strategy = strategy_from_json(stored) if stored else default_strategy(self.problem)
+        form = self._strategy.to_json()
+        if form != self._stored_strategy:
+            self._storage.update_study(self.name, strategy=form)
+            self._stored_strategy = form
+        return self._strategy
+
+    @property
+    def history(self) -> History:
+        """Everything that happened so far, as one immutable value."""
+        return self._records.refresh()
+
+    @property
+    def trials(self) -> list[Trial]:
+        return list(self.history)
+
+    @property
+    def ledger(self) -> Ledger:
+        """What was spent on what, and what was saved."""
+        return Ledger.of(self.history)
+
+    @property
+    def best(self) -> Best:
+        """What the strategy recommends so far. Raises `NoResult` before any trial is done."""
+        history = self.history
+        found = self.strategy.recommend(history)
+        if found is None or found.trial.value is None:
+            raise NoResult(f"The best trial is one that is done, got none among {len(history)} trials. Run some first.")
+        return Best(found.params, found.trial.value, found.trial, found.predicted, results.best_measured(history))
+
+    @property
+    def checkpoints(self) -> Checkpoints:
+        """The study's files: checkpoints and logs."""
+        if self._checkpoints is None:
+            self._checkpoints = Checkpoints(self._place_files())
+        return self._checkpoints
+
+    @property
+    def is_in_memory(self) -> bool:
+        return isinstance(self._storage, MemoryStorage)
+
+    @property
+    def settings(self) -> Mapping[str, Json]:
+        """What was stored with the study for a resume."""
+        return dict(self._settings)
+
+    def remember(self, **settings: Json) -> None:
+        """Stores settings with the study, for `farthing resume`."""
+        self._settings |= settings
+        self._storage.update_study(self.name, settings=settings)
+
+    def export(self, path: str | Path | None = None, *, format: str | None = None) -> str:
+        """The trials as CSV (a row a trial) or JSON (everything); also written to `path`, whose ending decides."""
+        form = format or (Path(path).suffix.lstrip(".") if path is not None else "csv")
+        text = results.export(self.history, form)
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """A data frame with a row for each trial."""
+        return results.to_pandas(self.history)
+
+    def close(self) -> None:
+        """Lets go of the storage. Trials that were asked for and not told keep their lease until it ends."""
+        self._records.leases.close()
+        self._storage.close()
+
+    def __repr__(self) -> str:
+        return f"Study({self.name!r}, {self.problem.direction}={self.problem.value!r}, {len(self.history)} trials)"
+
+    def __str__(self) -> str:
+        return study_text(self)
+
+    def _repr_html_(self) -> str:
+        return study_html(self)
+
+    def _place_files(self) -> Path:
+        if self._folder is None and "folder" in self._settings:
+            return Path(self._settings["folder"])
+        if self._folder is None and self.is_in_memory:
+            return temporary_folder(self)
+        folder = self._folder or study_folder(self._storage, self.name)
+        self.remember(folder=str(folder))
+        return folder

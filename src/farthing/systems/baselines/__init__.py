@@ -1,0 +1,1 @@
+"""What the four methods are measured against, and what a study starts with."""

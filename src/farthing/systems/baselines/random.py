@@ -1,0 +1,57 @@
+"""Search without learning: independent draws, and points that fill the space evenly."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from farthing.costs import Remaining
+from farthing.systems.randomness import Randomness
+from farthing.systems.strategy import Strategy
+from farthing.trials import History, Params, Suggestion
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True)
+class Random(Strategy):
+    """Uniform draws from the space, at full fidelity."""
+
+    def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
+        full = history.problem.space.full_fidelity
+        numbers = range(len(history), len(history) + count)
+        return [Suggestion(params, full) for params in draw(history, numbers, rng)]
+
+
+@dataclass(frozen=True)
+class Sobol(Strategy):
+    """Scrambled Sobol points, which cover the space more evenly than independent draws, at full fidelity."""
+
+    def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
+        space = history.problem.space
+        first, last = history.configurations, history.configurations + count
+        points = _sobol_points(rng.seed, space.encoder.dimension, power=(last - 1).bit_length())[first:last]
+        decoded = space.encoder.decode(space.encoder.from_unit(points))
+        return [Suggestion(params, space.full_fidelity) for params in decoded]
+
+
+def draw(history: History, numbers: range, rng: Randomness) -> list[Params]:
+    """Random params for the trials that will have these numbers, keyed by them."""
+    import numpy as np
+
+    if not numbers:
+        return []
+    encoder = history.problem.space.encoder
+    unit = np.stack([rng.at("trial", number).random(encoder.dimension) for number in numbers])
+    return list(encoder.decode(encoder.from_unit(unit)))
+
+
+@lru_cache(maxsize=8)
+def _sobol_points(seed: int, dimension: int, *, power: int) -> "np.ndarray":
+    """The first 2^power points; longer sequences begin with the shorter ones."""
+    from scipy.stats import qmc
+
+    generator = Randomness(seed).at("sobol")
+    points: np.ndarray = qmc.Sobol(dimension, scramble=True, rng=generator).random_base2(power)
+    return points

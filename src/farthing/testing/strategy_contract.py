@@ -1,0 +1,144 @@
+"""What every strategy must do, as a test suite to inherit from.
+
+    class TestMine(StrategyContract):
+        strategy = Mine(argument=3)
+
+By default it is tried on a space with every kind of parameter and one trace fidelity.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import ClassVar
+
+import pytest
+
+from farthing.costs import Budget, Remaining
+from farthing.space import Choice, Fidelity, Float, Int, Space
+from farthing.storage import MemoryStorage
+from farthing.study import Study
+from farthing.systems import Randomness, Strategy, strategy_from_json
+from farthing.trials import History, Params, State, Suggestion
+
+MIXED_SPACE = Space(
+    {
+        "rate": Float(1e-4, 1e-1, log=True),
+        "units": Int(4, 64, log=True),
+        "layers": Int(1, 3),
+        "optimizer": Choice("adam", "sgd"),
+        "momentum": Float(0.0, 0.99, when={"optimizer": "sgd"}),
+    },
+    fidelities={"epochs": Fidelity(1, 27, integer=True, trace=True)},
+)
+
+
+def learning_curve(params: Params, fidelity: Mapping[str, float]) -> float:
+    """A made-up error that falls with training and depends on every parameter."""
+    misfit = abs(params["rate"] - 0.01) * 20 + abs(params["units"] - 32) / 64 + abs(params["layers"] - 2) / 4
+    misfit += 0.3 if params["optimizer"] == "adam" else abs(params["momentum"] - 0.9)
+    return float(misfit + 1.0 / (1.0 + fidelity.get("epochs", 27)))
+
+
+class StrategyContract:
+    """Inherit, and set `strategy`; also `space` and `evaluate` where the strategy needs another kind of problem."""
+
+    strategy: ClassVar[Strategy]
+    space: ClassVar[Space] = MIXED_SPACE
+    trials: ClassVar[int] = 40
+
+    def evaluate(self, params: Params, fidelity: Mapping[str, float]) -> float:
+        return learning_curve(params, fidelity)
+
+    def run_alone(self, *, trials: int | None = None, storage: MemoryStorage | None = None) -> Study:
+        """A study told one result after the other, every seventh of them a failure."""
+        study = Study(self.space, minimize="error", strategy=self.strategy, storage=storage, seed=3)
+        for number in range(trials or self.trials):
+            for trial in study.ask(count=1):
+                if number % 7 == 6:
+                    study.tell(trial, failure="diverged")
+                else:
+                    study.tell(trial, self.evaluate(trial.params, trial.fidelity), cost=1.0)
+        return study
+
+    def suggest(self, history: History, count: int = 1) -> list[Suggestion]:
+        rng = Randomness(history.problem.seed)
+        return list(self.strategy.suggest(history, Remaining(), count, rng))
+
+    def test_suggestions_are_within_the_space(self) -> None:
+        for trial in self.run_alone().trials:
+            assert self.space.check(trial.params) == trial.params
+            assert self.space.check_fidelity(trial.fidelity) == trial.fidelity
+
+    def test_the_same_history_gives_the_same_suggestions_bit_for_bit(self) -> None:
+        history = self.run_alone().history
+        assert self.suggest(history, 3) == self.suggest(history, 3)
+
+    def test_every_suggestion_can_be_made_again_from_the_history_before_it(self) -> None:
+        history = self.run_alone().history
+        for trial in history:
+            before = History(history.problem, history[: trial.number])
+            again = self.suggest(before)[0]
+            assert (again.params, again.fidelity, again.resume_from, again.note) == (
+                trial.params,
+                trial.fidelity,
+                trial.resume_from,
+                trial.note,
+            )
+
+    def test_a_study_that_is_opened_anew_goes_on_as_if_it_had_never_stopped(self) -> None:
+        unbroken = self.run_alone()
+        storage = MemoryStorage()
+        self.run_alone(trials=self.trials // 2, storage=storage)
+        resumed = self._continued(storage)
+        assert [t.params for t in resumed.trials] == [t.params for t in unbroken.trials]
+
+    def test_no_more_is_suggested_than_was_asked_for(self) -> None:
+        history = self.run_alone().history
+        assert all(len(self.suggest(history, count)) <= count for count in (1, 2, 5))
+
+    def test_trials_in_flight_are_not_suggested_again(self) -> None:
+        study = Study(self.space, minimize="error", strategy=self.strategy, seed=5)
+        asked = [trial for _ in range(6) for trial in study.ask(count=1)]
+        assert len({json.dumps(trial.params) for trial in asked}) == len(asked)
+
+    def test_notes_and_arguments_are_plain_json(self) -> None:
+        for trial in self.run_alone().trials:
+            assert json.loads(json.dumps(trial.note)) == trial.note
+        form = json.loads(json.dumps(self.strategy.to_json()))
+        assert strategy_from_json(form) == self.strategy
+
+    def test_a_study_of_failures_goes_on(self) -> None:
+        study = Study(self.space, minimize="error", strategy=self.strategy)
+        for _ in range(12):
+            for trial in study.ask(count=1):
+                study.tell(trial, failure="diverged")
+        assert all(trial.state is State.FAILED for trial in study.trials)
+        assert self.strategy.recommend(study.history) is None
+
+    def test_the_recommended_trial_is_done(self) -> None:
+        study = self.run_alone()
+        found = self.strategy.recommend(study.history)
+        assert found is not None
+        assert found.trial.state is State.DONE
+        assert self.space.check(found.params) == found.params
+
+    def test_no_new_configuration_is_suggested_when_the_budget_has_none_left(self) -> None:
+        study = Study(self.space, minimize="error", strategy=self.strategy)
+        budget = Budget(trials=5)
+        for _ in range(200):
+            asked = study.ask(count=1, budget=budget)
+            if not asked:
+                break
+            study.tell(asked[0], self.evaluate(asked[0].params, asked[0].fidelity))
+        else:
+            pytest.fail("the strategy went on after its five configurations")
+        assert study.history.configurations == 5
+
+    def _continued(self, storage: MemoryStorage) -> Study:
+        study = Study.load("study", storage)
+        for number in range(self.trials // 2, self.trials):
+            for trial in study.ask(count=1):
+                if number % 7 == 6:
+                    study.tell(trial, failure="diverged")
+                else:
+                    study.tell(trial, self.evaluate(trial.params, trial.fidelity), cost=1.0)
+        return study

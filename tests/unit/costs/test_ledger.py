@@ -1,0 +1,59 @@
+from farthing import Float, History, Ledger, Measurement, Space, State, Suggestion, Trial
+from farthing.trials import Problem
+
+PROBLEM = Problem(Space({"x": Float(0, 1)}), cost_unit="dollars")
+
+
+def trial(
+    number: int, cost: dict[str, float], *, state: State = State.DONE, source: int | None = None, warm: bool = True
+) -> Trial:
+    return Trial(
+        number,
+        Suggestion({"x": 0.5}, resume_from=source),
+        state,
+        measurements=(Measurement(cost=cost, charged=True),),
+        resume_checkpoint="a checkpoint" if source is not None and warm else None,
+        overhead=0.25,
+    )
+
+
+def test_spending_is_summed_by_kind_and_the_total_leaves_the_tuners_own_time_out() -> None:
+    ledger = Ledger.of(
+        History(
+            PROBLEM,
+            [
+                trial(0, {"training": 3.0, "validation": 1.0}),
+                trial(1, {"training": 2.0}),
+                trial(2, {"training": 7.0}, state=State.FAILED),
+            ],
+        )
+    )
+    assert ledger.spent == {"training": 5.0, "validation": 1.0, "failed": 7.0}
+    assert ledger.total == 13.0
+    assert ledger.overhead == 0.75
+    assert ledger.trials == {"done": 2, "failed": 1}
+
+
+def test_a_warm_start_saves_all_the_work_behind_its_checkpoint() -> None:
+    history = History(
+        PROBLEM,
+        [trial(0, {"training": 3.0}), trial(1, {"training": 5.0}, source=0), trial(2, {"training": 9.0}, source=1)],
+    )
+    assert Ledger.of(history).saved == {"warm starts": 3.0 + (3.0 + 5.0)}
+
+
+def test_a_continuation_that_found_no_checkpoint_saves_nothing() -> None:
+    history = History(PROBLEM, [trial(0, {"training": 3.0}), trial(1, {"training": 5.0}, source=0, warm=False)])
+    assert Ledger.of(history).saved == {}
+
+
+def test_an_unfinished_continuation_has_saved_nothing_yet() -> None:
+    history = History(PROBLEM, [trial(0, {"training": 3.0}), trial(1, {}, source=0, state=State.RUNNING)])
+    assert Ledger.of(history).saved == {}
+
+
+def test_the_bill_names_its_unit_in_text_and_html() -> None:
+    ledger = Ledger.of(History(PROBLEM, [trial(0, {"training": 3.0})]))
+    assert "3 dollars" in str(ledger)
+    assert "<td>3 dollars</td>" in ledger._repr_html_()
+    assert ledger.to_json()["total"] == 3.0

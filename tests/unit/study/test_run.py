@@ -1,0 +1,313 @@
+import signal
+
+import pytest
+
+import farthing as ft
+from farthing.errors import InvalidArgument, MissingExtra, StudyMismatch, WorkError
+from farthing.storage import MemoryStorage
+
+SPACE = ft.Space({"x": ft.Float(0, 1)})
+CURVES = ft.Space({"x": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(1, 27, integer=True, trace=True)})
+
+
+def distance(trial: ft.RunningTrial) -> float:
+    return abs(trial.params["x"] - 0.3)
+
+
+def epochs(trial: ft.RunningTrial) -> None:
+    done = int((trial.resume_dir / "epoch").read_text()) if trial.resume_dir else 0
+    for epoch in range(done + 1, int(trial.fidelity["epochs"]) + 1):
+        trial.report(trial.params["x"] + 1 / epoch, epochs=epoch)
+    (trial.checkpoint_dir / "epoch").write_text(str(int(trial.fidelity["epochs"])))
+
+
+def run(study: ft.Study, work: object = distance, **settings: object) -> str:
+    return study.run(work, **{"executor": "inline", **settings})  # type: ignore[arg-type]
+
+
+def study_of(space: ft.Space = SPACE, strategy: ft.Strategy | None = None, **settings: object) -> ft.Study:
+    return ft.Study(space, minimize="error", strategy=strategy or ft.Random(), **settings)  # type: ignore[arg-type]
+
+
+def test_a_run_ends_when_its_trials_are_spent_and_says_so() -> None:
+    study = study_of()
+    assert run(study, budget=ft.Budget(trials=20)) == "the budget is spent"
+    assert len(study.trials) == 20
+    assert study.best.value == min(trial.value for trial in study.trials if trial.value is not None)
+
+
+def test_budgets_are_totals_over_all_runs_of_a_study() -> None:
+    study = study_of()
+    run(study, budget=ft.Budget(trials=5))
+    run(study, budget=ft.Budget(trials=5))
+    assert len(study.trials) == 5
+    run(study, budget=ft.Budget(trials=8))
+    assert len(study.trials) == 8
+
+
+def test_a_cost_budget_is_overspent_by_the_trial_in_flight_at_most() -> None:
+    def dear(trial: ft.RunningTrial) -> float:
+        trial.charge(3.0)
+        return 0.5
+
+    study = study_of()
+    run(study, dear, budget=ft.Budget(cost=10))
+    assert study.ledger.total == 12.0
+
+
+def test_the_cost_of_failures_is_part_of_the_budget() -> None:
+    def failing(trial: ft.RunningTrial) -> float:
+        trial.charge(4.0)
+        raise ValueError("diverged")
+
+    study = study_of()
+    run(study, failing, budget=ft.Budget(cost=10))
+    assert [trial.state for trial in study.trials] == [ft.State.FAILED] * 3
+    assert study.ledger.spent == {"failed": 12.0}
+
+
+def test_wall_clock_seconds_are_counted_over_resumes() -> None:
+    clock = ft.FakeClock()
+    study = study_of(storage=MemoryStorage(clock), clock=clock)
+
+    def slow(trial: ft.RunningTrial) -> float:
+        clock.advance(10)
+        return 0.5
+
+    run(study, slow, budget=ft.Budget(seconds=25))
+    assert len(study.trials) == 3
+    run(study, slow, budget=ft.Budget(seconds=25))
+    assert len(study.trials) == 3
+    run(study, slow, budget=ft.Budget(seconds=45))
+    assert len(study.trials) == 5
+
+
+def test_a_declared_cost_is_charged_and_what_does_not_fit_is_not_started() -> None:
+    study = study_of(cost=lambda params, fidelity: 4.0, cost_unit="dollars")
+    reason = run(study, budget=ft.Budget(cost=10))
+    assert reason == "the next trial is predicted to cost 4, more than the 2 that is left"
+    assert [trial.cost for trial in study.trials] == [4.0, 4.0]
+
+
+def test_a_declared_cost_is_paid_in_steps_and_a_continuation_pays_the_difference() -> None:
+    study = study_of(CURVES, ft.ASHA(), cost=lambda params, fidelity: 10.0 + fidelity["epochs"])
+    run(study, epochs, budget=ft.Budget(trials=9))
+    for trial in study.trials:
+        source = study.trials[trial.resume_from] if trial.resume_from is not None else None
+        paid_before = 10.0 + source.fidelity["epochs"] if source else 0.0
+        assert trial.cost == 10.0 + trial.fidelity["epochs"] - paid_before
+    assert study.ledger.saved["warm starts"] > 0
+
+
+def test_continued_runs_really_continue() -> None:
+    study = study_of(CURVES, ft.ASHA())
+    run(study, epochs, budget=ft.Budget(trials=30))
+    continued = [trial for trial in study.trials if trial.resume_from is not None]
+    assert continued
+    for trial in continued:
+        assert trial.resume_checkpoint is not None
+        first = min(point.fidelity["epochs"] for point in trial.points)
+        assert first == study.trials[trial.resume_from].fidelity["epochs"] + 1
+
+
+def test_work_that_leaves_no_checkpoint_is_continued_from_nothing() -> None:
+    def forgetful(trial: ft.RunningTrial) -> None:
+        assert trial.resume_dir is None
+        for epoch in range(1, int(trial.fidelity["epochs"]) + 1):
+            trial.report(trial.params["x"], epochs=epoch)
+
+    study = study_of(CURVES, ft.ASHA())
+    run(study, forgetful, budget=ft.Budget(trials=9))
+    assert {trial.state for trial in study.trials} == {ft.State.DONE}
+    assert any(trial.resume_from is not None for trial in study.trials)
+    assert study.ledger.saved == {}
+
+
+def test_checkpoints_are_collected_except_those_that_may_be_resumed_and_the_best() -> None:
+    study = study_of(CURVES, ft.Hyperband())
+    run(study, epochs, budget=ft.Budget(trials=27))
+    kept = {trial.number for trial in study.trials if trial.checkpoint is not None}
+    assert kept == study.strategy.resumable(study.history) | {study.best.trial.number}
+    on_disk = {
+        int(path.name.split("-")[0]) if path.name[0].isdigit() else -1 for path in study.checkpoints.root.iterdir()
+    }
+    assert len(kept) < len(study.trials) / 2
+    assert kept <= on_disk
+
+
+def test_a_failed_trial_is_retried_as_often_as_allowed() -> None:
+    attempts: list[int] = []
+
+    def flaky(trial: ft.RunningTrial) -> float:
+        attempts.append(trial.attempt)
+        if trial.attempt < 3:
+            raise RuntimeError("try again")
+        return 0.5
+
+    study = study_of()
+    run(study, flaky, budget=ft.Budget(trials=1), retries=2)
+    assert attempts == [1, 2, 3]
+    assert study.trials[0].state is ft.State.DONE
+    run(study, flaky, budget=ft.Budget(trials=2), retries=1)
+    assert study.trials[1].state is ft.State.FAILED
+
+
+def test_callbacks_see_each_trial_and_may_stop_the_run() -> None:
+    seen: list[int] = []
+
+    def stop_at_four(study: ft.Study, trial: ft.Trial) -> None:
+        seen.append(trial.number)
+        if trial.number == 4:
+            study.stop()
+
+    study = study_of()
+    assert run(study, budget=ft.Budget(trials=100), callbacks=[stop_at_four]) == "stopped"
+    assert seen == [0, 1, 2, 3, 4]
+
+
+def test_ctrl_c_gives_the_running_trial_back_and_says_how_to_go_on(capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(trial: ft.RunningTrial) -> float:
+        if trial.number == 2 and trial.attempt == 1:
+            signal.raise_signal(signal.SIGINT)
+        return 0.5
+
+    study = study_of()
+    assert run(study, interrupted, budget=ft.Budget(trials=5)) == "interrupted"
+    assert [trial.state for trial in study.trials] == [ft.State.DONE, ft.State.DONE, ft.State.PENDING]
+    assert "2 trials are done. 1 unfinished ones were given back" in capsys.readouterr().err
+    run(study, interrupted, budget=ft.Budget(trials=5))
+    assert [trial.number for trial in study.trials if trial.state is ft.State.DONE] == [0, 1, 2, 3, 4]
+
+
+def test_an_interrupted_study_proposes_what_an_unbroken_one_would_have() -> None:
+    def broken(trial: ft.RunningTrial) -> None:
+        if trial.number in (3, 11) and trial.attempt == 1:
+            raise KeyboardInterrupt
+        epochs(trial)
+
+    unbroken, resumed = study_of(CURVES, ft.ASHA(), seed=1), study_of(CURVES, ft.ASHA(), seed=1)
+    run(unbroken, epochs, budget=ft.Budget(trials=20))
+    while run(resumed, broken, budget=ft.Budget(trials=20)) == "interrupted":
+        pass
+    assert [trial.params for trial in resumed.trials] == [trial.params for trial in unbroken.trials]
+    assert [trial.resume_from for trial in resumed.trials] == [trial.resume_from for trial in unbroken.trials]
+
+
+def test_a_callback_that_raises_ends_the_run_and_loses_nothing() -> None:
+    def broken(study: ft.Study, trial: ft.Trial) -> None:
+        raise RuntimeError("callback")
+
+    study = study_of()
+    with pytest.raises(RuntimeError, match="callback"):
+        run(study, budget=ft.Budget(trials=5), callbacks=[broken])
+    assert [trial.state for trial in study.trials] == [ft.State.DONE]
+
+
+def test_the_strategy_is_chosen_by_the_shape_of_the_space_and_stored() -> None:
+    storage = MemoryStorage()
+    chosen = ft.Study(CURVES, minimize="error", storage=storage)
+    chosen.ask()
+    assert chosen.strategy == ft.ASHA()
+    assert ft.Study.load("study", storage).strategy == ft.ASHA()
+    assert ft.Study(SPACE, minimize="error").strategy == ft.Sobol()
+
+
+def test_a_study_can_move_to_another_strategy() -> None:
+    storage = MemoryStorage()
+    run(study_of(storage=storage), budget=ft.Budget(trials=3))
+    moved = study_of(strategy=ft.Sobol(), storage=storage)
+    run(moved, budget=ft.Budget(trials=6))
+    assert ft.Study.load("study", storage).strategy == ft.Sobol()
+    assert len(moved.trials) == 6
+
+
+@pytest.mark.parametrize(
+    ("change", "aspect"),
+    [
+        ({"space": ft.Space({"y": ft.Float(0, 1)})}, "space"),
+        ({"minimize": "loss"}, "value"),
+        ({"minimize": None, "maximize": "error"}, "minimize"),
+        ({"seed": 9}, "seed"),
+        ({"cost_unit": "dollars"}, "cost_unit"),
+    ],
+)
+def test_a_study_is_only_continued_with_what_it_began_with(change: dict[str, object], aspect: str) -> None:
+    storage = MemoryStorage()
+    ft.Study(SPACE, minimize="error", storage=storage)
+    settings = {"space": SPACE, "minimize": "error", **change}
+    with pytest.raises(StudyMismatch, match=f"with the {aspect} it began with.*another name="):
+        ft.Study(storage=storage, **settings)  # type: ignore[arg-type]
+
+
+def test_one_line_is_enough() -> None:
+    study = ft.minimize(distance, SPACE, budget=ft.Budget(trials=10), seed=3, executor="inline")
+    assert study.problem.minimize
+    assert len(study.trials) == 10
+    assert not ft.maximize(distance, SPACE, budget=ft.Budget(trials=1), executor="inline").problem.minimize
+
+
+def test_a_study_exports_its_trials(tmp_path: pytest.TempPathFactory) -> None:
+    import csv
+    import json
+    from pathlib import Path
+
+    study = study_of(CURVES, ft.ASHA())
+    run(study, epochs, budget=ft.Budget(trials=4))
+    rows = list(csv.DictReader(study.export().splitlines()))
+    assert [float(row["param.x"]) for row in rows] == [trial.params["x"] for trial in study.trials]
+    path = Path(str(tmp_path)) / "trials.json"
+    study.export(path)
+    everything = json.loads(path.read_text())
+    assert everything["trials"][0]["measurements"][0]["fidelity"] == {"epochs": 1}
+    frame = study.to_pandas()
+    assert frame.loc[0, "fidelity.epochs"] == 1
+    assert frame["cost"].sum() == pytest.approx(study.ledger.total)
+
+
+def test_pandas_is_named_when_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingExtra, match=r"farthing\[pandas\]"):
+        study_of().to_pandas()
+
+
+def test_a_study_shows_its_best_trials_and_its_bill() -> None:
+    study = study_of()
+    study.add({"x": 0.5}, 0.25, cost=2.0)
+    assert "0.25" in str(study)
+    assert "2 seconds" in str(study)
+    assert "<table>" in study._repr_html_()
+    assert repr(study) == "Study('study', minimize='error', 1 trials)"
+
+
+def test_text_of_users_cannot_become_markup_in_a_notebook() -> None:
+    study = ft.Study(SPACE, minimize="error", name="<script>alert(1)</script>")
+    assert "<script>" not in study._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"budget": None}, "needs a budget"),
+        ({"workers": 0, "executor": "processes"}, "workers must be a whole number"),
+        ({"workers": 2}, "inline executor has one worker"),
+        ({"executor": "cloud"}, "must be 'processes' or 'inline', got 'cloud'"),
+    ],
+)
+def test_a_run_that_cannot_be_meant_is_refused(settings: dict[str, object], words: str) -> None:
+    with pytest.raises(InvalidArgument, match=words):
+        run(study_of(), **{"budget": ft.Budget(trials=1), **settings})
+
+
+def test_work_that_is_none_is_refused_before_anything_is_stored() -> None:
+    study = study_of()
+    with pytest.raises(WorkError):
+        run(study, 3.0, budget=ft.Budget(trials=1))
+    assert study.trials == []
+
+
+@pytest.mark.parametrize("aim", [{}, {"minimize": "error", "maximize": "accuracy"}])
+def test_a_study_needs_one_value(aim: dict[str, str]) -> None:
+    with pytest.raises(InvalidArgument, match="one value to optimise"):
+        ft.Study(SPACE, **aim)  # type: ignore[arg-type]

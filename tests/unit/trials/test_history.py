@@ -1,0 +1,70 @@
+import pytest
+
+from farthing import Float, History, Measurement, Space, State, Suggestion, Trial
+from farthing.errors import InvalidArgument, TrialNotFound
+from farthing.trials import Problem
+
+PROBLEM = Problem(Space({"x": Float(0, 1)}), value="error")
+
+
+def trial(number: int, state: State = State.DONE, *, cost: float = 1.0, resume_from: int | None = None) -> Trial:
+    suggestion = Suggestion({"x": 0.5}, resume_from=resume_from)
+    return Trial(number, suggestion, state, measurements=(Measurement(cost={"training": cost}),), value=0.5)
+
+
+def test_an_updated_history_is_a_new_one_and_the_old_one_stays() -> None:
+    old = History(PROBLEM, [trial(0, State.RUNNING)], version=1)
+    new = old.updated([trial(1, State.RUNNING), trial(0)], version=3)
+    assert [t.state for t in old] == [State.RUNNING]
+    assert [t.state for t in new] == [State.DONE, State.RUNNING]
+    assert (old.version, new.version) == (1, 3)
+
+
+def test_an_updated_history_equals_one_built_from_all_trials() -> None:
+    trials = [trial(0), trial(1, State.RUNNING), trial(2, resume_from=0), trial(3, State.PENDING)]
+    grown = History(PROBLEM)
+    for version, each in enumerate([trial(0, State.RUNNING), *trials], start=1):
+        grown = grown.updated([each], version=version)
+    whole = History(PROBLEM, trials)
+    assert list(grown) == list(whole)
+    assert [t.number for t in grown.in_flight] == [t.number for t in whole.in_flight] == [1, 3]
+    assert grown.configurations == whole.configurations == 3
+    assert grown.cost == whole.cost == 4.0
+
+
+def test_continuations_are_not_configurations() -> None:
+    assert History(PROBLEM, [trial(0), trial(1, resume_from=0)]).configurations == 1
+
+
+def test_the_lineage_of_a_trial_begins_with_the_oldest() -> None:
+    history = History(PROBLEM, [trial(0), trial(1), trial(2, resume_from=0), trial(3, resume_from=2)])
+    assert [t.number for t in history.lineage(3)] == [0, 2, 3]
+
+
+def test_a_missing_trial_is_a_clear_error() -> None:
+    with pytest.raises(TrialNotFound, match="below the 1 there are, got 4"):
+        History(PROBLEM, [trial(0)])[4]
+
+
+def test_a_loss_is_small_where_the_value_is_good() -> None:
+    assert History(Problem(PROBLEM.space, minimize=False)).loss(3.0) == -3.0
+    assert History(PROBLEM).loss(3.0) == 3.0
+
+
+def test_a_problem_survives_its_json_form() -> None:
+    problem = Problem(PROBLEM.space, value="reward", minimize=False, seed=7, cost_unit="dollars", measures_cost=False)
+    assert Problem.from_json(problem.to_json()) == problem
+
+
+@pytest.mark.parametrize(
+    ("settings", "rule"),
+    [
+        ({"value": "not a name"}, "must be an identifier"),
+        ({"value": "x"}, "must have a name of its own"),
+        ({"seed": -1}, "seed must be a whole number"),
+        ({"seed": True}, "seed must be a whole number"),
+    ],
+)
+def test_a_problem_that_cannot_be_meant_is_refused(settings: dict[str, object], rule: str) -> None:
+    with pytest.raises(InvalidArgument, match=rule):
+        Problem(PROBLEM.space, **settings)  # type: ignore[arg-type]
