@@ -1,0 +1,29 @@
+"""Doing: runs the work of trials, in this process or in others."""
+
+from farthing.execution.checkpoints import Checkpoints
+from farthing.execution.command import Command
+from farthing.execution.executor import Ended, Executor, Job, Listener
+from farthing.execution.inline import InlineExecutor
+from farthing.execution.local import ProcessExecutor
+from farthing.execution.pipeline import Pipeline, Stage
+from farthing.execution.running_trial import Channel, RunningTrial
+from farthing.execution.trainable import Trainable
+from farthing.execution.work import Work, as_work
+
+__all__ = [
+    "Channel",
+    "Checkpoints",
+    "Command",
+    "Ended",
+    "Executor",
+    "InlineExecutor",
+    "Job",
+    "Listener",
+    "Pipeline",
+    "ProcessExecutor",
+    "RunningTrial",
+    "Stage",
+    "Trainable",
+    "Work",
+    "as_work",
+]

@@ -1,0 +1,37 @@
+"""Runs one attempt at a trial, in whatever process."""
+
+from farthing.errors import Pruned, WorkError
+from farthing.execution.failures import failure_of
+from farthing.execution.running_trial import RunningTrial
+from farthing.execution.work import Work
+from farthing.trials import Outcome
+
+
+class Superseded(BaseException):
+    """Unwinds the work of an attempt whose news is not wanted any more. No Exception, so that work lets it pass."""
+
+
+def run_attempt(
+    work: Work, trial: RunningTrial, *, let_through: tuple[type[BaseException], ...] = ()
+) -> Outcome | None:
+    """How the work ended; None when the attempt was superseded. Whatever the work raises makes an outcome too."""
+    try:
+        _check_resume_dir(trial)
+        returned = work.run(trial)
+    except Superseded:
+        return None
+    except Pruned:
+        return trial.prune()
+    except BaseException as error:
+        if isinstance(error, let_through):
+            raise
+        return trial.fail(failure_of(error))
+    return trial.finish(returned)
+
+
+def _check_resume_dir(trial: RunningTrial) -> None:
+    if trial.resume_dir is not None and not trial.resume_dir.is_dir():
+        raise WorkError(
+            f"A checkpoint to carry on from must be a folder, got {str(trial.resume_dir)!r}, which is missing. "
+            f"Run the trial it came from again."
+        )

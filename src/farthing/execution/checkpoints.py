@@ -1,0 +1,179 @@
+"""The folders in which trials leave what others carry on from."""
+
+import os
+import re
+from collections.abc import Iterator, Set
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import rmtree
+from typing import Literal
+
+from farthing.errors import InvalidArgument
+from farthing.trials import Attempt
+
+Phase = Literal["staging", "checkpoint", "deleted"]
+NAME = re.compile(r"(?P<number>\d{6,})/attempt-(?P<attempt>\d+)\.(?P<phase>staging|checkpoint|deleted)-(?P<index>\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One folder under the root: whose it is, what it is, and which of those it is."""
+
+    attempt: Attempt
+    phase: Phase
+    index: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.attempt.number:06d}/attempt-{self.attempt.attempt}.{self.phase}-{self.index}"
+
+
+class Checkpoints:
+    """Keeps checkpoints under one root, each a folder that is there wholly or not at all.
+
+    A trial writes into a *staging* folder. `commit` puts its files on the disk and renames it, so that whatever has
+    the name of a checkpoint is complete, also after a crash or a power cut; deleting takes the name away first. Names
+    are relative to the root and hold in any process that knows it. Beside the checkpoints lie the trials' logs:
+
+        000012/attempt-1.log
+        000012/attempt-1.checkpoint-1/
+        000012/attempt-2.staging-1/
+
+    Nothing is created before it is needed.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.absolute()
+
+    def stage(self, attempt: Attempt) -> Path:
+        """A fresh, empty folder for that attempt to write into."""
+        taken = [entry.index for entry in self._entries(attempt.number) if entry.attempt == attempt]
+        folder = self.root / _Entry(attempt, "staging", max(taken, default=0) + 1).name
+        folder.mkdir(parents=True)
+        return folder
+
+    def commit(self, staging: Path) -> str | None:
+        """Makes a staged folder a checkpoint and returns its name, or None when there is nothing in it."""
+        staged = self._read(staging.relative_to(self.root).as_posix(), phase="staging")
+        if not any(staging.iterdir()):
+            staging.rmdir()
+            return None
+        _flush_tree(staging)
+        name = _Entry(staged.attempt, "checkpoint", staged.index).name
+        staging.rename(self.root / name)
+        for folder in (staging.parent, self.root, self.root.parent):
+            _flush(folder)
+        return name
+
+    def discard(self, staging: Path) -> None:
+        rmtree(staging, ignore_errors=True)
+
+    def path(self, name: str) -> Path:
+        """Where the checkpoint of that name is. A name out of a database that would lead elsewhere is refused."""
+        return self.root / self._read(name, phase="checkpoint").name
+
+    def log_path(self, number: int, attempt: int) -> Path:
+        """Where the output of an attempt at trial `number` is kept."""
+        return self.root / f"{number:06d}" / f"attempt-{attempt}.log"
+
+    def delete(self, name: str) -> int:
+        """Deletes a checkpoint if it is there; returns the bytes freed."""
+        entry = self._read(name, phase="checkpoint")
+        doomed = self.root / _Entry(entry.attempt, "deleted", entry.index).name
+        _remove(doomed)
+        try:
+            self.path(name).rename(doomed)
+        except FileNotFoundError:
+            return 0
+        return _remove(doomed)
+
+    def collect(self, keep: Set[str], running: Set[Attempt]) -> int:
+        """Deletes what nobody can need and returns the bytes freed.
+
+        Checkpoints named in `keep` stay. Of a running attempt, so does what it stages and what it committed after
+        the last one in `keep`, which it may be about to announce.
+        """
+        entries = [entry for folder in self._numbers() for entry in self._entries(folder)]
+        announced: dict[Attempt, int] = {}
+        for entry in entries:
+            if entry.name in keep:
+                announced[entry.attempt] = max(entry.index, announced.get(entry.attempt, 0))
+        doomed = [
+            entry
+            for entry in entries
+            if entry.name not in keep
+            and not (entry.attempt in running and entry.index > announced.get(entry.attempt, 0))
+        ]
+        return sum(self._collect(entry) for entry in doomed)
+
+    def disk_use(self) -> int:
+        """Bytes in all files under the root, logs included."""
+        return _size(self.root)
+
+    def _collect(self, entry: _Entry) -> int:
+        return self.delete(entry.name) if entry.phase == "checkpoint" else _remove(self.root / entry.name)
+
+    def _numbers(self) -> list[int]:
+        return [int(name) for name in _listdir(self.root) if name.isdecimal()]
+
+    def _entries(self, number: int) -> Iterator[_Entry]:
+        folder = f"{number:06d}"
+        for name in _listdir(self.root / folder):
+            if entry := _parse(f"{folder}/{name}"):
+                yield entry
+
+    def _read(self, name: str, *, phase: Phase) -> _Entry:
+        entry = _parse(name)
+        if entry is None or entry.phase != phase or entry.name != name:
+            raise InvalidArgument(
+                f"A checkpoint's name must look like '000012/attempt-1.{phase}-1', got {name!r}. "
+                f"Names come from Checkpoints.commit."
+            )
+        return entry
+
+
+def _parse(name: str) -> _Entry | None:
+    if not (match := NAME.fullmatch(name)):
+        return None
+    phase: Phase = match["phase"]  # type: ignore[assignment]  # the pattern has no others
+    return _Entry(Attempt(int(match["number"]), int(match["attempt"])), phase, int(match["index"]))
+
+
+def _listdir(folder: Path) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return []
+
+
+def _flush_tree(folder: Path) -> None:
+    """Puts all files and then the folders that name them on the disk; links are not followed."""
+    for parent, _, files in os.walk(folder, topdown=False):
+        for file in files:
+            path = Path(parent, file)
+            if path.is_file() and not path.is_symlink():
+                _flush(path)
+        _flush(Path(parent))
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove(folder: Path) -> int:
+    freed = _size(folder)
+    rmtree(folder, ignore_errors=True)
+    return freed
+
+
+def _size(folder: Path) -> int:
+    return sum(
+        entry.stat(follow_symlinks=False).st_size
+        for parent, _, _ in os.walk(folder)
+        for entry in os.scandir(parent)
+        if entry.is_file(follow_symlinks=False)
+    )

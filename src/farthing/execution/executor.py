@@ -1,0 +1,65 @@
+"""What every executor is: somewhere to run the work."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from farthing.trials import Attempt, Measurement, Outcome, Params
+
+
+@dataclass(frozen=True)
+class Job:
+    """One attempt at a trial, as the work will see it. `time_limit` is in seconds of wall clock."""
+
+    attempt: Attempt
+    params: Params
+    fidelity: Mapping[str, float]
+    resume_dir: Path | None = None
+    time_limit: float | None = None
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A job that is over. Without an outcome there is nothing to record: the attempt had been taken over."""
+
+    attempt: Attempt
+    outcome: Outcome | None
+
+
+class Listener(Protocol):
+    """Takes what a running job sends. When a call returns, what was sent is durable and the work may go on.
+
+    A call that raises `StaleAttempt` or `TrialFinished` ends the job without an outcome.
+    """
+
+    def on_report(self, attempt: Attempt, measurement: Measurement) -> None: ...
+
+    def on_checkpoint(self, attempt: Attempt, checkpoint: str) -> None: ...
+
+
+class Executor(Protocol):
+    """Runs jobs. It keeps no record of its own: whatever matters goes through the listener or an outcome.
+
+    Nothing that the work does (raise, hang, exit, crash, be killed) ends the executor: it ends one job.
+    """
+
+    @property
+    def free(self) -> int:
+        """How many more jobs `submit` takes now."""
+
+    @property
+    def running(self) -> tuple[Attempt, ...]:
+        """The attempts that are being worked on."""
+
+    def submit(self, job: Job) -> None:
+        """Takes a job without waiting for it."""
+
+    def wait(self, listener: Listener, *, timeout: float | None = None) -> list[Ended]:
+        """Blocks until a job ends, `wake` is called, or `timeout` seconds pass; reports go to `listener` meanwhile."""
+
+    def wake(self) -> None:
+        """Makes a `wait` in another thread return."""
+
+    def close(self) -> None:
+        """Ends everything that runs, with all its processes. What was running has no outcome."""

@@ -1,0 +1,162 @@
+"""Runs jobs in worker processes of this machine."""
+
+import math
+import os
+import select
+import socket
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+from farthing.costs.clock import Clock, SystemClock
+from farthing.errors import InvalidArgument
+from farthing.execution.checkpoints import Checkpoints
+from farthing.execution.executor import Ended, Job, Listener
+from farthing.execution.sending import packed
+from farthing.execution.slot import Slot
+from farthing.execution.wire import to_bytes
+from farthing.execution.work import as_work
+from farthing.execution.worker_environment import worker_environment
+from farthing.execution.worker_process import WorkerProcess, wait_readable
+from farthing.trials import Attempt, Json, Problem
+
+SECONDS_TO_LEAVE = 1.0
+
+
+class ProcessExecutor:
+    """Runs up to `workers` jobs at once, each in a supervised process.
+
+    Work travels to the workers by value where it was defined in a script or a notebook, and by name where it can be
+    imported; the script itself is not imported again, so it needs no `if __name__ == "__main__":`. Workers are started
+    when there is a job for them and stay for the next.
+
+    Whatever becomes of a worker ends one job: it fails with a reason, and the worker is replaced. A job past its time
+    limit is killed, with all the processes in its group; so are the workers when this process ends, however it ends.
+    Two things are not covered: a process that leaves its worker's group (`setsid`) is not found, and one that is left
+    behind by a finished job lives until its worker ends.
+
+    `devices` gives worker i the device i mod n, by its environment.
+    """
+
+    def __init__(
+        self,
+        work: object,
+        problem: Problem,
+        *,
+        workers: int,
+        checkpoints: Checkpoints,
+        devices: Sequence[str] | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        if workers < 1:
+            raise InvalidArgument(f"An executor needs at least one worker, got {workers}. Leave it out for one.")
+        checked = as_work(work)
+        checked.check(problem)
+        self._work = packed(checked)
+        self._problem = problem
+        self._checkpoints = checkpoints
+        self._devices = devices
+        self._slots = [self._slot(index, clock or SystemClock()) for index in range(workers)]
+        self._ended: list[Ended] = []
+        self._lifeline: tuple[int, ...] = os.pipe()  # workers hold the first end; they die when ours is closed
+        self._woken, self._waker = socket.socketpair()
+        self._waker.setblocking(False)
+
+    @property
+    def free(self) -> int:
+        return sum(slot.job is None for slot in self._slots)
+
+    @property
+    def running(self) -> tuple[Attempt, ...]:
+        return tuple(slot.job.attempt for slot in self._slots if slot.job is not None)
+
+    def submit(self, job: Job) -> None:
+        idle = [slot for slot in self._slots if slot.job is None]
+        if not idle:
+            raise InvalidArgument(
+                f"A job needs a free worker, got {job.attempt} while all are busy. Wait for one to end."
+            )
+        with_worker = [slot for slot in idle if slot.worker is not None]
+        (with_worker or idle)[0].take(job)
+
+    def wait(self, listener: Listener, *, timeout: float | None = None) -> list[Ended]:
+        until = math.inf if timeout is None else time.monotonic() + timeout
+        is_over = False
+        while not (self._ended or is_over):
+            ready = self._wait_for_events(until)
+            for slot in self._slots:
+                if ended := slot.attend(ready, listener):
+                    self._ended.append(ended)
+            is_over = self._was_woken(ready) or time.monotonic() >= until
+        ended_jobs, self._ended = self._ended, []
+        return ended_jobs
+
+    def wake(self) -> None:
+        with suppress(OSError):  # full: it will wake up anyway; closed: nobody is asleep
+            self._waker.send(b"!")
+
+    def close(self) -> None:
+        """Ends all workers. Those that are idle get a moment to leave by themselves, with their `atexit` handlers."""
+        self._let_idle_workers_leave()
+        for slot in self._slots:
+            if slot.worker is not None:
+                slot.end_worker()
+        self._slots = []
+        self._woken.close()
+        self._waker.close()
+        for end in self._lifeline:
+            os.close(end)
+        self._lifeline = ()
+
+    def _slot(self, index: int, clock: Clock) -> Slot:
+        return Slot(
+            lambda: self._start_worker(index),
+            checkpoints=self._checkpoints,
+            clock=clock,
+            measures_cost=self._problem.measures_cost,
+        )
+
+    def _start_worker(self, index: int) -> WorkerProcess:
+        worker = WorkerProcess(
+            lifeline=self._lifeline[0],
+            environment=worker_environment(os.environ, index=index, workers=len(self._slots), devices=self._devices),
+        )
+        worker.mailbox.post(to_bytes(self._setup()))
+        worker.mailbox.post(self._work)
+        return worker
+
+    def _setup(self) -> Json:
+        return {
+            "problem": self._problem.to_json(),
+            "checkpoints": str(self._checkpoints.root),
+            "folder": os.getcwd(),
+            "argv": sys.argv,
+        }
+
+    def _wait_for_events(self, until: float) -> set[int]:
+        """The descriptors of workers that have sent something, take more, or have died."""
+        events = {self._woken.fileno(): select.POLLIN}
+        for worker in self._living_workers():
+            events[worker.sentinel] = select.POLLIN
+            if not worker.mailbox.is_closed:
+                has_more = worker.mailbox.has_mail_to_send
+                events[worker.mailbox.fileno()] = select.POLLIN | (select.POLLOUT if has_more else 0)
+        first = min([until, *(slot.deadline for slot in self._slots)])
+        return wait_readable(events, first - time.monotonic())
+
+    def _living_workers(self) -> Iterator[WorkerProcess]:
+        return (slot.worker for slot in self._slots if slot.worker is not None)
+
+    def _was_woken(self, ready: set[int]) -> bool:
+        return self._woken.fileno() in ready and bool(self._woken.recv(4096))
+
+    def _let_idle_workers_leave(self) -> None:
+        idle = [slot.worker for slot in self._slots if slot.worker is not None and slot.job is None]
+        for worker in idle:
+            worker.mailbox.hang_up()
+        staying = {worker.sentinel: select.POLLIN for worker in idle}
+        until = time.monotonic() + SECONDS_TO_LEAVE
+        while staying and time.monotonic() < until:
+            for sentinel in wait_readable(staying, until - time.monotonic()):
+                del staying[sentinel]

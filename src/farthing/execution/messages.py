@@ -1,0 +1,130 @@
+"""What coordinator and workers tell each other, as JSON."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from farthing.execution.executor import Job
+from farthing.execution.wire import BrokenWire
+from farthing.trials import Attempt, Failure, Json, Measurement, Outcome, State
+
+GO_ON = "go on"
+STOP = "stop"
+"""The coordinator's answers to news that a job waits with: they are durable; or they are not wanted any more."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The worker has the work and takes jobs."""
+
+
+@dataclass(frozen=True)
+class Unready:
+    """The worker could not unpack the work."""
+
+    failure: Failure
+
+
+@dataclass(frozen=True)
+class Reported:
+    """The job has a measurement, and waits until it is durable."""
+
+    measurement: Measurement
+
+
+@dataclass(frozen=True)
+class Committed:
+    """The job has a checkpoint, and waits until its name is durable."""
+
+    checkpoint: str
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The job is over; without an outcome because it was superseded."""
+
+    outcome: Outcome | None
+
+
+News: TypeAlias = Ready | Unready | Reported | Committed | Finished
+
+
+def news_to_json(news: News) -> Json:
+    match news:
+        case Ready():
+            return ["ready", None]
+        case Unready(failure):
+            return ["unready", _failure_to_json(failure)]
+        case Reported(measurement):
+            return ["reported", _measurement_to_json(measurement)]
+        case Committed(checkpoint):
+            return ["committed", checkpoint]
+        case Finished(outcome):
+            return ["finished", outcome and _outcome_to_json(outcome)]
+
+
+def news_from_json(form: Any) -> News:
+    """What a worker sent; `BrokenWire` for anything that is none of it."""
+    try:
+        kind, content = form
+        return _READERS[kind](content)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise BrokenWire(f"A worker must send one of {', '.join(_READERS)}, got something else. Report it.") from error
+
+
+def job_to_json(job: Job) -> Json:
+    return {
+        "attempt": [job.attempt.number, job.attempt.attempt],
+        "params": dict(job.params),
+        "fidelity": dict(job.fidelity),
+        "resume_dir": None if job.resume_dir is None else str(job.resume_dir),
+    }
+
+
+def job_from_json(form: dict[str, Any]) -> Job:
+    """The job as a worker sees it: the time limit is the coordinator's to keep."""
+    resume_dir = form["resume_dir"]
+    return Job(
+        Attempt(*form["attempt"]),
+        form["params"],
+        form["fidelity"],
+        resume_dir=None if resume_dir is None else Path(resume_dir),
+    )
+
+
+def _measurement_to_json(measurement: Measurement) -> Json:
+    return {field.name: getattr(measurement, field.name) for field in fields(measurement)}
+
+
+def _failure_to_json(failure: Failure) -> Json:
+    return {"reason": failure.reason, "traceback": failure.traceback}
+
+
+def _outcome_to_json(outcome: Outcome) -> Json:
+    return {
+        "state": outcome.state,
+        "value": outcome.value,
+        "measurements": [_measurement_to_json(measurement) for measurement in outcome.measurements],
+        "failure": outcome.failure and _failure_to_json(outcome.failure),
+        "checkpoint": outcome.checkpoint,
+    }
+
+
+def _outcome_from_json(form: dict[str, Any]) -> Outcome:
+    return Outcome(
+        State(form["state"]),
+        value=form["value"],
+        measurements=tuple(Measurement(**measurement) for measurement in form["measurements"]),
+        failure=Failure(**form["failure"]) if form["failure"] else None,
+        checkpoint=form["checkpoint"],
+    )
+
+
+_READERS: dict[str, Callable[[Any], News]] = {
+    "ready": lambda _: Ready(),
+    "unready": lambda content: Unready(Failure(**content)),
+    "reported": lambda content: Reported(Measurement(**content)),
+    "committed": lambda content: Committed(str(content)),
+    "finished": lambda content: Finished(content and _outcome_from_json(content)),
+}

@@ -1,0 +1,73 @@
+"""Reads the numbers that work returns and reports."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from farthing.errors import InvalidParams, InvalidValue
+from farthing.space.refusals import listed, refuse_unknown
+from farthing.trials import Params
+from farthing.trials.measurement import finite_number
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A value with the other numbers that came along. No value: the last report counts."""
+
+    value: float | None = None
+    metrics: dict[str, float | None] = field(default_factory=dict)
+
+
+def read_result(returned: object, *, name: str) -> Result:
+    """What the work returned: a number, a mapping that holds the number called `name`, or nothing."""
+    if returned is None:
+        return Result()
+    if not isinstance(returned, Mapping):
+        return Result(read_value(returned, name=name))
+    if name not in returned:
+        raise InvalidValue(
+            f"A returned mapping must hold {name!r}, got {listed(returned) or 'an empty one'}. "
+            f"Return {{{name!r}: ...}} or the number alone."
+        )
+    others = {str(key): number for key, number in returned.items() if key != name and _is_number(number)}
+    return Result(read_value(returned[name], name=name), read_metrics(others))
+
+
+def read_value(value: object, *, name: str) -> float:
+    """A finite number, also out of an array or tensor of one element."""
+    return finite_number(_plain(value), what=f"The value {name!r}")
+
+
+def read_metrics(metrics: Mapping[str, object] | None) -> dict[str, float | None]:
+    """Numbers by name; one that is not finite is kept as unknown, because it decides nothing."""
+    return {str(name): _metric(number, name=str(name)) for name, number in (metrics or {}).items()}
+
+
+def read_gradient(gradient: Mapping[str, object] | None, params: Params) -> dict[str, float] | None:
+    """The derivative of the value along some of the trial's params."""
+    if gradient is None:
+        return None
+    refuse_unknown(gradient, params, what="Names in a gradient", error=InvalidParams)
+    return {name: finite_number(_plain(slope), what=f"The gradient along {name!r}") for name, slope in gradient.items()}
+
+
+def _metric(given: object, *, name: str) -> float | None:
+    number = _plain(given)
+    if isinstance(number, float) and not math.isfinite(number):
+        return None
+    return finite_number(number, what=f"The metric {name!r}")
+
+
+def _is_number(given: object) -> bool:
+    number = _plain(given)
+    return isinstance(number, (int, float)) and not isinstance(number, bool)
+
+
+def _plain(number: object) -> object:
+    """The one element of an array or tensor; float() would warn about some of them."""
+    if isinstance(number, (int, float)) or not hasattr(number, "item"):
+        return number
+    try:
+        return number.item()
+    except (TypeError, ValueError, RuntimeError):
+        return number

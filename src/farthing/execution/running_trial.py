@@ -1,0 +1,196 @@
+"""What the work sees of its trial while it runs."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from farthing.costs.clock import Clock, SystemClock
+from farthing.errors import FarthingError, InvalidValue
+from farthing.execution.checkpoints import Checkpoints
+from farthing.execution.curve import fidelity_of_report, next_step
+from farthing.execution.executor import Job
+from farthing.execution.failures import failure_of
+from farthing.execution.meter import Meter
+from farthing.execution.results import Result, read_gradient, read_metrics, read_result, read_value
+from farthing.trials import Failure, Measurement, Outcome, Problem, State
+
+
+class Channel(Protocol):
+    """Where a running trial's news goes. A call returns when the news is durable."""
+
+    def report(self, measurement: Measurement) -> None: ...
+
+    def checkpoint(self, name: str) -> None: ...
+
+
+class RunningTrial:
+    """One attempt at a trial: what to do, where to say how it goes, and what it has cost so far.
+
+    `params` and `fidelity` are what was chosen; `number` and `attempt` name the trial and the try at it. `resume_dir`
+    holds the checkpoint to carry on from, where there is one.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        problem: Problem,
+        *,
+        channel: Channel,
+        checkpoints: Checkpoints,
+        clock: Clock | None = None,
+        first_sequence: int = 0,
+    ) -> None:
+        self.number = job.attempt.number
+        self.attempt = job.attempt.attempt
+        self.params = dict(job.params)
+        self.fidelity = dict(job.fidelity)
+        self.resume_dir = job.resume_dir
+        self.problem = problem
+        self._job = job
+        self._channel = channel
+        self._checkpoints = checkpoints
+        self._meter = Meter(clock or SystemClock(), measures=problem.measures_cost)
+        self._sequence = first_sequence
+        self._last: Measurement | None = None
+        self._staging: Path | None = None
+        self._announced: str | None = None
+
+    def __repr__(self) -> str:
+        return f"RunningTrial(number={self.number}, params={self.params!r}, fidelity={self.fidelity!r})"
+
+    @property
+    def spent(self) -> float:
+        """Seconds of work so far. Waiting for reports to be written is not counted."""
+        return self._meter.seconds
+
+    @property
+    def checkpoint_dir(self) -> Path:
+        """A folder to leave a checkpoint in. It is committed, all at once, when the work returns."""
+        if self._staging is None:
+            self._staging = self._checkpoints.stage(self._job.attempt)
+        return self._staging
+
+    def report(
+        self,
+        value: object,
+        /,
+        *,
+        step: int | None = None,
+        metrics: Mapping[str, object] | None = None,
+        gradient: Mapping[str, object] | None = None,
+        **fidelity: float,
+    ) -> None:
+        """Adds a point to the trial's curve; when this returns, the point is durable.
+
+        The fidelity is that of the point: `trial.report(error, epochs=3)`. What is not named is as in
+        `trial.fidelity`; in a space without fidelities `step` counts 1, 2, 3, … unless it is given.
+        """
+        space = self.problem.space
+        place = fidelity_of_report(space, self.fidelity, fidelity)
+        self._last = self._send(
+            value=read_value(value, name=self.problem.value),
+            fidelity=place,
+            step=next_step(step, self._last_step) if step is not None or not place else None,
+            metrics=read_metrics(metrics),
+            gradient=read_gradient(gradient, self.params),
+        )
+
+    def charge(self, amount: float, kind: str = "training") -> None:
+        """Adds to what the trial costs. Once charged, its measured seconds do not count."""
+        self._meter.charge(amount, kind=kind)
+
+    def timing(self, kind: str) -> AbstractContextManager[None]:
+        """The seconds inside `with trial.timing("validation"):` are of that kind instead of training."""
+        return self._meter.timing(kind)
+
+    def count_as(self, kind: str) -> None:
+        """All seconds from now on are of that kind, unless a `timing` block says otherwise."""
+        self._meter.count_as(kind)
+
+    def settle(self, *, step: int | None = None) -> None:
+        """Makes what was spent so far durable, as a measurement without a value."""
+        self._send(step=step)
+
+    @contextmanager
+    def checkpoint(self) -> Iterator[Path]:
+        """Commits what is written to the folder when the block ends; nothing when it raises."""
+        staging = self._checkpoints.stage(self._job.attempt)
+        try:
+            yield staging
+            name = self._checkpoints.commit(staging)
+        except BaseException:
+            self._checkpoints.discard(staging)
+            raise
+        if name is not None:
+            with self._meter.paused():
+                self._channel.checkpoint(name)
+            self._announced = name
+
+    def finish(self, returned: object) -> Outcome:
+        """How the trial ended, given what the work returned. A result that is none makes a failed outcome."""
+        try:
+            result = self._counting(read_result(returned, name=self.problem.value))
+            self._commit()
+        except (FarthingError, OSError) as error:
+            return self.fail(failure_of(error))
+        return self._outcome(State.DONE, value=result.value, closing=self._closing(returned, result))
+
+    def fail(self, failure: Failure) -> Outcome:
+        return self._outcome(State.FAILED, closing=self._measurement(), failure=failure)
+
+    def prune(self) -> Outcome:
+        value = self._last.value if self._last else None
+        return self._outcome(State.PRUNED, value=value, closing=self._measurement())
+
+    @property
+    def _last_step(self) -> int:
+        return (self._last.step or 0) if self._last else 0
+
+    def _counting(self, result: Result) -> Result:
+        """The result that counts: where none was returned, the last that was reported."""
+        if result.value is not None:
+            return result
+        if self._last is None:
+            raise InvalidValue(
+                f"Work must return {self.problem.value!r} or report it, but returned no value and reported none. "
+                f"Return a number."
+            )
+        return Result(self._last.value)
+
+    def _closing(self, returned: object, result: Result) -> Measurement:
+        """The last measurement: the returned value at the trial's fidelity, or only what is left to pay."""
+        if returned is None:
+            return self._measurement()
+        return self._measurement(
+            value=result.value, fidelity=self.fidelity, step=self._closing_step(result), metrics=result.metrics
+        )
+
+    def _closing_step(self, result: Result) -> int | None:
+        """A value that was just reported stays one point of the curve; another one comes after it."""
+        if self._last is None or self._last.step is None or self.fidelity:
+            return None
+        return self._last.step if self._last.value == result.value else self._last.step + 1
+
+    def _commit(self) -> None:
+        if self._staging is not None:
+            staging, self._staging = self._staging, None
+            self._announced = self._checkpoints.commit(staging) or self._announced
+
+    def _outcome(
+        self, state: State, *, closing: Measurement, value: float | None = None, failure: Failure | None = None
+    ) -> Outcome:
+        if self._staging is not None:
+            self._checkpoints.discard(self._staging)
+        return Outcome(state, value=value, measurements=(closing,), failure=failure, checkpoint=self._announced)
+
+    def _send(self, **point: Any) -> Measurement:
+        measurement = self._measurement(**point)
+        with self._meter.paused():
+            self._channel.report(measurement)
+        return measurement
+
+    def _measurement(self, **point: Any) -> Measurement:
+        bill = self._meter.bill()
+        sequence, self._sequence = self._sequence, self._sequence + 1
+        return Measurement(cost=bill.cost, charged=bill.charged, attempt=self.attempt, sequence=sequence, **point)

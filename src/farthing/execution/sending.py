@@ -1,0 +1,47 @@
+"""Packs work so that a worker process can unpack it."""
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import cloudpickle
+
+from farthing.errors import WorkError
+from farthing.execution.work import FunctionWork, Work
+from farthing.space.refusals import shown
+
+
+def packed(work: Work) -> bytes:
+    """The work as bytes: what is importable by its name, what was defined in a script or a notebook by its value."""
+    try:
+        return bytes(cloudpickle.dumps(work))
+    except Exception as error:
+        raise WorkError(
+            f"Work must be sendable to a worker process, got {_culprit(work)}: {error}. "
+            f"Load data and open files inside the function, or run with executor='inline'."
+        ) from error
+
+
+def _culprit(work: Work) -> str:
+    """What in the work cannot be sent, as far as can be told."""
+    function = work.function if isinstance(work, FunctionWork) else work
+    name = getattr(function, "__name__", shown(function))
+    for variable, value in _outside_variables(function):
+        if not _is_sendable(value):
+            return f"{name}, which uses {variable} ({type(value).__name__})"
+    return name
+
+
+def _outside_variables(function: object) -> Iterator[tuple[str, Any]]:
+    if inspect.isfunction(function):
+        variables = inspect.getclosurevars(function)
+        yield from variables.nonlocals.items()
+        yield from variables.globals.items()
+
+
+def _is_sendable(value: object) -> bool:
+    try:
+        cloudpickle.dumps(value)
+    except Exception:
+        return False
+    return True

@@ -1,0 +1,238 @@
+"""One of an executor's places: a job, and the worker process that has it."""
+
+import math
+import time
+from collections.abc import Callable, Container
+from dataclasses import dataclass
+
+from farthing.costs.clock import Clock
+from farthing.errors import StaleAttempt, TrialFinished, WorkError
+from farthing.execution.checkpoints import Checkpoints
+from farthing.execution.executor import Ended, Job, Listener
+from farthing.execution.failures import describe_exit
+from farthing.execution.messages import (
+    GO_ON,
+    STOP,
+    Committed,
+    Finished,
+    News,
+    Ready,
+    Reported,
+    Unready,
+    job_to_json,
+    news_from_json,
+)
+from farthing.execution.wire import BrokenWire, to_bytes
+from farthing.execution.worker_process import WorkerProcess, last_lines
+from farthing.trials import Failure, Measurement, Outcome, State
+
+STARTS = 3
+"""How many workers in a row may die before they are ready; more would be an endless loop."""
+SECONDS_TO_START = 300.0
+"""How long a worker may take to be ready, the imports of the work included."""
+SECONDS_TO_DIE = 5.0
+"""How long a worker may live on without a connection: one that has lost it is as a rule just ending."""
+
+
+@dataclass
+class _Assignment:
+    """A job as far as it has been seen: `paid_until` is the moment up to which its cost is known."""
+
+    job: Job
+    has_begun: bool = False
+    paid_until: float = 0.0
+    measurements: int = 0
+    checkpoint: str | None = None
+    is_superseded: bool = False
+
+
+class Slot:
+    """Gives its job to a worker, passes the worker's news on, and says how the job ended.
+
+    The worker is started for the first job, kept for the next, and replaced when it has died. `deadline` is the moment,
+    by `time.monotonic`, until which `attend` must be called even when nothing has happened.
+    """
+
+    def __init__(
+        self,
+        start_worker: Callable[[], WorkerProcess],
+        *,
+        checkpoints: Checkpoints,
+        clock: Clock,
+        measures_cost: bool,
+    ) -> None:
+        self.worker: WorkerProcess | None = None
+        self.deadline = math.inf
+        self._start_worker = start_worker
+        self._checkpoints = checkpoints
+        self._clock = clock
+        self._measures_cost = measures_cost
+        self._assignment: _Assignment | None = None
+        self._failed_starts = 0
+
+    @property
+    def job(self) -> Job | None:
+        return self._assignment.job if self._assignment else None
+
+    def take(self, job: Job) -> None:
+        if self.worker is not None and not self.worker.is_usable:
+            self.end_worker()
+        self._assignment = _Assignment(job)
+        if self.worker is None:
+            self._start()
+        else:
+            self._begin()
+
+    def attend(self, ready: Container[int], listener: Listener) -> Ended | None:
+        """Heeds the worker's mail, its death and the deadline, in this order: what was sent in time counts.
+
+        `ready` holds the descriptors that have something to say. Returns the job's end when it has come.
+        """
+        worker = self.worker
+        if worker is None:
+            return None
+        has_died, ended = worker.sentinel in ready, None
+        if has_died or worker.mailbox.fileno() in ready:
+            ended = self._read_mail(worker, listener)
+        if has_died and self.worker is worker:
+            ended = ended or self._notice_death()
+        if time.monotonic() >= self.deadline:
+            ended = ended or self._notice_deadline()
+        return ended
+
+    def end_worker(self) -> int:
+        """Ends the worker with its group, at once, and returns its exit code."""
+        assert self.worker is not None
+        worker, self.worker = self.worker, None
+        self.deadline = math.inf
+        return worker.end()
+
+    def _read_mail(self, worker: WorkerProcess, listener: Listener) -> Ended | None:
+        worker.mailbox.flush()
+        try:
+            for form in worker.mailbox.messages():
+                if ended := self._heed(news_from_json(form), listener):
+                    return ended
+        except BrokenWire as error:
+            return self._abort(f"broke the connection to its worker ({error})")
+        if worker.mailbox.is_closed:
+            self.deadline = min(self.deadline, time.monotonic() + SECONDS_TO_DIE)
+        return None
+
+    def _notice_death(self) -> Ended | None:
+        if self._assignment is None:
+            self.end_worker()
+        elif self._assignment.has_begun:
+            return self._abort(None)
+        else:
+            self._start_again()
+        return None
+
+    def _notice_deadline(self) -> Ended | None:
+        assert self.worker is not None
+        if self._assignment is None or not self._assignment.has_begun:
+            return self._notice_death()
+        if self.worker.mailbox.is_closed:
+            return self._abort("closed the connection to its worker")
+        return self._abort(f"ran past its time limit of {self._assignment.job.time_limit:g} s")
+
+    def _start(self) -> None:
+        self.worker = self._start_worker()
+        self.deadline = time.monotonic() + SECONDS_TO_START
+
+    def _start_again(self) -> None:
+        assert self.worker is not None
+        self._failed_starts += 1
+        output = self.worker.last_output()
+        self.end_worker()
+        if self._failed_starts >= STARTS:
+            raise _did_not_start(output)
+        self._start()
+
+    def _begin(self) -> None:
+        assert self.worker is not None
+        assert self._assignment is not None
+        assignment = self._assignment
+        assignment.has_begun = True
+        assignment.paid_until = self._clock.elapsed()
+        limit = assignment.job.time_limit
+        self.deadline = math.inf if limit is None else time.monotonic() + limit
+        self.worker.mailbox.post(to_bytes(job_to_json(assignment.job)))
+
+    def _heed(self, news: News, listener: Listener) -> Ended | None:
+        match news:
+            case Ready():
+                self._failed_starts = 0
+                self._begin()
+            case Unready(failure):
+                raise _did_not_unpack(failure)
+            case Finished(outcome):
+                return self._finish(outcome)
+            case Reported() | Committed():
+                self._pass_on(news, listener)
+        return None
+
+    def _pass_on(self, news: Reported | Committed, listener: Listener) -> None:
+        assert self.worker is not None
+        assert self._assignment is not None
+        assignment = self._assignment
+        if not assignment.is_superseded:
+            assignment.is_superseded = not _is_wanted(news, assignment, listener)
+            assignment.paid_until = self._clock.elapsed()
+        self.worker.mailbox.post(to_bytes(STOP if assignment.is_superseded else GO_ON))
+
+    def _finish(self, outcome: Outcome | None) -> Ended:
+        assert self._assignment is not None
+        assignment, self._assignment = self._assignment, None
+        self.deadline = math.inf
+        return Ended(assignment.job.attempt, None if assignment.is_superseded else outcome)
+
+    def _abort(self, reason: str | None) -> Ended:
+        """Ends the worker in the midst of its job, for that reason or for the one its exit tells."""
+        assert self._assignment is not None
+        attempt = self._assignment.job.attempt
+        code = self.end_worker()
+        log = last_lines(self._checkpoints.log_path(attempt.number, attempt.attempt))
+        return self._finish(self._failed(Failure(f"The work {reason or describe_exit(code)}", log)))
+
+    def _failed(self, failure: Failure) -> Outcome:
+        assert self._assignment is not None
+        assignment = self._assignment
+        unpaid = self._clock.elapsed() - assignment.paid_until
+        closing = Measurement(
+            cost={"failed": unpaid} if self._measures_cost else {},
+            attempt=assignment.job.attempt.attempt,
+            sequence=assignment.measurements,
+        )
+        return Outcome(State.FAILED, measurements=(closing,), failure=failure, checkpoint=assignment.checkpoint)
+
+
+def _is_wanted(news: Reported | Committed, assignment: _Assignment, listener: Listener) -> bool:
+    """Hands news to the listener; False when the attempt has been taken over."""
+    attempt = assignment.job.attempt
+    try:
+        if isinstance(news, Reported):
+            listener.on_report(attempt, news.measurement)
+            assignment.measurements = news.measurement.sequence + 1
+        else:
+            listener.on_checkpoint(attempt, news.checkpoint)
+            assignment.checkpoint = news.checkpoint
+    except (StaleAttempt, TrialFinished):
+        return False
+    return True
+
+
+def _did_not_start(output: str) -> WorkError:
+    last = output.strip().rpartition("\n")[2] or "they said nothing"
+    error = WorkError(f"A worker must become ready, but {STARTS} in a row did not: {last}. Try executor='inline'.")
+    error.add_note(output)
+    return error
+
+
+def _did_not_unpack(failure: Failure) -> WorkError:
+    error = WorkError(
+        f"Work must be importable in a worker process, got {failure.reason}. "
+        f"Put its module where this process finds it too, or define the work in the script itself."
+    )
+    error.add_note(failure.traceback)
+    return error

@@ -1,0 +1,77 @@
+"""What can be run: a function of the trial, a Trainable, a Pipeline or a Command, behind one protocol."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from farthing.errors import WorkError
+from farthing.execution.running_trial import RunningTrial
+from farthing.execution.trainable import Trainable, TrainableWork
+from farthing.space.refusals import shown
+from farthing.trials import Problem
+
+
+@runtime_checkable
+class Work(Protocol):
+    """Something that carries out trials."""
+
+    def check(self, problem: Problem) -> None:
+        """Raises `WorkError` when this cannot be the work of such a study; called before anything is started."""
+
+    def run(self, trial: RunningTrial) -> object:
+        """Carries out a trial.
+
+        Returns a number, a mapping that holds the value by name (its other numbers are kept as metrics), or None when
+        the last report is the result.
+        """
+
+
+@dataclass(frozen=True)
+class FunctionWork:
+    """A plain function of the trial."""
+
+    function: Callable[[RunningTrial], object]
+
+    def check(self, problem: Problem) -> None:
+        name = getattr(self.function, "__name__", shown(self.function))
+        if inspect.iscoroutinefunction(self.function):
+            raise WorkError(f"Work must be a plain function, got the coroutine {name}. Call asyncio.run inside it.")
+        if not _takes_one_argument(self.function):
+            raise WorkError(
+                f"Work must take one argument, the trial, got {name}{inspect.signature(self.function)}. "
+                f"Write def {name}(trial) and read trial.params."
+            )
+
+    def run(self, trial: RunningTrial) -> object:
+        return self.function(trial)
+
+
+def as_work(thing: object) -> Work:
+    """What `study.run` was given, as work."""
+    if isinstance(thing, type) and issubclass(thing, Trainable):
+        return TrainableWork(thing)
+    if isinstance(thing, Trainable):
+        raise WorkError(f"Work must be the Trainable class, got an instance. Pass {type(thing).__name__} itself.")
+    if isinstance(thing, type):
+        raise WorkError(f"A class must be a Trainable to be work, got {shown(thing)}. Derive it from ft.Trainable.")
+    if isinstance(thing, Work):
+        return thing
+    if callable(thing):
+        return FunctionWork(thing)
+    raise WorkError(
+        f"Work must be a function, a Trainable class, a Pipeline or a Command, got {shown(thing)}. "
+        f"A command line is work as ft.Command(...)."
+    )
+
+
+def _takes_one_argument(function: Callable[..., Any]) -> bool:
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return True  # builtins do not say
+    try:
+        signature.bind(None)
+    except TypeError:
+        return False
+    return True

@@ -1,0 +1,128 @@
+"""A worker process: takes jobs from the coordinator, one at a time, until it hangs up."""
+
+import faulthandler
+import os
+import pickle
+import signal
+import socket
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from farthing.errors import WorkError
+from farthing.execution import wire
+from farthing.execution.attempts import Superseded, run_attempt
+from farthing.execution.checkpoints import Checkpoints
+from farthing.execution.failures import failure_of
+from farthing.execution.job_log import JobLog
+from farthing.execution.messages import (
+    GO_ON,
+    Committed,
+    Finished,
+    News,
+    Ready,
+    Reported,
+    Unready,
+    job_from_json,
+    news_to_json,
+)
+from farthing.execution.running_trial import RunningTrial
+from farthing.execution.work import Work
+from farthing.trials import Measurement, Outcome, Problem
+
+
+def main(wire_fd: int, lifeline_fd: int) -> None:
+    """Runs until the coordinator hangs up, or until it dies: then this process ends at once with all its children."""
+    for descriptor in (wire_fd, lifeline_fd):
+        os.set_inheritable(descriptor, False)
+    threading.Thread(target=_die_with_coordinator, args=(lifeline_fd, os.getpgrp()), daemon=True).start()
+    faulthandler.enable(file=2, all_threads=False)
+    coordinator = socket.socket(fileno=wire_fd)
+    log = JobLog()
+    worker = _prepare(coordinator, log)
+    if worker is not None:
+        worker.serve()
+
+
+def _die_with_coordinator(lifeline_fd: int, group: int) -> None:
+    os.read(lifeline_fd, 1)  # nobody ever writes: this returns when the coordinator's end is closed
+    os.killpg(group, signal.SIGKILL)
+
+
+def _prepare(coordinator: socket.socket, log: JobLog) -> "_Worker | None":
+    """Unpacks the work and says whether that went well."""
+    setup, work = wire.receive(coordinator), wire.receive_bytes(coordinator)
+    sys.argv = setup["argv"]
+    try:
+        os.chdir(setup["folder"])
+        worker = _Worker(coordinator, log, setup, pickle.loads(work))  # noqa: S301  # our own parent's, by private socket
+    except BaseException as error:
+        _tell(coordinator, Unready(failure_of(error)))
+        return None
+    _tell(coordinator, Ready())
+    return worker
+
+
+def _tell(coordinator: socket.socket, news: News) -> None:
+    wire.send(coordinator, news_to_json(news))
+
+
+class _Worker:
+    def __init__(self, coordinator: socket.socket, log: JobLog, setup: dict[str, Any], work: Work) -> None:
+        self._coordinator = coordinator
+        self._log = log
+        self._folder = setup["folder"]
+        self._problem = Problem.from_json(setup["problem"])
+        self._checkpoints = Checkpoints(Path(setup["checkpoints"]))
+        self._work = work
+        self._process = os.getpid()
+
+    def serve(self) -> None:
+        while True:
+            try:
+                form = wire.receive(self._coordinator)
+            except EOFError:
+                return
+            outcome = self._run(form)
+            self._end_stray_fork()
+            _tell(self._coordinator, Finished(outcome))
+
+    def _run(self, form: dict[str, Any]) -> Outcome | None:
+        job = job_from_json(form)
+        os.chdir(self._folder)
+        with self._log.writing_to(self._checkpoints.log_path(job.attempt.number, job.attempt.attempt)):
+            trial = RunningTrial(
+                job, self._problem, channel=_WireChannel(self._coordinator), checkpoints=self._checkpoints
+            )
+            return run_attempt(self._work, trial)
+
+    def _end_stray_fork(self) -> None:
+        """Work that forks may return twice; only the first process speaks for the trial."""
+        if os.getpid() != self._process:
+            os._exit(0)
+
+
+class _WireChannel:
+    """Sends news to the coordinator and blocks until it says that they are durable, or not wanted any more."""
+
+    def __init__(self, coordinator: socket.socket) -> None:
+        self._coordinator = coordinator
+        self._process = os.getpid()
+        self._one_at_a_time = threading.Lock()
+
+    def report(self, measurement: Measurement) -> None:
+        self._send(Reported(measurement))
+
+    def checkpoint(self, name: str) -> None:
+        self._send(Committed(name))
+
+    def _send(self, news: News) -> None:
+        if os.getpid() != self._process:
+            raise WorkError(
+                "A trial must be reported on from the process that runs it, got a fork of it. Report there."
+            )
+        with self._one_at_a_time:
+            _tell(self._coordinator, news)
+            if wire.receive(self._coordinator) != GO_ON:
+                raise Superseded
