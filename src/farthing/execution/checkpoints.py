@@ -47,8 +47,7 @@ class Checkpoints:
 
     def stage(self, attempt: Attempt) -> Path:
         """A fresh, empty folder for that attempt to write into."""
-        taken = [entry.index for entry in self._entries(attempt.number) if entry.attempt == attempt]
-        folder = self.root / _Entry(attempt, "staging", max(taken, default=0) + 1).name
+        folder = self.root / self._next(attempt, phase="staging").name
         folder.mkdir(parents=True)
         return folder
 
@@ -59,7 +58,7 @@ class Checkpoints:
             staging.rmdir()
             return None
         _flush_tree(staging)
-        name = _Entry(staged.attempt, "checkpoint", staged.index).name
+        name = self._next(staged.attempt, phase="checkpoint").name
         staging.rename(self.root / name)
         for folder in (staging.parent, self.root, self.root.parent):
             _flush(folder)
@@ -93,18 +92,17 @@ class Checkpoints:
         Checkpoints named in `keep` stay. Of a running attempt, so does what it stages and what it committed after
         the last one in `keep`, which it may be about to announce.
         """
-        entries = [entry for folder in self._numbers() for entry in self._entries(folder)]
+        entries = [entry for number in self._numbers() for entry in self._entries(number)]
         announced: dict[Attempt, int] = {}
         for entry in entries:
             if entry.name in keep:
                 announced[entry.attempt] = max(entry.index, announced.get(entry.attempt, 0))
-        doomed = [
-            entry
-            for entry in entries
-            if entry.name not in keep
-            and not (entry.attempt in running and entry.index > announced.get(entry.attempt, 0))
-        ]
-        return sum(self._collect(entry) for entry in doomed)
+
+        def is_in_the_making(entry: _Entry) -> bool:
+            is_new = entry.phase == "checkpoint" and entry.index > announced.get(entry.attempt, 0)
+            return entry.attempt in running and (entry.phase == "staging" or is_new)
+
+        return sum(self._collect(entry) for entry in entries if not (entry.name in keep or is_in_the_making(entry)))
 
     def disk_use(self) -> int:
         """Bytes in all files under the root, logs included."""
@@ -112,6 +110,11 @@ class Checkpoints:
 
     def _collect(self, entry: _Entry) -> int:
         return self.delete(entry.name) if entry.phase == "checkpoint" else _remove(self.root / entry.name)
+
+    def _next(self, attempt: Attempt, *, phase: Phase) -> _Entry:
+        """An entry that is not there yet, also when an earlier study has left its folder."""
+        own = (entry for entry in self._entries(attempt.number) if entry.attempt == attempt and entry.phase == phase)
+        return _Entry(attempt, phase, 1 + max((entry.index for entry in own), default=0))
 
     def _numbers(self) -> list[int]:
         return [int(name) for name in _listdir(self.root) if name.isdecimal()]

@@ -5,18 +5,40 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from farthing.trials import Attempt, Measurement, Outcome, Params
+from farthing.execution.checkpoints import Checkpoints
+from farthing.trials import Attempt, Measurement, Outcome, Params, Trial
 
 
 @dataclass(frozen=True)
 class Job:
-    """One attempt at a trial, as the work will see it. `time_limit` is in seconds of wall clock."""
+    """One attempt at a trial, as the work will see it.
+
+    `resume_from` is the trial to carry on from and `resume_dir` its checkpoint, or one that an earlier attempt at this
+    same trial left; `reported` is then the value which that attempt reported last. `time_limit` is in seconds of wall
+    clock.
+    """
 
     attempt: Attempt
     params: Params
     fidelity: Mapping[str, float]
+    resume_from: int | None = None
     resume_dir: Path | None = None
+    reported: float | None = None
     time_limit: float | None = None
+
+    @classmethod
+    def of(cls, trial: Trial, checkpoints: Checkpoints, *, time_limit: float | None = None) -> "Job":
+        """The job of a trial that was opened or claimed."""
+        start = trial.checkpoint or trial.resume_checkpoint
+        return cls(
+            Attempt(trial.number, trial.attempt),
+            trial.params,
+            trial.fidelity,
+            resume_from=trial.resume_from,
+            resume_dir=checkpoints.path(start) if start else None,
+            reported=trial.points[-1].value if trial.checkpoint and trial.points else None,
+            time_limit=time_limit,
+        )
 
 
 @dataclass(frozen=True)

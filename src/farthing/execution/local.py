@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from farthing.costs.clock import Clock, SystemClock
-from farthing.errors import InvalidArgument
+from farthing.errors import InvalidArgument, WorkError
 from farthing.execution.checkpoints import Checkpoints
 from farthing.execution.executor import Ended, Job, Listener
 from farthing.execution.sending import packed
@@ -18,10 +18,11 @@ from farthing.execution.slot import Slot
 from farthing.execution.wire import to_bytes
 from farthing.execution.work import as_work
 from farthing.execution.worker_environment import worker_environment
-from farthing.execution.worker_process import WorkerProcess, wait_readable
+from farthing.execution.worker_process import WorkerProcess, wait_for_events
 from farthing.trials import Attempt, Json, Problem
 
 SECONDS_TO_LEAVE = 1.0
+"""How long idle workers may take to end by themselves when the executor is closed."""
 
 
 class ProcessExecutor:
@@ -33,8 +34,9 @@ class ProcessExecutor:
 
     Whatever becomes of a worker ends one job: it fails with a reason, and the worker is replaced. A job past its time
     limit is killed, with all the processes in its group; so are the workers when this process ends, however it ends.
-    Two things are not covered: a process that leaves its worker's group (`setsid`) is not found, and one that is left
-    behind by a finished job lives until its worker ends.
+    Not covered are a process that leaves its worker's group (`setsid`): it is not found; one that a finished job left
+    behind: it lives until its worker ends; and, where this process is killed, work that is stuck in C code without
+    releasing the interpreter: its worker cannot notice.
 
     `devices` gives worker i the device i mod n, by its environment.
     """
@@ -50,7 +52,7 @@ class ProcessExecutor:
         clock: Clock | None = None,
     ) -> None:
         if workers < 1:
-            raise InvalidArgument(f"An executor needs at least one worker, got {workers}. Leave it out for one.")
+            raise InvalidArgument(f"An executor needs at least one worker, got {workers}. Try workers=1.")
         checked = as_work(work)
         checked.check(problem)
         self._work = packed(checked)
@@ -118,10 +120,11 @@ class ProcessExecutor:
         )
 
     def _start_worker(self, index: int) -> WorkerProcess:
-        worker = WorkerProcess(
-            lifeline=self._lifeline[0],
-            environment=worker_environment(os.environ, index=index, workers=len(self._slots), devices=self._devices),
-        )
+        environment = worker_environment(os.environ, index=index, workers=len(self._slots), devices=self._devices)
+        try:
+            worker = WorkerProcess(lifeline=self._lifeline[0], environment=environment)
+        except OSError as error:
+            raise WorkError(f"A worker needs a process of its own, got {error}. Free memory or processes.") from error
         worker.mailbox.post(to_bytes(self._setup()))
         worker.mailbox.post(self._work)
         return worker
@@ -143,7 +146,7 @@ class ProcessExecutor:
                 has_more = worker.mailbox.has_mail_to_send
                 events[worker.mailbox.fileno()] = select.POLLIN | (select.POLLOUT if has_more else 0)
         first = min([until, *(slot.deadline for slot in self._slots)])
-        return wait_readable(events, first - time.monotonic())
+        return wait_for_events(events, first - time.monotonic())
 
     def _living_workers(self) -> Iterator[WorkerProcess]:
         return (slot.worker for slot in self._slots if slot.worker is not None)
@@ -158,5 +161,5 @@ class ProcessExecutor:
         staying = {worker.sentinel: select.POLLIN for worker in idle}
         until = time.monotonic() + SECONDS_TO_LEAVE
         while staying and time.monotonic() < until:
-            for sentinel in wait_readable(staying, until - time.monotonic()):
+            for sentinel in wait_for_events(staying, until - time.monotonic()):
                 del staying[sentinel]

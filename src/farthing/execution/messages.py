@@ -78,7 +78,9 @@ def job_to_json(job: Job) -> Json:
         "attempt": [job.attempt.number, job.attempt.attempt],
         "params": dict(job.params),
         "fidelity": dict(job.fidelity),
+        "resume_from": job.resume_from,
         "resume_dir": None if job.resume_dir is None else str(job.resume_dir),
+        "reported": job.reported,
     }
 
 
@@ -89,7 +91,9 @@ def job_from_json(form: dict[str, Any]) -> Job:
         Attempt(*form["attempt"]),
         form["params"],
         form["fidelity"],
+        resume_from=form["resume_from"],
         resume_dir=None if resume_dir is None else Path(resume_dir),
+        reported=form["reported"],
     )
 
 
@@ -126,5 +130,5 @@ _READERS: dict[str, Callable[[Any], News]] = {
     "unready": lambda content: Unready(Failure(**content)),
     "reported": lambda content: Reported(Measurement(**content)),
     "committed": lambda content: Committed(str(content)),
-    "finished": lambda content: Finished(content and _outcome_from_json(content)),
+    "finished": lambda content: Finished(None if content is None else _outcome_from_json(content)),
 }

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -27,8 +28,9 @@ class Channel(Protocol):
 class RunningTrial:
     """One attempt at a trial: what to do, where to say how it goes, and what it has cost so far.
 
-    `params` and `fidelity` are what was chosen; `number` and `attempt` name the trial and the try at it. `resume_dir`
-    holds the checkpoint to carry on from, where there is one.
+    `params` and `fidelity` are what was chosen; `number` and `attempt` name the trial and the try at it. `resume_from`
+    is the number of the trial to carry on from, and `resume_dir` holds the checkpoint to start with, where there is
+    one: that trial's, or one that an earlier attempt at this trial left.
     """
 
     def __init__(
@@ -44,14 +46,15 @@ class RunningTrial:
         self.number = job.attempt.number
         self.attempt = job.attempt.attempt
         self.params = dict(job.params)
-        self.fidelity = dict(job.fidelity)
+        self.fidelity = {**problem.space.full_fidelity, **job.fidelity}
+        self.resume_from = job.resume_from
         self.resume_dir = job.resume_dir
         self.problem = problem
         self._job = job
         self._channel = channel
         self._checkpoints = checkpoints
         self._meter = Meter(clock or SystemClock(), measures=problem.measures_cost)
-        self._sequence = first_sequence
+        self._sequence = count(first_sequence)
         self._last: Measurement | None = None
         self._staging: Path | None = None
         self._announced: str | None = None
@@ -105,7 +108,7 @@ class RunningTrial:
         return self._meter.timing(kind)
 
     def count_as(self, kind: str) -> None:
-        """All seconds from now on are of that kind, unless a `timing` block says otherwise."""
+        """Seconds since the last measurement are of that kind, as are those to come, outside of `timing` blocks."""
         self._meter.count_as(kind)
 
     def settle(self, *, step: int | None = None) -> None:
@@ -148,9 +151,11 @@ class RunningTrial:
         return (self._last.step or 0) if self._last else 0
 
     def _counting(self, result: Result) -> Result:
-        """The result that counts: where none was returned, the last that was reported."""
+        """The result that counts: where none was returned, the last that was reported, also by an earlier attempt."""
         if result.value is not None:
             return result
+        if self._last is None and self._job.reported is not None:
+            return Result(self._job.reported)
         if self._last is None:
             raise InvalidValue(
                 f"Work must return {self.problem.value!r} or report it, but returned no value and reported none. "
@@ -192,5 +197,6 @@ class RunningTrial:
 
     def _measurement(self, **point: Any) -> Measurement:
         bill = self._meter.bill()
-        sequence, self._sequence = self._sequence, self._sequence + 1
-        return Measurement(cost=bill.cost, charged=bill.charged, attempt=self.attempt, sequence=sequence, **point)
+        return Measurement(
+            cost=bill.cost, charged=bill.charged, attempt=self.attempt, sequence=next(self._sequence), **point
+        )

@@ -1,7 +1,6 @@
 """Packs work so that a worker process can unpack it."""
 
 import inspect
-from collections.abc import Iterator
 from typing import Any
 
 import cloudpickle
@@ -32,11 +31,14 @@ def _culprit(work: Work) -> str:
     return name
 
 
-def _outside_variables(function: object) -> Iterator[tuple[str, Any]]:
-    if inspect.isfunction(function):
+def _outside_variables(function: object) -> list[tuple[str, Any]]:
+    if not inspect.isfunction(function):
+        return []
+    try:
         variables = inspect.getclosurevars(function)
-        yield from variables.nonlocals.items()
-        yield from variables.globals.items()
+    except ValueError:  # one of them has no value yet
+        return []
+    return [*variables.nonlocals.items(), *variables.globals.items()]
 
 
 def _is_sendable(value: object) -> bool:

@@ -95,7 +95,7 @@ class Slot:
         if has_died or worker.mailbox.fileno() in ready:
             ended = self._read_mail(worker, listener)
         if has_died and self.worker is worker:
-            ended = ended or self._notice_death()
+            ended = ended or self._break_off(None)
         if time.monotonic() >= self.deadline:
             ended = ended or self._notice_deadline()
         return ended
@@ -114,27 +114,27 @@ class Slot:
                 if ended := self._heed(news_from_json(form), listener):
                     return ended
         except BrokenWire as error:
-            return self._abort(f"broke the connection to its worker ({error})")
+            return self._break_off(f"broke the connection to its worker ({error})")
         if worker.mailbox.is_closed:
             self.deadline = min(self.deadline, time.monotonic() + SECONDS_TO_DIE)
         return None
 
-    def _notice_death(self) -> Ended | None:
+    def _notice_deadline(self) -> Ended | None:
+        assert self.worker is not None
+        limit = self._assignment.job.time_limit if self._assignment else None
+        if limit is None or self.worker.mailbox.is_closed:
+            return self._break_off("closed the connection to its worker")
+        return self._break_off(f"ran past its time limit of {limit:g} s")
+
+    def _break_off(self, reason: str | None) -> Ended | None:
+        """Does without the worker from now on, for that reason or for the one that its exit tells."""
         if self._assignment is None:
             self.end_worker()
         elif self._assignment.has_begun:
-            return self._abort(None)
+            return self._abort(self._assignment, reason)
         else:
             self._start_again()
         return None
-
-    def _notice_deadline(self) -> Ended | None:
-        assert self.worker is not None
-        if self._assignment is None or not self._assignment.has_begun:
-            return self._notice_death()
-        if self.worker.mailbox.is_closed:
-            return self._abort("closed the connection to its worker")
-        return self._abort(f"ran past its time limit of {self._assignment.job.time_limit:g} s")
 
     def _start(self) -> None:
         self.worker = self._start_worker()
@@ -152,14 +152,16 @@ class Slot:
     def _begin(self) -> None:
         assert self.worker is not None
         assert self._assignment is not None
-        assignment = self._assignment
-        assignment.has_begun = True
-        assignment.paid_until = self._clock.elapsed()
-        limit = assignment.job.time_limit
+        self._assignment.has_begun = True
+        self._assignment.paid_until = self._clock.elapsed()
+        limit = self._assignment.job.time_limit
         self.deadline = math.inf if limit is None else time.monotonic() + limit
-        self.worker.mailbox.post(to_bytes(job_to_json(assignment.job)))
+        self.worker.mailbox.post(to_bytes(job_to_json(self._assignment.job)))
 
     def _heed(self, news: News, listener: Listener) -> Ended | None:
+        assignment = self._assignment
+        if assignment is None:
+            raise BrokenWire("A worker must send news of its job only, got some while it had none. Report in time.")
         match news:
             case Ready():
                 self._failed_starts = 0
@@ -167,37 +169,32 @@ class Slot:
             case Unready(failure):
                 raise _did_not_unpack(failure)
             case Finished(outcome):
-                return self._finish(outcome)
+                return self._finish(assignment, outcome)
             case Reported() | Committed():
-                self._pass_on(news, listener)
+                self._pass_on(assignment, news, listener)
         return None
 
-    def _pass_on(self, news: Reported | Committed, listener: Listener) -> None:
+    def _pass_on(self, assignment: _Assignment, news: Reported | Committed, listener: Listener) -> None:
         assert self.worker is not None
-        assert self._assignment is not None
-        assignment = self._assignment
         if not assignment.is_superseded:
             assignment.is_superseded = not _is_wanted(news, assignment, listener)
             assignment.paid_until = self._clock.elapsed()
         self.worker.mailbox.post(to_bytes(STOP if assignment.is_superseded else GO_ON))
 
-    def _finish(self, outcome: Outcome | None) -> Ended:
-        assert self._assignment is not None
-        assignment, self._assignment = self._assignment, None
+    def _finish(self, assignment: _Assignment, outcome: Outcome | None) -> Ended:
+        self._assignment = None
         self.deadline = math.inf
         return Ended(assignment.job.attempt, None if assignment.is_superseded else outcome)
 
-    def _abort(self, reason: str | None) -> Ended:
-        """Ends the worker in the midst of its job, for that reason or for the one its exit tells."""
-        assert self._assignment is not None
-        attempt = self._assignment.job.attempt
+    def _abort(self, assignment: _Assignment, reason: str | None) -> Ended:
+        """Ends the worker in the midst of its job."""
+        attempt = assignment.job.attempt
         code = self.end_worker()
         log = last_lines(self._checkpoints.log_path(attempt.number, attempt.attempt))
-        return self._finish(self._failed(Failure(f"The work {reason or describe_exit(code)}", log)))
+        failure = Failure(f"The work {reason or describe_exit(code)}", log)
+        return self._finish(assignment, self._failed(assignment, failure))
 
-    def _failed(self, failure: Failure) -> Outcome:
-        assert self._assignment is not None
-        assignment = self._assignment
+    def _failed(self, assignment: _Assignment, failure: Failure) -> Outcome:
         unpaid = self._clock.elapsed() - assignment.paid_until
         closing = Measurement(
             cost={"failed": unpaid} if self._measures_cost else {},
@@ -213,7 +210,7 @@ def _is_wanted(news: Reported | Committed, assignment: _Assignment, listener: Li
     try:
         if isinstance(news, Reported):
             listener.on_report(attempt, news.measurement)
-            assignment.measurements = news.measurement.sequence + 1
+            assignment.measurements = max(assignment.measurements, news.measurement.sequence + 1)
         else:
             listener.on_checkpoint(attempt, news.checkpoint)
             assignment.checkpoint = news.checkpoint

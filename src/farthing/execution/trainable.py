@@ -69,7 +69,8 @@ class TrainableWork:
             result = read_result(trained.step(), name=trial.problem.value)
             place: dict[str, Any] = {fidelity: done + 1}
             trial.report(result.value, metrics=result.metrics, **place)
-        _save(trained, trial.checkpoint_dir, steps=steps)
+        if self._defines("save"):
+            _save(trained, trial.checkpoint_dir, steps=steps)
 
     def _start(self, trial: RunningTrial) -> Trainable:
         trained = self.trainable()

@@ -90,12 +90,16 @@ class _Worker:
 
     def _run(self, form: dict[str, Any]) -> Outcome | None:
         job = job_from_json(form)
-        os.chdir(self._folder)
-        with self._log.writing_to(self._checkpoints.log_path(job.attempt.number, job.attempt.attempt)):
-            trial = RunningTrial(
-                job, self._problem, channel=_WireChannel(self._coordinator), checkpoints=self._checkpoints
-            )
-            return run_attempt(self._work, trial)
+        channel = _WireChannel(self._coordinator)
+        trial = RunningTrial(job, self._problem, channel=channel, checkpoints=self._checkpoints)
+        try:
+            os.chdir(self._folder)
+            with self._log.writing_to(self._checkpoints.log_path(trial.number, trial.attempt)):
+                return run_attempt(self._work, trial)
+        except OSError as error:
+            return trial.fail(failure_of(error))
+        finally:
+            channel.close()
 
     def _end_stray_fork(self) -> None:
         """Work that forks may return twice; only the first process speaks for the trial."""
@@ -110,6 +114,7 @@ class _WireChannel:
         self._coordinator = coordinator
         self._process = os.getpid()
         self._one_at_a_time = threading.Lock()
+        self._is_closed = False
 
     def report(self, measurement: Measurement) -> None:
         self._send(Reported(measurement))
@@ -117,12 +122,19 @@ class _WireChannel:
     def checkpoint(self, name: str) -> None:
         self._send(Committed(name))
 
+    def close(self) -> None:
+        """Refuses what threads that the work left behind may still want to say: the next job has the wire now."""
+        with self._one_at_a_time:
+            self._is_closed = True
+
     def _send(self, news: News) -> None:
         if os.getpid() != self._process:
             raise WorkError(
                 "A trial must be reported on from the process that runs it, got a fork of it. Report there."
             )
         with self._one_at_a_time:
+            if self._is_closed:
+                raise WorkError("A trial must report before it ends, got a report after that. Wait for your threads.")
             _tell(self._coordinator, news)
             if wire.receive(self._coordinator) != GO_ON:
                 raise Superseded

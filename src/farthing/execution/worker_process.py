@@ -51,13 +51,9 @@ class WorkerProcess:
         threading.Thread(target=_watch, args=(self._process.pid, death), daemon=True).start()
 
     @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    @property
     def is_usable(self) -> bool:
         """Whether it lives and can be talked to."""
-        return not (self.mailbox.is_closed or wait_readable({self.sentinel: select.POLLIN}, 0.0))
+        return not (self.mailbox.is_closed or wait_for_events({self.sentinel: select.POLLIN}, 0.0))
 
     def end(self) -> int:
         """Kills what is left of the group and returns the worker's exit code, negative for a signal."""
@@ -76,8 +72,8 @@ class WorkerProcess:
         return _last_lines(self._output.read())
 
 
-def wait_readable(events: Mapping[int, int], seconds: float) -> set[int]:
-    """Those descriptors to which one of their events happened, waiting so long for the first."""
+def wait_for_events(events: Mapping[int, int], seconds: float) -> set[int]:
+    """Those descriptors to which one of their events happened; waits up to that long for the first."""
     poll = select.poll()
     for descriptor, wanted in events.items():
         poll.register(descriptor, wanted)

@@ -28,9 +28,8 @@ class _ToRecords:
 def hand_out(trial: Trial, records: Records, checkpoints: Checkpoints, *, clock: Clock) -> RunningTrial:
     """The trial as its worker sees it, ready to report."""
     attempt = Attempt(trial.number, trial.attempt)
-    start = trial.checkpoint or trial.resume_checkpoint
     return RunningTrial(
-        Job(attempt, trial.params, trial.fidelity, resume_dir=checkpoints.path(start) if start else None),
+        Job.of(trial, checkpoints),
         records.problem,
         channel=_ToRecords(records, attempt),
         checkpoints=checkpoints,

@@ -132,16 +132,7 @@ class Loop:
     def _submit(self, trial: Trial) -> None:
         attempt = Attempt(trial.number, trial.attempt)
         self._trials[attempt] = trial
-        start = trial.checkpoint or trial.resume_checkpoint
-        self._executor.submit(
-            Job(
-                attempt,
-                trial.params,
-                trial.fidelity,
-                resume_dir=self._checkpoints.path(start) if start else None,
-                time_limit=self._limits.time_limit,
-            )
-        )
+        self._executor.submit(Job.of(trial, self._checkpoints, time_limit=self._limits.time_limit))
         for observer in self._observers:
             observer.on_start(trial)
 

@@ -1,6 +1,6 @@
 """What a trial's work costs: measured seconds, amounts the work charged, or a function the user declared."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from farthing.trials import (
@@ -8,56 +8,51 @@ from farthing.trials import (
     History,
     Measurement,
     Outcome,
-    Params,
     Prediction,
     Problem,
     State,
     Suggestion,
     Trial,
 )
-from farthing.trials.measurement import cost_amount
-
-DeclaredCost = Callable[[Params, Mapping[str, float]], float]
-"""Params and fidelity to the cost of a run from nothing to that fidelity."""
 
 
 class Prices:
     """Puts the right cost on suggestions, reports and outcomes."""
 
-    def __init__(self, problem: Problem, declared: DeclaredCost | None = None) -> None:
+    def __init__(self, problem: Problem) -> None:
         self._problem = problem
-        self._declared = declared
+        self._is_declared = problem.declared_cost is not None
         self._paid: dict[Attempt, float] = {}
 
     def suggestion(self, suggestion: Suggestion, history: History) -> Suggestion:
         """With its predicted cost, where one is declared and the strategy gave none."""
-        if self._declared is None or suggestion.predicted_cost is not None:
+        if not self._is_declared or suggestion.predicted_cost is not None:
             return suggestion
         source = None if suggestion.resume_from is None else history[suggestion.resume_from]
-        head_start = self._cost(suggestion.params, source.fidelity) if source and source.checkpoint else 0.0
-        cost = max(0.0, self._cost(suggestion.params, suggestion.fidelity) - head_start)
+        head_start = self._problem.cost_of(suggestion.params, source.fidelity) if source and source.checkpoint else 0.0
+        cost = max(0.0, self._problem.cost_of(suggestion.params, suggestion.fidelity) - head_start)
         return replace(suggestion, predicted_cost=Prediction(cost))
 
     def begin(self, trial: Trial, *, resumed_at: Mapping[str, float] | None) -> None:
         """Notes what an attempt need not pay, because it starts from a checkpoint at that fidelity."""
-        if self._declared is not None:
-            paid = self._cost(trial.params, resumed_at) if resumed_at is not None else 0.0
+        if self._is_declared:
+            paid = self._problem.cost_of(trial.params, resumed_at) if resumed_at is not None else 0.0
             self._paid[Attempt(trial.number, trial.attempt)] = paid
 
     def measurement(self, trial: Trial, measurement: Measurement) -> Measurement:
-        if measurement.charged or (self._problem.measures_cost and self._declared is None):
+        if measurement.charged or (self._problem.measures_cost and not self._is_declared):
             return measurement
-        if self._declared is None:
+        if not self._is_declared:
             return replace(measurement, cost={})
         attempt = Attempt(trial.number, trial.attempt)
-        reached = self._cost(trial.params, {**trial.fidelity, **measurement.fidelity})
+        reached = self._problem.cost_of(trial.params, {**trial.fidelity, **measurement.fidelity})
         due = max(0.0, reached - self._paid.get(attempt, 0.0))
         self._paid[attempt] = max(reached, self._paid.get(attempt, 0.0))
         return replace(measurement, cost={"training": due}, charged=True)
 
     def outcome(self, trial: Trial, outcome: Outcome) -> Outcome:
         """Work that failed pays what it had reported and, where cost is measured, the seconds since."""
-        if self._declared is None or outcome.state is State.DONE:
+        if not self._is_declared or outcome.state is State.DONE:
             priced = [self.measurement(trial, point) for point in outcome.measurements]
         else:
             priced = [point if point.charged else replace(point, cost={}) for point in outcome.measurements]
@@ -65,7 +60,3 @@ class Prices:
 
     def end(self, attempt: Attempt) -> None:
         self._paid.pop(attempt, None)
-
-    def _cost(self, params: Params, fidelity: Mapping[str, float]) -> float:
-        assert self._declared is not None
-        return cost_amount(self._declared(params, fidelity), what="The declared cost")

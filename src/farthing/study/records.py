@@ -9,7 +9,7 @@ from farthing.errors import HistoryMoved, InvalidArgument
 from farthing.storage import Storage, StudyRecord
 from farthing.study.leases import Leases
 from farthing.study.owner import is_gone, this_process
-from farthing.study.pricing import DeclaredCost, Prices
+from farthing.study.pricing import Prices
 from farthing.systems import Randomness, Strategy
 from farthing.trials import Attempt, History, Measurement, Outcome, State, Suggestion, Trial
 
@@ -18,15 +18,13 @@ Plan = Callable[[History], tuple[Remaining, int]]
 
 
 class Records:
-    def __init__(
-        self, storage: Storage, record: StudyRecord, *, declared_cost: DeclaredCost | None, lease: float, retries: int
-    ) -> None:
+    def __init__(self, storage: Storage, record: StudyRecord, *, lease: float, retries: int) -> None:
         self.storage = storage
         self.name = record.name
         self.problem = record.problem
         self.leases = Leases(storage, record.name, seconds=lease)
         self.retries = retries
-        self._prices = Prices(record.problem, declared_cost)
+        self._prices = Prices(record.problem)
         self._rng = Randomness(record.problem.seed)
         self._history = History(record.problem)
         self._running: dict[Attempt, Trial] = {}
@@ -136,6 +134,9 @@ class Records:
         return trial
 
     def _resumed_at(self, trial: Trial) -> Mapping[str, float] | None:
+        """The fidelity of the checkpoint that an attempt starts from: its own trial's last report, or another trial."""
+        if trial.checkpoint is not None and trial.points:
+            return trial.points[-1].fidelity
         if trial.resume_checkpoint is None or trial.resume_from is None:
             return None
         return self._history[trial.resume_from].fidelity

@@ -1,6 +1,7 @@
 """The study: what a user holds."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -16,12 +17,23 @@ from farthing.study.display import Callbacks, Progress, say_how_to_resume, shows
 from farthing.study.folder import study_folder, temporary_folder
 from farthing.study.loop import Limits, Loop, Observer
 from farthing.study.opening import create_or_continue, value_name
-from farthing.study.pricing import DeclaredCost
 from farthing.study.records import Records, is_waiting
 from farthing.study.results import Best
 from farthing.study.views import study_html, study_text
 from farthing.systems import Strategy, strategy_from_json
-from farthing.trials import Attempt, History, Json, Measurement, Outcome, Params, Problem, State, Suggestion, Trial
+from farthing.trials import (
+    Attempt,
+    DeclaredCost,
+    History,
+    Json,
+    Measurement,
+    Outcome,
+    Params,
+    Problem,
+    State,
+    Suggestion,
+    Trial,
+)
 from farthing.trials.measurement import cost_amount, finite_number
 
 if TYPE_CHECKING:
@@ -111,12 +123,13 @@ class Study:
         clock: Clock | None,
     ) -> None:
         self.name = record.name
-        self.problem = record.problem
+        self.problem = replace(record.problem, declared_cost=cost)
         self._strategy = strategy
         self._stored_strategy = record.strategy
         self._settings = dict(record.settings)
         self._clock = clock or SystemClock()
-        self._records = Records(self._storage, record, declared_cost=cost, lease=lease, retries=lost_retries)
+        known = replace(record, problem=self.problem)
+        self._records = Records(self._storage, known, lease=lease, retries=lost_retries)
         self._folder = Path(folder).absolute() if folder is not None else None
         self._checkpoints: Checkpoints | None = None
         self._asked: dict[int, RunningTrial] = {}

@@ -3,13 +3,14 @@
 from farthing.trials.history import Event, History
 from farthing.trials.measurement import KINDS, Kind, Measurement
 from farthing.trials.outcome import Attempt, Outcome
-from farthing.trials.problem import Problem
+from farthing.trials.problem import DeclaredCost, Problem
 from farthing.trials.suggestion import Json, Params, Prediction, Suggestion
 from farthing.trials.trial import Failure, State, Trial
 
 __all__ = [
     "KINDS",
     "Attempt",
+    "DeclaredCost",
     "Event",
     "Failure",
     "History",

@@ -1,16 +1,24 @@
 """What a study is about: the space, the value that is optimised, the unit in which cost is paid."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from farthing.errors import InvalidArgument
 from farthing.space import Space
-from farthing.trials.suggestion import Json
+from farthing.trials.measurement import cost_amount
+from farthing.trials.suggestion import Json, Params
+
+DeclaredCost = Callable[[Params, Mapping[str, float]], float]
+"""From params and fidelity to the cost of a run from nothing to that fidelity."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """`measures_cost` says that cost is the measured seconds of the work, unless a trial charges an amount."""
+    """`measures_cost` says that cost is the measured seconds of the work, unless a trial charges an amount.
+
+    `declared_cost` is the user's own function; it is not stored, so a study that is loaded without it has none.
+    """
 
     space: Space
     value: str = "value"
@@ -18,6 +26,7 @@ class Problem:
     seed: int = 0
     cost_unit: str = "seconds"
     measures_cost: bool = True
+    declared_cost: DeclaredCost | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.value.isidentifier():
@@ -39,6 +48,11 @@ class Problem:
     @property
     def direction(self) -> str:
         return "minimize" if self.minimize else "maximize"
+
+    def cost_of(self, params: Params, fidelity: Mapping[str, float]) -> float:
+        """The declared cost of a run from nothing to that fidelity, checked."""
+        assert self.declared_cost is not None, "ask only where a cost is declared"
+        return cost_amount(self.declared_cost(params, fidelity), what="The declared cost")
 
     def better(self, value: float, other: float) -> bool:
         return self.sign * value < self.sign * other

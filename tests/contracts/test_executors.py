@@ -1,0 +1,440 @@
+"""What every executor does with work, good and bad."""
+
+import math
+import os
+from pathlib import Path
+
+import pytest
+
+from farthing.errors import InvalidArgument, Pruned, StaleAttempt, StorageError, TrialFinished, WorkError
+from farthing.execution import Checkpoints, Command, InlineExecutor, Job, Pipeline, ProcessExecutor, Trainable
+from farthing.space import Choice, Fidelity, Float, Int, Space
+from farthing.trials import Attempt, Problem, State
+
+PLAIN = Problem(Space({"lr": Float(0.0, 1.0)}), value="error")
+TRACED = Problem(
+    Space({"lr": Float(0.0, 1.0)}, fidelities={"epochs": Fidelity(1, 10, integer=True, trace=True)}), value="error"
+)
+
+EXECUTORS = {
+    "inline": InlineExecutor,
+    "processes": lambda work, problem, **settings: ProcessExecutor(work, problem, workers=1, **settings),
+}
+
+
+class Listener:
+    """Writes down what it is told, or refuses it."""
+
+    def __init__(self, *, refusal=None, on_report=lambda: None):
+        self.reports = []
+        self.checkpoints = []
+        self._refusal = refusal
+        self._on_report = on_report
+
+    def on_report(self, attempt, measurement):
+        if self._refusal:
+            raise self._refusal
+        self.reports.append((attempt, measurement))
+        self._on_report()
+
+    def on_checkpoint(self, attempt, checkpoint):
+        if self._refusal:
+            raise self._refusal
+        self.checkpoints.append((attempt, checkpoint))
+
+
+@pytest.fixture
+def checkpoints(tmp_path):
+    return Checkpoints(tmp_path / "files")
+
+
+@pytest.fixture(params=EXECUTORS)
+def start(request, checkpoints):
+    """Makes an executor of either kind, and ends it after the test."""
+    started = []
+
+    def make(work, problem=PLAIN):
+        started.append(EXECUTORS[request.param](work, problem, checkpoints=checkpoints))
+        return started[-1]
+
+    yield make
+    for executor in started:
+        executor.close()
+
+
+def job(number=0, attempt=1, *, lr=0.5, **settings):
+    return Job(Attempt(number, attempt), {"lr": lr}, settings.pop("fidelity", {}), **settings)
+
+
+def run(executor, *jobs, listener=None):
+    """The outcomes of these jobs, run one after the other."""
+    listener = listener or Listener()
+    outcomes = []
+    for each in jobs or [job()]:
+        executor.submit(each)
+        (ended,) = executor.wait(listener)
+        assert ended.attempt == each.attempt
+        outcomes.append(ended.outcome)
+    return outcomes if len(outcomes) > 1 else outcomes[0]
+
+
+def test_a_returned_value_is_the_outcome(start):
+    outcomes = run(start(lambda trial: trial.params["lr"]), job(0, lr=0.1), job(1, lr=0.2))
+    assert [(outcome.state, outcome.value) for outcome in outcomes] == [(State.DONE, 0.1), (State.DONE, 0.2)]
+    (closing,) = outcomes[1].measurements
+    assert closing.value == 0.2
+    assert closing.cost["training"] > 0
+
+
+def test_a_job_takes_the_free_place_until_it_has_ended(start):
+    executor = start(lambda trial: 0.5)
+    assert (executor.free, executor.running) == (1, ())
+    executor.submit(job(7, 2))
+    assert (executor.free, executor.running) == (0, (Attempt(7, 2),))
+    executor.wait(Listener())
+    assert (executor.free, executor.running) == (1, ())
+
+
+def test_the_work_sees_its_trial(start):
+    def describe(trial):
+        assert (trial.number, trial.attempt, trial.fidelity, trial.resume_dir) == (7, 2, {"epochs": 3}, None)
+        return trial.params["lr"]
+
+    assert run(start(describe, TRACED), job(7, 2, fidelity={"epochs": 3})).value == 0.5
+
+
+def test_params_arrive_as_they_were_sent(start):
+    params = {"i": 3, "f": 3.0, "c": None, "b": True, "s": "ü\n"}
+    kinds = [type(value).__name__ for value in params.values()]
+
+    def check(trial):
+        assert trial.params == params
+        assert [type(value).__name__ for value in trial.params.values()] == kinds
+        return 0.0
+
+    space = Space(
+        {
+            "i": Int(0, 9),
+            "f": Float(0.0, 9.0),
+            "c": Choice(None, "x"),
+            "b": Choice(True, False),
+            "s": Choice("ü\n", "x"),
+        }
+    )
+    outcome = run(start(check, Problem(space)), Job(Attempt(0, 1), params, {}))
+    assert outcome.failure is None
+
+
+def test_a_report_is_durable_when_it_returns(start, tmp_path):
+    """The work sees what the listener did with its report."""
+    written = tmp_path / "durable"
+
+    def work(trial):
+        trial.report(0.5)
+        return 1.0 if written.exists() else 0.0
+
+    assert run(start(work), listener=Listener(on_report=written.touch)).value == 1.0
+
+
+def test_reports_come_in_order_with_their_attempt(start):
+    def work(trial):
+        for epoch in (1, 2, 3):
+            trial.report(1 / epoch, epochs=epoch, metrics={"auc": 0.5})
+
+    listener = Listener()
+    outcome = run(start(work, TRACED), job(3, 2, fidelity={"epochs": 3}), listener=listener)
+    assert [attempt for attempt, _ in listener.reports] == [Attempt(3, 2)] * 3
+    assert [report.fidelity for _, report in listener.reports] == [{"epochs": 1}, {"epochs": 2}, {"epochs": 3}]
+    assert [report.sequence for _, report in listener.reports] == [0, 1, 2]
+    assert outcome.value == 1 / 3
+    assert [(point.value, point.sequence) for point in outcome.measurements] == [(None, 3)]
+
+
+def test_an_exception_is_kept_with_the_users_part_of_its_traceback(start):
+    def broken(trial):
+        trial.report(0.5)
+        raise ValueError("no data")
+
+    outcome = run(start(broken))
+    assert outcome.state is State.FAILED
+    assert outcome.failure.reason == "ValueError: no data"
+    assert 'raise ValueError("no data")' in outcome.failure.traceback
+    assert "farthing/execution" not in outcome.failure.traceback
+    assert outcome.measurements[-1].cost["training"] > 0
+
+
+class Mine(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("error", [SystemExit(0), RecursionError(), MemoryError(), StopIteration(), Mine("own")])
+def test_whatever_is_raised_ends_one_job(start, error):
+    def work(trial):
+        if trial.number == 0:
+            raise error
+        return 0.5
+
+    bad, good = run(start(work), job(0), job(1))
+    assert bad.state is State.FAILED
+    assert bad.failure.reason.startswith(type(error).__name__)
+    assert good.value == 0.5
+
+
+@pytest.mark.parametrize(
+    ("result", "reason"),
+    [
+        (None, "returned no value and reported none"),
+        (math.nan, "must be finite, got nan"),
+        (math.inf, "must be finite, got inf"),
+        ("0.5", "must be a number"),
+        ({"loss": 0.5}, "must hold 'error'"),
+        (lambda: 0.5, "must be a number"),
+    ],
+)
+def test_a_bad_result_ends_one_job(start, result, reason):
+    bad, good = run(start(lambda trial: result if trial.number == 0 else 0.5), job(0), job(1))
+    assert bad.state is State.FAILED
+    assert reason in bad.failure.reason
+    assert good.state is State.DONE
+
+
+def test_a_pruned_trial_keeps_its_last_value(start):
+    def work(trial):
+        trial.report(0.7)
+        raise Pruned
+
+    outcome = run(start(work))
+    assert (outcome.state, outcome.value, outcome.failure) == (State.PRUNED, 0.7, None)
+
+
+@pytest.mark.parametrize("refusal", [StaleAttempt("taken over"), TrialFinished("has a result")])
+def test_an_attempt_that_was_taken_over_is_unwound_without_an_outcome(start, refusal, tmp_path):
+    went_on = tmp_path / "went on"
+
+    def work(trial):
+        try:
+            trial.report(0.5)
+        except Exception:
+            went_on.touch()
+        went_on.touch()
+        return 0.5
+
+    assert run(start(work), listener=Listener(refusal=refusal)) is None
+    assert not went_on.exists()
+
+
+def test_work_that_will_not_be_unwound_has_no_outcome_either(start):
+    def work(trial):
+        for _ in range(2):
+            try:
+                trial.report(0.5)
+            except BaseException:
+                continue
+        return 0.5
+
+    assert run(start(work), listener=Listener(refusal=StaleAttempt("taken over"))) is None
+
+
+def test_a_listener_that_fails_is_heard_and_not_blamed_on_the_work(start):
+    def work(trial):
+        trial.report(0.5)
+
+    executor = start(work)
+    executor.submit(job())
+    with pytest.raises(StorageError, match="disk full"):
+        executor.wait(Listener(refusal=StorageError("disk full")))
+
+
+def test_a_checkpoint_is_handed_on(start, checkpoints):
+    def work(trial):
+        done = int((trial.resume_dir / "done").read_text()) if trial.resume_dir else 0
+        (trial.checkpoint_dir / "done").write_text(str(done + 1))
+        return done
+
+    executor = start(work)
+    first = run(executor, job(0))
+    second = run(executor, job(1, resume_dir=checkpoints.path(first.checkpoint)))
+    assert second.value == 1
+    assert (checkpoints.path(second.checkpoint) / "done").read_text() == "2"
+
+
+def test_a_checkpoint_that_is_gone_fails_the_job(start, tmp_path):
+    outcome = run(start(lambda trial: 0.5), job(resume_dir=tmp_path / "gone"))
+    assert "gone', which is missing" in outcome.failure.reason
+
+
+def test_a_checkpoint_in_between_is_announced_and_survives_a_failure(start, checkpoints):
+    def work(trial):
+        with trial.checkpoint() as folder:
+            (folder / "weights").write_text("good")
+        (trial.checkpoint_dir / "weights").write_text("half")
+        raise ValueError("broken")
+
+    listener = Listener()
+    outcome = run(start(work), job(4, 1), listener=listener)
+    assert listener.checkpoints == [(Attempt(4, 1), outcome.checkpoint)]
+    assert (checkpoints.path(outcome.checkpoint) / "weights").read_text() == "good"
+    assert len(list(checkpoints.path(outcome.checkpoint).parent.glob("*.staging-*"))) == 0
+
+
+def test_charges_replace_measured_seconds(start):
+    def work(trial):
+        trial.charge(12.5, kind="validation")
+        return 0.5
+
+    (closing,) = run(start(work)).measurements
+    assert (closing.cost, closing.charged) == ({"validation": 12.5}, True)
+
+
+def test_every_shape_of_work_runs(start):
+    class Counter(Trainable):
+        def setup(self, params):
+            self.count = 0
+
+        def step(self):
+            self.count += 1
+            return self.count
+
+    staged = Problem(Space(stages={"first": {"lr": Float(0.0, 1.0)}, "second": {"cutoff": Float(0.0, 1.0)}}))
+    pipeline = Pipeline(first=lambda previous, lr: lr, second=lambda previous, cutoff: previous + cutoff)
+    command = Command("""sh -c 'echo "{{\\"error\\": $0}}"' {lr}""")
+    assert run(start(Counter, TRACED), job(fidelity={"epochs": 3})).value == 3
+    assert run(start(pipeline, staged), Job(Attempt(0, 1), {"lr": 0.5, "cutoff": 0.25}, {})).value == 0.75
+    assert run(start(command)).value == 0.5
+
+
+def test_work_that_does_not_fit_the_problem_is_refused_before_anything_starts(start):
+    with pytest.raises(WorkError, match="one argument"):
+        start(lambda: 0.5)
+    with pytest.raises(WorkError, match="was not found"):
+        start(Command("no-such-program {lr}"))
+
+
+def test_waiting_ends_after_its_timeout(start):
+    assert start(lambda trial: 0.5).wait(Listener(), timeout=0.01) == []
+
+
+def test_waiting_ends_when_woken(start):
+    executor = start(lambda trial: 0.5)
+    executor.wake()
+    executor.wake()
+    assert executor.wait(Listener()) == []
+    assert executor.wait(Listener(), timeout=0.01) == []
+
+
+def test_closing_drops_what_runs_and_may_be_repeated(start):
+    executor = start(lambda trial: 0.5)
+    executor.submit(job())
+    executor.close()
+    assert executor.running == ()
+    executor.close()
+
+
+def test_inline_work_may_be_interrupted(checkpoints):
+    def work(trial):
+        raise KeyboardInterrupt
+
+    executor = InlineExecutor(work, PLAIN, checkpoints=checkpoints)
+    executor.submit(job())
+    with pytest.raises(KeyboardInterrupt):
+        executor.wait(Listener())
+
+
+def test_inline_work_cannot_have_a_time_limit(checkpoints):
+    executor = InlineExecutor(lambda trial: 0.5, PLAIN, checkpoints=checkpoints)
+    with pytest.raises(WorkError, match="cannot have a time limit, got 5 s"):
+        executor.submit(job(time_limit=5.0))
+
+
+def test_inline_work_runs_in_this_very_process_and_leaves_no_files(checkpoints):
+    executor = InlineExecutor(lambda trial: os.getpid(), PLAIN, checkpoints=checkpoints)
+    assert run(executor).value == os.getpid()
+    assert not checkpoints.root.exists()
+
+
+@pytest.fixture
+def processes(checkpoints):
+    started = []
+
+    def make(work, problem=PLAIN, **settings):
+        started.append(ProcessExecutor(work, problem, checkpoints=checkpoints, **{"workers": 1, **settings}))
+        return started[-1]
+
+    yield make
+    for executor in started:
+        executor.close()
+
+
+def test_a_worker_is_another_process_and_stays_for_the_next_job(processes):
+    first, second = run(processes(lambda trial: os.getpid()), job(0), job(1))
+    assert first.value == second.value != os.getpid()
+
+
+def test_workers_run_at_the_same_time(processes, tmp_path):
+    """Each job ends only when the other has begun: a pipe opens when both its ends are there."""
+    os.mkfifo(tmp_path / "pipe")
+
+    def meet(trial):
+        with open(tmp_path / "pipe", "r" if trial.number else "w"):
+            return trial.number
+
+    executor = processes(meet, workers=2)
+    executor.submit(job(0))
+    executor.submit(job(1))
+    assert executor.free == 0
+    with pytest.raises(InvalidArgument, match="needs a free worker"):
+        executor.submit(job(2))
+    ended = []
+    while len(ended) < 2:
+        ended += executor.wait(Listener())
+    assert {end.outcome.value for end in ended} == {0, 1}
+
+
+def test_what_is_printed_lands_in_the_trials_log(processes, checkpoints):
+    def loud(trial):
+        import ctypes
+        import sys
+
+        print("python", trial.number)
+        print("error", file=sys.stderr)
+        os.system("echo program")
+        ctypes.CDLL(None).printf(b"C library")
+        return 0.5
+
+    run(processes(loud), job(0), job(1, 2))
+    assert checkpoints.log_path(0, 1).read_text() == "python 0\nerror\nprogram\nC library"
+    assert checkpoints.log_path(1, 2).read_text().startswith("python 1\n")
+
+
+def test_workers_have_their_share_of_the_cores_and_their_device(processes, monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setenv("MKL_NUM_THREADS", "7")
+
+    def environment(trial):
+        assert os.environ["OMP_NUM_THREADS"] == "1"
+        assert os.environ["MKL_NUM_THREADS"] == "7"
+        assert os.environ["FARTHING_DEVICE"] == "cuda:3"
+        return float(os.environ["CUDA_VISIBLE_DEVICES"])
+
+    outcome = run(processes(environment, workers=64, devices=["cuda:3"]))
+    assert (outcome.failure, outcome.value) == (None, 3.0)
+
+
+def test_a_worker_starts_in_the_same_folder_and_comes_back_to_it(processes, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def leave(trial):
+        was_there = Path.cwd() == tmp_path
+        os.chdir("/")
+        return float(was_there)
+
+    assert [outcome.value for outcome in run(processes(leave), job(0), job(1))] == [1.0, 1.0]
+
+
+def test_a_worker_imports_no_numerics_of_ours(processes):
+    def numerics(trial):
+        import sys
+
+        return sum(name in sys.modules for name in ("numpy", "scipy", "sqlalchemy", "alembic", "rich", "click"))
+
+    assert run(processes(numerics)).value == 0

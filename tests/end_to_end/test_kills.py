@@ -1,0 +1,167 @@
+"""SIGKILL at random moments, to workers and coordinator: nothing acknowledged is lost, nothing is left running."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from killed_study import BUDGET, Train, study_in
+
+import farthing as ft
+from farthing.storage import open_storage
+
+PROGRAM = Path(__file__).with_name("killed_study.py")
+
+
+class Target:
+    """One killed study: its program, its database and what was acknowledged to it."""
+
+    def __init__(self, storage: str, strategy: str, *, seed: int, workers: int, folder: Path) -> None:
+        self.storage, self.strategy, self.seed, self.workers = storage, strategy, seed, workers
+        self.folder = folder
+        self.folder.mkdir(parents=True)
+        self.acknowledged = folder / "acknowledged"
+        self.acknowledged.touch()
+
+    def start(self) -> subprocess.Popen[bytes]:
+        arguments = [self.storage, self.strategy, str(self.seed), str(self.workers), str(self.folder)]
+        with open(self.folder / "errors", "ab") as errors:
+            return subprocess.Popen([sys.executable, str(PROGRAM), *arguments], stderr=errors, start_new_session=True)
+
+    def lines(self) -> list[str]:
+        return self.acknowledged.read_text().splitlines()
+
+    @property
+    def is_finished(self) -> bool:
+        return "finished" in self.lines()
+
+
+def children_of(pid: int) -> list[int]:
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def wait_until(condition: object, *, seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.005)
+
+
+def kill_once(target: Target, program: subprocess.Popen[bytes], rng: random.Random) -> None:
+    """Lets the program get some way, then kills a worker or the program itself."""
+    seen = len(target.lines()) + rng.randint(1, 12)
+    wait_until(lambda: len(target.lines()) >= seen or program.poll() is not None)
+    time.sleep(rng.random() * 0.02)
+    workers = children_of(program.pid)
+    victim = rng.choice(workers) if workers and rng.random() < 0.5 else program.pid
+    try:
+        os.kill(victim, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+    if victim == program.pid:
+        program.wait()
+        wait_until(lambda: not any(_is_alive(worker) for worker in workers))
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def kill_repeatedly(target: Target, rng: random.Random, *, most: int) -> int:
+    """Kills until the study has finished, or `most` times; then lets it finish. Returns the number of kills."""
+    kills = 0
+    while not target.is_finished:
+        program = target.start()
+        while kills < most and program.poll() is None:
+            kill_once(target, program, rng)
+            kills += 1
+        program.wait(timeout=120)
+        assert program.returncode in (0, -signal.SIGKILL), (target.folder / "errors").read_text()
+    return kills
+
+
+def check(target: Target) -> None:
+    storage = open_storage(target.storage)
+    assert storage.check() == []
+    study = ft.Study.load("study", storage)
+    trials = study.trials
+    assert [trial for trial in trials if not trial.is_finished] == []
+    assert_nothing_acknowledged_was_lost(target, trials)
+    assert_same_as_unbroken(target, trials)
+    study.close()
+
+
+def assert_nothing_acknowledged_was_lost(target: Target, trials: list[ft.Trial]) -> None:
+    kept = {
+        (trial.number, point.fidelity["epochs"], point.value)
+        for trial in trials
+        for point in trial.measurements
+        if point.value is not None
+    }
+    for line in target.lines():
+        word, *rest = line.split()
+        if word == "report":
+            assert (int(rest[0]), int(rest[1]), float(rest[2])) in kept, f"lost: {line}"
+        if word == "end":
+            trial = trials[int(rest[0])]
+            assert rest[1] != "done" or (trial.state is ft.State.DONE and repr(trial.value) == rest[2]), f"lost: {line}"
+
+
+def assert_same_as_unbroken(target: Target, trials: list[ft.Trial]) -> None:
+    unbroken = study_in(None, target.strategy, target.seed)
+    unbroken.run(Train(), budget=BUDGET, executor="inline")
+    found = [(trial.params, trial.fidelity, trial.resume_from, trial.value) for trial in trials]
+    assert found == [(trial.params, trial.fidelity, trial.resume_from, trial.value) for trial in unbroken.trials]
+
+
+SETUPS = [("ASHA", 1), ("Sobol", 2)]
+
+
+def kill_many(storages: Iterator[str], folder: Path, *, kills: int, strategy: str, workers: int) -> None:
+    rng = random.Random(f"{strategy} {kills}")
+    done, seed = 0, 0
+    while done < kills:
+        target = Target(next(storages), strategy, seed=seed, workers=workers, folder=folder / str(seed))
+        done += kill_repeatedly(target, rng, most=kills - done)
+        check(target)
+        seed += 1
+
+
+def sqlite_files(folder: Path) -> Iterator[str]:
+    for number in range(10_000):
+        yield f"sqlite:///{folder}/study-{number}.db"
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(("strategy", "workers"), SETUPS)
+def test_nothing_is_lost_under_kills_on_sqlite(tmp_path: Path, strategy: str, workers: int) -> None:
+    kill_many(sqlite_files(tmp_path), tmp_path, kills=15, strategy=strategy, workers=workers)
+
+
+@pytest.mark.timeout(600)
+def test_nothing_is_lost_under_kills_on_postgresql(tmp_path: Path, postgres_urls: Iterator[str]) -> None:
+    kill_many(postgres_urls, tmp_path, kills=10, strategy="ASHA", workers=1)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize(("strategy", "workers"), SETUPS)
+def test_nothing_is_lost_under_many_kills_on_sqlite(tmp_path: Path, strategy: str, workers: int) -> None:
+    kill_many(sqlite_files(tmp_path), tmp_path, kills=100, strategy=strategy, workers=workers)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_nothing_is_lost_under_many_kills_on_postgresql(tmp_path: Path, postgres_urls: Iterator[str]) -> None:
+    kill_many(postgres_urls, tmp_path, kills=50, strategy="ASHA", workers=1)

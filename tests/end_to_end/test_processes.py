@@ -1,0 +1,153 @@
+"""Studies with real worker processes, real signals and several coordinators."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+import farthing as ft
+
+SPACE = ft.Space({"x": ft.Float(0, 1)})
+
+COORDINATOR = """
+    import sys, time
+    import farthing as ft
+
+    space = ft.Space({"x": ft.Float(0, 1)})
+
+    def work(trial):
+        time.sleep(0.01)
+        return trial.params["x"]
+
+    study = ft.Study(space, minimize="error", storage=sys.argv[1], strategy=ft.Random(), name="shared", seed=5)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    study.run(work, budget=ft.Budget(trials=int(sys.argv[2])), workers=1)
+"""
+
+SLOW = """
+    import sys, time
+    import farthing as ft
+
+    def work(trial):
+        trial.report(0.5)
+        print("working", flush=True)
+        open(sys.argv[2], "a").write("working\\n")
+        time.sleep(600)
+
+    study = ft.Study(ft.Space({"x": ft.Float(0, 1)}), minimize="error", storage=sys.argv[1], name="slow")
+    print("reason:", study.run(work, budget=ft.Budget(trials=4), workers=2))
+"""
+
+
+def program(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "program.py"
+    path.write_text(textwrap.dedent(text))
+    return path
+
+
+def run_together(script: Path, storage: str, *, coordinators: int, trials: int) -> None:
+    """Starts several coordinators and lets them go at the same moment."""
+    running = [
+        subprocess.Popen(
+            [sys.executable, str(script), storage, str(trials)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(coordinators)
+    ]
+    for process in running:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in running:
+        _, errors = process.communicate("go\n", timeout=120)
+        assert process.returncode == 0, errors
+
+
+def check_shared(storage: str, trials: int) -> None:
+    study = ft.Study.load("shared", storage)
+    assert [trial.number for trial in study.trials] == list(range(trials))
+    assert {trial.state for trial in study.trials} == {ft.State.DONE}
+    alone = ft.Study(SPACE, minimize="error", strategy=ft.Random(), seed=5)
+    alone.run(lambda trial: trial.params["x"], budget=ft.Budget(trials=trials), executor="inline")
+    assert [trial.params for trial in study.trials] == [trial.params for trial in alone.trials]
+    study.close()
+
+
+def test_several_coordinators_share_a_study_on_sqlite(tmp_path: Path) -> None:
+    storage = f"sqlite:///{tmp_path}/shared.db"
+    run_together(program(tmp_path, COORDINATOR), storage, coordinators=3, trials=40)
+    check_shared(storage, 40)
+
+
+def test_several_coordinators_share_a_study_on_postgresql(tmp_path: Path, postgres_url: str) -> None:
+    run_together(program(tmp_path, COORDINATOR), postgres_url, coordinators=3, trials=40)
+    check_shared(postgres_url, 40)
+
+
+def test_ctrl_c_ends_a_run_with_workers_cleanly_and_it_can_be_resumed(tmp_path: Path) -> None:
+    storage, started = f"sqlite:///{tmp_path}/slow.db", tmp_path / "started"
+    script = program(tmp_path, SLOW)
+    process = subprocess.Popen(
+        [sys.executable, str(script), storage, str(started)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 60
+    while not started.exists() or started.read_text().count("working") < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGINT)
+    output, errors = process.communicate(timeout=30)
+    assert process.returncode == 0, errors
+    assert "reason: interrupted" in output
+    assert "Interrupted. 0 trials are done. 2 unfinished ones were given back" in errors
+    assert "Traceback" not in errors
+
+    study = ft.Study.load("slow", storage)
+    assert [trial.state for trial in study.trials] == [ft.State.PENDING, ft.State.PENDING]
+    study.run(lambda trial: 0.25, budget=ft.Budget(trials=4), workers=2)
+    assert [trial.state for trial in study.trials] == [ft.State.DONE] * 4
+    assert [len(trial.measurements) for trial in study.trials] == [2, 2, 1, 1], "a durable report was lost"
+
+
+def test_what_the_work_prints_is_kept_with_its_trial(tmp_path: Path) -> None:
+    def talkative(trial: ft.RunningTrial) -> float:
+        print(f"this is trial {trial.number}")
+        print("and this is its error stream", file=sys.stderr)
+        return 0.5
+
+    study = ft.Study(SPACE, minimize="error", storage=f"sqlite:///{tmp_path}/logs.db")
+    study.run(talkative, budget=ft.Budget(trials=2), workers=2)
+    for number in range(2):
+        log = study.checkpoints.log_path(number, 1).read_text()
+        assert f"this is trial {number}" in log
+        assert "its error stream" in log
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_workers_run_at_the_same_time(tmp_path: Path, workers: int) -> None:
+    meeting = tmp_path / "meeting"
+
+    def meet(trial: ft.RunningTrial) -> float:
+        (tmp_path / f"here-{trial.number}").touch()
+        until = time.monotonic() + (20 if workers == 2 else 0.2)
+        while time.monotonic() < until:
+            if all((tmp_path / f"here-{number}").exists() for number in range(2)):
+                meeting.touch()
+                break
+            time.sleep(0.01)
+        return 0.5
+
+    study = ft.Study(SPACE, minimize="error")
+    study.run(meet, budget=ft.Budget(trials=1 if workers == 1 else 2), workers=workers)
+    assert meeting.exists() == (workers == 2)

@@ -1,0 +1,70 @@
+"""A trial under test: its channel writes everything down, its clock stands still until it is told to go on."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from farthing.costs import FakeClock
+from farthing.execution import Checkpoints, Job, RunningTrial
+from farthing.space import Fidelity, Float, Space
+from farthing.trials import Attempt, Measurement, Problem
+
+EPOCHS = {"epochs": Fidelity(2, 10, integer=True, trace=True), "data": Fidelity(0.1, 1.0)}
+
+
+class Recorder:
+    def __init__(self) -> None:
+        self.measurements: list[Measurement] = []
+        self.checkpoints: list[str] = []
+
+    def report(self, measurement: Measurement) -> None:
+        self.measurements.append(measurement)
+
+    def checkpoint(self, name: str) -> None:
+        self.checkpoints.append(name)
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    return Recorder()
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def checkpoints(tmp_path: Path) -> Checkpoints:
+    return Checkpoints(tmp_path / "checkpoints")
+
+
+@pytest.fixture
+def plain() -> Problem:
+    return Problem(Space({"lr": Float(0.0, 1.0)}), value="error")
+
+
+@pytest.fixture
+def traced() -> Problem:
+    return Problem(Space({"lr": Float(0.0, 1.0)}, fidelities=EPOCHS), value="error")
+
+
+MakeTrial = Callable[..., RunningTrial]
+
+
+@pytest.fixture
+def make_trial(recorder: Recorder, clock: FakeClock, checkpoints: Checkpoints) -> MakeTrial:
+    def make(
+        problem: Problem,
+        *,
+        params: Mapping[str, Any] | None = None,
+        fidelity: Mapping[str, float] | None = None,
+        resume_dir: Path | None = None,
+    ) -> RunningTrial:
+        chosen = {"lr": 0.5} if params is None else params
+        job = Job(Attempt(3, 2), chosen, problem.space.check_fidelity(fidelity), resume_dir=resume_dir)
+        return RunningTrial(job, problem, channel=recorder, checkpoints=checkpoints, clock=clock)
+
+    return make
