@@ -1,0 +1,66 @@
+"""What every benchmark problem is: something to tune whose answers are known."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+
+from farthing.space import Space
+
+Params: TypeAlias = Mapping[str, Any]
+Direction: TypeAlias = Literal["minimize", "maximize"]
+
+
+class Point(NamedTuple):
+    """A point of a learning curve; `cost` is what a run from nothing to here costs."""
+
+    fidelity: Mapping[str, float]
+    value: float
+    cost: float
+
+
+class Evaluation(NamedTuple):
+    """What a tuner sees of one evaluation: its value, and what a run from nothing to that fidelity costs.
+
+    `trace` is the curve on the way where the problem has one; its last point is the evaluation itself.
+    """
+
+    value: float
+    cost: float
+    trace: Sequence[Point] = ()
+
+
+class Problem(Protocol):
+    """`best_value` is the best true value known, None where nobody knows; `full_cost` that of a usual full run."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def direction(self) -> Direction: ...
+
+    @property
+    def best_value(self) -> float | None: ...
+
+    @property
+    def full_cost(self) -> float: ...
+
+    def missing(self) -> str | None:
+        """Why the problem cannot be used here, and what to do about it; None when it can."""
+
+    def space(self) -> Space:
+        """What may be tuned. A fidelity with `trace` says that evaluations have a trace."""
+
+    def evaluate(self, params: Params, fidelity: Mapping[str, float], *, seed: int) -> Evaluation:
+        """One evaluation as a tuner sees it, noise included. The same arguments give the same answer."""
+
+    def full_value(self, params: Params) -> float:
+        """The value by which a configuration is judged: at full fidelity, without noise. No tuner sees it."""
+
+
+def loss(problem: Problem, value: float) -> float:
+    """A value as something to make small."""
+    return value if problem.direction == "minimize" else -value
+
+
+def regret(problem: Problem, value: float) -> float | None:
+    """How much worse a value is than the best known, None where that is not known."""
+    return None if problem.best_value is None else loss(problem, value) - loss(problem, problem.best_value)

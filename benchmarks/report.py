@@ -1,0 +1,181 @@
+"""python -m benchmarks.report NAME: what the results of a suite say, as Markdown or as one JSON object."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks.comparing import Judgement, judge
+from benchmarks.markdown import section, table
+from benchmarks.records import Record, read_records, results_path
+from benchmarks.suites import SUITES, Contest, Suite
+
+
+@dataclass(frozen=True)
+class ContestReport:
+    """`suggest_ms` is the CPU time of suggesting one evaluation, the median over the runs."""
+
+    contest: Contest
+    methods: tuple[str, ...]
+    judgements: tuple[Judgement, ...]
+    suggest_ms: Mapping[str, float]
+
+    @classmethod
+    def of(cls, contest: Contest, records: Sequence[Record]) -> "ContestReport":
+        present = {record["method"] for record in records}
+        methods = tuple(method for method in contest.methods if method in present)
+        judgements = tuple(judge(records, methods, at=spent) for spent in contest.judged_at)
+        return cls(contest, methods, judgements, {method: _suggest_ms(records, method) for method in methods})
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "contest": self.contest.name,
+            "unit": self.contest.unit,
+            "methods": list(self.methods),
+            "suggest_cpu_ms": dict(self.suggest_ms),
+            "judged": [judgement.to_json() for judgement in self.judgements],
+        }
+
+    def to_markdown(self) -> str:
+        parts = [
+            section(f"After {judgement.at:g} {self.contest.unit}", *_tables(judgement)) for judgement in self.judgements
+        ]
+        cost = table(
+            [["method", "CPU ms a suggestion"], *([name, f"{ms:.3g}"] for name, ms in self.suggest_ms.items())]
+        )
+        return section(self.contest.name.capitalize(), *parts, cost, level=2)
+
+
+@dataclass(frozen=True)
+class Report:
+    """`without_results` is what the suite names and the file lacks; `left_out` says why, where it was just run."""
+
+    suite: str
+    contests: tuple[ContestReport, ...]
+    without_results: tuple[str, ...]
+    left_out: tuple[str, ...]
+    versions: Mapping[str, Sequence[str]]
+    commits: tuple[str, ...]
+
+    @classmethod
+    def of(cls, suite: Suite, records: Sequence[Record], *, left_out: Sequence[str] = ()) -> "Report":
+        """Results with another allowance than the suite's do not count."""
+        by_contest = [(contest, current_records(contest, records)) for contest in suite.contests]
+        used = [record for _, own in by_contest for record in own]
+        return cls(
+            suite.name,
+            tuple(ContestReport.of(contest, own) for contest, own in by_contest if own),
+            without_results=_without_results(suite, used),
+            left_out=tuple(left_out),
+            versions=_versions(used),
+            commits=tuple(
+                sorted({f"{record['commit']}{' with changes' if record['dirty'] else ''}" for record in used})
+            ),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "suite": self.suite,
+            "contests": [contest.to_json() for contest in self.contests],
+            "without_results": list(self.without_results),
+            "left_out": list(self.left_out),
+            "versions": {package: list(found) for package, found in self.versions.items()},
+            "commits": list(self.commits),
+        }
+
+    def to_markdown(self) -> str:
+        versions = ", ".join(f"{package} {' and '.join(found)}" for package, found in self.versions.items())
+        absent = [f"No results of: {', '.join(self.without_results)}."] if self.without_results else []
+        facts = [f"Versions: {versions}. Commit: {', '.join(self.commits)}.", *absent, *self.left_out]
+        return section(self.suite, *(contest.to_markdown() for contest in self.contests), *facts, level=1)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    suite = SUITES[options.name].quick() if options.quick else SUITES[options.name]
+    path = options.input or results_path(suite.name)
+    records = read_records(path)
+    if not records:
+        sys.stderr.write(f"{path} has no results. Make some: python -m benchmarks.run {options.name}\n")
+        return 1
+    print_report(Report.of(suite, records), as_json=options.json)
+    return 0
+
+
+def print_report(report: Report, *, as_json: bool) -> None:
+    print(json.dumps(report.to_json(), indent=1) if as_json else report.to_markdown())
+
+
+def current_records(contest: Contest, records: Iterable[Record]) -> list[Record]:
+    """The records of a contest under its present allowance, the last one of each run."""
+    latest = {
+        (record["problem"], record["method"], record["seed"]): record
+        for record in records
+        if record["contest"] == contest.name and record["settings"]["allowance"] == contest.allowance.to_json()
+    }
+    return list(latest.values())
+
+
+def _tables(judgement: Judgement) -> list[str]:
+    return [_regrets(judgement), _standings(judgement)]
+
+
+def _regrets(judgement: Judgement) -> str:
+    """Medians with quartiles, the best median of each problem in bold, and the number of seeds."""
+    rows = [["regret: median [quartiles]", *judgement.methods, "n"]]
+    for problem, by_method in judgement.spreads.items():
+        best = min(spread.median for spread in by_method.values())
+        cells = {
+            method: f"**{spread}**" if spread.median == best else str(spread) for method, spread in by_method.items()
+        }
+        counts = sorted({spread.n for spread in by_method.values()})
+        rows.append([problem, *(cells.get(method, "") for method in judgement.methods), "–".join(map(str, counts))])
+    return table(rows)
+
+
+def _standings(judgement: Judgement) -> str:
+    """Average ranks, and how often each method won, tied and lost against each other."""
+    against = [f"against {method}" for method in judgement.methods]
+    rows = [[f"wins–ties–losses over {judgement.pairs} pairs", "average rank", *against]]
+    for one in judgement.methods:
+        rank = judgement.average_rank.get(one)
+        wins = ["" if one == other else str(judgement.wins[one, other]) for other in judgement.methods]
+        rows.append([one, "" if rank is None else f"{rank:.2f}", *wins])
+    return table(rows)
+
+
+def _suggest_ms(records: Iterable[Record], method: str) -> float:
+    own = [record for record in records if record["method"] == method]
+    return 1000 * float(median(record["suggest_cpu_seconds"] / record["evaluations"] for record in own))
+
+
+def _without_results(suite: Suite, used: Iterable[Record]) -> tuple[str, ...]:
+    present = {name for record in used for name in (record["problem"], record["method"])}
+    named = [name for contest in suite.contests for name in (*contest.problems, *contest.methods)]
+    return tuple(name for name in dict.fromkeys(named) if name not in present)
+
+
+def _versions(records: Iterable[Record]) -> dict[str, list[str]]:
+    """Every version the results come from: more than one of a package means that they are mixed."""
+    versions: dict[str, set[str]] = {}
+    for record in records:
+        for package, version in record["versions"].items():
+            versions.setdefault(package, set()).add(str(version))
+    return {package: sorted(found) for package, found in versions.items()}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m benchmarks.report", description=__doc__)
+    parser.add_argument("name", choices=SUITES, help="the suite")
+    parser.add_argument("--quick", action="store_true", help="the results of `run --quick`")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
+    parser.add_argument("--input", type=Path, metavar="FILE", help="JSON lines to read; benchmarks/results/ else")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,116 @@
+"""What the loop itself costs: trials of an empty function, in memory and in process, drawn at random.
+
+The same number of trials of the same space is run by Farthing and by `optuna.Study.optimize`, which take turns, each
+first as often as the other. Growth is what a trial costs late in a long study against early in it.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks.bars import Result, at_most
+from benchmarks.problems.data import missing_package
+from benchmarks.spread import Spread
+from farthing import Budget, Choice, Float, Int, Random, RunningTrial, Space, Study
+
+TRIALS = 1000
+LONG, QUICK_LONG = 5000, 2000
+LIMIT_MS = 1.0
+SPACE = Space(
+    {
+        "rate": Float(1e-5, 1.0, log=True),
+        "dropout": Float(0.0, 1.0),
+        "layers": Int(1, 10),
+        "activation": Choice("relu", "tanh", "gelu"),
+    }
+)
+
+
+class Marks:
+    """A callback of either library that notes the CPU time when trials end."""
+
+    def __init__(self) -> None:
+        self.times = [time.process_time()]
+
+    def __call__(self, study: object, trial: object) -> None:
+        self.times.append(time.process_time())
+
+    def milliseconds(self, first: int, last: int) -> float:
+        """CPU milliseconds a trial, from trial `first` to trial `last`."""
+        return 1000 * (self.times[last] - self.times[first]) / (last - first)
+
+
+def ours(trials: int, *, seed: int) -> Marks:
+    study = Study(SPACE, minimize="value", strategy=Random(), seed=seed)
+    marks = Marks()
+    study.run(_nothing, budget=Budget(trials=trials), executor="inline", callbacks=[marks], progress=False)
+    return marks
+
+
+def optunas(trials: int, *, seed: int) -> Marks:
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=seed))
+    marks = Marks()
+    study.optimize(_nothing_for_optuna, n_trials=trials, callbacks=[marks])
+    return marks
+
+
+def run(*, seeds: int, quick: bool) -> Result:
+    missing = missing_package("optuna")
+    contenders = {"farthing": ours} if missing else {"farthing": ours, "optuna": optunas}
+    short = _in_turns(contenders, TRIALS, seeds=seeds)
+    long = _in_turns(contenders, QUICK_LONG if quick else LONG, seeds=min(seeds, 3))
+    own = Spread.of(marks.milliseconds(0, TRIALS) for marks in short["farthing"])
+    return Result(
+        figures={
+            **{name: _figures(short[name], long[name]) for name in contenders},
+            **({} if missing else {"CPU time, farthing / optuna": _ratio(short).to_json()}),
+        },
+        bars=[at_most(f"a trial, over {TRIALS} empty ones", limit=LIMIT_MS, measured=own.median, unit="CPU ms")],
+        left_out=[missing] if missing else [],
+    )
+
+
+def _in_turns(contenders: dict[str, Callable[..., Marks]], trials: int, *, seeds: int) -> dict[str, list[Marks]]:
+    """A run of each with every seed, after a short one that only fills caches."""
+    marks: dict[str, list[Marks]] = {name: [] for name in contenders}
+    for contender in contenders.values():
+        contender(10, seed=0)
+    for seed in range(seeds):
+        for name in sorted(contenders, reverse=bool(seed % 2)):
+            marks[name].append(contenders[name](trials, seed=seed))
+    return marks
+
+
+def _figures(short: list[Marks], long: list[Marks]) -> dict[str, Any]:
+    last = len(long[0].times) - 1
+    late, early = (last - TRIALS, last), (0, TRIALS)
+    return {
+        f"CPU ms a trial, 1–{TRIALS}": Spread.of(marks.milliseconds(*early) for marks in short).to_json(),
+        f"CPU ms a trial, {late[0] + 1}–{last} of a long study": Spread.of(
+            marks.milliseconds(*late) for marks in long
+        ).to_json(),
+        "growth, late / early": Spread.of(
+            marks.milliseconds(*late) / marks.milliseconds(*early) for marks in long
+        ).to_json(),
+    }
+
+
+def _ratio(short: dict[str, list[Marks]]) -> Spread:
+    pairs = zip(short["farthing"], short["optuna"], strict=True)
+    return Spread.of(own.milliseconds(0, TRIALS) / other.milliseconds(0, TRIALS) for own, other in pairs)
+
+
+def _nothing(trial: RunningTrial) -> float:
+    return 0.0
+
+
+def _nothing_for_optuna(trial: Any) -> float:
+    """Empty but for asking: Optuna draws a parameter when the objective asks for it."""
+    trial.suggest_float("rate", 1e-5, 1.0, log=True)
+    trial.suggest_float("dropout", 0.0, 1.0)
+    trial.suggest_int("layers", 1, 10)
+    trial.suggest_categorical("activation", ("relu", "tanh", "gelu"))
+    return 0.0

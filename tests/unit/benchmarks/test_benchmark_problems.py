@@ -1,0 +1,121 @@
+"""Problems whose answers are known: the functions' minima, and the figures of shared/data/README.md."""
+
+import numpy as np
+import pytest
+
+from benchmarks.problems import PROBLEMS, Problem, regret
+from benchmarks.problems.curves import LearningCurves
+from benchmarks.problems.synthetic import FUNCTIONS, Function, branin
+from benchmarks.problems.tables import TABLES, Table
+
+TABLE_FIGURES = {  # best mean, its cost in seconds, median of the means
+    "fcnet/naval_propulsion": (3.1911e-05, 183.3, 0.1445),
+    "fcnet/parkinsons_telemonitoring": (0.0067059, 66.0, 0.2051),
+    "fcnet/protein_structure": (0.22138, 792.4, 0.4004),
+    "hpobench-mlp/australian": (0.94467, 749.2, 0.8981),
+    "hpobench-mlp/blood_transfusion": (0.74669, 133.5, 0.6238),
+    "hpobench-mlp/credit_g": (0.88527, 1.02, 0.8115),
+    "hpobench-mlp/phoneme": (0.94447, 34252, 0.8031),
+    "hpobench-mlp/segment": (0.96851, 1674, 0.9090),
+}
+
+
+def usable(problem: Problem) -> Problem:
+    if reason := problem.missing():
+        pytest.skip(reason)
+    return problem
+
+
+def params_at(function: Function, x: tuple[float, ...]) -> dict[str, float]:
+    return {f"x{i}": number for i, number in enumerate(x, start=1)}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.name)
+def test_the_known_optimum_has_the_known_value_and_lies_in_the_space(function: Function) -> None:
+    params = params_at(function, function.optimum)
+    assert function.space().check(params) == params
+    value, cost, trace = function.evaluate(params, {}, seed=0)
+    # The minimisers are given to six digits; the functions are flat there, so values agree to more.
+    assert value == pytest.approx(function.best_value, abs=1e-8)
+    assert (cost, trace) == (1.0, ())
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.name)
+def test_no_random_point_beats_the_known_optimum(function: Function) -> None:
+    encoder = function.space().encoder
+    drawn = encoder.decode(encoder.from_unit(np.random.default_rng(0).random((2000, encoder.dimension))))
+    losses = [regret(function, function.full_value(params)) for params in drawn]
+    assert min(loss for loss in losses if loss is not None) > 0
+
+
+def test_branin_has_three_minima() -> None:
+    for minimiser in ((-np.pi, 12.275), (np.pi, 2.275), (9.42478, 2.475)):
+        assert branin(np.array(minimiser)) == pytest.approx(0.397887, abs=1e-6)
+
+
+def test_names_are_those_in_the_registry_and_differ() -> None:
+    assert all(problem.name == name for name, problem in PROBLEMS.items())
+    assert len(PROBLEMS) == len(FUNCTIONS) + len(TABLES) + 23
+
+
+def test_absent_data_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    monkeypatch.setenv("FARTHING_DATA", str(tmp_path))
+    for name in TABLE_FIGURES:
+        reason = PROBLEMS[name].missing()
+        assert reason is not None
+        assert str(tmp_path) in reason
+        assert "FARTHING_DATA" in reason
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+def test_tables_have_the_figures_of_the_data_readme(table: Table) -> None:
+    usable(table)
+    best, seconds, typical = TABLE_FIGURES[table.name]
+    means, times = table._means, table._grid["train_time"].mean(axis=1)
+    best_rows = np.isclose(means, table.best_value, rtol=1e-6)  # three of `segment` differ by single precision only
+    assert table.best_value == pytest.approx(best, rel=1e-4)
+    assert np.isclose(times[best_rows], seconds, rtol=1e-2).any()
+    assert np.median(means) == pytest.approx(typical, rel=1e-3)
+
+
+@pytest.mark.parametrize("table", [TABLES[0], TABLES[3]], ids=lambda table: table.name)
+def test_a_table_judges_by_the_mean_of_what_evaluations_show(table: Table) -> None:
+    usable(table)
+    params = {name: parameter.options[-1] for name, parameter in table.space().parameters.items()}
+    last = table._grid[table.values][-1]
+    seen = {table.evaluate(params, {}, seed=seed).value for seed in range(100)}
+    assert seen == set(last.tolist())
+    assert table.evaluate(params, {}, seed=3) == table.evaluate(params, {}, seed=3)
+    assert table.full_value(params) == pytest.approx(last.mean())
+
+
+def test_numbers_in_a_table_are_ordered_choices_and_words_are_not() -> None:
+    parameters = usable(TABLES[0]).space().parameters
+    assert parameters["batch_size"].ordered
+    assert not parameters["activation_fn_1"].ordered
+
+
+def test_curves_name_the_package_they_miss(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmarks.problems.data.find_spec", lambda name: None)
+    assert PROBLEMS["lcbench/3945"].missing() == "onnxruntime is not installed; make bench-setup"
+
+
+@pytest.mark.parametrize(
+    ("instance", "at_52", "at_10"),
+    [
+        (3945, (90.65, 155.8), (88.69, 49.1)),
+        (126025, (85.34, 110.5), (81.99, 33.6)),
+        (167104, (92.32, 70.6), (88.92, 23.1)),
+    ],
+)
+def test_curves_have_the_figures_of_the_data_readme(
+    instance: int, at_52: tuple[float, float], at_10: tuple[float, float]
+) -> None:
+    problem = usable(LearningCurves(instance))
+    params = {"batch_size": 64, "learning_rate": 1e-2, "momentum": 0.9, "weight_decay": 1e-3}
+    params |= {"num_layers": 3, "max_units": 256, "max_dropout": 0.2}
+    full = problem.evaluate(params, {"epoch": 52}, seed=0)
+    assert (full.value, full.cost) == pytest.approx(at_52, abs=0.06)
+    assert problem.evaluate(params, {"epoch": 10}, seed=0)[:2] == pytest.approx(at_10, abs=0.06)
+    assert [point.fidelity["epoch"] for point in full.trace] == list(range(2, 53))
+    assert problem.full_value(params) == full.value

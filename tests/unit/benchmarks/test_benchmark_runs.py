@@ -1,0 +1,124 @@
+"""Runs that can be killed and continued, and what is said about what they leave out."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks import run
+from benchmarks.plan import make_plan
+from benchmarks.records import append_record, key_of, read_records
+from benchmarks.suites import SUITES, Contest, Suite
+
+ARGUMENTS = ["foundation", "--quick", "--problems", "branin", "--methods", "random", "sobol", "--output"]
+
+
+def finished(path: Path) -> list[dict]:
+    assert run.main([*ARGUMENTS, str(path)]) == 0
+    return read_records(path)
+
+
+def test_a_run_has_a_line_for_each_problem_seed_and_method_in_turns(tmp_path: Path) -> None:
+    records = finished(tmp_path / "results.jsonl")
+    order = [(record["problem"], record["seed"], record["method"]) for record in records]
+    assert order == [("branin", seed, method) for seed in (0, 1) for method in ("random", "sobol")]
+
+
+def test_a_line_says_where_it_comes_from(tmp_path: Path) -> None:
+    record = finished(tmp_path / "results.jsonl")[0]
+    assert {"farthing", "python", "numpy", "scipy"} <= record["versions"].keys()
+    assert {"commit", "dirty", "seed", "settings", "suggest_cpu_seconds"} <= record.keys()
+    assert record["settings"] == {
+        "method": {"name": "Random", "arguments": {}},
+        "allowance": {"amount": 30, "unit": "evaluations"},
+    }
+    assert record["evaluations"] == record["cost"] == 30
+    assert record["steps"][0]["evaluations"] == 1
+
+
+def test_a_run_killed_in_the_middle_of_a_line_is_continued_without_duplicates(tmp_path: Path) -> None:
+    unbroken, killed = tmp_path / "unbroken.jsonl", tmp_path / "killed.jsonl"
+    expected = finished(unbroken)
+    first, second = unbroken.read_bytes().splitlines(keepends=True)[:2]
+    killed.write_bytes(first + second[: len(second) // 2])
+    records = finished(killed)
+    assert [key_of(record) for record in records] == [key_of(record) for record in expected]
+    assert [_decided(record) for record in records] == [_decided(record) for record in expected]
+    assert killed.read_bytes().startswith(first)
+
+
+def test_an_interrupted_run_keeps_what_was_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, make = tmp_path / "results.jsonl", run.result_of
+
+    def interrupted(job, *, suite):
+        if job.method.name == "sobol":
+            raise KeyboardInterrupt
+        return make(job, suite=suite)
+
+    monkeypatch.setattr(run, "result_of", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        finished(path)
+    assert len(read_records(path)) == 1
+    monkeypatch.setattr(run, "result_of", make)
+    assert len(finished(path)) == 4
+
+
+def test_a_finished_run_adds_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    finished(path)
+    before = path.read_bytes()
+    finished(path)
+    assert path.read_bytes() == before
+
+
+def test_results_under_other_settings_are_not_reused(tmp_path: Path) -> None:
+    contest = Contest("short", ("branin",), ("random",), judged_at=(2,), unit="evaluations")
+    longer = Contest("short", ("branin",), ("random",), judged_at=(3,), unit="evaluations")
+    for one in (contest, longer, contest):
+        run.carry_out(make_plan(Suite("made-up", (one,)), seeds=1), tmp_path / "results.jsonl")
+    assert [record["evaluations"] for record in read_records(tmp_path / "results.jsonl")] == [2, 3]
+
+
+def test_a_missing_peer_is_named_and_the_others_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("benchmarks.problems.data.find_spec", lambda name: None)
+    path = tmp_path / "results.jsonl"
+    code = run.main(["foundation", "--quick", "--problems", "branin", "--json", "--output", str(path)])
+    printed = capsys.readouterr()
+    expected = "left out: optuna-random, optuna-tpe: optuna is not installed; make bench-setup"
+    assert code == 0
+    assert expected in printed.err
+    assert expected in json.loads(printed.out)["left_out"]
+    assert {record["method"] for record in read_records(path)} == {"random", "sobol"}
+
+
+def test_absent_data_is_named_problem_by_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FARTHING_DATA", str(tmp_path))
+    plan = make_plan(SUITES["foundation"], seeds=1, problems=["fcnet/*", "branin"], methods=["random"])
+    [line] = plan.left_out_lines()
+    assert "fcnet/naval_propulsion, fcnet/parkinsons_telemonitoring, fcnet/protein_structure" in line
+    assert "fcnet/space.json is not there; set FARTHING_DATA" in line
+    assert [job.problem.name for job in plan.runs] == ["branin"]
+
+
+def test_nothing_to_run_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run.main(["foundation", "--problems", "no-such-problem"]) == 1
+    assert "match nothing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("suite", SUITES.values(), ids=lambda suite: suite.name)
+def test_every_suite_names_problems_and_methods_that_exist(suite: Suite) -> None:
+    make_plan(suite, seeds=1)
+
+
+def test_a_record_is_one_line_and_comes_back(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "results.jsonl"
+    append_record(path, {"text": "two\nlines"})
+    append_record(path, {"number": 2})
+    assert read_records(path) == [{"text": "two\nlines"}, {"number": 2}]
+    assert len(path.read_text().splitlines()) == 2
+
+
+def _decided(record: dict) -> list:
+    return [(step["evaluations"], step["params"], step["regret"]) for step in record["steps"]]

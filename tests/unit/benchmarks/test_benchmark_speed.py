@@ -1,0 +1,126 @@
+"""The speed benchmarks as programs: what they print and save. Their bars are not tests: they depend on the machine."""
+
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from benchmarks.bars import at_most, none_of
+from benchmarks.measuring import CpuMeter, run_program
+from benchmarks.speed import __main__ as program
+from benchmarks.speed import startup
+from benchmarks.speed.loop import ours
+
+RESULT = {
+    "figures": {
+        "ours": {"median": 0.5, "low_quartile": 0.25, "high_quartile": 1.0, "n": 3},
+        "sizes": [{"n": 10, "seconds": 0.1}, {"n": 20, "seconds": 0.2}],
+    },
+    "bars": [at_most("a trial", limit=1.0, measured=2.0, unit="CPU ms")],
+    "left_out": ["optuna is not installed; make bench-setup"],
+}
+
+
+@pytest.fixture
+def made_up(monkeypatch: pytest.MonkeyPatch) -> str:
+    module = SimpleNamespace(run=lambda *, seeds, quick: RESULT)
+    monkeypatch.setitem(sys.modules, "benchmarks.speed.loop", module)
+    return "loop"
+
+
+def test_bars_say_whether_they_hold() -> None:
+    assert at_most("x", limit=1, measured=1.0, unit="s") == {
+        "what": "x",
+        "bar": "≤ 1 s",
+        "measured": 1.0,
+        "holds": True,
+    }
+    assert not at_most("x", limit=1, measured=1.1, unit="s")["holds"]
+    assert not at_most("x", limit=1, measured=None, unit="s")["holds"]
+    assert none_of("x", unwanted=["numpy"], found=[])["holds"]
+    assert not none_of("x", unwanted=["numpy"], found=["numpy"])["holds"]
+    assert not none_of("x", unwanted=["numpy"], found=None)["holds"]
+
+
+def test_json_is_one_object_with_figures_bars_and_where_they_come_from(
+    made_up: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert program.main([made_up, "--json", "--seeds", "4"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["figures"] == RESULT["figures"]
+    assert (printed["n"], printed["bars"][0]["holds"]) == (4, False)
+    assert {"versions", "commit", "dirty", "cpu_count"} <= printed.keys()
+
+
+def test_a_table_shows_bar_by_bar_whether_it_holds(made_up: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert program.main([made_up]) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "| a trial | ≤ 1 CPU ms | 2 | NO |" in lines
+    assert "| ours | 0.5 [0.25, 1], n = 3 |" in lines
+    assert "| 20 | 0.2 |" in lines
+    assert "left out: optuna is not installed; make bench-setup" in lines
+
+
+def test_output_is_saved(made_up: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "RESULTS", tmp_path)
+    program.main([made_up, "--save"])
+    program.main([made_up, "--output", str(tmp_path / "here.json")])
+    for name in ("speed-loop.json", "here.json"):
+        assert json.loads((tmp_path / name).read_text())["benchmark"] == "loop"
+
+
+def test_a_package_that_is_needed_and_absent_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(*, seeds: int, quick: bool) -> dict:
+        raise ModuleNotFoundError("No module named 'botorch'")
+
+    monkeypatch.setitem(sys.modules, "benchmarks.speed.loop", SimpleNamespace(run=run))
+    assert program.main(["loop"]) == 1
+    assert capsys.readouterr().err == "loop cannot run: No module named 'botorch'; make bench-setup\n"
+
+
+def test_a_benchmark_that_returns_something_else_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = SimpleNamespace(run=lambda *, seeds, quick: {"rows": []})
+    monkeypatch.setitem(sys.modules, "benchmarks.speed.loop", module)
+    with pytest.raises(TypeError, match="must return figures and bars, got rows"):
+        program.measure("loop", seeds=1, quick=True)
+
+
+def test_benchmarks_are_found_by_their_file() -> None:
+    assert {"loop", "startup"} <= set(program.benchmark_names())
+    assert not any(name.startswith("_") for name in program.benchmark_names())
+
+
+def test_cpu_time_counts_work_and_not_waiting() -> None:
+    waiting = run_program([sys.executable, "-c", "import time; time.sleep(0.3)"])
+    working = run_program([sys.executable, "-c", "import time\nwhile time.process_time() < 0.3: pass"])
+    assert waiting.cpu_seconds < 0.25
+    assert working.cpu_seconds >= 0.3
+    meter = CpuMeter()
+    with meter.running():
+        sum(range(100_000))
+    assert meter.seconds > 0
+
+
+def test_a_program_that_fails_is_not_measured() -> None:
+    assert startup.measured_seconds({"broken": ("-c", "import no_such_module")}, repeats=1) == {"broken": None}
+    assert startup.heavy_imports(("-c", "import no_such_module")) is None
+
+
+def test_heavy_imports_are_found() -> None:
+    assert startup.heavy_imports(("-c", "import numpy")) == ["numpy"]
+    assert startup.heavy_imports(("-c", "import farthing")) == []
+
+
+def test_a_worker_of_a_plain_function_says_what_it_imported() -> None:
+    worker = startup.plain_worker()
+    assert {name: worker[name] for name in startup.HEAVY} == dict.fromkeys(startup.HEAVY, 0.0)
+
+
+def test_the_loop_is_timed_trial_by_trial() -> None:
+    marks = ours(20, seed=0)
+    assert len(marks.times) == 21
+    assert marks.milliseconds(0, 20) > 0
