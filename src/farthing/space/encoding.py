@@ -47,7 +47,13 @@ class Encoder:
 
     def decode(self, X: Array) -> list[dict[str, Any]]:
         """The params nearest to each point, in plain Python values, without the inactive ones."""
-        snapped = self.snap(X)
+        return self._params(self.snap(X))
+
+    def decode_unit(self, U: Array) -> list[dict[str, Any]]:
+        """The params that uniform coordinates, shape (n, d), stand for."""
+        return self._params(self.from_unit(U))
+
+    def _params(self, snapped: Array) -> list[dict[str, Any]]:
         params: list[dict[str, Any]] = [{} for _ in snapped]
         for name, column, x in zip(self.names, self._columns, snapped.T, strict=True):
             rows = np.flatnonzero(~np.isnan(x))
@@ -70,6 +76,17 @@ class Encoder:
         snapped = np.column_stack([column.snap(x) for column, x in zip(self._columns, filled.T, strict=True)])
         return self._without_inactive(np.where(missing, np.nan, snapped))
 
+    def without_inactive(self, X: Array) -> Array:
+        """The points as they are, with NaN for what is inactive: coordinates between the values of a grid stay there."""
+        points = _rows(X, self.dimension)
+        return np.where(self._active(np.where(np.isnan(points), 0.0, points)), points, np.nan)
+
+    def grid(self, column: int) -> Array | None:
+        """The coordinates of a column's values in their order; None where it is continuous."""
+        axis = self._columns[column]
+        count = axis.parameter.count if isinstance(axis, Discrete) else None
+        return None if count is None else axis.bins.centre(np.arange(count))  # type: ignore[union-attr]
+
     def encode_fidelity(self, fidelities: Sequence[Mapping[str, float]]) -> Array:
         """s = amount / high, shape (n, f): 1 is the full amount and 0 no work at all."""
         high = np.array([fidelity.high for fidelity in self._fidelities.values()], dtype=float)
@@ -87,6 +104,8 @@ class Encoder:
         ]
 
     def _without_inactive(self, X: Array) -> Array:
+        if not (self._conditions or np.isnan(X).any()):
+            return X
         active = self._active(np.where(np.isnan(X), 0.0, X))
         missing = active & np.isnan(X)
         if missing.any():

@@ -29,11 +29,8 @@ class Sobol(Strategy):
     """Scrambled Sobol points, which cover the space more evenly than independent draws, at full fidelity."""
 
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
-        space = history.problem.space
-        first, last = history.configurations, history.configurations + count
-        points = _sobol_points(rng.seed, space.encoder.dimension, power=(last - 1).bit_length())[first:last]
-        decoded = space.encoder.decode(space.encoder.from_unit(points))
-        return [Suggestion(params, space.full_fidelity) for params in decoded]
+        full = history.problem.space.full_fidelity
+        return [Suggestion(params, full) for params in sobol_params(history, count, rng)]
 
 
 def draw(history: History, numbers: range, rng: Randomness) -> list[Params]:
@@ -44,7 +41,17 @@ def draw(history: History, numbers: range, rng: Randomness) -> list[Params]:
         return []
     encoder = history.problem.space.encoder
     unit = np.stack([rng.at("trial", number).random(encoder.dimension) for number in numbers])
-    return list(encoder.decode(encoder.from_unit(unit)))
+    return list(encoder.decode_unit(unit))
+
+
+def sobol_params(history: History, count: int, rng: Randomness) -> list[Params]:
+    """The next `count` points of the sequence, one for each configuration that the history does not have yet."""
+    if count < 1:
+        return []
+    encoder = history.problem.space.encoder
+    first, last = history.configurations, history.configurations + count
+    points = _sobol_points(rng.seed, encoder.dimension, power=(last - 1).bit_length())[first:last]
+    return list(encoder.decode_unit(points))
 
 
 @lru_cache(maxsize=8)

@@ -1,0 +1,83 @@
+"""The one translator between histories and arrays: strategies see trials, numerics see rows."""
+
+from dataclasses import dataclass
+from functools import reduce
+from operator import mul
+
+import numpy as np
+
+from farthing.acquisition.maximize import Domain
+from farthing.models.kernels import CategoryOverlap, Constant, Kernel, Matern52
+from farthing.models.linalg import Array
+from farthing.space.encoding import Encoder
+from farthing.trials import History, State, Trial
+
+FINEST_GRID = 1024
+"""Grids with more values than this are searched as if they were continuous; decoding rounds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """What a history tells a model of the full-fidelity loss: a row for each trial that has ended.
+
+    Trials that failed stand in with the worst loss seen, so that what crashed is not proposed again; they have no cost
+    to learn from, nor do trials without one. `pending` are the rows of trials in flight.
+    """
+
+    X: Array
+    loss: Array
+    cost: Array
+    pending: Array
+
+    @property
+    def count(self) -> int:
+        return int(self.loss.size)
+
+
+def observe(history: History) -> Observations:
+    """The observations in a history, of trials at full fidelity."""
+    encoder = history.problem.space.encoder
+    full = [trial for trial in history if history.is_full(trial)]
+    ended = [trial for trial in full if trial.is_finished]
+    measured = np.array([_loss(history, trial) for trial in ended], dtype=float)
+    is_known = np.isfinite(measured)
+    worst = float(np.max(measured[is_known])) if is_known.any() else 0.0
+    return Observations(
+        X=encoder.encode([trial.params for trial in ended]) if is_known.any() else np.zeros((0, encoder.dimension)),
+        loss=np.where(is_known, measured, worst) if is_known.any() else np.zeros(0),
+        cost=_costs(ended) if is_known.any() else np.zeros(0),
+        pending=encoder.encode([trial.params for trial in full if not trial.is_finished]),
+    )
+
+
+def kernel_over(encoder: Encoder) -> Kernel:
+    """Matérn-5/2 with a lengthscale for each number, times an overlap kernel for the categories, times a scale."""
+    numbers = tuple(j for j in range(encoder.dimension) if j not in encoder.categories)
+    parts: list[Kernel] = [Constant()]
+    if numbers:
+        parts.append(Matern52(numbers))
+    if encoder.categories:
+        parts.append(CategoryOverlap(tuple(encoder.categories)))
+    return reduce(mul, parts)
+
+
+def domain_of(encoder: Encoder) -> Domain:
+    """Where an acquisition function over the space is maximised."""
+    counts = encoder.categories | encoder.discrete
+    return Domain(
+        grids=tuple(
+            encoder.grid(j) if counts.get(j, np.inf) <= FINEST_GRID else None for j in range(encoder.dimension)
+        ),
+        categories=frozenset(encoder.categories),
+        snap=encoder.without_inactive,
+    )
+
+
+def _loss(history: History, trial: Trial) -> float:
+    has_value = trial.value is not None and trial.state in (State.DONE, State.PRUNED)
+    return history.loss(trial.value) if has_value and trial.value is not None else np.nan
+
+
+def _costs(trials: list[Trial]) -> Array:
+    """What each trial cost; NaN where that says nothing about its params."""
+    return np.array([trial.cost if trial.state is State.DONE and trial.cost > 0 else np.nan for trial in trials])
