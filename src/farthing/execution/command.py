@@ -46,7 +46,7 @@ class Command:
         chosen = [*problem.space.parameters, *problem.space.fidelities]
         self._template.check_fields([*chosen, *OWN_FIELDS], needed=chosen)
         program = self._template.program
-        if program is not None and shutil.which(program) is None:
+        if program is not None and shutil.which(program, path=_environment()["PATH"]) is None:
             raise WorkError(
                 f"A command must start with a program that is there, got {program!r}, which was not found. "
                 f"Check the spelling, or give its full path."
@@ -127,12 +127,17 @@ class _LastLines:
             sys.stderr.write(text)
 
 
+def _environment() -> dict[str, str]:
+    """Ours, with our own interpreter first on the path: `python` means the one that Farthing is installed in."""
+    path = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)])
+    return {"PYTHONUNBUFFERED": "1", **os.environ, "PATH": path}
+
+
 @contextlib.contextmanager
 def _started(arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
     """The running program. It stays in our process group, so that whatever ends the worker ends it too."""
-    environment = {"PYTHONUNBUFFERED": "1", **os.environ}
     with subprocess.Popen(
-        arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+        arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment()
     ) as process:
         try:
             yield process

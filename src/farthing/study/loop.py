@@ -169,9 +169,10 @@ class Loop:
 
 
 def _why_nothing_started(uncovered: Sequence[Suggestion], left: Remaining) -> str:
+    if left.trials < 1:
+        return "the budget is spent"
     if not uncovered:
         return "the strategy has nothing more to suggest"
     predicted = uncovered[0].predicted_cost
-    if predicted is None or left.trials < 1:
-        return "the budget is spent"
+    assert predicted is not None, "what has no predicted cost is covered by any budget that is not spent"
     return f"the next trial is predicted to cost {predicted.mean:.3g}, more than the {left.cost:.3g} that is left"

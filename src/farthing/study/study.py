@@ -164,7 +164,7 @@ class Study:
             raise InvalidArgument(f"A run needs a budget, got {budget!r}. Give budget=ft.Budget(seconds=600).")
         shape = as_work(work)
         shape.check(self.problem)
-        strategy = self.strategy
+        strategy = self._decider()
         observers: list[Observer] = [Callbacks(self, tuple(callbacks))]
         display = Progress(self, budget) if shows_progress(progress) else None
         if display:
@@ -250,7 +250,7 @@ class Study:
             left = Remaining() if budget is None else budget.remaining(history, seconds=0.0)
             return left, count - len(claimed)
 
-        opened, _ = self._records.open(self.strategy, plan)
+        opened, _ = self._records.open(self._decider(), plan)
         return [*claimed, *opened]
 
     def _hand_out(self, trial: Trial) -> RunningTrial:
@@ -351,11 +351,15 @@ class Study:
         if self._strategy is None:
             stored = self._stored_strategy
             self._strategy = strategy_from_json(stored) if stored else default_strategy(self.problem)
-        form = self._strategy.to_json()
+        return self._strategy
+
+    def _decider(self) -> Strategy:
+        """The strategy, stored with the study from its first decision on."""
+        form = self.strategy.to_json()
         if form != self._stored_strategy:
             self._storage.update_study(self.name, strategy=form)
             self._stored_strategy = form
-        return self._strategy
+        return self.strategy
 
     @property
     def history(self) -> History:

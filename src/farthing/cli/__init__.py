@@ -1,0 +1,8 @@
+"""The command line. Nothing heavy is imported before a command needs it, so that `farthing --help` answers at once."""
+
+
+def main() -> None:
+    """What the program `farthing` runs."""
+    from farthing.cli.app import farthing
+
+    farthing.main(prog_name="farthing")

@@ -1,0 +1,1 @@
+"""The commands: each declares its options here and imports what does the work when it is called."""

@@ -1,0 +1,29 @@
+"""`farthing best`"""
+
+import json
+
+import click
+
+from farthing.cli.options import json_option, storage_option, study_argument
+
+
+@click.command()
+@study_argument
+@storage_option
+@json_option
+def best(study: str | None, storage: str | None, as_json: bool) -> None:
+    """Print the best configuration found so far.
+
+    STUDY may be left out where there is only one.
+
+    \b
+    Example:  farthing best digits
+              farthing best digits --json | jq .params
+    Next:     farthing plot digits
+    """
+    from farthing.cli.ending import best_text
+    from farthing.cli.storages import address_to_read, opened_study
+
+    with opened_study(study, address_to_read(storage)) as found:
+        result = found.best
+        click.echo(json.dumps(result.to_json()) if as_json else best_text(found, result))

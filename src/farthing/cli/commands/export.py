@@ -1,0 +1,39 @@
+"""`farthing export`"""
+
+from pathlib import Path
+
+import click
+
+from farthing.cli.options import storage_option, study_argument
+
+
+@click.command()
+@study_argument
+@storage_option
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["csv", "json"]),
+    help="csv has a row for each trial, json everything.  [default: as the file's name ends, else csv]",
+)
+@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to write it, instead of here.")
+def export(study: str | None, storage: str | None, form: str | None, output: Path | None) -> None:
+    """Write a study's trials as CSV or JSON.
+
+    STUDY may be left out where there is only one.
+
+    \b
+    Example:  farthing export digits --output digits.csv
+              farthing export digits --format json | jq '.trials | length'
+    Next:     pandas.read_csv("digits.csv")
+    """
+    from farthing.cli.files import writing
+    from farthing.cli.storages import address_to_read, opened_study
+
+    with opened_study(study, address_to_read(storage)) as found:
+        if output is None:
+            click.echo(found.export(format=form or "csv"), nl=False)
+            return
+        with writing(output):
+            found.export(output, format=form)
+    click.echo(f"Wrote {output}", err=True)

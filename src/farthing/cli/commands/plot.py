@@ -1,0 +1,40 @@
+"""`farthing plot`"""
+
+from pathlib import Path
+
+import click
+
+from farthing.cli.options import storage_option, study_argument
+
+
+@click.command()
+@study_argument
+@storage_option
+@click.option(
+    "--output", type=click.Path(path_type=Path), metavar="FILE", help="A .png, .pdf or .svg.  [default: STUDY.png]"
+)
+@click.option(
+    "--kind",
+    type=click.Choice(["all", "progress", "curves", "params"]),
+    default="all",
+    show_default=True,
+    help="progress: the best value against what was spent. curves: learning curves. params: the value against each "
+    "parameter.",
+)
+def plot(study: str | None, storage: str | None, output: Path | None, kind: str) -> None:
+    """Draw a study: value against cost, curves, parameters.
+
+    The picture has the best value against what was spent, learning curves, and the value against each parameter.
+    STUDY may be left out where there is only one. Needs matplotlib: pip install 'farthing[plot]'.
+
+    \b
+    Example:  farthing plot digits --output digits.png
+    Next:     farthing resume digits --seconds 1200, if the best still falls
+    """
+    from farthing.cli.plots import draw
+    from farthing.cli.storages import address_to_read, opened_study
+
+    with opened_study(study, address_to_read(storage)) as found:
+        path = output or Path(f"{found.name.replace('/', '-')}.png")
+        draw(found, path, kind=kind)
+    click.echo(f"Wrote {path}")

@@ -1,0 +1,77 @@
+"""What a run ends with: the best, the bill, and what to do next."""
+
+import json
+
+import click
+
+from farthing.cli.storages import Address
+from farthing.errors import NoResult
+from farthing.study import Best, Study
+from farthing.study.views import short_number, short_params
+from farthing.trials import Json
+
+INTERRUPTED = "interrupted"
+EXIT_CODE_INTERRUPTED = 130
+
+
+def end(study: Study, reason: str, *, address: Address, as_json: bool, quiet: bool) -> int:
+    """Prints how a run ended; returns its exit code."""
+    if as_json:
+        click.echo(json.dumps(ending_form(study, reason)))
+    elif reason != INTERRUPTED and not quiet:
+        click.echo(ending_text(study, reason, address=address))
+    if reason == INTERRUPTED:
+        click.echo(f"Go on with: farthing resume {study.name}{address.option}", err=True)
+        return EXIT_CODE_INTERRUPTED
+    return 0 if found_best(study) else 1
+
+
+def ending_form(study: Study, reason: str) -> dict[str, Json]:
+    best = found_best(study)
+    return {
+        "study": study.name,
+        "reason": reason,
+        "best": best.to_json() if best else None,
+        "ledger": study.ledger.to_json(),
+    }
+
+
+def ending_text(study: Study, reason: str, *, address: Address) -> str:
+    best = found_best(study)
+    found = best_text(study, best) if best else nothing_text(study)
+    parts = [f"{study.name} ended: {reason}.", found, str(study.ledger), next_steps(study, address=address)]
+    return "\n\n".join(parts)
+
+
+def found_best(study: Study) -> Best | None:
+    try:
+        return study.best
+    except NoResult:
+        return None
+
+
+def best_text(study: Study, best: Best) -> str:
+    """The best configuration, a line for each parameter."""
+    at = f", {short_params(best.trial.fidelity)}" if best.trial.fidelity else ""
+    width = max(len(name) for name in best.params)
+    lines = [f"  {name:<{width}}  {short_number(value)}" for name, value in best.params.items()]
+    return "\n".join([f"Best {study.problem.value}: {best.value:.6g} (trial {best.trial.number}{at})", *lines])
+
+
+def nothing_text(study: Study) -> str:
+    """Why there is no best, as far as the trials tell."""
+    failures = [trial.failure.reason for trial in study.trials if trial.failure]
+    last = f" The last one failed: {failures[-1]}" if failures else ""
+    return f"No trial of {len(study.trials)} is done, so there is no best yet.{last}"
+
+
+def next_steps(study: Study, *, address: Address) -> str:
+    """Commands worth trying next, ready to be copied."""
+    named = f"{study.name}{address.option}"
+    steps = {
+        f"farthing show {named}": "every trial and its learning curve",
+        f"farthing plot {named}": "a picture of it",
+        f"farthing resume {named} --seconds N": "go on, with a larger budget in all",
+    }
+    width = max(map(len, steps))
+    return "\n".join(["Next:", *(f"  {command:<{width}}  {what}" for command, what in steps.items())])

@@ -1,0 +1,36 @@
+"""The options that several commands have."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+Command = Callable[..., Any]
+
+study_argument = click.argument("study", required=False)
+
+storage_option = click.option(
+    "--storage",
+    metavar="URL|PATH",
+    help="The database: a .db file, sqlite:///PATH or postgresql://…  [default: $FARTHING_STORAGE, "
+    "else the only Farthing database in this folder]",
+)
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for a program to read.")
+
+_RUN_OPTIONS = (
+    click.option("--workers", type=click.IntRange(min=1), metavar="N", help="How many trials run at once."),
+    click.option("--seconds", type=float, metavar="LIMIT", help="Seconds of wall clock that all runs may take."),
+    click.option("--cost", type=float, metavar="LIMIT", help="What all trials may cost, in the study's unit."),
+    click.option("--trials", type=int, metavar="LIMIT", help="How many configurations may be tried in all."),
+    click.option("--inline", is_flag=True, help="Run trials in this process, one at a time, for debugging."),
+    json_option,
+    click.option("--quiet", is_flag=True, help="Print nothing but errors (and the JSON, with --json)."),
+)
+
+
+def run_options(command: Command) -> Command:
+    """What `run` and `resume` can be told about a run; the limits take the place of those the study has."""
+    for option in reversed(_RUN_OPTIONS):
+        command = option(command)
+    return command

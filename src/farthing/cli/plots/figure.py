@@ -1,0 +1,147 @@
+"""Puts the panels of a study together and saves the picture."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from farthing.cli.ending import found_best
+from farthing.cli.files import writing
+from farthing.cli.plots.learning import draw_curves, has_curves
+from farthing.cli.plots.look import MUTED, STYLE, is_failed, shading
+from farthing.cli.plots.parameters import draw_parameter
+from farthing.cli.plots.progress import draw_progress
+from farthing.errors import InvalidArgument, MissingExtra, NoResult
+from farthing.study import Best, Study
+from farthing.study.views import short_params
+from farthing.trials import History, Trial
+
+Panel = Callable[[Any], None]
+"""Draws on the axes it is given."""
+
+MOST_COLUMNS = 5
+"""Of small panels in a row."""
+
+WIDTH, TITLE_HEIGHT, MAIN_HEIGHT, SMALL_HEIGHT = 12.0, 0.7, 3.6, 2.5
+"""Inches."""
+
+RESOLUTION = 150
+
+
+def require_matplotlib() -> None:
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise MissingExtra(
+            "A picture needs matplotlib, got a Python without it. Run: pip install 'farthing[plot]'."
+        ) from error
+
+
+def draw(study: Study, path: Path, *, kind: str) -> None:
+    """Saves a picture: `all` panels, or only `progress`, `curves` or `params`."""
+    require_matplotlib()
+    import matplotlib
+
+    best = found_best(study)
+    if best is None:
+        raise NoResult(f"A picture needs a trial that is done, got none of {study.name!r}. Run the study first.")
+    with matplotlib.rc_context(STYLE):
+        figure = _figure(study, best, kind=kind)
+        save(figure, path)
+
+
+def _figure(study: Study, best: Best, *, kind: str) -> Any:
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    history = study.history
+    colours = shading(history)
+    rows = _rows(*_panels(history, best, colours=colours, kind=kind))
+    heights = [height for height, _ in rows]
+    height = TITLE_HEIGHT + sum(heights)
+    layout = ConstrainedLayoutEngine(rect=(0, 0, 1, sum(heights) / height), w_pad=0.08, h_pad=0.08)
+    figure = Figure(figsize=(WIDTH, height), layout=layout)
+    grid = figure.add_gridspec(len(rows), 1, height_ratios=heights)
+    for place, (_, panels) in enumerate(rows):
+        _draw_row(figure, grid[place], panels)
+    _add_title(figure, study, best)
+    _add_scale(figure, history, colours)
+    return figure
+
+
+def _panels(history: History, best: Best, *, colours: Any, kind: str) -> tuple[list[Panel], list[Panel]]:
+    """The wide panels and the small ones."""
+    main: list[Panel] = []
+    if kind in ("all", "progress"):
+        main.append(lambda axes: draw_progress(axes, history, colours))
+    if kind == "curves" or (kind == "all" and has_curves(history)):
+        main.append(lambda axes: draw_curves(axes, history, colours, best=best.trial))
+    if kind not in ("all", "params"):
+        return main, []
+    names = history.problem.space.parameters
+    return main, [_parameter_panel(history, colours, name=name, best=best.trial) for name in names]
+
+
+def _parameter_panel(history: History, colours: Any, *, name: str, best: Trial) -> Panel:
+    return lambda axes: draw_parameter(axes, history, colours, name=name, best=best)
+
+
+def _rows(main: list[Panel], small: list[Panel]) -> list[tuple[float, list[Panel]]]:
+    """The panels of each row and its height; a last row that is not full has empty places at its end."""
+    rows = [(MAIN_HEIGHT, main)] if main else []
+    if not small:
+        return rows
+    count = math.ceil(len(small) / MOST_COLUMNS)
+    columns = math.ceil(len(small) / count)
+    places = [*small, *[_leave_empty] * (count * columns - len(small))]
+    return [*rows, *((SMALL_HEIGHT, places[start : start + columns]) for start in range(0, len(places), columns))]
+
+
+def _leave_empty(axes: Any) -> None:
+    axes.set_axis_off()
+
+
+def _draw_row(figure: Any, where: Any, panels: list[Panel]) -> None:
+    """Draws panels beside each other. They share the value's axis, which is labelled at the left."""
+    row: list[Any] = []
+    grid = where.subgridspec(1, len(panels))
+    for place, panel in enumerate(panels):
+        axes = figure.add_subplot(grid[place], sharey=row[0] if row else None)
+        panel(axes)
+        if row:
+            axes.tick_params(labelleft=False)
+            axes.set_ylabel("")
+        row.append(axes)
+
+
+def _add_title(figure: Any, study: Study, best: Best) -> None:
+    ledger = study.ledger
+    title = f"{study.name}: {study.problem.value} {best.value:.4g} after {ledger.total:.4g} {ledger.unit}"
+    chosen = f"trial {best.trial.number}  {short_params({**best.trial.fidelity, **best.params})}"
+    height = figure.get_size_inches()[1]
+    figure.text(0.1 / WIDTH, 1 - 0.1 / height, title, va="top", fontsize=13, fontweight="bold")
+    figure.text(0.1 / WIDTH, 1 - 0.4 / height, chosen, va="top", fontsize=9, color=MUTED)
+
+
+def _add_scale(figure: Any, history: History, colours: Any) -> None:
+    """What colours, sizes and crosses mean, at the right of the title."""
+    height = figure.get_size_inches()[1]
+    axes = figure.add_axes((1 - 1.8 / WIDTH, 1 - 0.26 / height, 1.4 / WIDTH, 0.1 / height))
+    figure.colorbar(colours, cax=axes, orientation="horizontal", ticks=[]).outline.set_visible(False)
+    words = {"transform": axes.transAxes, "va": "center", "fontsize": 8}
+    axes.text(-0.05, 0.5, "first trial", ha="right", **words)
+    axes.text(1.05, 0.5, "last", ha="left", **words)
+    meanings = ["large: trained further"] if history.problem.space.fidelities else []
+    if any(is_failed(trial) for trial in history):
+        meanings.append("×: failed")
+    axes.text(1.0, -1.9, ",  ".join(meanings), ha="right", color=MUTED, **words)
+
+
+def save(figure: Any, path: Path) -> None:
+    try:
+        with writing(path):
+            figure.savefig(path, dpi=RESOLUTION, format=path.suffix.lstrip(".") or "png")
+    except ValueError as error:
+        raise InvalidArgument(
+            f"A picture's name must end in .png, .pdf or .svg, got {path.name!r}. Choose one of these."
+        ) from error

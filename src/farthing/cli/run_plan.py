@@ -1,0 +1,71 @@
+"""How a study is run: what `farthing run` stores with it and `farthing resume` reads."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from farthing.cli.file_work import FileWork
+from farthing.costs import Budget
+from farthing.errors import InvalidArgument
+from farthing.study import Study
+from farthing.trials import Json
+
+SETTING = "run"
+"""Under this name the plan stands in a study's settings."""
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """`limits` are those of the budget; a study file may leave them to the command line."""
+
+    work: FileWork
+    limits: Mapping[str, float]
+    workers: int = 1
+    time_limit: float | None = None
+    retries: int = 0
+
+    def __post_init__(self) -> None:
+        if self.workers < 1:
+            raise InvalidArgument(f"The number of workers must be at least 1, got {self.workers}. Try workers = 2.")
+        if self.time_limit is not None and self.time_limit <= 0:
+            raise InvalidArgument(
+                f"A trial's time limit must be above 0 seconds, got {self.time_limit:g}. Leave it out for none."
+            )
+        if self.retries < 0:
+            raise InvalidArgument(f"Retries must be 0 or more, got {self.retries}. Leave it out for none.")
+
+    @property
+    def budget(self) -> Budget:
+        if not self.limits:
+            raise InvalidArgument(
+                "A run needs a budget, got none. Add a table [budget] with seconds = 600 to the study file, or give "
+                "--seconds, --cost or --trials."
+            )
+        return Budget(**self.limits)  # type: ignore[arg-type]  # Budget checks that trials is whole
+
+    def overridden(self, *, workers: int | None, limits: Mapping[str, float]) -> "RunPlan":
+        """This plan with what the command line says instead; refused when that leaves it without a proper budget."""
+        plan = replace(self, workers=workers or self.workers, limits={**self.limits, **limits})
+        return replace(plan, limits=plan.budget.to_json())
+
+    def to_json(self) -> dict[str, Json]:
+        return asdict(self) | {"work": self.work.to_json(), "limits": dict(self.limits)}
+
+    @classmethod
+    def from_json(cls, form: Mapping[str, Any]) -> "RunPlan":
+        return cls(**{**form, "work": FileWork.from_json(form["work"])})
+
+
+def stored_plan(study: Study) -> RunPlan:
+    """How the study was run last."""
+    form = study.settings.get(SETTING)
+    if form is None:
+        raise InvalidArgument(
+            f"A study is resumed here when `farthing run` began it, got {study.name!r}, which a Python program began. "
+            "Start that program again: it goes on where it stopped."
+        )
+    return RunPlan.from_json(form)
+
+
+def store_plan(study: Study, plan: RunPlan) -> None:
+    study.remember(**{SETTING: plan.to_json()})

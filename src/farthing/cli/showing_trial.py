@@ -1,0 +1,97 @@
+"""One trial as text: what was chosen, measured and paid, and why it failed."""
+
+import json
+from pathlib import Path
+
+from farthing.cli.tables import aligned
+from farthing.errors import TrialNotFound
+from farthing.space.refusals import shown
+from farthing.study import Study
+from farthing.study.views import short_number, short_params
+from farthing.trials import Measurement, Trial
+
+
+def chosen_trial(study: Study, number: int) -> Trial:
+    history = study.history
+    if not 0 <= number < len(history):
+        there = f"0 to {len(history) - 1}" if len(history) else "none yet"
+        raise TrialNotFound(f"A trial's number must be one of those there are ({there}), got {number}. Try --all.")
+    return history[number]
+
+
+def trial_text(study: Study, trial: Trial) -> str:
+    paragraphs = [_facts(study, trial), _measurements(study, trial), _failure(trial), _log_place(study, trial)]
+    return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
+
+
+def trial_json(study: Study, trial: Trial) -> str:
+    """The trial as `farthing export --format json` has it, with the place of its log."""
+    exported = json.loads(study.export(format="json"))["trials"][trial.number]
+    log = _log(study, trial)
+    return json.dumps(exported | {"log": str(log) if log.is_file() else None})
+
+
+def log_text(study: Study, trial: Trial) -> str:
+    """What the latest attempt printed."""
+    path = _log(study, trial)
+    if not path.is_file():
+        raise TrialNotFound(
+            f"A trial's log is kept when a worker ran it, got none for trial {trial.number} at {str(path)!r}. "
+            "Trials that were asked for, added or run inline print where they run."
+        )
+    return path.read_text(encoding="utf-8", errors="backslashreplace")
+
+
+def _facts(study: Study, trial: Trial) -> str:
+    costs = ", ".join(f"{kind} {amount:.4g}" for kind, amount in trial.costs.items())
+    facts = {
+        "params": short_params(trial.params),
+        "fidelity": short_params(trial.fidelity),
+        study.problem.value: "" if trial.value is None else f"{trial.value:.6g}",
+        "cost": f"{trial.cost:.4g} {study.problem.cost_unit}" + (f" ({costs})" if costs else ""),
+        "run": _run(study, trial),
+        "attempt": "" if trial.attempt == 1 else str(trial.attempt),
+        "note": "" if trial.note is None else shown(trial.note),
+        "tags": " ".join(trial.tags),
+        "comment": trial.comment,
+    }
+    width = max(map(len, facts))
+    lines = [f"  {name:<{width}}  {fact}" for name, fact in facts.items() if fact]
+    return "\n".join([f"{study.name}, trial {trial.number}: {trial.state}", *lines])
+
+
+def _run(study: Study, trial: Trial) -> str:
+    """The chain of trials of which this one is the last so far, where there is one."""
+    lineage = study.history.lineage(trial.number)
+    return "" if len(lineage) == 1 else " → ".join(f"trial {link.number}" for link in lineage)
+
+
+def _measurements(study: Study, trial: Trial) -> str:
+    places = list(study.space.fidelities) or ["step"]
+    metrics = sorted({name for point in trial.points for name in point.metrics})
+    rows = [_measurement(point, places, metrics) for point in trial.points]
+    return aligned([*places, study.problem.value, "cost", *metrics], rows) if rows else ""
+
+
+def _measurement(point: Measurement, places: list[str], metrics: list[str]) -> list[str]:
+    where = {"step": point.step, **point.fidelity}
+    cells = [where.get(name) for name in places] + [point.value, sum(point.cost.values())]
+    return ["" if cell is None else short_number(cell) for cell in [*cells, *map(point.metrics.get, metrics)]]
+
+
+def _failure(trial: Trial) -> str:
+    if trial.failure is None:
+        return ""
+    return f"Failed: {trial.failure.reason}\n{trial.failure.traceback}".rstrip()
+
+
+def _log_place(study: Study, trial: Trial) -> str:
+    path = _log(study, trial)
+    return f"Log: {path} (--log prints it)" if path.is_file() else ""
+
+
+def _log(study: Study, trial: Trial) -> Path:
+    """The log of the latest attempt that left one."""
+    attempts = range(trial.attempt, 0, -1)
+    paths = [study.checkpoints.log_path(trial.number, attempt) for attempt in attempts]
+    return next((path for path in paths if path.is_file()), paths[0])

@@ -1,0 +1,145 @@
+"""Which storage a command is about, and which study in it."""
+
+import os
+import re
+import shlex
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from farthing.errors import InvalidArgument, StorageError, StudyNotFound
+from farthing.space.refusals import did_you_mean, listed
+from farthing.storage import Storage, open_storage
+from farthing.study import Study
+
+VARIABLE = "FARTHING_STORAGE"
+DEFAULT = "sqlite:///farthing.db"
+OUR_TABLES = {"study", "trial", "measurement"}
+SQLITE_URL = re.compile(r"sqlite(?:\+\w+)?:///(?P<path>[^?]*)(?P<options>\?.*)?")
+PASSWORD = re.compile(r"(://[^/@:]*):[^/@]*@")
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a storage is: a path or a URL. What is a file has an absolute path, whatever becomes of the folder."""
+
+    place: Path | str
+
+    @property
+    def file(self) -> Path | None:
+        if isinstance(self.place, Path):
+            return self.place
+        match = SQLITE_URL.fullmatch(self.place)
+        return Path(match["path"]) if match else None
+
+    @property
+    def option(self) -> str:
+        """What a later command in this folder must be given to find the same storage; often nothing."""
+        if [known.file or known.place for known in _usual_addresses()] == [self.file or self.place]:
+            return ""
+        return f" --storage {shlex.quote(str(self))}"
+
+    def __str__(self) -> str:
+        """Short, and without a password."""
+        if self.file is None:
+            return PASSWORD.sub(r"\1:***@", str(self.place))
+        return os.path.relpath(self.file) if self.file.is_relative_to(Path.cwd()) else str(self.file)
+
+
+def address_of(named: str | Path) -> Address:
+    """The address of a storage that is named by a URL or a path; relative paths start at the current folder."""
+    if isinstance(named, Path) or "://" not in named:
+        return Address(Path(named).expanduser().absolute())
+    match = SQLITE_URL.fullmatch(named)
+    if match and match["path"] not in ("", ":memory:"):
+        return Address(f"sqlite:///{Path(match['path']).expanduser().absolute()}{match['options'] or ''}")
+    return Address(named)
+
+
+def address_to_write(given: str | None, in_file: str | None) -> Address:
+    """Where a new study goes: as the command says, else the study file, else the environment, else `farthing.db`."""
+    return address_of(given or in_file or os.environ.get(VARIABLE) or DEFAULT)
+
+
+def address_to_read(given: str | None) -> Address:
+    """Where existing studies are: as the command says, else the environment, else the only database of the folder."""
+    candidates = [address_of(given)] if given else _usual_addresses()
+    if len(candidates) != 1:
+        raise StorageError(_none_or_several(candidates))
+    file = candidates[0].file
+    if file is not None and not file.is_file():
+        raise StorageError(
+            f"A storage to read must exist, got {str(candidates[0])!r}, which does not. "
+            "Check the path, or fill it first: farthing run FILE.toml."
+        )
+    return candidates[0]
+
+
+@contextmanager
+def opened_storage(address: Address) -> Iterator[Storage]:
+    with closing(open_storage(address.place)) as storage:
+        yield storage
+
+
+@contextmanager
+def opened_study(name: str | None, address: Address) -> Iterator[Study]:
+    """The study of that name; without a name, the only one there is."""
+    with opened_storage(address) as storage, closing(_load(storage, name)) as study:
+        yield study
+
+
+def _load(storage: Storage, name: str | None) -> Study:
+    if name is None:
+        return Study.load(_only_study(storage), storage)
+    try:
+        return Study.load(name, storage)
+    except StudyNotFound:
+        raise _not_found(name, _names(storage)) from None
+
+
+def _only_study(storage: Storage) -> str:
+    names = _names(storage)
+    if len(names) != 1:
+        there = f"{len(names)}: {listed(names)}" if names else "none at all"
+        raise InvalidArgument(f"A storage with one study needs no name, got {there}. Name a study, or run one first.")
+    return names[0]
+
+
+def _names(storage: Storage) -> list[str]:
+    return [summary.record.name for summary in storage.list_studies()]
+
+
+def _not_found(name: str, names: list[str]) -> StudyNotFound:
+    rule = f"A study must be among {listed(names)}" if names else "A study must be in the storage"
+    remedy = did_you_mean(name, names, otherwise="`farthing list` shows what is there.")
+    return StudyNotFound(f"{rule}, got {name!r}. {remedy}")
+
+
+def databases_in(folder: Path) -> list[Path]:
+    """The Farthing databases among the .db files of a folder."""
+    return [path for path in sorted(folder.glob("*.db")) if _is_ours(path)]
+
+
+def _usual_addresses() -> list[Address]:
+    """What a command finds that is not told where to look."""
+    named = os.environ.get(VARIABLE)
+    return [address_of(named)] if named else [address_of(path) for path in databases_in(Path.cwd())]
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether our tables are in the file; asked read-only, because it may belong to anybody."""
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)) as connection:
+            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    except sqlite3.Error:
+        return False
+    return tables >= OUR_TABLES
+
+
+def _none_or_several(candidates: list[Address]) -> str:
+    there = f"{len(candidates)}: {', '.join(map(str, candidates))}" if candidates else f"none in {str(Path.cwd())!r}"
+    remedy = "Choose one" if candidates else "Say where it is"
+    return f"A command needs one Farthing database, got {there}. {remedy} with --storage or ${VARIABLE}."

@@ -1,0 +1,201 @@
+"""Reads a study file: a whole study in TOML."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from farthing.cli.file_work import FileWork, make_importable
+from farthing.cli.run_plan import RunPlan
+from farthing.costs import Budget
+from farthing.errors import InvalidArgument, InvalidFile
+from farthing.space import Space
+from farthing.space.refusals import did_you_mean, refuse_unknown, shown
+from farthing.space.space import space_from_tables
+from farthing.study import Study
+from farthing.systems import Strategy, strategy_from_json
+from farthing.trials import Problem
+
+LINE = re.compile(r"\(at line (\d+), column \d+\)")
+
+
+class Key(NamedTuple):
+    """What may stand after a key: its type, in words, and an example."""
+
+    type: type | tuple[type, ...]
+    words: str
+    example: str
+
+
+TEXT, WHOLE, NUMBER = str, int, (int, float)
+STUDY_KEYS = {
+    "name": Key(TEXT, "a text", '"digits"'),
+    "minimize": Key(TEXT, "a text", '"error"'),
+    "maximize": Key(TEXT, "a text", '"accuracy"'),
+    "storage": Key(TEXT, "a text", '"sqlite:///digits.db"'),
+    "seed": Key(WHOLE, "a whole number", "0"),
+    "workers": Key(WHOLE, "a whole number", "2"),
+    "time_limit": Key(NUMBER, "a number of seconds", "600"),
+    "retries": Key(WHOLE, "a whole number", "1"),
+    "cost_unit": Key(TEXT, "a text", '"gpu-hours"'),
+    "folder": Key(TEXT, "a text", '"checkpoints"'),
+}
+BUDGET_KEYS = {
+    "seconds": Key(NUMBER, "a number", "600"),
+    "cost": Key(NUMBER, "a number", "100.0"),
+    "trials": Key(WHOLE, "a whole number", "50"),
+}
+WORK_KEYS = {
+    "command": Key(TEXT, "a text", '"python train.py --lr {lr}"'),
+    "python": Key(TEXT, "a text", '"train.py:train"'),
+}
+STRATEGY_NAME = {"name": Key(TEXT, "a text", '"ASHA"')}
+TABLES = ("study", "budget", "space", "fidelities", "stages", "strategy", "work")
+
+
+@dataclass(frozen=True)
+class StudyFile:
+    """A study as its file declares it. `storage` and `folder` are relative to where one is, the work to the file."""
+
+    name: str
+    problem: Problem
+    strategy: Strategy | None
+    storage: str | None
+    folder: str | None
+    plan: RunPlan
+
+    def create_or_continue(self, storage: str | Path) -> Study:
+        """The study in that storage, once it is certain that its work could be started."""
+        self.plan.work.check(self.problem)
+        return Study(
+            self.problem.space,
+            **{self.problem.direction: self.problem.value},  # type: ignore[arg-type]
+            strategy=self.strategy,
+            storage=storage,
+            name=self.name,
+            seed=self.problem.seed,
+            cost_unit=self.problem.cost_unit,
+            folder=self.folder,
+        )
+
+
+def read_study_file(path: Path) -> StudyFile:
+    """The study that the file declares; InvalidFile says where it is wrong."""
+    tables = _read_tables(path)
+    with _in_file(path):
+        refuse_unknown(tables, TABLES, what="Tables of a study file", error=InvalidArgument)
+        return _study_file(tables, path=path)
+
+
+def _study_file(tables: Mapping[str, Any], *, path: Path) -> StudyFile:
+    folder = path.absolute().parent
+    study = _table(tables, "study", keys=STUDY_KEYS)
+    limits = _table(tables, "budget", keys=BUDGET_KEYS)
+    if limits:
+        Budget(**limits)  # refuses here, where the file can be named, what cannot be meant
+    run = {name: study[name] for name in ("workers", "time_limit", "retries") if name in study}
+    return StudyFile(
+        name=study.get("name", path.stem),
+        problem=_problem(study, space_from_tables(*(tables.get(name) for name in ("space", "fidelities", "stages")))),
+        strategy=_strategy(tables, folder=folder),
+        storage=study.get("storage"),
+        folder=study.get("folder"),
+        plan=RunPlan(_work(tables, folder=folder), limits, **run),
+    )
+
+
+def _problem(study: Mapping[str, Any], space: Space) -> Problem:
+    aims = [aim for aim in ("minimize", "maximize") if aim in study]
+    if len(aims) != 1:
+        raise InvalidArgument(
+            f"[study] must say minimize or maximize, got {' and '.join(aims) or 'neither'}. "
+            'Name the value in one of the two: minimize = "error".'
+        )
+    unit = study.get("cost_unit", "seconds")
+    return Problem(
+        space,
+        value=study[aims[0]],
+        minimize=aims == ["minimize"],
+        seed=study.get("seed", 0),
+        cost_unit=unit,
+        measures_cost=unit == "seconds",
+    )
+
+
+def _strategy(tables: Mapping[str, Any], *, folder: Path) -> Strategy | None:
+    if "strategy" not in tables:
+        return None
+    arguments = dict(_mapping(tables, "strategy"))
+    _check_keys({"name": arguments.get("name")}, name="strategy", keys=STRATEGY_NAME)
+    make_importable(folder)
+    return strategy_from_json({"name": arguments.pop("name"), "arguments": arguments})
+
+
+def _work(tables: Mapping[str, Any], *, folder: Path) -> FileWork:
+    work = _table(tables, "work", keys=WORK_KEYS)
+    if len(work) != 1:
+        raise InvalidArgument(
+            f"[work] must have a command or a python function, got {' and '.join(work) or 'neither'}. "
+            'Write command = "python train.py --lr {lr}" or python = "train.py:train".'
+        )
+    return FileWork(folder, **work)
+
+
+def _table(tables: Mapping[str, Any], name: str, *, keys: Mapping[str, Key]) -> dict[str, Any]:
+    table = _mapping(tables, name)
+    refuse_unknown(table, keys, what=f"Keys of [{name}]", error=InvalidArgument)
+    _check_keys(table, name=name, keys=keys)
+    return dict(table)
+
+
+def _mapping(tables: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    table = tables.get(name, {})
+    if not isinstance(table, Mapping):
+        raise InvalidArgument(f"{name} must be a table, got {shown(table)}. Write [{name}] on a line of its own.")
+    return table
+
+
+def _check_keys(table: Mapping[str, Any], *, name: str, keys: Mapping[str, Key]) -> None:
+    for key, value in table.items():
+        wanted = keys[key]
+        if isinstance(value, bool) or not isinstance(value, wanted.type):
+            raise InvalidArgument(
+                f"{key} in [{name}] must be {wanted.words}, got {shown(value)}. Write {key} = {wanted.example}."
+            )
+
+
+def _read_tables(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidFile(_syntax_error(path, str(error))) from None
+    except UnicodeDecodeError as error:
+        raise InvalidFile(f"A study file must be UTF-8 text, got {str(path)!r} ({error.reason}). Save it so.") from None
+    except OSError as error:
+        raise InvalidFile(_unreadable(path, error)) from None
+
+
+def _syntax_error(path: Path, complaint: str) -> str:
+    place = LINE.search(complaint)
+    text = path.read_text(encoding="utf-8").splitlines()[int(place[1]) - 1].strip() if place else ""
+    what = LINE.sub("", complaint).strip()
+    where = f"line {place[1]} of {path} ({shown(text)})" if place else str(path)
+    return f"A study file must be valid TOML, got {what[:1].lower()}{what[1:]} in {where}. Correct it there."
+
+
+def _unreadable(path: Path, error: OSError) -> str:
+    nearby = sorted(other.name for other in path.parent.glob("*.toml"))
+    remedy = did_you_mean(path.name, nearby, otherwise="Check the path and its permissions.")
+    return f"A study file must be readable, got {str(path)!r}: {error.strerror}. {remedy}"
+
+
+@contextmanager
+def _in_file(path: Path) -> Iterator[None]:
+    """Says in which file an error is."""
+    try:
+        yield
+    except InvalidArgument as error:
+        raise InvalidFile(f"In {path}: {error}") from None

@@ -1,0 +1,68 @@
+"""`farthing --help` answers at once and teaches."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from farthing.cli.app import farthing as program
+
+HEAVY = ("numpy", "scipy", "sqlalchemy", "rich", "matplotlib", "sklearn")
+PROBE = f"""
+import json, sys, time
+sys.argv = ["farthing", *json.loads(sys.argv[1])]
+from farthing.cli import main
+try:
+    main()
+except SystemExit as end:
+    code = end.code
+heavy = [name for name in {HEAVY!r} if name in sys.modules]
+print(json.dumps({{"code": code, "heavy": heavy, "seconds": time.process_time()}}), file=sys.stderr)
+"""
+CPU_LIMIT = 0.2
+"""Seconds of CPU, the interpreter's own start included: what the issue asks for."""
+
+
+def probe(*arguments: str, **environment: str) -> tuple[str, dict[str, object]]:
+    ended = subprocess.run(
+        [sys.executable, "-c", PROBE, json.dumps(arguments)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": ":".join(sys.path), "PATH": "/usr/bin:/bin", **environment},
+    )
+    return ended.stdout, json.loads(ended.stderr.splitlines()[-1])
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("run", "--help")])
+def test_help_and_version_are_quick_and_import_nothing_heavy(arguments: tuple[str, ...]) -> None:
+    probes = [probe(*arguments)[1] for _ in range(3)]
+
+    assert probes[0]["code"] == 0
+    assert probes[0]["heavy"] == []
+    assert min(float(str(each["seconds"])) for each in probes) < CPU_LIMIT
+
+
+def test_shell_completion_is_quick_and_knows_the_commands() -> None:
+    words = {"COMP_WORDS": "farthing re", "COMP_CWORD": "1"}
+    probes = [probe(_FARTHING_COMPLETE="bash_complete", **words) for _ in range(3)]
+
+    assert "resume" in probes[0][0]
+    assert probes[0][1]["heavy"] == []
+    assert min(float(str(each["seconds"])) for _, each in probes) < CPU_LIMIT
+
+
+@pytest.mark.parametrize("name", list(program.commands))
+def test_every_command_has_an_example_and_says_what_comes_next(farthing, name: str) -> None:
+    text = farthing(name, "--help").output
+
+    assert "Example:" in text
+    assert "Next:" in text
+
+
+def test_commands_are_listed_in_the_order_of_a_studys_life(farthing) -> None:
+    lines = farthing("--help").output.partition("Commands:")[2].split("\n")
+    names = [line.split()[0] for line in lines if line.strip()]
+
+    assert names[:4] == ["demo", "run", "resume", "list"]

@@ -1,0 +1,176 @@
+"""The commands that read a study, as text and as JSON."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+import farthing as ft
+
+
+def test_list_has_a_line_for_each_study(farthing, digits: ft.Study) -> None:
+    header, line = farthing("list").output.splitlines()
+
+    assert header.split()[:5] == ["study", "aim", "strategy", "trials", "best"]
+    assert line.split()[:6] == ["digits", "minimize", "error", "ASHA", "7", "0.25"]
+
+
+def test_list_is_json_for_a_program(farthing, digits: ft.Study) -> None:
+    (form,) = json.loads(farthing("list", "--json").output)
+
+    assert form["name"] == "digits"
+    assert form["trials"] == {"done": 4, "failed": 1, "running": 1, "pending": 1}
+    assert form["best"] == 0.25
+    assert form["cost"] == pytest.approx(12.0)
+
+
+def test_show_has_the_best_what_runs_the_curves_and_the_bill(farthing, digits: ft.Study) -> None:
+    text = farthing("show").output
+
+    assert "Best error: 0.25 (trial 3, epochs=3)" in text
+    assert "trial 5:" in text
+    assert "waiting for a worker" in text
+    assert "error by epochs (line: trial 3, the best; dots: the others)" in text
+    assert "warm starts" not in text, "nothing was continued from a checkpoint"
+    assert "--trial 4 --log" in text, "the failed trial is worth a look"
+
+
+def test_show_ranks_what_went_furthest_first_and_a_continued_run_once(farthing, digits: ft.Study) -> None:
+    lines = farthing("show").output.splitlines()
+    start = next(index for index, line in enumerate(lines) if line.startswith("trial  state"))
+
+    assert [line.split()[0] for line in lines[start + 1 : start + 4]] == ["3", "1", "2"]
+
+
+def test_show_all_has_every_trial_by_number(farthing, digits: ft.Study) -> None:
+    lines = farthing("show", "--all").output.splitlines()
+    start = next(index for index, line in enumerate(lines) if line.startswith("trial  state"))
+
+    assert [line.split()[:2] for line in lines[start + 1 : start + 8]] == [
+        ["0", "done"],
+        ["1", "done"],
+        ["2", "done"],
+        ["3", "done"],
+        ["4", "failed"],
+        ["5", "running"],
+        ["6", "pending"],
+    ]
+
+
+def test_show_is_json_for_a_program(farthing, digits: ft.Study) -> None:
+    form = json.loads(farthing("show", "--json").output)
+
+    assert form["study"] == "digits"
+    assert form["strategy"]["name"] == "ASHA"
+    assert form["best"]["trial"] == 3
+    assert form["ledger"]["total"] == pytest.approx(12.0)
+    assert [trial["state"] for trial in form["trials"]].count("done") == 4
+
+
+def test_show_of_a_trial_has_its_measurements_and_its_run(farthing, digits: ft.Study) -> None:
+    text = farthing("show", "--trial", "3").output
+
+    assert text.startswith("digits, trial 3: done")
+    assert "trial 0 → trial 3" in text
+    assert [line.split()[:2] for line in text.splitlines()[-2:]] == [["2", "0.3"], ["3", "0.25"]]
+
+
+def test_show_of_a_failed_trial_says_why(farthing, digits: ft.Study) -> None:
+    assert "Failed: CUDA out of memory" in farthing("show", "--trial", "4").output
+
+
+def test_show_of_a_trial_is_json_for_a_program(farthing, digits: ft.Study) -> None:
+    form = json.loads(farthing("show", "--trial", "3", "--json").output)
+
+    assert (form["number"], form["value"], form["resume_from"], form["log"]) == (3, 0.25, 0, None)
+
+
+def test_a_log_is_printed(farthing, digits: ft.Study) -> None:
+    path = digits.checkpoints.log_path(4, 1)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("loading\ncrash\n")
+
+    assert farthing("show", "--trial", "4", "--log").output == "loading\ncrash\n\n"
+    assert str(path) in farthing("show", "--trial", "4").output
+
+
+def test_show_of_an_empty_study_says_that_there_is_nothing(farthing) -> None:
+    ft.Study(ft.Space({"x": ft.Float(0, 1)}), minimize="error", storage="empty.db").close()
+
+    result = farthing("show")
+
+    assert result.exit_code == 0
+    assert "No trial of 0 is done" in result.output
+
+
+def test_a_space_of_many_parameters_is_shown_in_one_column(farthing) -> None:
+    names = [f"x{index}" for index in range(12)]
+    study = ft.Study(ft.Space({name: ft.Float(0, 1) for name in names}), minimize="error", storage="wide.db")
+    study.add(dict.fromkeys(names, 0.5), 1.0)
+
+    assert "x0=0.5 x1=0.5" in farthing("show").output
+
+
+def test_best_prints_a_line_for_each_parameter(farthing, digits: ft.Study) -> None:
+    lines = farthing("best").output.splitlines()
+
+    assert lines[0] == "Best error: 0.25 (trial 3, epochs=3)"
+    assert [line.split()[0] for line in lines[1:]] == ["lr", "layers", "act"]
+
+
+def test_best_is_json_for_a_program(farthing, digits: ft.Study) -> None:
+    form = json.loads(farthing("best", "--json").output)
+
+    assert form["value"] == 0.25
+    assert form["params"] == dict(digits.best.params)
+
+
+def test_best_of_a_study_without_results_is_an_error(farthing) -> None:
+    ft.Study(ft.Space({"x": ft.Float(0, 1)}), minimize="error", storage="empty.db").close()
+
+    result = farthing("best")
+
+    assert result.exit_code == 1
+    assert "Run some first" in result.stderr
+
+
+def test_export_writes_csv_to_standard_output(farthing, digits: ft.Study) -> None:
+    rows = list(csv.DictReader(io.StringIO(farthing("export").stdout)))
+
+    assert [row["state"] for row in rows[:5]] == ["done"] * 4 + ["failed"]
+
+
+@pytest.mark.parametrize("arguments", [["--output", "x.json"], ["--output", "x", "--format", "json"]])
+def test_export_writes_a_file(farthing, folder: Path, digits: ft.Study, arguments: list[str]) -> None:
+    result = farthing("export", *arguments)
+
+    assert result.stdout == ""
+    assert len(json.loads((folder / arguments[1]).read_text())["trials"]) == 7
+
+
+def test_check_says_that_a_storage_is_intact(farthing, digits: ft.Study) -> None:
+    assert farthing("check").output == "digits.db is intact.\n"
+    assert json.loads(farthing("check", "--json").output) == {"storage": "digits.db", "problems": []}
+
+
+def test_delete_asks_first(farthing, digits: ft.Study) -> None:
+    result = farthing("delete", "digits", input="n\n")
+
+    assert result.exit_code == 1
+    assert "7 trials, 1 of them running now" in result.output
+    assert "digits" in farthing("list").output
+
+
+def test_delete_takes_the_files_of_the_study_with_it_and_nothing_else(farthing, digits: ft.Study) -> None:
+    root = digits.checkpoints.root
+    (root / "000003").mkdir(parents=True)
+    (root / "000003" / "attempt-1.log").write_text("hello")
+    (root / "precious.txt").write_text("not ours")
+
+    result = farthing("delete", "digits", "--yes")
+
+    assert result.exit_code == 0
+    assert farthing("list").output == "No studies yet.\n"
+    assert [path.name for path in root.iterdir()] == ["precious.txt"]

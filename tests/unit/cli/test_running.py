@@ -1,0 +1,181 @@
+"""`farthing run` and `farthing resume` with work in Python, in this process."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import farthing as ft
+
+STUDY = """
+[study]
+name = "parabola"
+minimize = "error"
+[budget]
+trials = 4
+[space]
+x = {float = [-1.0, 1.0]}
+[strategy]
+name = "Random"
+[work]
+python = "PYTHON"
+"""
+
+
+@pytest.fixture(autouse=True)
+def _fresh_imports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Modules of one test are not those of the next."""
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    for name in ("parabola_work", "shapes", "shapes.parabola"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+
+
+@pytest.fixture
+def file(folder: Path) -> Path:
+    """A study file in a folder of its own, with its work beside it."""
+    place = folder / "project"
+    (place / "shapes").mkdir(parents=True)
+    (place / "parabola_work.py").write_text(
+        "from pathlib import Path\n"
+        "def work(trial):\n"
+        "    Path('ran-here').touch()\n"
+        "    return (trial.params['x'] - 0.5) ** 2\n"
+        "def failing(trial):\n"
+        "    raise RuntimeError('broken on purpose')\n"
+    )
+    (place / "shapes" / "__init__.py").touch()
+    (place / "shapes" / "parabola.py").write_text("def work(trial):\n    return trial.params['x'] ** 2\n")
+    path = place / "study.toml"
+    path.write_text(STUDY.replace("PYTHON", "parabola_work.py:work"))
+    return path
+
+
+def rewrite(file: Path, old: str, new: str) -> None:
+    file.write_text(file.read_text().replace(old, new))
+
+
+def test_a_run_ends_with_the_best_the_bill_and_what_to_do_next(farthing, file: Path) -> None:
+    result = farthing("run", file, "--inline")
+
+    assert result.exit_code == 0
+    assert "parabola ended: the budget is spent." in result.output
+    assert "Best error:" in result.output
+    assert "trials   done" in result.output
+    assert "farthing show parabola" in result.output
+
+
+def test_results_go_to_the_current_folder_and_work_runs_in_the_files(farthing, folder: Path, file: Path) -> None:
+    farthing("run", file, "--inline")
+
+    assert (folder / "farthing.db").is_file()
+    assert (file.parent / "ran-here").is_file()
+    assert not (folder / "ran-here").exists()
+
+
+def test_a_run_is_one_json_object_for_a_program(farthing, file: Path) -> None:
+    result = farthing("run", file, "--inline", "--json")
+    form = json.loads(result.stdout)
+
+    assert set(form) == {"study", "reason", "best", "ledger"}
+    assert form["ledger"]["trials"] == {"done": 4}
+    assert form["best"]["value"] == pytest.approx((form["best"]["params"]["x"] - 0.5) ** 2)
+
+
+def test_a_quiet_run_prints_nothing(farthing, file: Path) -> None:
+    assert farthing("run", file, "--inline", "--quiet").output == ""
+
+
+def test_a_module_can_be_named_instead_of_a_file(farthing, file: Path) -> None:
+    rewrite(file, "parabola_work.py:work", "shapes.parabola:work")
+
+    assert farthing("run", file, "--inline").exit_code == 0
+
+
+def test_options_take_the_place_of_the_files_budget(farthing, file: Path) -> None:
+    form = json.loads(farthing("run", file, "--inline", "--trials", "2", "--json").stdout)
+
+    assert form["ledger"]["trials"] == {"done": 2}
+
+
+def test_a_study_is_resumed_with_what_it_remembers(farthing, file: Path) -> None:
+    farthing("run", file, "--inline", "--trials", "2")
+
+    form = json.loads(farthing("resume", "--inline", "--trials", "5", "--json").stdout)
+
+    assert form["ledger"]["trials"] == {"done": 5}
+    assert json.loads(farthing("resume", "--inline", "--json").stdout)["ledger"]["trials"] == {"done": 5}
+
+
+def test_running_the_file_again_goes_on(farthing, file: Path) -> None:
+    farthing("run", file, "--inline", "--trials", "2")
+
+    assert json.loads(farthing("run", file, "--inline", "--json").stdout)["ledger"]["trials"] == {"done": 4}
+
+
+def test_a_study_of_the_same_name_with_another_space_is_refused_and_kept(farthing, file: Path) -> None:
+    farthing("run", file, "--inline")
+    rewrite(file, "[-1.0, 1.0]", "[-2.0, 2.0]")
+
+    result = farthing("run", file, "--inline")
+
+    assert result.exit_code == 1
+    assert "'parabola'" in result.stderr
+    assert "4" in farthing("list").output
+
+
+def test_a_run_without_any_result_ends_with_exit_code_1_and_the_reason(farthing, file: Path) -> None:
+    rewrite(file, ":work", ":failing")
+
+    result = farthing("run", file, "--inline")
+
+    assert result.exit_code == 1
+    assert "RuntimeError: broken on purpose" in result.output
+
+
+def test_an_interrupted_run_says_how_to_go_on(farthing, file: Path) -> None:
+    rewrite(file, ":work", ":interrupted")
+    with (file.parent / "parabola_work.py").open("a") as work:
+        work.write("def interrupted(trial):\n    raise KeyboardInterrupt\n")
+
+    result = farthing("run", file, "--inline")
+
+    assert result.exit_code == 130
+    assert "farthing resume parabola" in result.stderr
+    assert ft.Study.load("parabola", "farthing.db").trials[0].state == "pending"
+
+
+WRONG = {
+    "no function": ("parabola_work.py", "'parabola_work.py'", "Write it like 'train.py:train'."),
+    "a missing file": ("parabola_wrok.py:work", "parabola_wrok.py", "Did you mean 'parabola_work.py'?"),
+    "a missing function": ("parabola_work.py:wrok", "'wrok'", "Did you mean 'work'?"),
+    "a missing module": ("shapes.circle:work", "'shapes.circle'", "Try it"),
+    "a module's name": ("json.py:work", "'json.py'", "Rename it"),
+    "no work": ("parabola_work.py:Path", "Path", "ft.Trainable"),
+}
+
+
+@pytest.mark.parametrize(("reference", "came", "remedy"), WRONG.values(), ids=WRONG)
+def test_wrong_python_work_is_refused_before_anything_is_stored(
+    farthing, folder: Path, file: Path, reference: str, came: str, remedy: str
+) -> None:
+    (file.parent / "json.py").touch()
+    rewrite(file, "parabola_work.py:work", reference)
+
+    result = farthing("run", file, "--inline")
+
+    assert result.exit_code == 1
+    assert result.stderr.count("\n") == 1
+    assert came in result.stderr
+    assert remedy in result.stderr
+    assert not (folder / "farthing.db").exists()
+
+
+def test_work_that_has_moved_is_refused_and_says_what_to_do(farthing, file: Path) -> None:
+    farthing("run", file, "--inline", "--trials", "2")
+    file.parent.rename(file.parent.with_name("moved"))
+
+    result = farthing("resume", "--inline", "--trials", "4")
+
+    assert result.exit_code == 1
+    assert "farthing run FILE.toml" in result.stderr
