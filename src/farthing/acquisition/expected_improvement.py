@@ -1,0 +1,104 @@
+"""Expected improvement of a loss over the best one seen, and its logarithm.
+
+    EI(x) = E max(y* − f(x), 0) = σ h(z),   h(z) = φ(z) + z Φ(z),   z = (y* − μ)/σ
+
+Far from the optimum EI underflows to zero and its gradient with it; log EI does not (Ament et al., 2023).
+"""
+
+from dataclasses import dataclass
+from math import log, pi, sqrt
+
+import numpy as np
+from scipy.special import erfcx, ndtr
+
+from farthing.models.gp import GP
+from farthing.models.linalg import Array
+
+LOG_SQRT_2PI = 0.5 * log(2.0 * pi)
+LEFT = -1.0
+FAR_LEFT = -50.0
+"""Below, 1 + z R(z) loses digits to cancellation faster than five terms of its series lose them to truncation."""
+
+
+def h(z: Array) -> Array:
+    """φ(z) + z Φ(z)."""
+    return np.asarray(np.exp(-0.5 * z * z - LOG_SQRT_2PI) + z * ndtr(z))
+
+
+def log_h(z: Array) -> Array:
+    """log h(z), exact to rounding for every z."""
+    return log_h_and_slope(z)[0]
+
+
+def log_h_and_slope(z: Array) -> tuple[Array, Array]:
+    """log h(z) and its derivative Φ(z)/h(z).
+
+    To the left, with Mills' ratio R = Φ/φ, which `erfcx` gives without underflow:
+
+        h = φ (1 + z R),   Φ/h = R/(1 + z R);   far left, 1 + z R = z⁻² − 3z⁻⁴ + 15z⁻⁶ − 105z⁻⁸ + 945z⁻¹⁰
+    """
+    right, left = np.maximum(z, LEFT), np.minimum(z, LEFT)
+    h_right = h(right)
+    R = sqrt(pi / 2.0) * erfcx(-left / sqrt(2.0))
+    rest = np.where(left < FAR_LEFT, _far_rest(left), 1.0 + left * R)
+    log_left = -0.5 * left * left - LOG_SQRT_2PI + np.log(rest)
+    is_left = z < LEFT
+    return np.where(is_left, log_left, np.log(h_right)), np.where(is_left, R / rest, ndtr(right) / h_right)
+
+
+def _far_rest(z: Array) -> Array:
+    v = 1.0 / (z * z)
+    return np.asarray(v * (1.0 - v * (3.0 - v * (15.0 - v * (105.0 - v * 945.0)))))
+
+
+def expected_improvement(mean: Array, variance: Array, best: float) -> Array:
+    """E max(best − f, 0) for f ~ N(mean, variance)."""
+    sigma = np.sqrt(variance)
+    return np.asarray(sigma * h((best - mean) / sigma))
+
+
+def log_expected_improvement(mean: Array, variance: Array, best: float) -> Array:
+    """log E max(best − f, 0) for f ~ N(mean, variance)."""
+    sigma = np.sqrt(variance)
+    return np.asarray(np.log(sigma) + log_h((best - mean) / sigma))
+
+
+@dataclass(frozen=True, eq=False)
+class ExpectedImprovement:
+    """EI of the loss `gp` models over `best`."""
+
+    gp: GP
+    best: float
+
+    def __call__(self, X: Array) -> Array:
+        return expected_improvement(*self.gp.predict(X), self.best)
+
+    def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
+        """∂EI/∂μ = −Φ(z),  ∂EI/∂σ² = φ(z)/2σ."""
+        mean, variance, mean_gradient, variance_gradient = self.gp.predict_with_gradient(X)
+        sigma = np.sqrt(variance)
+        z = (self.best - mean) / sigma
+        density = np.exp(-0.5 * z * z - LOG_SQRT_2PI)
+        gradient = -ndtr(z)[:, None] * mean_gradient + (0.5 * density / sigma)[:, None] * variance_gradient
+        return sigma * h(z), gradient
+
+
+@dataclass(frozen=True, eq=False)
+class LogExpectedImprovement:
+    """log EI of the loss `gp` models over `best`."""
+
+    gp: GP
+    best: float
+
+    def __call__(self, X: Array) -> Array:
+        return log_expected_improvement(*self.gp.predict(X), self.best)
+
+    def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
+        """With r = Φ(z)/h(z):  ∂ log EI/∂μ = −r/σ,  ∂ log EI/∂σ² = φ/(2σ²h) = (1 − z r)/2σ²."""
+        mean, variance, mean_gradient, variance_gradient = self.gp.predict_with_gradient(X)
+        sigma = np.sqrt(variance)
+        z = (self.best - mean) / sigma
+        log_value, r = log_h_and_slope(z)
+        by_variance = 0.5 * np.maximum(1.0 - z * r, 0.0) / variance
+        gradient = -(r / sigma)[:, None] * mean_gradient + by_variance[:, None] * variance_gradient
+        return np.log(sigma) + log_value, gradient

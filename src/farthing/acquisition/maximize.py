@@ -1,0 +1,213 @@
+"""Maximising an acquisition function over encoded rows: screen, climb, hop, repeat.
+
+Searches move in latent rows U, complete and within [0, 1] (codes for categories); what the acquisition sees is
+snap(U), where inactive columns are NaN. A column that a hop activates therefore has a value already.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil, log2
+
+import numpy as np
+
+from farthing.acquisition.acquisition import Acquisition
+from farthing.models.batched_bfgs import minimize_batch
+from farthing.models.linalg import Array, BoolArray
+
+RELAXED_SIZE = 16
+"""Ordered grids finer than this are climbed as if continuous, then rounded."""
+
+PERTURBATION = 0.1
+"""Deviation of the screened points around offered ones, in the unit cube."""
+
+CLIMB_FIRST_STEP = 0.1
+
+
+def identity(U: Array) -> Array:
+    return U
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """What the columns of a row may hold, and how a latent row becomes a valid one.
+
+    `grids[j]` is None for a continuous column on [0, 1], else its allowed values in increasing order. Columns in
+    `categories` have codes without an order. `snap` maps latent rows to valid ones, NaN where inactive; it must leave
+    allowed values of active columns as they are.
+    """
+
+    grids: tuple[Array | None, ...]
+    categories: frozenset[int] = frozenset()
+    snap: Callable[[Array], Array] = identity
+
+    @property
+    def width(self) -> int:
+        return len(self.grids)
+
+    def from_unit(self, U: Array) -> Array:
+        """Rows of the unit cube spread evenly over the allowed values."""
+        rows = U.copy()
+        for j, grid in self._discrete():
+            rows[:, j] = grid[np.minimum((U[:, j] * grid.size).astype(int), grid.size - 1)]
+        return rows
+
+    def rounded(self, U: Array) -> Array:
+        """Each gridded column at its nearest allowed value."""
+        rows = np.clip(U, 0.0, 1.0)
+        for j, grid in self._discrete():
+            rows[:, j] = grid[np.argmin(np.abs(U[:, j, None] - grid), axis=1)]
+        return rows
+
+    def climbable(self) -> BoolArray:
+        """Columns along which a gradient leads somewhere: continuous ones and fine ordered grids."""
+        coarse = [
+            grid is not None and (j in self.categories or grid.size <= RELAXED_SIZE)
+            for j, grid in enumerate(self.grids)
+        ]
+        return ~np.array(coarse)
+
+    def neighbours(self, u: Array) -> Array:
+        """Rows that differ from u in one gridded column: any other category, or 1, 2, 4, … steps along an order."""
+        rows = [np.zeros((0, self.width))]
+        for j, grid in self._discrete():
+            values = self._neighbouring_values(j, grid, u[j])
+            changed = np.repeat(u[None, :], values.size, axis=0)
+            changed[:, j] = values
+            rows.append(changed)
+        return np.concatenate(rows)
+
+    def _discrete(self) -> list[tuple[int, Array]]:
+        return [(j, grid) for j, grid in enumerate(self.grids) if grid is not None]
+
+    def _neighbouring_values(self, j: int, grid: Array, value: float) -> Array:
+        here = int(np.argmin(np.abs(grid - value)))
+        if j in self.categories:
+            return np.delete(grid, here)
+        strides = 2 ** np.arange(ceil(log2(grid.size)) if grid.size > 1 else 0)
+        places = np.concatenate([here - strides, here + strides])
+        return np.asarray(grid[places[(places >= 0) & (places < grid.size)]])
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How hard to search: points screened, searches that climb, and rounds of climbing and hopping."""
+
+    screened: int = 512
+    restarts: int = 8
+    rounds: int = 8
+    most_calls: int = 60
+
+
+@dataclass(frozen=True, eq=False)
+class Maximum:
+    """The best row found, as the acquisition sees it (D,), and its value."""
+
+    x: Array
+    value: float
+
+
+def maximize(
+    acquisition: Acquisition,
+    domain: Domain,
+    *,
+    rng: np.random.Generator,
+    offered: Array | None = None,
+    effort: Effort | None = None,
+) -> Maximum:
+    """The highest row that a screened, multi-start, alternating search finds; the same for the same generator state.
+
+    `offered` are rows worth starting from, such as the best ones seen; they are screened with perturbations of
+    themselves beside a Sobol sequence, and what is inactive in them (NaN) is drawn.
+    """
+    effort = effort or Effort()
+    U, value = _screen(acquisition, domain, offered, effort, rng)
+    for _ in range(effort.rounds):
+        U, value = _climb(acquisition, domain, U, value, effort)
+        hopped, U, value = _hop(acquisition, domain, U, value)
+        if not hopped:
+            break
+    best = int(np.argmax(value))
+    return Maximum(domain.snap(U[best : best + 1])[0], float(value[best]))
+
+
+# ------------------------------------------------------------------------------------------------------ screen
+
+
+def _screen(
+    acquisition: Acquisition, domain: Domain, offered: Array | None, effort: Effort, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """The rows to start from: the best of the Sobol points and the best around the offered ones, half each."""
+    spread = domain.from_unit(sobol(domain.width, effort.screened, rng=rng))
+    if offered is None or offered.shape[0] == 0:
+        return _best(acquisition, domain, spread, effort.restarts)
+    complete = np.where(np.isnan(offered), domain.from_unit(rng.random(offered.shape)), offered)
+    near = np.concatenate([complete, perturbed(domain, complete, effort.screened // 4, rng=rng)])
+    half = max(1, effort.restarts // 2)
+    groups = [_best(acquisition, domain, rows, half) for rows in (near, spread)]
+    U, value = (np.concatenate(parts) for parts in zip(*groups, strict=True))
+    return U, value
+
+
+def sobol(D: int, count: int, *, rng: np.random.Generator) -> Array:
+    """`count` scrambled Sobol points in the unit cube, rounded up to a power of two."""
+    from scipy.stats import qmc  # takes half a second, which the command line need not pay
+
+    return np.asarray(qmc.Sobol(D, seed=rng).random_base2(ceil(log2(max(count, 2)))))
+
+
+def perturbed(domain: Domain, rows: Array, count: int, *, rng: np.random.Generator) -> Array:
+    """`count` rows near the given ones: half of the columns, on average, moved a little or (categories) redrawn."""
+    origin = rows[np.arange(count) % rows.shape[0]]
+    moved = np.clip(origin + PERTURBATION * rng.standard_normal(origin.shape), 0.0, 1.0)
+    redrawn = domain.from_unit(rng.random(origin.shape))
+    is_category = np.isin(np.arange(domain.width), list(domain.categories))
+    changed = np.where(is_category, redrawn, moved)
+    return domain.rounded(np.where(rng.random(origin.shape) < 0.5, changed, origin))
+
+
+def _best(acquisition: Acquisition, domain: Domain, U: Array, count: int) -> tuple[Array, Array]:
+    value = acquisition(domain.snap(U))
+    order = np.argsort(-value, kind="stable")[:count]
+    return U[order], value[order]
+
+
+# ---------------------------------------------------------------------------------------------- climb and hop
+
+
+def _climb(acquisition: Acquisition, domain: Domain, U: Array, value: Array, effort: Effort) -> tuple[Array, Array]:
+    """All rows uphill together along the climbable columns; a row that rounding made worse stays where it was."""
+    climbable = domain.climbable()
+    if not climbable.any():
+        return U, value
+
+    def loss(rows: Array) -> tuple[Array, Array]:
+        found, gradient = acquisition.value_and_gradient(domain.snap(rows))
+        return -found, -gradient
+
+    lower, upper = np.where(climbable, 0.0, U), np.where(climbable, 1.0, U)
+    minima = minimize_batch(
+        loss, U, lower=lower, upper=upper, most_calls=effort.most_calls, first_step=CLIMB_FIRST_STEP
+    )
+    return _keep_better(acquisition, domain, U, value, domain.rounded(minima.x))
+
+
+def _keep_better(acquisition: Acquisition, domain: Domain, U: Array, value: Array, moved: Array) -> tuple[Array, Array]:
+    new_value = acquisition(domain.snap(moved))
+    better = new_value > value
+    return np.where(better[:, None], moved, U), np.where(better, new_value, value)
+
+
+def _hop(acquisition: Acquisition, domain: Domain, U: Array, value: Array) -> tuple[bool, Array, Array]:
+    """Each row to the best of its neighbours where that is higher; all neighbours are evaluated in one call."""
+    groups = [domain.neighbours(u) for u in U]
+    sizes = [group.shape[0] for group in groups]
+    if not sum(sizes):
+        return False, U, value
+    candidates = np.concatenate(groups)
+    ends = np.cumsum(sizes)[:-1]
+    found = np.split(acquisition(domain.snap(candidates)), ends)
+    best = [int(np.argmax(part)) for part in found]
+    moved = np.stack([group[b] for group, b in zip(groups, best, strict=True)])
+    new_value = np.array([part[b] for part, b in zip(found, best, strict=True)])
+    better = new_value > value
+    return bool(better.any()), np.where(better[:, None], moved, U), np.where(better, new_value, value)

@@ -1,0 +1,1 @@
+"""Gaussian processes over arrays: kernels, exact inference, fitting, sampling, diagnostics."""

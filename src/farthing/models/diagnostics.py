@@ -1,0 +1,51 @@
+"""Is the model to be trusted? Leave-one-out residuals, calibration, and which columns matter."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+from farthing.models.gp import GP
+from farthing.models.linalg import Array, inverse_from_factor
+
+
+@dataclass(frozen=True, eq=False)
+class LeaveOneOut:
+    """What the model predicts of each observation from all others; hyperparameters stay as they are."""
+
+    observed: Array
+    mean: Array
+    variance: Array
+    """Of the observation, noise included."""
+
+    @property
+    def residuals(self) -> Array:
+        """(y − μ₋ᵢ)/σ₋ᵢ: standard normal if the model is right."""
+        return (self.observed - self.mean) / np.sqrt(self.variance)
+
+    @property
+    def explained(self) -> float:
+        """1 − Σ(y − μ₋ᵢ)²/Σ(y − ȳ)²: one is perfect, zero no better than the average; NaN for constant y."""
+        spread = float(np.sum((self.observed - np.mean(self.observed)) ** 2)) if self.observed.size else 0.0
+        return 1.0 - float(np.sum((self.observed - self.mean) ** 2)) / spread if spread > 0.0 else float("nan")
+
+
+def leave_one_out(gp: GP) -> LeaveOneOut:
+    """In closed form (Rasmussen and Williams, 5.12):  μ₋ᵢ = yᵢ − αᵢ/[K⁻¹]ᵢᵢ,  σ²₋ᵢ = 1/[K⁻¹]ᵢᵢ."""
+    precision = np.diagonal(inverse_from_factor(gp.L))
+    return LeaveOneOut(gp.y, gp.y - gp.alpha / precision, 1.0 / precision)
+
+
+def calibration(residuals: Array, levels: Array) -> Array:
+    """The share of residuals inside the central interval of each level; equal to the levels if calibrated."""
+    central = np.abs(2.0 * ndtr(residuals) - 1.0)
+    return np.array([float(np.mean(central <= level)) if central.size else float("nan") for level in levels])
+
+
+def importance(gp: GP) -> Array:
+    """Each column's share (D,) of Σ_j 1/ℓ_j²; columns that no lengthscale governs have none."""
+    weights = np.zeros(gp.X.shape[1])
+    for column, weight in gp.kernel.importance(gp.theta).items():
+        weights[column] = weight
+    total = float(np.sum(weights))
+    return weights / total if total > 0.0 else weights

@@ -1,0 +1,561 @@
+"""Kernels: small frozen descriptions of a covariance, composed by `*` and `+`.
+
+A kernel holds no hyperparameter values. It is evaluated at a vector θ (logarithms, or logits for fractions), or at a
+batch of such vectors, and the `Covariance` that comes back carries the derivatives which share its intermediate
+results. Derivatives come as pullbacks: given W = ∂F/∂K for some number F, they return ∂F/∂θ or ∂F/∂X in O(n m d)
+without ever forming ∂K/∂θ.
+
+Shapes: θ (…, p), X (…, n, D), Z (…, m, D), K (…, n, m). A kernel acts on its `columns` of the D.
+
+Matrices are changed in place where that is easy: at these sizes fresh memory costs more than the arithmetic.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, pairwise
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from farthing.errors import InvalidArgument
+from farthing.models.linalg import Array, BoolArray
+from farthing.models.parameters import Parameter
+
+SCALE = Parameter("scale", median=1.0, spread=1.0, lower=1e-3, upper=1e3)
+LENGTHSCALE_SPREAD = 1.0
+LENGTHSCALE_BOUNDS = (5e-3, 1e2)
+OVERLAP = Parameter("overlap", median=1.0, spread=1.0, lower=1e-2, upper=1e2)
+
+INACTIVE_HEIGHT = 0.5
+"""How far an inactive value lies from the line of active ones, in units of the column's range."""
+
+
+class Jet(NamedTuple):
+    """Derivatives of every entry: dx and dz (…, n, m, D), dxdz (…, n, m, D, D) with x first."""
+
+    dx: Array
+    dz: Array
+    dxdz: Array
+
+
+class Covariance(ABC):
+    """k(X, Z) at θ, with its derivatives."""
+
+    K: Array
+
+    @abstractmethod
+    def theta_gradient(self, W: Array) -> Array:
+        """Σ_ij W_ij ∂K_ij/∂θ, of shape (…, p)."""
+
+    @abstractmethod
+    def input_gradient(self, W: Array) -> Array:
+        """∂/∂X_i Σ_j W_ij K_ij with Z held fixed, of shape (…, n, D); zero in inactive and categorical columns."""
+
+    @abstractmethod
+    def jet(self) -> Jet:
+        """All first derivatives in x and in z, and the mixed second ones."""
+
+
+class Kernel(ABC):
+    """A positive semi-definite function of two rows."""
+
+    @property
+    @abstractmethod
+    def parameters(self) -> tuple[Parameter, ...]:
+        """What θ holds, in order."""
+
+    @abstractmethod
+    def evaluate(self, theta: Array, X: Array, Z: Array | None = None) -> Covariance:
+        """k(X, Z) at θ, or k(X, X) when Z is not given."""
+
+    def variance(self, theta: Array, X: Array) -> tuple[Array, Array]:
+        """k(x, x) of each row (n,) and its gradient (n, D): twice that in the first argument, as k is symmetric."""
+        covariance = self.evaluate(theta, X[:, None, :])
+        gradient = 2.0 * covariance.input_gradient(np.ones((X.shape[0], 1, 1)))
+        return covariance.K[:, 0, 0], gradient[:, 0, :]
+
+    @property
+    def rough_columns(self) -> frozenset[int]:
+        """Columns along which no derivative of the process exists."""
+        return frozenset()
+
+    def importance(self, theta: Array) -> dict[int, float]:
+        """How strongly the process varies along each column: an inverse squared lengthscale."""
+        return {}
+
+    def __mul__(self, other: "Kernel") -> "Product":
+        return Product((*_factors(self, Product), *_factors(other, Product)))
+
+    def __add__(self, other: "Kernel") -> "Sum":
+        return Sum((*_factors(self, Sum), *_factors(other, Sum)))
+
+
+class Correlation(Kernel):
+    """A kernel with k(x, x) = 1 everywhere."""
+
+    def variance(self, theta: Array, X: Array) -> tuple[Array, Array]:
+        return np.ones(X.shape[0]), np.zeros(X.shape)
+
+
+# ------------------------------------------------------------------------------------------------ composition
+
+
+def _factors(kernel: Kernel, kind: type["Composite"]) -> tuple[Kernel, ...]:
+    return kernel.kernels if isinstance(kernel, kind) else (kernel,)
+
+
+@dataclass(frozen=True)
+class Composite(Kernel):
+    """Several kernels whose vectors θ stand one after the other."""
+
+    kernels: tuple[Kernel, ...]
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        return tuple(parameter for kernel in self.kernels for parameter in kernel.parameters)
+
+    @property
+    def rough_columns(self) -> frozenset[int]:
+        return frozenset().union(*(kernel.rough_columns for kernel in self.kernels))
+
+    def importance(self, theta: Array) -> dict[int, float]:
+        total: dict[int, float] = {}
+        for kernel, part in zip(self.kernels, self._split(theta), strict=True):
+            for column, weight in kernel.importance(part).items():
+                total[column] = total.get(column, 0.0) + weight
+        return total
+
+    @cached_property
+    def _places(self) -> list[slice]:
+        """Where in θ the parameters of each kernel stand."""
+        ends = list(accumulate((len(kernel.parameters) for kernel in self.kernels), initial=0))
+        return [slice(first, last) for first, last in pairwise(ends)]
+
+    def _split(self, theta: Array) -> list[Array]:
+        return [theta[..., place] for place in self._places]
+
+    def _variances(self, theta: Array, X: Array) -> list[tuple[Array, Array]]:
+        return [kernel.variance(part, X) for kernel, part in zip(self.kernels, self._split(theta), strict=True)]
+
+    def _evaluate_parts(self, theta: Array, X: Array, Z: Array | None) -> list[Covariance]:
+        return [kernel.evaluate(part, X, Z) for kernel, part in zip(self.kernels, self._split(theta), strict=True)]
+
+
+class Product(Composite):
+    """k = Π_i k_i."""
+
+    def evaluate(self, theta: Array, X: Array, Z: Array | None = None) -> Covariance:
+        return ProductCovariance(self._evaluate_parts(theta, X, Z))
+
+    def variance(self, theta: Array, X: Array) -> tuple[Array, Array]:
+        value, gradient = np.ones(X.shape[0]), np.zeros(X.shape)
+        for v, g in self._variances(theta, X):
+            value, gradient = value * v, gradient * v[:, None] + value[:, None] * g
+        return value, gradient
+
+
+class Sum(Composite):
+    """k = Σ_i k_i."""
+
+    def evaluate(self, theta: Array, X: Array, Z: Array | None = None) -> Covariance:
+        return SumCovariance(self._evaluate_parts(theta, X, Z))
+
+    def variance(self, theta: Array, X: Array) -> tuple[Array, Array]:
+        values, gradients = zip(*self._variances(theta, X), strict=True)
+        return np.asarray(sum(values)), np.asarray(sum(gradients))
+
+
+class ProductCovariance(Covariance):
+    def __init__(self, parts: Sequence[Covariance]) -> None:
+        self._parts = parts
+        self.K = _multiply([part.K for part in parts])
+
+    def _weights(self, W: Array) -> list[Array]:
+        """∂F/∂K_i = W ∘ Π_{j≠i} K_j."""
+        Ks = [part.K for part in self._parts]
+        return [_multiply([W, *Ks[:i], *Ks[i + 1 :]]) for i in range(len(Ks))]
+
+    def theta_gradient(self, W: Array) -> Array:
+        gradients = [part.theta_gradient(Wi) for part, Wi in zip(self._parts, self._weights(W), strict=True)]
+        return np.concatenate(gradients, axis=-1)
+
+    def input_gradient(self, W: Array) -> Array:
+        gradients = [part.input_gradient(Wi) for part, Wi in zip(self._parts, self._weights(W), strict=True)]
+        return np.asarray(sum(gradients))
+
+    def jet(self) -> Jet:
+        K, (dx, dz, dxdz) = self._parts[0].K, self._parts[0].jet()
+        for part in self._parts[1:]:
+            (ex, ez, exz), E = part.jet(), part.K
+            K1, E1, K2, E2 = K[..., None], E[..., None], K[..., None, None], E[..., None, None]
+            crossed = dx[..., :, None] * ez[..., None, :] + ex[..., :, None] * dz[..., None, :]
+            dx, dz, dxdz = dx * E1 + K1 * ex, dz * E1 + K1 * ez, dxdz * E2 + crossed + K2 * exz
+            K = K * E
+        return Jet(dx, dz, dxdz)
+
+
+class SumCovariance(Covariance):
+    def __init__(self, parts: Sequence[Covariance]) -> None:
+        self._parts = parts
+        self.K = np.asarray(sum(part.K for part in parts))
+
+    def theta_gradient(self, W: Array) -> Array:
+        return np.concatenate([part.theta_gradient(W) for part in self._parts], axis=-1)
+
+    def input_gradient(self, W: Array) -> Array:
+        return np.asarray(sum(part.input_gradient(W) for part in self._parts))
+
+    def jet(self) -> Jet:
+        jets = [part.jet() for part in self._parts]
+        return Jet(*(np.asarray(sum(derivatives)) for derivatives in zip(*jets, strict=True)))
+
+
+def _multiply(factors: Sequence[Array]) -> Array:
+    product = factors[0]
+    for factor in factors[1:]:
+        product = product * factor
+    return product
+
+
+def zero_jet(shape: tuple[int, ...], D: int) -> Jet:
+    """The jet of what does not vary, to be filled in where it does."""
+    return Jet(np.zeros((*shape, D)), np.zeros((*shape, D)), np.zeros((*shape, D, D)))
+
+
+# ---------------------------------------------------------------------------------------------------- constant
+
+
+@dataclass(frozen=True)
+class Constant(Kernel):
+    """k(x, x') = c: the output scale of a product, or the shared level of a sum.  θ = log c."""
+
+    scale: Parameter = SCALE
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        return (self.scale,)
+
+    def evaluate(self, theta: Array, X: Array, Z: Array | None = None) -> Covariance:
+        return ConstantCovariance(theta, X, X if Z is None else Z)
+
+    def variance(self, theta: Array, X: Array) -> tuple[Array, Array]:
+        return np.full(X.shape[0], np.exp(theta[0])), np.zeros(X.shape)
+
+
+class ConstantCovariance(Covariance):
+    """K keeps the shape (…, 1, 1): multiplying by it broadcasts instead of filling a matrix."""
+
+    def __init__(self, theta: Array, X: Array, Z: Array) -> None:
+        self.K = np.exp(theta)[..., None]
+        self._X, self._Z = X, Z
+
+    def theta_gradient(self, W: Array) -> Array:
+        return np.asarray(self.K[..., 0] * np.sum(W, axis=(-2, -1))[..., None])
+
+    def input_gradient(self, W: Array) -> Array:
+        return np.zeros_like(self._X)
+
+    def jet(self) -> Jet:
+        return zero_jet((self._X.shape[-2], self._Z.shape[-2]), self._X.shape[-1])
+
+
+# ------------------------------------------------------------------------------------------------------ radial
+
+
+@dataclass(frozen=True)
+class Radial(Correlation):
+    """k = g(q) of the scaled squared distance q = Σ_j (x_j − x'_j)²/ℓ_j².  θ = log ℓ, one per column or one for all.
+
+    *Inactive values.* A column of the unit cube may be inactive, which arrives as NaN. Each column is embedded in the
+    plane: an active value x at (x, 0), an inactive one at (½, h), h = `INACTIVE_HEIGHT`. Its squared distance is then
+    (x − x')² between two active values, 0 between two inactive ones, and h² + (x − ½)² between one of each. The
+    kernel is a radial one on ℝ^{2d}, which is positive semi-definite in every dimension, so it stays so here.
+    (No embedding makes the last distance the same for all x: points of a line have no common distance to a point.)
+    """
+
+    columns: tuple[int, ...]
+    ard: bool = True
+    lengthscale: Parameter | None = None
+
+    def __post_init__(self) -> None:
+        require_columns(self.columns)
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        prior = self.lengthscale or default_lengthscale(len(self.columns))
+        names = [f"lengthscale[{j}]" for j in self.columns] if self.ard else ["lengthscale"]
+        return tuple(prior.named(name) for name in names)
+
+    def evaluate(self, theta: Array, X: Array, Z: Array | None = None) -> Covariance:
+        return RadialCovariance(self, theta, X, Z)
+
+    def importance(self, theta: Array) -> dict[int, float]:
+        weights = np.broadcast_to(np.exp(-2.0 * theta), (len(self.columns),))
+        return {column: float(weight) for column, weight in zip(self.columns, weights, strict=True)}
+
+    @staticmethod
+    @abstractmethod
+    def decay(q: Array) -> tuple[Array, Array]:
+        """(a, E): the scaled distance and the exponential that value, slope and curvature share."""
+
+    @staticmethod
+    @abstractmethod
+    def value(a: Array, E: Array) -> Array:
+        """g."""
+
+    @staticmethod
+    @abstractmethod
+    def slope(a: Array, E: Array) -> Array:
+        """dg/dq."""
+
+    @staticmethod
+    @abstractmethod
+    def curvature(a: Array, E: Array) -> Array:
+        """d²g/dq²."""
+
+
+class SE(Radial):
+    """Squared exponential: g = exp(−q/2)."""
+
+    @staticmethod
+    def decay(q: Array) -> tuple[Array, Array]:
+        E = -0.5 * q
+        return q, np.exp(E, out=E)
+
+    @staticmethod
+    def value(a: Array, E: Array) -> Array:
+        return E
+
+    @staticmethod
+    def slope(a: Array, E: Array) -> Array:
+        return -0.5 * E
+
+    @staticmethod
+    def curvature(a: Array, E: Array) -> Array:
+        return 0.25 * E
+
+
+class Matern32(Radial):
+    """Matérn, ν = 3/2: g = (1 + a) e^{−a}, a = √(3q). Derivatives of the process exist, but not their derivatives."""
+
+    @staticmethod
+    def decay(q: Array) -> tuple[Array, Array]:
+        return _root_and_decay(q, 3.0)
+
+    @staticmethod
+    def value(a: Array, E: Array) -> Array:
+        g = 1.0 + a
+        g *= E
+        return g
+
+    @staticmethod
+    def slope(a: Array, E: Array) -> Array:
+        return -1.5 * E
+
+    @staticmethod
+    def curvature(a: Array, E: Array) -> Array:
+        """Grows as 1/a towards a = 0, where it only ever meets a factor that falls as a²: zero stands for it there."""
+        return np.where(a > 0.0, 2.25 * E / np.where(a > 0.0, a, 1.0), 0.0)
+
+
+class Matern52(Radial):
+    """Matérn, ν = 5/2: g = (1 + a + a²/3) e^{−a}, a = √(5q)."""
+
+    @staticmethod
+    def decay(q: Array) -> tuple[Array, Array]:
+        return _root_and_decay(q, 5.0)
+
+    @staticmethod
+    def value(a: Array, E: Array) -> Array:
+        g = a / 3.0
+        g += 1.0
+        g *= a
+        g += 1.0
+        g *= E
+        return g
+
+    @staticmethod
+    def slope(a: Array, E: Array) -> Array:
+        g = 1.0 + a
+        g *= E
+        g *= -5.0 / 6.0
+        return g
+
+    @staticmethod
+    def curvature(a: Array, E: Array) -> Array:
+        return (25.0 / 12.0) * E
+
+
+def _root_and_decay(q: Array, c: float) -> tuple[Array, Array]:
+    """√(cq) and exp(−√(cq))."""
+    a = c * q
+    np.sqrt(a, out=a)
+    E = -a
+    return a, np.exp(E, out=E)
+
+
+class RadialCovariance(Covariance):
+    """With A = X/ℓ and B = Z/ℓ, q_ij = |A_i − B_j|², everything is a few matrix products.
+
+    ∂q_ij/∂log ℓ_k = −2 (A_ik − B_jk)²  and  ∂q_ij/∂x_ik = 2 (A_ik − B_jk)/ℓ_k.
+    """
+
+    def __init__(self, kernel: Radial, theta: Array, X: Array, Z: Array | None) -> None:
+        self._kernel, self._columns, self._D = kernel, list(kernel.columns), X.shape[-1]
+        self._inverse = np.exp(-theta)[..., None, :]
+        self._A, self._inactive_x = self._scaled(X)
+        self._B, self._inactive_z = (self._A, self._inactive_x) if Z is None else self._scaled(Z)
+        self._lifted = self._scaled_heights()
+        self._q = self._squared_distance(symmetric=Z is None)
+        self._a, self._E = kernel.decay(self._q)
+        self.K = kernel.value(self._a, self._E)
+
+    def _scaled(self, X: Array) -> tuple[Array, BoolArray]:
+        """Coordinates from the centre of the cube, over ℓ, and which are inactive: those stand at the centre."""
+        centred = X[..., self._columns] - 0.5
+        inactive = np.isnan(centred)
+        if inactive.any():
+            centred[inactive] = 0.0
+        return centred * self._inverse, inactive
+
+    def _scaled_heights(self) -> tuple[Array, Array] | None:
+        """h/ℓ for inactive coordinates of X and Z, or nothing when all are active."""
+        if not (self._inactive_x.any() or self._inactive_z.any()):
+            return None
+        height = INACTIVE_HEIGHT * self._inverse
+        return self._inactive_x * height, self._inactive_z * height
+
+    def _squared_distance(self, symmetric: bool) -> Array:
+        q = squared_distance(self._A, self._B)
+        if self._lifted is not None:
+            q += squared_distance(*self._lifted)
+        np.maximum(q, 0.0, out=q)
+        if symmetric:
+            diagonal = np.arange(q.shape[-1])
+            q[..., diagonal, diagonal] = 0.0
+        return q
+
+    def theta_gradient(self, W: Array) -> Array:
+        V = self._kernel.slope(self._a, self._E)
+        V *= W
+        if not self._kernel.ard:
+            return np.asarray(-2.0 * np.sum(V * self._q, axis=(-2, -1))[..., None])
+        total = _weighted_squares(V, self._A, self._B)
+        if self._lifted is not None:
+            total = total + _weighted_squares(V, *self._lifted)
+        return -2.0 * total
+
+    def input_gradient(self, W: Array) -> Array:
+        V = self._kernel.slope(self._a, self._E)
+        V *= W
+        pulled = 2.0 * self._inverse * (np.sum(V, axis=-1)[..., None] * self._A - V @ self._B)
+        gradient = np.zeros((*pulled.shape[:-1], self._D))
+        gradient[..., self._columns] = np.where(self._inactive_x, 0.0, pulled)
+        return gradient
+
+    def jet(self) -> Jet:
+        """∂k/∂x = 2 g' u and ∂²k/∂x_i∂z_j = −4 g'' u_i u_j − 2 g' δ_ij/ℓ_i², where u_k = (x_k − z_k)/ℓ_k²."""
+        slope, curvature = self._kernel.slope(self._a, self._E), self._kernel.curvature(self._a, self._E)
+        u = (self._A[..., :, None, :] - self._B[..., None, :, :]) * self._inverse[..., None, :]
+        ux, uz = u * ~self._inactive_x[..., :, None, :], u * ~self._inactive_z[..., None, :, :]
+        jet = zero_jet(self.K.shape, self._D)
+        jet.dx[..., self._columns] = 2.0 * slope[..., None] * ux
+        jet.dz[..., self._columns] = -2.0 * slope[..., None] * uz
+        bent = -4.0 * curvature[..., None, None] * ux[..., :, None] * uz[..., None, :]
+        straight = -2.0 * slope[..., None, None] * self._inverse_squares_where_active()
+        rows, columns = np.ix_(self._columns, self._columns)
+        jet.dxdz[..., rows, columns] = bent + straight
+        return jet
+
+    def _inverse_squares_where_active(self) -> Array:
+        """δ_ij/ℓ_i² as (…, n, m, d, d), zero where x_i or z_i is inactive."""
+        active = ~(self._inactive_x[..., :, None, :] | self._inactive_z[..., None, :, :])
+        return np.asarray((active * self._inverse[..., None, :] ** 2)[..., None] * np.eye(len(self._columns)))
+
+
+def squared_distance(A: Array, B: Array) -> Array:
+    """|A_i − B_j|² by one matrix product; rounding may leave it a little below zero."""
+    q = A @ np.swapaxes(B, -1, -2)
+    q *= -2.0
+    q += np.sum(A * A, axis=-1)[..., :, None]
+    q += np.sum(B * B, axis=-1)[..., None, :]
+    return np.asarray(q)
+
+
+def _weighted_squares(V: Array, A: Array, B: Array) -> Array:
+    """Σ_ij V_ij (A_ik − B_jk)² for every k."""
+    rows = np.sum(V, axis=-1)[..., None, :] @ (A * A)
+    columns = np.sum(V, axis=-2)[..., None, :] @ (B * B)
+    crossed = np.sum(A * (V @ B), axis=-2)
+    return np.asarray(rows[..., 0, :] + columns[..., 0, :] - 2.0 * crossed)
+
+
+def default_lengthscale(d: int) -> Parameter:
+    """A weak prior whose median grows with the dimension, 0.5·d^¼, as distances in the cube do."""
+    lower, upper = LENGTHSCALE_BOUNDS
+    return Parameter("lengthscale", median=0.5 * sqrt(sqrt(d)), spread=LENGTHSCALE_SPREAD, lower=lower, upper=upper)
+
+
+def require_columns(columns: Sequence[int]) -> None:
+    if not columns or len(set(columns)) != len(columns) or min(columns) < 0:
+        raise InvalidArgument(
+            f"A kernel acts on distinct columns, counted from 0, got {tuple(columns)}. Give it at least one column."
+        )
+
+
+# -------------------------------------------------------------------------------------------------- categories
+
+
+@dataclass(frozen=True)
+class CategoryOverlap(Correlation):
+    """k = exp(−Σ_j [x_j ≠ x'_j]/ℓ_j).  θ = log ℓ, one for all columns by default; codes are compared, never subtracted.
+
+    With every category at its own corner of a simplex, √[x_j ≠ x'_j] is a Euclidean distance, so k is a squared
+    exponential there and positive semi-definite. Inactive (NaN) is one more category.
+    """
+
+    columns: tuple[int, ...]
+    ard: bool = False
+    lengthscale: Parameter = OVERLAP
+
+    def __post_init__(self) -> None:
+        require_columns(self.columns)
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        names = [f"overlap[{j}]" for j in self.columns] if self.ard else ["overlap"]
+        return tuple(self.lengthscale.named(name) for name in names)
+
+    @property
+    def rough_columns(self) -> frozenset[int]:
+        return frozenset(self.columns)
+
+    def evaluate(self, theta: Array, X: Array, Z: Array | None = None) -> Covariance:
+        return OverlapCovariance(self, theta, X, X if Z is None else Z)
+
+    def importance(self, theta: Array) -> dict[int, float]:
+        weights = np.broadcast_to(2.0 * np.exp(-theta), (len(self.columns),))
+        return {column: float(weight) for column, weight in zip(self.columns, weights, strict=True)}
+
+
+class OverlapCovariance(Covariance):
+    def __init__(self, kernel: CategoryOverlap, theta: Array, X: Array, Z: Array) -> None:
+        self._X = X
+        columns = list(kernel.columns)
+        codes_x, codes_z = (np.nan_to_num(M[..., columns], nan=-1.0) for M in (X, Z))
+        mismatch = (codes_x[..., :, None, :] != codes_z[..., None, :, :]).astype(float)
+        self._mismatch = mismatch if kernel.ard else np.sum(mismatch, axis=-1, keepdims=True)
+        self._inverse = np.exp(-theta)
+        self.K = np.exp(-np.sum(self._mismatch * self._inverse[..., None, None, :], axis=-1))
+
+    def theta_gradient(self, W: Array) -> Array:
+        return np.asarray(self._inverse * np.sum((W * self.K)[..., None] * self._mismatch, axis=(-3, -2)))
+
+    def input_gradient(self, W: Array) -> Array:
+        return np.zeros_like(self._X)
+
+    def jet(self) -> Jet:
+        return zero_jet(self.K.shape, self._X.shape[-1])

@@ -1,0 +1,84 @@
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from farthing.acquisition.expected_improvement import (
+    ExpectedImprovement,
+    LogExpectedImprovement,
+    expected_improvement,
+    h,
+    log_expected_improvement,
+    log_h,
+    log_h_and_slope,
+)
+from farthing.models.gp import condition
+from farthing.models.kernels import Constant, Matern52
+
+with warnings.catch_warnings():  # linear_operator calls torch.jit.script when it is imported
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from botorch.acquisition.analytic import _log_ei_helper
+
+
+def process(seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.random((12, 3))
+    return condition(Constant() * Matern52((0, 1, 2)), np.log([1.0, 0.4, 0.6, 0.9]), X, np.sin(5 * X[:, 0]), noise=1e-3)
+
+
+def test_log_h_equals_botorch_in_the_body_and_both_tails():
+    z = np.concatenate([-np.logspace(6, -6, 400), np.logspace(-6, 3, 200)])
+    expected = _log_ei_helper(torch.tensor(z)).numpy()
+    np.testing.assert_allclose(log_h(z), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_log_h_is_continuous_where_its_formulas_meet():
+    for seam in (-1.0, -50.0):
+        z = seam + np.array([-1e-9, 1e-9])
+        assert np.ptp(log_h(z)) < 2e-9 * (1 + abs(seam)) + 1e-10
+        assert np.ptp(log_h_and_slope(z)[1]) < 1e-8
+
+
+def test_slope_of_log_h_equals_central_differences():
+    z = np.array([-300.0, -60.0, -49.0, -7.0, -1.01, -0.99, 0.0, 2.0, 30.0])
+    step = 1e-5 * np.maximum(1, np.abs(z))
+    expected = (log_h(z + step) - log_h(z - step)) / (2 * step)
+    np.testing.assert_allclose(log_h_and_slope(z)[1], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("z", [-3.0, -0.5, 0.0, 1.7])
+def test_h_equals_its_integral(z):
+    expected, _ = quad(lambda u: max(z - u, 0) * norm.pdf(u), -12, z)
+    assert h(np.array(z)) == pytest.approx(expected, rel=1e-7)
+
+
+def test_expected_improvement_equals_monte_carlo():
+    draws = np.random.default_rng(0).normal(0.4, 0.3, 400_000)
+    gains = np.maximum(0.2 - draws, 0)
+    exact = expected_improvement(np.array([0.4]), np.array([0.09]), 0.2)[0]
+    assert abs(exact - gains.mean()) < 4.5 * gains.std() / np.sqrt(gains.size)
+
+
+def test_log_expected_improvement_is_its_logarithm_and_lives_on_where_it_underflows():
+    mean, variance = np.array([0.1, 1.0, 60.0]), np.array([0.04, 0.25, 1.0])
+    plain = expected_improvement(mean, variance, 0.3)
+    log_value = log_expected_improvement(mean, variance, 0.3)
+    np.testing.assert_allclose(np.exp(log_value[:2]), plain[:2], rtol=1e-10)
+    assert plain[2] == 0.0
+    assert -1800 < log_value[2] < -1700
+
+
+@pytest.mark.parametrize("kind", [ExpectedImprovement, LogExpectedImprovement])
+@pytest.mark.parametrize("best", [-0.9, 0.5, -30.0])
+def test_gradient_equals_central_differences(kind, best):
+    acquisition = kind(process(), best)
+    X = np.random.default_rng(1).random((6, 3))
+    value, gradient = acquisition.value_and_gradient(X)
+    np.testing.assert_allclose(value, acquisition(X), rtol=1e-9)
+    for j in range(3):
+        step = 1e-6 * np.eye(3)[j]
+        expected = (acquisition(X + step) - acquisition(X - step)) / 2e-6
+        np.testing.assert_allclose(gradient[:, j], expected, rtol=1e-5, atol=1e-6)

@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+
+from farthing.acquisition.acquisition import Averaged, LogAveraged, PosteriorMean
+from farthing.acquisition.confidence_bound import (
+    ConfidenceBound,
+    lambo_beta,
+    lower_confidence_bound,
+    pb2_beta,
+    tabulated_beta,
+    theoretical_beta,
+    upper_confidence_bound,
+)
+from farthing.acquisition.expected_improvement import ExpectedImprovement, LogExpectedImprovement
+from farthing.acquisition.per_cost import LogValuePerCost, ValuePerCost, cooling_exponent, value_per_cost
+from farthing.models.gp import condition
+from farthing.models.kernels import SE
+
+
+def process(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.random((8, 2))
+    return condition(SE((0, 1)), np.log([0.4, 0.7]), X, rng.standard_normal(8), noise=1e-2)
+
+
+LOSS, LOG_COST = process(0), process(1)
+ACQUISITIONS = {
+    "mean": PosteriorMean(LOSS, sign=-1.0),
+    "bound": ConfidenceBound(LOSS, 2.0),
+    "value per cost": ValuePerCost(ConfidenceBound(LOSS, 0.5), PosteriorMean(LOG_COST), 0.7),
+    "log value per cost": LogValuePerCost(LogExpectedImprovement(LOSS, -0.5), PosteriorMean(LOG_COST), 0.7),
+    "averaged": Averaged([ExpectedImprovement(process(seed), 0.0) for seed in range(3)]),
+    "log averaged": LogAveraged([LogExpectedImprovement(process(seed), -0.5) for seed in range(3)]),
+}
+
+
+@pytest.mark.parametrize("name", ACQUISITIONS)
+def test_gradient_equals_central_differences(name):
+    acquisition = ACQUISITIONS[name]
+    X = np.random.default_rng(2).random((7, 2))
+    value, gradient = acquisition.value_and_gradient(X)
+    np.testing.assert_allclose(value, acquisition(X), rtol=1e-9)
+    for j in range(2):
+        step = 1e-6 * np.eye(2)[j]
+        expected = (acquisition(X + step) - acquisition(X - step)) / 2e-6
+        np.testing.assert_allclose(gradient[:, j], expected, rtol=1e-5, atol=1e-7)
+
+
+def test_log_average_is_the_logarithm_of_the_average():
+    parts = [process(seed) for seed in range(3)]
+    X = np.random.default_rng(0).random((5, 2))
+    plain = Averaged([ExpectedImprovement(gp, 0.0) for gp in parts])(X)
+    np.testing.assert_allclose(
+        LogAveraged([LogExpectedImprovement(gp, 0.0) for gp in parts])(X), np.log(plain), rtol=1e-9
+    )
+
+
+def test_bounds_lie_beta_deviations_around_the_mean():
+    mean, variance = np.array([1.0]), np.array([4.0])
+    assert upper_confidence_bound(mean, variance, 9.0)[0] == 7.0
+    assert lower_confidence_bound(mean, variance, 9.0)[0] == -5.0
+
+
+def test_schedules_are_those_of_the_papers():
+    assert tabulated_beta(1) == pytest.approx(0.8 * np.log(4))
+    assert [pb2_beta(t) for t in (1, 2)] == [0.2, 0.2]
+    assert pb2_beta(10) == pytest.approx(0.2 + np.log(4))
+    assert lambo_beta(3, D=5) == pytest.approx(np.log(6))
+    assert theoretical_beta(2, size=1000, delta=0.1) == pytest.approx(2 * np.log(1000 * 4 * np.pi**2 / 0.6))
+
+
+@pytest.mark.parametrize("value", [3.0, 0.0, -3.0])
+def test_dearer_is_never_better(value):
+    scores = value_per_cost(np.full(3, value), np.array([0.5, 1.0, 2.0]))
+    assert np.all(np.diff(scores) <= 0)
+
+
+def test_value_per_cost_is_monotone_in_value_across_zero():
+    assert np.all(np.diff(value_per_cost(np.linspace(-2, 2, 9), np.full(9, 4.0))) > 0)
+
+
+def test_without_weight_cost_does_not_count():
+    np.testing.assert_array_equal(value_per_cost(np.array([-1.0, 2.0]), np.array([5.0, 9.0]), 0.0), [-1.0, 2.0])
+
+
+@pytest.mark.parametrize(("left", "total", "expected"), [(10, 10, 1), (5, 10, 0.5), (0, 10, 0), (-1, 10, 0), (3, 0, 0)])
+def test_cooling_follows_the_budget(left, total, expected):
+    assert cooling_exponent(left, total) == expected
