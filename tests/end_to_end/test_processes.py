@@ -110,7 +110,7 @@ def test_ctrl_c_ends_a_run_with_workers_cleanly_and_it_can_be_resumed(tmp_path: 
     output, errors = process.communicate(timeout=30)
     assert process.returncode == 0, errors
     assert "reason: interrupted" in output
-    assert "Interrupted. 0 trials are done. 2 unfinished ones were given back" in errors
+    assert "Interrupted. 0 trials done. 2 unfinished: they were given back" in errors
     assert "Traceback" not in errors
 
     study = ft.Study.load("slow", storage)
@@ -132,6 +132,26 @@ def test_what_the_work_prints_is_kept_with_its_trial(tmp_path: Path) -> None:
         log = study.checkpoints.log_path(number, 1).read_text()
         assert f"this is trial {number}" in log
         assert "its error stream" in log
+
+
+def test_a_cached_function_of_the_users_script_reaches_the_workers(tmp_path: Path) -> None:
+    script = program(
+        tmp_path,
+        """
+        import functools
+        import farthing as ft
+
+        @functools.cache
+        def data():
+            return [1.0, 2.0]
+
+        study = ft.Study(ft.Space({"x": ft.Float(0, 1)}), minimize="error")
+        study.run(lambda trial: sum(data()), budget=ft.Budget(trials=2), workers=2)
+        print([trial.value for trial in study.trials])
+        """,
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "[3.0, 3.0]\n"
 
 
 @pytest.mark.parametrize("workers", [1, 2])

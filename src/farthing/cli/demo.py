@@ -1,5 +1,6 @@
 """`farthing demo`: tunes the network of `digits` and shows what came of it."""
 
+import shlex
 from contextlib import closing
 from pathlib import Path
 
@@ -73,7 +74,7 @@ def _picture(study: Study, folder: Path) -> Path:
 
 def _ending(study: Study, folder: Path, *, address: Address) -> str:
     best = study.best
-    named = f"{study.name}{address.option}"
+    named = f"{shlex.quote(study.name)}{address.option}"
     return "\n\n".join(
         [
             best_text(study, best),

@@ -1,6 +1,7 @@
 """What a run ends with: the best, the bill, and what to do next."""
 
 import json
+import shlex
 
 import click
 
@@ -21,7 +22,7 @@ def end(study: Study, reason: str, *, address: Address, as_json: bool, quiet: bo
     elif reason != INTERRUPTED and not quiet:
         click.echo(ending_text(study, reason, address=address))
     if reason == INTERRUPTED:
-        click.echo(f"Go on with: farthing resume {study.name}{address.option}", err=True)
+        click.echo(f"Go on with: farthing resume {shlex.quote(study.name)}{address.option}", err=True)
         return EXIT_CODE_INTERRUPTED
     return 0 if found_best(study) else 1
 
@@ -67,7 +68,7 @@ def nothing_text(study: Study) -> str:
 
 def next_steps(study: Study, *, address: Address) -> str:
     """Commands worth trying next, ready to be copied."""
-    named = f"{study.name}{address.option}"
+    named = f"{shlex.quote(study.name)}{address.option}"
     steps = {
         f"farthing show {named}": "every trial and its learning curve",
         f"farthing plot {named}": "a picture of it",

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from farthing.cli.file_work import FileWork
+from farthing.cli.file_work import FileWork, make_importable
 from farthing.costs import Budget
 from farthing.errors import InvalidArgument
 from farthing.study import Study
@@ -54,6 +54,12 @@ class RunPlan:
     @classmethod
     def from_json(cls, form: Mapping[str, Any]) -> "RunPlan":
         return cls(**{**form, "work": FileWork.from_json(form["work"])})
+
+
+def make_work_importable(study: Study) -> None:
+    """A strategy of the user's own may stand beside the study file, as the work does."""
+    if SETTING in study.settings:
+        make_importable(RunPlan.from_json(study.settings[SETTING]).work.folder)
 
 
 def stored_plan(study: Study) -> RunPlan:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from farthing.cli.ending import end
-from farthing.cli.file_work import make_importable
 from farthing.cli.run_plan import RunPlan, store_plan, stored_plan
 from farthing.cli.storages import Address, address_to_read, address_to_write, opened_study
 from farthing.cli.study_file import read_study_file
@@ -47,7 +46,6 @@ def resume(name: str | None, options: RunOptions) -> int:
     address = address_to_read(options.storage)
     with opened_study(name, address) as study:
         plan = stored_plan(study).overridden(workers=options.workers, limits=options.limits)
-        make_importable(plan.work.folder)
         return _run(study, plan, address=address, options=options)
 
 

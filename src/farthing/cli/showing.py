@@ -1,6 +1,7 @@
 """A study as text: its trials, curves and bill."""
 
 import json
+import shlex
 from collections.abc import Sequence
 
 from farthing.cli.curves import Curve, curve_axis, last_of_runs, learning_curves, reach, with_value
@@ -118,7 +119,7 @@ def _curve_of(best: Best | None, curves: Sequence[Curve]) -> Curve | None:
 
 
 def _next_steps(study: Study, history: History, *, address: Address) -> str:
-    named = f"{study.name}{address.option}"
+    named = f"{shlex.quote(study.name)}{address.option}"
     failed = [trial.number for trial in history if trial.failure]
     why = [f"farthing show {named} --trial {failed[-1]} --log  (why it failed)"] if failed else []
     picture = [f"farthing plot {named}"] if history.done else []

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from farthing.cli.run_plan import make_work_importable
 from farthing.errors import InvalidArgument, StorageError, StudyNotFound
 from farthing.space.refusals import did_you_mean, listed
 from farthing.storage import Storage, open_storage
@@ -88,6 +89,7 @@ def opened_storage(address: Address) -> Iterator[Storage]:
 def opened_study(name: str | None, address: Address) -> Iterator[Study]:
     """The study of that name; without a name, the only one there is."""
     with opened_storage(address) as storage, closing(_load(storage, name)) as study:
+        make_work_importable(study)
         yield study
 
 

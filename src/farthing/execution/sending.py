@@ -1,6 +1,9 @@
 """Packs work so that a worker process can unpack it."""
 
+import functools
 import inspect
+import io
+from collections.abc import Callable
 from typing import Any
 
 import cloudpickle
@@ -13,7 +16,7 @@ from farthing.space.refusals import shown
 def packed(work: Work) -> bytes:
     """The work as bytes: what is importable by its name, what was defined in a script or a notebook by its value."""
     try:
-        return bytes(cloudpickle.dumps(work))
+        return _dumped(work)
     except Exception as error:
         raise WorkError(
             f"Work must be sendable to a worker process, got {_culprit(work)}: {error}. "
@@ -43,7 +46,26 @@ def _outside_variables(function: object) -> list[tuple[str, Any]]:
 
 def _is_sendable(value: object) -> bool:
     try:
-        cloudpickle.dumps(value)
+        _dumped(value)
     except Exception:
         return False
     return True
+
+
+class _Packer(cloudpickle.CloudPickler):  # type: ignore[misc]
+    """Sends cached functions of the user's script by value too, with an empty cache: pickle would send their names."""
+
+    def reducer_override(self, thing: object) -> Any:
+        if isinstance(thing, functools._lru_cache_wrapper) and thing.__module__ == "__main__":
+            return _cached, (thing.__wrapped__, thing.cache_parameters())
+        return super().reducer_override(thing)
+
+
+def _cached(function: Callable[..., Any], parameters: dict[str, Any]) -> Any:
+    return functools.lru_cache(**parameters)(function)
+
+
+def _dumped(thing: object) -> bytes:
+    with io.BytesIO() as file:
+        _Packer(file).dump(thing)
+        return file.getvalue()

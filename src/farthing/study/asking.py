@@ -8,7 +8,7 @@ from farthing.errors import InvalidArgument, InvalidValue
 from farthing.execution import Checkpoints, Job, RunningTrial
 from farthing.study.records import Records
 from farthing.trials import Attempt, Failure, Measurement, Outcome, Problem, State, Trial
-from farthing.trials.measurement import finite_number
+from farthing.trials.measurement import cost_amount, finite_number
 
 
 class _ToRecords:
@@ -42,6 +42,7 @@ def told(
     running: RunningTrial,
     *,
     value: float | None,
+    cost: float | None = None,
     trace: Iterable[tuple[Mapping[str, float], float]] = (),
     metrics: Mapping[str, float] | None = None,
     failure: str | None = None,
@@ -53,10 +54,11 @@ def told(
             f"A trial has one result, got value={value!r}, failure={failure!r}, pruned={pruned}. Tell one of them."
         )
     points = _trace_points(running.problem, trace)
+    charge = None if cost is None else {"training": cost_amount(cost)}
     if failure is not None:
-        return _after(points, running.fail(Failure(failure)))
+        return _joined(points, running.fail(Failure(failure)), charge)
     if pruned:
-        return _after(points, running.prune())
+        return _joined(points, running.prune(), charge)
     name = running.problem.value
     if value is None and points:
         value = points[-1].value
@@ -64,7 +66,7 @@ def told(
     outcome = running.finish(result)
     if outcome.state is State.FAILED:
         raise InvalidValue(outcome.failure.reason if outcome.failure else "The result could not be read.")
-    return _after(points, outcome)
+    return _joined(points, outcome, charge)
 
 
 def _trace_points(problem: Problem, trace: Iterable[tuple[Mapping[str, float], float]]) -> list[Measurement]:
@@ -77,9 +79,9 @@ def _trace_points(problem: Problem, trace: Iterable[tuple[Mapping[str, float], f
     ]
 
 
-def _after(points: list[Measurement], outcome: Outcome) -> Outcome:
-    """The outcome with the points of a trace before its own measurements."""
-    own = list(outcome.measurements)
-    first = own[0].sequence if own else 0
+def _joined(points: list[Measurement], outcome: Outcome, charge: Mapping[str, float] | None) -> Outcome:
+    """The outcome with the points of a trace before its own measurement, which takes what was charged."""
+    own = [replace(last, cost=charge, charged=True) if charge is not None else last for last in outcome.measurements]
+    first = own[0].sequence
     measurements = [replace(point, sequence=first + index) for index, point in enumerate([*points, *own])]
     return replace(outcome, measurements=measurements)

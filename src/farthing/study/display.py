@@ -106,10 +106,10 @@ def say_how_to_resume(study: "Study") -> None:
     """Called when a run was interrupted: nothing is lost, and these words say how to go on."""
     history = study.history
     waiting = sum(trial.state is State.PENDING for trial in history)
-    again = f" {waiting} unfinished ones were given back and come first." if waiting else ""
+    again = f" {waiting} unfinished: they were given back and come first." if waiting else ""
     how = (
         "Call run again to go on; this study lives in memory and ends with the program."
         if study.is_in_memory
-        else "Start the same program again, or `farthing resume`, to go on."
+        else "Start the same program again to go on."
     )
-    sys.stderr.write(f"\nInterrupted. {len(history.done)} trials are done.{again} {how}\n")
+    sys.stderr.write(f"\nInterrupted. {len(history.done)} trials done.{again} {how}\n")

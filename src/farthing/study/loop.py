@@ -1,19 +1,29 @@
 """The loop: while the budget lasts, read, suggest, open, submit, wait, record."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from farthing.costs import Budget, Clock, Remaining
-from farthing.errors import FarthingError, StaleAttempt, TrialFinished
+from farthing.errors import FarthingError, InvalidArgument, StaleAttempt, TrialFinished
 from farthing.execution import Checkpoints, Ended, Executor, Job
 from farthing.study.collecting import collect_checkpoints
 from farthing.study.records import Records, is_waiting
 from farthing.systems import Strategy
 from farthing.trials import Attempt, History, Measurement, State, Suggestion, Trial
 
+log = logging.getLogger("farthing")
+
+FAILURES_BEFORE_WARNING = 3
+
 PATIENCE_BETWEEN_COORDINATORS = 1.0
 """Seconds after which a loop with nothing to do looks at what other coordinators did."""
+
+
+def check_retries(retries: int, *, name: str) -> None:
+    if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
+        raise InvalidArgument(f"The number of {name} must be a whole number ≥ 0, got {retries!r}. Use 0 for none.")
 
 
 class Observer(Protocol):
@@ -33,6 +43,15 @@ class Limits:
     budget: Budget
     time_limit: float | None = None
     retries: int = 0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.budget, Budget):
+            raise InvalidArgument(f"A run needs a budget, got {self.budget!r}. Give budget=ft.Budget(seconds=600).")
+        if self.time_limit is not None and not self.time_limit > 0:
+            raise InvalidArgument(
+                f"A trial's time limit must be above 0 seconds, got {self.time_limit!r}. Leave it out for none."
+            )
+        check_retries(self.retries, name="retries")
 
 
 class Loop:
@@ -127,7 +146,7 @@ class Loop:
         opened, uncovered = self._records.open(
             self._strategy, plan=lambda history: (self.remaining(history), self._executor.free)
         )
-        return opened, _why_nothing_started(uncovered, left)
+        return opened, "" if opened else _why_nothing_started(uncovered, left)
 
     def _submit(self, trial: Trial) -> None:
         attempt = Attempt(trial.number, trial.attempt)
@@ -146,9 +165,17 @@ class Loop:
             trial = self._records.close(job.attempt, replace(job.outcome, retry=may_retry))
         except (StaleAttempt, TrialFinished):
             return
+        self._warn_when_nothing_works(trial)
         collect_checkpoints(self._records, self._strategy, self._checkpoints, ended=trial)
         for observer in self._observers:
             observer.on_end(trial)
+
+    def _warn_when_nothing_works(self, trial: Trial) -> None:
+        """Says so once, early, when every trial fails: most often the work itself is broken."""
+        if trial.number != FAILURES_BEFORE_WARNING - 1 or trial.failure is None:
+            return
+        if all(other.state is State.FAILED for other in self._records.refresh() if other.is_finished):
+            log.warning("The first trials all failed, trial %d with: %s", trial.number, trial.failure.reason)
 
     def _others_may_bring_work(self) -> bool:
         return self._stop_reason is None and bool(self._records.history.in_flight)

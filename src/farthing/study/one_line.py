@@ -4,7 +4,9 @@ import inspect
 from typing import Any
 
 from farthing.costs import Budget
+from farthing.errors import InvalidArgument
 from farthing.space import Space
+from farthing.space.refusals import refuse_unknown
 from farthing.study.study import Study, Work
 
 
@@ -19,7 +21,9 @@ def maximize(work: Work, space: Space, *, budget: Budget, value: str = "value", 
 
 
 def _run_whole(work: Work, space: Space, budget: Budget, aim: dict[str, Any], settings: dict[str, Any]) -> Study:
-    for_run = settings.keys() & inspect.signature(Study.run).parameters.keys()
+    of_study, of_run = (inspect.signature(method).parameters.keys() for method in (Study, Study.run))
+    refuse_unknown(settings, [*of_study, *of_run], what="Settings", error=InvalidArgument)
+    for_run = settings.keys() & of_run
     study = Study(space, **aim, **{name: value for name, value in settings.items() if name not in for_run})
     study.run(work, budget=budget, **{name: settings[name] for name in for_run})
     return study

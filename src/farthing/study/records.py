@@ -13,6 +13,9 @@ from farthing.study.pricing import Prices
 from farthing.systems import Randomness, Strategy
 from farthing.trials import Attempt, History, Measurement, Outcome, State, Suggestion, Trial
 
+MORE_CHOICES = 8
+"""How many further suggestions are asked for when none of the first fits the budget."""
+
 Plan = Callable[[History], tuple[Remaining, int]]
 """From the history to what is left of the budget, and how many trials to open at most."""
 
@@ -59,7 +62,7 @@ class Records:
     def open(self, strategy: Strategy, plan: Plan) -> tuple[list[Trial], list[Suggestion]]:
         """Opens what the strategy suggests for the history last read, as far as the budget covers it.
 
-        Returns what was opened, and what was suggested but not covered.
+        Returns what was opened or, where that is nothing, what was suggested but not covered.
         """
         while True:
             history = self._history
@@ -67,7 +70,9 @@ class Records:
             began = time.perf_counter()
             suggestions = self._suggest(strategy, history, remaining, count)
             overhead = time.perf_counter() - began
-            covered = _covered(suggestions, remaining, in_seconds=self.problem.measures_cost)
+            covered = self._covered(suggestions, remaining)
+            if suggestions and not covered:
+                covered = self._covered(self._alternatives(strategy, history, remaining, count), remaining)[:count]
             if not covered:
                 return [], suggestions
             try:
@@ -83,7 +88,7 @@ class Records:
             except HistoryMoved:
                 self.refresh()
                 continue
-            return [self._begin(trial) for trial in opened], suggestions[len(covered) :]
+            return [self._begin(trial) for trial in opened], []
 
     def record(self, attempt: Attempt, measurement: Measurement) -> None:
         priced = self._prices.measurement(self._running[attempt], measurement)
@@ -120,6 +125,22 @@ class Records:
             )
         return [self._prices.suggestion(self._checked(suggestion), history) for suggestion in suggestions]
 
+    def _alternatives(self, strategy: Strategy, history: History, remaining: Remaining, count: int) -> list[Suggestion]:
+        """What the strategy would suggest next, should its first choices not fit what is left of the budget."""
+        tried = [(trial.params, trial.fidelity) for trial in history]
+        more = self._suggest(strategy, history, remaining, count + MORE_CHOICES)
+        return [suggestion for suggestion in more if (suggestion.params, suggestion.fidelity) not in tried]
+
+    def _covered(self, suggestions: Sequence[Suggestion], remaining: Remaining) -> list[Suggestion]:
+        """The suggestions whose predicted costs fit what those before them leave."""
+        covered: list[Suggestion] = []
+        for suggestion in suggestions:
+            is_new, predicted = suggestion.resume_from is None, suggestion.predicted_cost
+            if remaining.covers(predicted, is_new=is_new, in_seconds=self.problem.cost_unit == "seconds"):
+                covered.append(suggestion)
+                remaining = remaining.less(predicted, is_new=is_new)
+        return covered
+
     def _checked(self, suggestion: Suggestion) -> Suggestion:
         space = self.problem.space
         return replace(
@@ -140,18 +161,6 @@ class Records:
         if trial.resume_checkpoint is None or trial.resume_from is None:
             return None
         return self._history[trial.resume_from].fidelity
-
-
-def _covered(suggestions: Sequence[Suggestion], remaining: Remaining, *, in_seconds: bool) -> list[Suggestion]:
-    """The suggestions up to the first whose predicted cost does not fit what those before it leave."""
-    covered: list[Suggestion] = []
-    for suggestion in suggestions:
-        is_new, predicted = suggestion.resume_from is None, suggestion.predicted_cost
-        if not remaining.covers(predicted, is_new=is_new, in_seconds=in_seconds):
-            break
-        covered.append(suggestion)
-        remaining = remaining.less(predicted, is_new=is_new)
-    return covered
 
 
 def is_waiting(history: History) -> bool:

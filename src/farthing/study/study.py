@@ -15,7 +15,7 @@ from farthing.study.asking import hand_out, told
 from farthing.study.choosing import default_strategy
 from farthing.study.display import Callbacks, Progress, say_how_to_resume, shows_progress
 from farthing.study.folder import study_folder, temporary_folder
-from farthing.study.loop import Limits, Loop, Observer
+from farthing.study.loop import Limits, Loop, Observer, check_retries
 from farthing.study.opening import create_or_continue, value_name
 from farthing.study.records import Records, is_waiting
 from farthing.study.results import Best
@@ -130,6 +130,9 @@ class Study:
         self._clock = clock or SystemClock()
         known = replace(record, problem=self.problem)
         self._records = Records(self._storage, known, lease=lease, retries=lost_retries)
+        if not lease > 0:
+            raise InvalidArgument(f"A lease must be above 0 seconds, got {lease!r}. 60 suits most work.")
+        check_retries(lost_retries, name="lost_retries")
         self._folder = Path(folder).absolute() if folder is not None else None
         self._checkpoints: Checkpoints | None = None
         self._asked: dict[int, RunningTrial] = {}
@@ -160,8 +163,7 @@ class Study:
             callbacks: each is called as `callback(study, trial)` when a trial has ended; it may call `study.stop()`.
             progress: a live display; None shows it when standard error is a terminal.
         """
-        if not isinstance(budget, Budget):
-            raise InvalidArgument(f"A run needs a budget, got {budget!r}. Give budget=ft.Budget(seconds=600).")
+        limits = Limits(budget, time_limit, retries)
         shape = as_work(work)
         shape.check(self.problem)
         strategy = self._decider()
@@ -172,8 +174,8 @@ class Study:
         self._loop = Loop(
             self._records,
             strategy,
-            self._executor(shape, executor, workers=workers, devices=devices),
-            limits=Limits(budget, time_limit, retries),
+            self._executor(shape, executor, workers=workers, devices=devices, time_limit=time_limit),
+            limits=limits,
             checkpoints=self.checkpoints,
             clock=self._clock,
             observers=observers,
@@ -194,7 +196,13 @@ class Study:
             return "interrupted"
 
     def _executor(
-        self, work: Any, executor: str | Executor, *, workers: int, devices: Sequence[str] | None
+        self,
+        work: Any,
+        executor: str | Executor,
+        *,
+        workers: int,
+        devices: Sequence[str] | None,
+        time_limit: float | None,
     ) -> Executor:
         if not isinstance(executor, str):
             return executor
@@ -205,9 +213,10 @@ class Study:
                 work, self.problem, workers=workers, checkpoints=self.checkpoints, devices=devices, clock=self._clock
             )
         if executor == "inline":
-            if workers != 1:
+            if workers != 1 or time_limit is not None:
                 raise InvalidArgument(
-                    f"The inline executor has one worker, got workers={workers}. Use executor='processes' for more."
+                    "The inline executor has one worker, which nobody can stop, got "
+                    f"workers={workers} and time_limit={time_limit}. Use executor='processes' for either."
                 )
             return InlineExecutor(work, self.problem, checkpoints=self.checkpoints, clock=self._clock)
         raise InvalidArgument(
@@ -282,9 +291,7 @@ class Study:
         """
         number = trial if isinstance(trial, int) else trial.number
         running = trial if isinstance(trial, RunningTrial) else self._handed_out(number)
-        if cost is not None:
-            running.charge(cost)
-        outcome = told(running, value=value, trace=trace, metrics=metrics, failure=failure, pruned=pruned)
+        outcome = told(running, value=value, cost=cost, trace=trace, metrics=metrics, failure=failure, pruned=pruned)
         closed = self._records.close(Attempt(number, running.attempt), outcome)
         self._asked.pop(number, None)
         return closed

@@ -99,6 +99,14 @@ def test_a_negative_cost_is_refused(study: ft.Study) -> None:
         study.tell(study.ask(), 0.5, cost=-1)
 
 
+def test_a_refused_result_leaves_no_charge_behind(study: ft.Study) -> None:
+    trial = study.ask()
+    for bad in (math.nan, None):
+        with pytest.raises(InvalidValue):
+            study.tell(trial, bad, cost=2.0)
+    assert study.tell(trial, 0.5, cost=2.0).cost == 2.0
+
+
 def test_a_second_result_is_refused(study: ft.Study) -> None:
     trial = study.ask()
     study.tell(trial, 0.5)

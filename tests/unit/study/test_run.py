@@ -89,6 +89,34 @@ def test_a_declared_cost_is_charged_and_what_does_not_fit_is_not_started() -> No
     assert [trial.cost for trial in study.trials] == [4.0, 4.0]
 
 
+def test_a_trial_that_does_not_fit_makes_room_for_cheaper_ones() -> None:
+    study = study_of(CURVES, ft.ASHA(), cost=lambda params, fidelity: fidelity["epochs"], cost_unit="epochs")
+    run(study, epochs, budget=ft.Budget(cost=100))
+    assert study.ledger.total == 100.0
+    assert len({(trial.params["x"], trial.fidelity["epochs"]) for trial in study.trials}) == len(study.trials)
+
+
+def test_a_declared_cost_in_seconds_must_fit_the_wall_clock() -> None:
+    study = study_of(cost=lambda params, fidelity: 100.0)
+    assert "predicted to cost 100" in run(study, budget=ft.Budget(seconds=50))
+    assert study.trials == []
+
+
+def test_fewer_trials_than_workers_are_no_trouble() -> None:
+    study = study_of()
+    assert study.run(distance, budget=ft.Budget(trials=1), workers=2) == "the budget is spent"
+
+
+def test_a_study_whose_first_trials_all_fail_says_so_early(caplog: pytest.LogCaptureFixture) -> None:
+    def broken(trial: ft.RunningTrial) -> float:
+        raise FileNotFoundError("train.csv")
+
+    run(study_of(), broken, budget=ft.Budget(trials=5))
+    assert [record.message for record in caplog.records] == [
+        "The first trials all failed, trial 2 with: FileNotFoundError: train.csv"
+    ]
+
+
 def test_a_declared_cost_is_paid_in_steps_and_a_continuation_pays_the_difference() -> None:
     study = study_of(CURVES, ft.ASHA(), cost=lambda params, fidelity: 10.0 + fidelity["epochs"])
     run(study, epochs, budget=ft.Budget(trials=9))
@@ -174,7 +202,7 @@ def test_ctrl_c_gives_the_running_trial_back_and_says_how_to_go_on(capsys: pytes
     study = study_of()
     assert run(study, interrupted, budget=ft.Budget(trials=5)) == "interrupted"
     assert [trial.state for trial in study.trials] == [ft.State.DONE, ft.State.DONE, ft.State.PENDING]
-    assert "2 trials are done. 1 unfinished ones were given back" in capsys.readouterr().err
+    assert "2 trials done. 1 unfinished: they were given back" in capsys.readouterr().err
     run(study, interrupted, budget=ft.Budget(trials=5))
     assert [trial.number for trial in study.trials if trial.state is ft.State.DONE] == [0, 1, 2, 3, 4]
 
@@ -292,6 +320,9 @@ def test_text_of_users_cannot_become_markup_in_a_notebook() -> None:
         ({"budget": None}, "needs a budget"),
         ({"workers": 0, "executor": "processes"}, "workers must be a whole number"),
         ({"workers": 2}, "inline executor has one worker"),
+        ({"time_limit": 3.0}, "nobody can stop"),
+        ({"time_limit": -1.0, "executor": "processes"}, "time limit must be above 0"),
+        ({"retries": -1}, "number of retries must be"),
         ({"executor": "cloud"}, "must be 'processes' or 'inline', got 'cloud'"),
     ],
 )
@@ -305,6 +336,17 @@ def test_work_that_is_none_is_refused_before_anything_is_stored() -> None:
     with pytest.raises(WorkError):
         run(study, 3.0, budget=ft.Budget(trials=1))
     assert study.trials == []
+
+
+@pytest.mark.parametrize("settings", [{"lease": -1.0}, {"lost_retries": -1}])
+def test_a_study_that_could_not_keep_its_leases_is_refused(settings: dict[str, object]) -> None:
+    with pytest.raises(InvalidArgument, match="must be"):
+        study_of(**settings)
+
+
+def test_a_misspelt_setting_of_the_one_line_start_is_named() -> None:
+    with pytest.raises(InvalidArgument, match="Did you mean 'workers'"):
+        ft.minimize(distance, SPACE, budget=ft.Budget(trials=1), worker=2)
 
 
 @pytest.mark.parametrize("aim", [{}, {"minimize": "error", "maximize": "accuracy"}])
