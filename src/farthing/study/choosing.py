@@ -5,8 +5,8 @@ from farthing.trials import Problem
 
 
 def default_strategy(problem: Problem) -> Strategy:
-    """Successive halving where one fidelity can be halved, otherwise points that fill the space evenly."""
+    """Successive halving where there is one fidelity to halve, otherwise expected improvement per cost."""
+    from farthing.systems.baselines.bayesian import EIPerCost
     from farthing.systems.baselines.halving import ASHA
-    from farthing.systems.baselines.random import Sobol
 
-    return ASHA() if len(problem.space.fidelities) == 1 else Sobol()
+    return ASHA() if len(problem.space.fidelities) == 1 else EIPerCost()

@@ -39,6 +39,8 @@ from farthing.trials.measurement import cost_amount, finite_number
 if TYPE_CHECKING:
     import pandas as pd
 
+    from farthing.study.diagnosing import Diagnosis
+
 Work = Any
 """A function of the trial, a `Trainable` class, a `Pipeline` or a `Command`."""
 
@@ -423,6 +425,12 @@ class Study:
     def to_pandas(self) -> "pd.DataFrame":
         """A data frame with a row for each trial."""
         return results.to_pandas(self.history)
+
+    def diagnose(self) -> "Diagnosis":
+        """What a model makes of the trials: which parameters matter, and how far that can be trusted."""
+        from farthing.study.diagnosing import diagnose
+
+        return diagnose(self)
 
     def close(self) -> None:
         """Lets go of the storage. Trials that were asked for and not told keep their lease until it ends."""

@@ -52,10 +52,11 @@ def test_predictions_are_those_of_a_model_that_does_not_know_the_trial() -> None
 def test_error_is_in_the_units_of_the_value() -> None:
     small, large = diagnose(told(PLANE, plane)), diagnose(told(PLANE, lambda params: 1000 * plane(params)))
 
-    assert large.error == pytest.approx(1000 * small.error, rel=1e-3)
+    assert large.rms_error == pytest.approx(1000 * small.rms_error, rel=1e-3)
     assert large.explained == pytest.approx(small.explained, rel=1e-6)
-    misses = np.subtract(large.observed, large.predicted)
-    assert large.error == pytest.approx(np.sqrt(np.mean(misses**2)))
+    misses = np.abs(np.subtract(large.observed, large.predicted))
+    assert large.rms_error == pytest.approx(np.sqrt(np.mean(misses**2)))
+    assert np.mean(misses <= large.median_error) == 0.5
 
 
 def test_a_smooth_value_is_explained_and_a_random_one_is_not() -> None:
@@ -187,7 +188,7 @@ def test_equal_values_leave_nothing_to_explain() -> None:
     diagnosis = diagnose(told(PLANE, lambda _: 1.0))
 
     assert diagnosis.explained is None
-    assert diagnosis.error == pytest.approx(0, abs=1e-6)
+    assert diagnosis.rms_error == pytest.approx(0, abs=1e-6)
 
 
 def test_a_diagnosis_is_plain_json() -> None:

@@ -237,7 +237,7 @@ def test_the_strategy_is_chosen_by_the_shape_of_the_space_and_stored() -> None:
     chosen.ask()
     assert chosen.strategy == ft.ASHA()
     assert ft.Study.load("study", storage).strategy == ft.ASHA()
-    assert ft.Study(SPACE, minimize="error").strategy == ft.Sobol()
+    assert ft.Study(SPACE, minimize="error").strategy == ft.EIPerCost()
 
 
 def test_a_study_can_move_to_another_strategy() -> None:

@@ -15,11 +15,11 @@ from farthing.cli.options import storage_option, study_argument
 )
 @click.option(
     "--kind",
-    type=click.Choice(["all", "progress", "curves", "params"]),
+    type=click.Choice(["all", "progress", "curves", "params", "model"]),
     default="all",
     show_default=True,
     help="progress: the best value against what was spent. curves: learning curves. params: the value against each "
-    "parameter.",
+    "parameter. model: what a model makes of the study, and how far it can be trusted.",
 )
 def plot(study: str | None, storage: str | None, output: Path | None, kind: str) -> None:
     """Draw a study: value against cost, curves, parameters.
@@ -36,5 +36,10 @@ def plot(study: str | None, storage: str | None, output: Path | None, kind: str)
 
     with opened_study(study, address_to_read(storage)) as found:
         path = output or Path(f"{found.name.replace('/', '-')}.png")
-        draw(found, path, kind=kind)
+        if kind == "model":
+            from farthing.cli.plots.model import draw_model
+
+            draw_model(found, path)
+        else:
+            draw(found, path, kind=kind)
     click.echo(f"Wrote {path}")

@@ -11,9 +11,16 @@ from farthing.cli.options import json_option, storage_option, study_argument
 @click.option("--all", "all_trials", is_flag=True, help="Every trial by number, instead of the best first.")
 @click.option("--trial", "number", type=int, metavar="N", help="One trial, with all that was measured.")
 @click.option("--log", is_flag=True, help="With --trial: what the trial printed.")
+@click.option("--model", "wants_model", is_flag=True, help="What a model makes of the study: which parameters matter.")
 @json_option
 def show(
-    study: str | None, storage: str | None, all_trials: bool, number: int | None, log: bool, as_json: bool
+    study: str | None,
+    storage: str | None,
+    all_trials: bool,
+    number: int | None,
+    log: bool,
+    wants_model: bool,
+    as_json: bool,
 ) -> None:
     """Show a study: its best trials, learning curves and what was spent.
 
@@ -22,17 +29,23 @@ def show(
     \b
     Example:  farthing show digits
               farthing show digits --trial 12 --log
+              farthing show digits --model
     Next:     farthing plot digits, farthing best digits
     """
     if log and number is None:
         raise click.UsageError("--log needs a trial: farthing show STUDY --trial N --log")
+    if wants_model and (all_trials or number is not None):
+        raise click.UsageError("--model is about the whole study: leave out --trial and --all")
+    from farthing.cli.model_view import model_json, model_text
     from farthing.cli.showing import study_json, study_text
     from farthing.cli.showing_trial import chosen_trial, log_text, trial_json, trial_text
     from farthing.cli.storages import address_to_read, opened_study
 
     address = address_to_read(storage)
     with opened_study(study, address) as found:
-        if number is None:
+        if wants_model:
+            text = model_json(found) if as_json else model_text(found, address=address)
+        elif number is None:
             text = study_json(found) if as_json else study_text(found, address=address, all_trials=all_trials)
         else:
             write = trial_json if as_json else log_text if log else trial_text

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from farthing.cli.plots.look import ACCENT, SHADES, set_value_axis
+from farthing.cli.plots.look import ACCENT, SHADES, is_failed, mark_failures, set_value_axis
 from farthing.cli.plots.parameters import places, set_parameter_axis
 from farthing.cli.scales import is_wide
 from farthing.models.linalg import Array
@@ -17,8 +17,8 @@ from farthing.trials import History
 
 PALE, _, MIDDLE, DARK = SHADES
 
-SURE = 2.0
-"""Standard deviations that bands and bars reach to either side: 95 % of a normal distribution."""
+MOST_ROOM = 0.3
+"""How far the axis goes for the bands, in units of its length without them."""
 
 
 def draw_slice(axes: Any, part: Slice, diagnosis: Diagnosis, history: History) -> None:
@@ -27,31 +27,34 @@ def draw_slice(axes: Any, part: Slice, diagnosis: Diagnosis, history: History) -
     _draw_expected(axes, part, parameter)
     _draw_trials(axes, part, parameter, diagnosis, history)
     set_parameter_axis(axes, parameter)
+    failed = [trial for trial in history if is_failed(trial) and part.parameter in trial.params]
+    mark_failures(axes, places(failed, parameter, part.parameter), history)
     set_model_axis(axes, diagnosis, history)
     axes.set_title(part.parameter)
     axes.set_ylabel(history.problem.value)
 
 
 def set_model_axis(axes: Any, diagnosis: Diagnosis, history: History) -> None:
-    """The same vertical axis for all slices: what was observed and what is expected, but not all of the bands."""
-    expected = [mean for part in diagnosis.slices for mean in part.mean]
-    if not is_wide(diagnosis.observed):
-        set_value_axis(axes, [*diagnosis.observed, *expected], history)
+    """The same vertical axis for all slices: what was observed decides its scale, and the bands get some room."""
+    set_value_axis(axes, diagnosis.observed, history)
+    if is_wide(diagnosis.observed):
+        axes.set_ylim(min(diagnosis.observed) / 1.5, max(diagnosis.observed) * 1.5)
         return
-    values = [*diagnosis.observed, *(mean for mean in expected if mean > 0)]
-    set_value_axis(axes, values, history)
-    axes.set_ylim(min(values) / 1.3, max(values) * 1.3)
+    low, high = axes.get_ylim()
+    room = MOST_ROOM * (high - low)
+    lowest = min(min(part.low) for part in diagnosis.slices)
+    highest = max(max(part.high) for part in diagnosis.slices)
+    axes.set_ylim(max(low - room, min(low, lowest)), min(high + room, max(high, highest)))
 
 
 def _draw_expected(axes: Any, part: Slice, parameter: Parameter) -> None:
-    mean, reach = np.array(part.mean), SURE * np.array(part.deviation)
     if isinstance(parameter, Choice):
-        where = [parameter.index_of(value) for value in part.values]
-        axes.bar(where, 2 * reach, bottom=mean - reach, width=0.6, color=PALE, alpha=0.7, linewidth=0)
-        axes.hlines(mean, np.array(where) - 0.3, np.array(where) + 0.3, color=MIDDLE, linewidth=1.8)
+        where = np.array([parameter.index_of(value) for value in part.values])
+        axes.bar(where, np.subtract(part.high, part.low), bottom=part.low, width=0.6, color=PALE, alpha=0.7)
+        axes.hlines(part.expected, where - 0.3, where + 0.3, color=MIDDLE, linewidth=1.8)
         return
-    axes.fill_between(part.values, mean - reach, mean + reach, color=PALE, alpha=0.7, linewidth=0)
-    axes.plot(part.values, mean, color=MIDDLE, linewidth=1.8)
+    axes.fill_between(part.values, part.low, part.high, color=PALE, alpha=0.7, linewidth=0)
+    axes.plot(part.values, part.expected, color=MIDDLE, linewidth=1.8)
 
 
 def _draw_trials(axes: Any, part: Slice, parameter: Parameter, diagnosis: Diagnosis, history: History) -> None:

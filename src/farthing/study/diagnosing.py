@@ -1,0 +1,118 @@
+"""What a model makes of a study: how far it can be trusted, which parameters matter, how the value follows them."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from farthing.models.diagnostics import LeaveOneOut, calibration, importance, leave_one_out
+from farthing.models.threads import one_thread
+from farthing.study.fitted_history import FittedHistory, fit_history
+from farthing.study.slicing import Slice, slice_along
+from farthing.trials import Json
+
+if TYPE_CHECKING:
+    from farthing.study.study import Study
+
+LEVELS = (0.5, 0.8, 0.95)
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """How far a model of the study can be trusted, and what it has learnt.
+
+    `trials` are those with a value, and `observed` their values. `predicted` is what the model expects of each from all
+    others, and between `low` and `high` with 95 %; its hyperparameters stay, which flatters it a little. Half of the
+    predictions are off by less than `median_error`, and all by `rms_error` in the root mean square.
+
+    On the scale of the model, where very bad values are drawn together, `residuals` are standard normal if the model is
+    right. `explained` is the share of the differences between trials that it predicts, None where there are none.
+    `calibration` maps a level, such as 0.8, to the share of values in the interval that should hold that many.
+
+    `noise` is by how much the value of a good trial changes when it is repeated, as the model sees it. `importance`
+    has a share for each parameter, the greatest first; `slices` through the `best` trial are in the same order.
+    `failed` trials count in the model as the worst value.
+    """
+
+    value: str
+    trials: tuple[int, ...]
+    observed: tuple[float, ...]
+    predicted: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    residuals: tuple[float, ...]
+    rms_error: float
+    median_error: float
+    explained: float | None
+    calibration: Mapping[float, float]
+    noise: float
+    importance: Mapping[str, float]
+    best: int
+    slices: tuple[Slice, ...]
+    failed: int
+
+    def to_json(self) -> dict[str, Json]:
+        levels = [{"level": level, "inside": inside} for level, inside in self.calibration.items()]
+        form: dict[str, Json] = _with_lists(asdict(self) | {"calibration": levels})
+        return form
+
+
+def diagnose(study: "Study") -> Diagnosis:
+    """Judges the model that `LogEI` would fit to the finished trials at full fidelity, whatever the study's strategy.
+
+    Raises `NoResult` where they are too few.
+    """
+    with one_thread():
+        return _diagnosis(fit_history(study.history))
+
+
+def _diagnosis(fitted: FittedHistory) -> Diagnosis:
+    left_out, shares, best = _leave_one_out(fitted), _importance(fitted), fitted.trials[fitted.best]
+    observed = fitted.values(left_out.observed)
+    predicted, low, high = fitted.intervals(left_out.mean, left_out.variance)
+    errors, explained = np.abs(observed - predicted), left_out.explained
+    return Diagnosis(
+        value=fitted.history.problem.value,
+        trials=tuple(fitted.trials[row].number for row in np.flatnonzero(fitted.is_measured)),
+        observed=tuple(observed.tolist()),
+        predicted=tuple(predicted.tolist()),
+        low=tuple(low.tolist()),
+        high=tuple(high.tolist()),
+        residuals=tuple(left_out.residuals.tolist()),
+        rms_error=float(np.sqrt(np.mean(errors**2))),
+        median_error=float(np.median(errors)),
+        explained=None if math.isnan(explained) else explained,
+        calibration=dict(zip(LEVELS, calibration(left_out.residuals, np.array(LEVELS)).tolist(), strict=True)),
+        noise=_noise(fitted),
+        importance=shares,
+        best=best.number,
+        slices=tuple(slice_along(fitted, name) for name in shares if name in best.params),
+        failed=int(np.sum(~fitted.is_measured)),
+    )
+
+
+def _leave_one_out(fitted: FittedHistory) -> LeaveOneOut:
+    """Of the trials that have a value of their own, on the scale of the model."""
+    every, measured = leave_one_out(fitted.gp), fitted.is_measured
+    return LeaveOneOut(every.observed[measured], every.mean[measured], every.variance[measured])
+
+
+def _noise(fitted: FittedHistory) -> float:
+    """σ carried to the units of the value, at the best trial."""
+    best = fitted.gp.y[fitted.best]
+    there, beside = fitted.values(np.array([best, best - np.sqrt(fitted.gp.noise)]))
+    return abs(float(beside - there))
+
+
+def _importance(fitted: FittedHistory) -> dict[str, float]:
+    shares = dict(zip(fitted.encoder.names, importance(fitted.gp).tolist(), strict=True))
+    return dict(sorted(shares.items(), key=lambda item: -item[1]))
+
+
+def _with_lists(form: Json) -> Json:
+    """What is left of a value after a round through JSON: tuples become lists."""
+    if isinstance(form, dict):
+        return {key: _with_lists(part) for key, part in form.items()}
+    return [_with_lists(part) for part in form] if isinstance(form, tuple | list) else form

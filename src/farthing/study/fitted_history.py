@@ -1,0 +1,81 @@
+"""The model that `LogEI` would fit to a history, whatever strategy the study has."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from farthing.errors import NoResult
+from farthing.models.gp import GP
+from farthing.models.linalg import Array, BoolArray
+from farthing.space.encoding import Encoder
+from farthing.systems.compression import Compression
+from farthing.systems.modelling import Observations, kernel_over, observe
+from farthing.systems.surrogate import Surrogate, fit_surrogate
+from farthing.trials import History, State, Trial
+
+FEWEST = 5
+"""Values from which a model is judged: of fewer, each is too large a part of what the others are judged by."""
+
+REACH = 1.96
+"""Standard deviations to either side of the mean that hold 95 % of a normal distribution."""
+
+
+@dataclass(frozen=True, eq=False)
+class FittedHistory:
+    """The finished trials at full fidelity, a row of observations for each, and the model that is fitted to those."""
+
+    history: History
+    trials: tuple[Trial, ...]
+    seen: Observations
+    surrogate: Surrogate
+
+    @property
+    def gp(self) -> GP:
+        return self.surrogate.gp
+
+    @property
+    def encoder(self) -> Encoder:
+        return self.history.problem.space.encoder
+
+    @cached_property
+    def is_measured(self) -> BoolArray:
+        """Which rows have a value of their own; trials that failed stand in with the worst of the others."""
+        return np.array([_has_value(trial) for trial in self.trials], dtype=bool)
+
+    @cached_property
+    def best(self) -> int:
+        """The row with the best value."""
+        return int(np.argmin(np.where(self.is_measured, self.seen.loss, np.inf)))
+
+    def values(self, z: Array) -> Array:
+        """What the model sees, in the units of the value."""
+        loss = self.surrogate.scale.undo(z)
+        compression = self.surrogate.compression
+        return np.asarray(self.history.problem.sign * (loss if compression is None else compression.undo(loss)))
+
+    def intervals(self, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
+        """The median of the value and the ends, low and high, of the interval that holds it with 95 %."""
+        reach = REACH * np.sqrt(variance)
+        ends = self.values(mean - reach), self.values(mean + reach)
+        return self.values(mean), np.minimum(*ends), np.maximum(*ends)
+
+
+def fit_history(history: History) -> FittedHistory:
+    """Fits the model. Raises `NoResult` where there are too few values to judge it by."""
+    trials = tuple(trial for trial in history if trial.is_finished and history.is_full(trial))
+    count = sum(map(_has_value, trials))
+    if count < FEWEST:
+        where = " at full fidelity" if history.problem.space.fidelities else ""
+        raise NoResult(
+            f"A model needs at least {FEWEST} trials that ended with a value{where}, got {count} among "
+            f"{len(history)}. Run some more first."
+        )
+    seen = observe(history)
+    kernel = kernel_over(history.problem.space.encoder)
+    surrogate = fit_surrogate(seen.X, seen.loss, kernel, history, compression=Compression.of(seen.loss))
+    return FittedHistory(history, trials, seen, surrogate)
+
+
+def _has_value(trial: Trial) -> bool:
+    return trial.value is not None and trial.state in (State.DONE, State.PRUNED)
