@@ -1,0 +1,176 @@
+"""How the two databases differ: connecting, beginning a transaction, telling the time."""
+
+import sqlite3
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Double, Engine, create_engine, event, make_url, text
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
+
+from farthing.errors import InvalidArgument, MissingExtra
+
+BUSY_TIMEOUT = 60.0
+"""Seconds for which SQLite waits for another writer before it gives up."""
+
+CONNECT_TIMEOUT = 10
+"""Seconds for which PostgreSQL may take to answer, unless the URL has a `connect_timeout` of its own."""
+
+_SYNCHRONOUS = ("full", "normal", "off")
+_CREATION_LOCK = 0x66617274
+"""Any number will do as long as everybody who creates the tables uses the same."""
+
+
+class database_now(FunctionElement[float]):  # noqa: N801 (SQL functions are written in lower case)
+    """The database's own clock, in seconds since 1970, at the moment the statement runs."""
+
+    type = Double()
+    inherit_cache = True
+
+
+@compiles(database_now, "sqlite")
+def _sqlite_now(element: database_now, compiler: SQLCompiler, **options: Any) -> str:
+    return "((julianday('now') - 2440587.5) * 86400.0)"  # unixepoch('subsec') came with SQLite 3.42
+
+
+@compiles(database_now, "postgresql")
+def _postgresql_now(element: database_now, compiler: SQLCompiler, **options: Any) -> str:
+    return "extract(epoch from clock_timestamp())::double precision"
+
+
+def database_url(address: str | Path) -> URL:
+    """The URL of a SQLite file or a PostgreSQL database, with the driver we use."""
+    if isinstance(address, Path) or "://" not in address:
+        return URL.create("sqlite", database=str(address))
+    try:
+        url = make_url(address)
+    except (ArgumentError, ValueError):
+        raise InvalidArgument(
+            "A storage's address must be a URL, got something else. "
+            "Use sqlite:///study.db or postgresql://user@host/database."
+        ) from None
+    if url.get_backend_name() == "sqlite":
+        return url.set(drivername="sqlite")
+    return url.set(drivername="postgresql+psycopg")
+
+
+def location(url: URL) -> str:
+    """Where a database is, for messages: without user, password and options."""
+    if url.get_backend_name() == "sqlite":
+        return str(url.database)
+    return f"{url.host or 'localhost'}:{url.port or 5432}/{url.database or ''}"
+
+
+def folder(url: URL) -> Path | None:
+    """A place for files beside a SQLite database."""
+    if url.get_backend_name() != "sqlite":
+        return None
+    return Path(f"{url.database}.files").absolute()
+
+
+def make_engine(url: URL) -> Engine:
+    """An engine whose connections are set up; it connects when it is first used."""
+    return _sqlite_engine(url) if url.get_backend_name() == "sqlite" else _postgresql_engine(url)
+
+
+def looking(engine: Engine) -> Engine:
+    """The same engine for statements that stand alone."""
+    if engine.dialect.name == "sqlite":
+        return engine.execution_options(begin=[])
+    return engine.execution_options(isolation_level="AUTOCOMMIT")
+
+
+def reading(engine: Engine) -> Engine:
+    """The same engine for transactions that only read, all from one moment."""
+    if engine.dialect.name == "sqlite":
+        return engine.execution_options(begin=["BEGIN"])
+    return engine.execution_options(isolation_level="REPEATABLE READ")
+
+
+def writing(engine: Engine) -> Engine:
+    """The same engine for transactions that write.
+
+    In SQLite a writer takes its turn at once: one that reads first may find that it cannot write any more.
+    """
+    if engine.dialect.name == "sqlite":
+        return engine.execution_options(begin=["BEGIN IMMEDIATE"])
+    return engine
+
+
+def migrating(engine: Engine) -> Engine:
+    """The same engine for a change of the tables themselves, after which its connections must not be used again.
+
+    SQLite changes most tables by copying and dropping them, which must not take the rows that belong to theirs along.
+    """
+    if engine.dialect.name == "sqlite":
+        return engine.execution_options(begin=["PRAGMA foreign_keys = OFF", "BEGIN IMMEDIATE"])
+    return engine
+
+
+def table_names(connection: Connection) -> set[str]:
+    queries = {
+        "sqlite": "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
+        "postgresql": "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()",
+    }
+    return set(connection.scalars(text(queries[connection.dialect.name])))
+
+
+def lock_creation(connection: Connection) -> None:
+    """Makes others who would create the tables wait. SQLite's one writer at a time has seen to it already."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _CREATION_LOCK})
+
+
+def _sqlite_engine(url: URL) -> Engine:
+    if url.database in (None, "", ":memory:"):
+        raise InvalidArgument(
+            "A SQLite storage must be a file, got none. Use sqlite:///study.db, or no storage at all for memory."
+        )
+    synchronous = _synchronous(url.query)
+    engine = create_engine(
+        url.set(query={}), max_overflow=-1, connect_args={"isolation_level": None, "timeout": BUSY_TIMEOUT}
+    )
+
+    @event.listens_for(engine, "connect")
+    def set_up(connection: sqlite3.Connection, record: object) -> None:
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute(f"PRAGMA synchronous = {synchronous}")
+        if connection.execute("PRAGMA page_count").fetchone() == (0,):
+            connection.execute("PRAGMA journal_mode = WAL")  # kept in the file
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        for statement in connection.get_execution_options().get("begin", ()):
+            connection.exec_driver_sql(statement)
+
+    return engine
+
+
+def _synchronous(query: Mapping[str, Any]) -> str:
+    unknown = sorted(set(query) - {"synchronous"})
+    if unknown:
+        raise InvalidArgument(
+            f"A SQLite storage has one option, synchronous, got {', '.join(unknown)}. "
+            "Use for example sqlite:///study.db?synchronous=normal."
+        )
+    synchronous = str(query.get("synchronous", "full")).lower()
+    if synchronous not in _SYNCHRONOUS:
+        raise InvalidArgument(
+            f"A SQLite storage's synchronous must be one of {', '.join(_SYNCHRONOUS)}, got {synchronous!r}. "
+            "Leave it out to be safe from power cuts."
+        )
+    return synchronous
+
+
+def _postgresql_engine(url: URL) -> Engine:
+    try:
+        import psycopg  # noqa: F401
+    except ImportError:
+        raise MissingExtra(
+            "A PostgreSQL storage needs psycopg, got a Python without it. Run: pip install 'farthing[postgres]'."
+        ) from None
+    patience = {} if "connect_timeout" in url.query else {"connect_timeout": CONNECT_TIMEOUT}
+    return create_engine(url, max_overflow=-1, connect_args=patience)

@@ -1,0 +1,88 @@
+"""What a database complains about, in Farthing's words."""
+
+from dataclasses import dataclass
+
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from farthing.errors import StorageError
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    rule: str
+    remedy: str
+
+
+_UNREACHABLE = _Fault(
+    "A PostgreSQL storage must accept the connection",
+    "Start the server, or correct address, database, user or password.",
+)
+_LOST = _Fault("A PostgreSQL storage must stay reachable", "Try again once the server is back: what was written stays.")
+_CORRUPT = _Fault("A storage must be an intact SQLite file", "Restore it from a copy, or choose another file.")
+_FULL = _Fault("A storage needs room to write", "Free some disk space and go on: nothing that was stored is lost.")
+_READ_ONLY = _Fault("A storage must be writable", "Change its permissions, or copy it to a place that is.")
+_DENIED = _Fault("The server must allow what is asked of it", "Use a user who may create and change tables.")
+_OTHER = _Fault("The database must carry out what it is asked", "Its own words say why not; report it if they do not.")
+
+_SQLITE = {
+    "SQLITE_BUSY": _Fault(
+        "A SQLite file takes one writer at a time", "Stop the program that holds it, or move to PostgreSQL."
+    ),
+    "SQLITE_CANTOPEN": _Fault(
+        "A storage's file must be in a folder that exists and can be written",
+        "Create the folder, or change its rights.",
+    ),
+    "SQLITE_CORRUPT": _CORRUPT,
+    "SQLITE_NOTADB": _CORRUPT,
+    "SQLITE_FULL": _FULL,
+    "SQLITE_IOERR": _FULL,
+    "SQLITE_READONLY": _READ_ONLY,
+    "SQLITE_PERM": _READ_ONLY,
+}
+"""By the beginning of SQLite's name of the error."""
+
+_POSTGRESQL = {
+    "25006": _READ_ONLY,
+    "42501": _DENIED,
+    "53100": _FULL,
+    "57": _LOST,
+    "08": _LOST,
+}
+"""By the beginning of PostgreSQL's code of the error."""
+
+
+def explained(error: SQLAlchemyError, *, location: str) -> StorageError:
+    """The error in one line: the rule, what came, what to do."""
+    fault = _fault(error)
+    return StorageError(f"{fault.rule}, got {_complaint(error)!r} from {location}. {fault.remedy}")
+
+
+def is_busy(error: SQLAlchemyError) -> bool:
+    """Whether another writer held a SQLite file for too long."""
+    return _code(error).startswith("SQLITE_BUSY")
+
+
+def _fault(error: SQLAlchemyError) -> _Fault:
+    code = _code(error)
+    for known in (_SQLITE, _POSTGRESQL):
+        for beginning, fault in known.items():
+            if code.startswith(beginning):
+                return fault
+    if isinstance(error, DBAPIError) and error.connection_invalidated:
+        return _LOST
+    return _UNREACHABLE if _is_about_connecting(error) else _OTHER
+
+
+def _code(error: SQLAlchemyError) -> str:
+    original = getattr(error, "orig", None)
+    return getattr(original, "sqlite_errorname", None) or getattr(original, "sqlstate", None) or ""
+
+
+def _is_about_connecting(error: SQLAlchemyError) -> bool:
+    return isinstance(error, DBAPIError) and error.statement is None
+
+
+def _complaint(error: SQLAlchemyError) -> str:
+    """What the database said, on one line; the statement and its parameters are left out."""
+    words = " ".join(str(getattr(error, "orig", None) or error).split())
+    return words if len(words) <= 200 else words[:197] + "..."

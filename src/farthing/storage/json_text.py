@@ -1,0 +1,64 @@
+"""What is stored as JSON: compact text, and the plain values that come back from it."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from farthing.errors import InvalidArgument, StorageError
+from farthing.storage.storage import StudyRecord
+from farthing.trials import Json, Suggestion
+
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+_decode = json.JSONDecoder().decode
+
+
+def to_text(value: Json, *, what: str) -> str:
+    """`value` as compact JSON in plain ASCII, which every database keeps as it is."""
+    try:
+        return _encode(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidArgument(
+            f"{what} must be made of JSON values, got {_shown(value)}: {error}. "
+            "Use numbers, strings, lists and dictionaries."
+        ) from None
+
+
+def from_text(text: str) -> Any:
+    try:
+        return _decode(text)
+    except (TypeError, ValueError):
+        raise StorageError(
+            f"What is stored must be JSON, got {_shown(text)}. Restore the database from a copy."
+        ) from None
+
+
+def plain(value: Json, *, what: str) -> Any:
+    """`value` as it would come back from a database: a copy of its own, made of JSON values only."""
+    return _decode(to_text(value, what=what))
+
+
+def plain_record(record: StudyRecord, *, created_at: float) -> StudyRecord:
+    """A new study as it would come back from a database."""
+    return replace(
+        record,
+        strategy=plain(record.strategy, what="A strategy"),
+        settings=plain(dict(record.settings), what="Settings"),
+        created_at=created_at,
+    )
+
+
+def plain_suggestion(suggestion: Suggestion) -> Suggestion:
+    """The suggestion as it would come back from a database."""
+    return Suggestion(
+        params=plain(dict(suggestion.params), what="Params"),
+        fidelity=plain(dict(suggestion.fidelity), what="A fidelity") if suggestion.fidelity else {},
+        resume_from=suggestion.resume_from,
+        predicted_cost=suggestion.predicted_cost,
+        predicted_value=suggestion.predicted_value,
+        note=None if suggestion.note is None else plain(suggestion.note, what="A strategy's note"),
+    )
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

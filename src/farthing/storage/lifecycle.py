@@ -1,0 +1,248 @@
+"""The life of a trial: what each event makes of it. Pure functions, the same for every storage."""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from farthing.errors import InvalidArgument, StaleAttempt, TrialFinished
+from farthing.trials import Attempt, Failure, Measurement, Outcome, State, Suggestion, Trial
+from farthing.trials.measurement import finite_number
+
+SWEPT = -1
+"""The sequence of the measurement that `expired` adds: no attempt writes under it."""
+
+_ENDS = (State.DONE, State.FAILED, State.PRUNED)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A trial with what only its storage needs to know.
+
+    `retries` is how often it may still be lost and offered again. `paid_until` is when the current attempt began or
+    was last measured: the time since then is in no measurement yet. `renewed_at` is when its owner was last heard of.
+    """
+
+    trial: Trial
+    retries: int = 0
+    paid_until: float = 0.0
+    renewed_at: float = 0.0
+
+
+def queued(
+    number: int,
+    suggestion: Suggestion,
+    *,
+    now: float,
+    retries: int = 0,
+    tags: Sequence[str] = (),
+    overhead: float = 0.0,
+    resume_checkpoint: str | None = None,
+) -> Entry:
+    """A new trial, pending."""
+    trial = Trial(
+        number=number,
+        suggestion=suggestion,
+        state=State.PENDING,
+        resume_checkpoint=resume_checkpoint,
+        overhead=overhead,
+        tags=tuple(tags),
+        opened_at=now,
+    )
+    return Entry(trial, retries=retries)
+
+
+def claimed(entry: Entry, *, owner: str, lease: float, now: float) -> Entry:
+    """A pending trial, now running for `owner`."""
+    trial = replace(entry.trial, state=State.RUNNING, owner=owner, lease_until=now + lease)
+    return replace(entry, trial=trial, paid_until=now, renewed_at=now)
+
+
+def renewed(entry: Entry, *, lease: float, now: float) -> Entry:
+    return replace(entry, trial=replace(entry.trial, lease_until=now + lease), renewed_at=now)
+
+
+def recorded(entry: Entry, attempt: Attempt, measurement: Measurement, *, lease: float, now: float) -> Entry:
+    """A running trial with one more measurement. Without a change of the measurements, it was there before."""
+    require_current(entry, attempt)
+    measurements = joined(entry.trial.measurements, stamped([measurement], attempt, now=now))
+    trial = replace(entry.trial, measurements=measurements, lease_until=now + lease)
+    return replace(entry, trial=trial, paid_until=now, renewed_at=now)
+
+
+def closed(entry: Entry, attempt: Attempt, outcome: Outcome, *, now: float) -> Entry:
+    """The end of an attempt: of the trial too, unless it is to be tried again."""
+    _check_end(outcome)
+    _require_may_close(entry, attempt, outcome)
+    ended = _ended(entry, attempt, outcome, now=now)
+    if outcome.retry:
+        return _offered_again(replace(ended, retries=max(0, entry.retries - 1)))
+    return _finished(ended, attempt, outcome, now=now)
+
+
+def added(entry: Entry, outcome: Outcome) -> Entry:
+    """A new trial that ended elsewhere."""
+    _check_end(outcome)
+    attempt = Attempt(entry.trial.number, entry.trial.attempt)
+    now = entry.trial.opened_at
+    return _finished(_ended(entry, attempt, outcome, now=now), attempt, outcome, now=now)
+
+
+def annotated(entry: Entry, *, tags: Sequence[str] | None, comment: str | None) -> Entry:
+    trial = entry.trial
+    return replace(
+        entry,
+        trial=replace(
+            trial,
+            tags=trial.tags if tags is None else tuple(tags),
+            comment=trial.comment if comment is None else comment,
+        ),
+    )
+
+
+def with_checkpoint(entry: Entry, attempt: Attempt, checkpoint: str) -> Entry:
+    require_current(entry, attempt)
+    return replace(entry, trial=replace(entry.trial, checkpoint=checkpoint))
+
+
+def without_checkpoint(entry: Entry) -> Entry:
+    return replace(entry, trial=replace(entry.trial, checkpoint=None))
+
+
+def released(entry: Entry, attempt: Attempt, measurements: Sequence[Measurement], *, now: float) -> Entry:
+    """A running trial that its owner gave back."""
+    require_current(entry, attempt)
+    points = joined(entry.trial.measurements, stamped(measurements, attempt, now=now))
+    return _offered_again(replace(entry, trial=replace(entry.trial, measurements=points)))
+
+
+def is_expired(entry: Entry, *, now: float) -> bool:
+    lease_until = entry.trial.lease_until
+    return entry.trial.state is State.RUNNING and lease_until is not None and lease_until <= now
+
+
+def expired(entry: Entry, *, now: float, charge: bool) -> Entry:
+    """A running trial whose lease has ended, or whose owner is dead: pending again, or lost.
+
+    With `charge`, the seconds in which its owner was last known to work on it and that no measurement covers are
+    written down as failed work. When the end of a lease is noticed makes no difference.
+    """
+    trial = entry.trial
+    ended_at = now if trial.lease_until is None else min(now, trial.lease_until)
+    seconds = entry.renewed_at - entry.paid_until if charge else 0.0
+    lost = replace(
+        trial,
+        measurements=joined(trial.measurements, _failed_work(trial.attempt, seconds, at=ended_at)),
+        failure=Failure(f"Nothing more was heard of attempt {trial.attempt}."),
+        lease_until=None,
+    )
+    if entry.retries:
+        return _offered_again(replace(entry, trial=lost, retries=entry.retries - 1))
+    return replace(entry, trial=replace(lost, state=State.LOST, finished_at=ended_at))
+
+
+def as_read(entry: Entry, *, now: float, charge: bool) -> Trial:
+    """The trial as its readers see it: one whose lease has ended is no longer running, swept or not."""
+    return expired(entry, now=now, charge=charge).trial if is_expired(entry, now=now) else entry.trial
+
+
+def require_current(entry: Entry, attempt: Attempt) -> None:
+    """Raises unless `attempt` is the one that runs."""
+    trial = entry.trial
+    if trial.is_finished:
+        raise TrialFinished(
+            f"A trial has one result, got another for trial {trial.number}, which is {trial.state}. "
+            "Ask for a new trial instead."
+        )
+    if attempt.attempt != trial.attempt or trial.state is not State.RUNNING:
+        raise StaleAttempt(
+            f"Only the attempt that runs may write, got attempt {attempt.attempt} at trial {trial.number}, whose "
+            f"attempt {trial.attempt} is {trial.state}. Stop working on it: it has been offered to others."
+        )
+
+
+def stands_as_closed(trial: Trial, attempt: Attempt, outcome: Outcome) -> bool:
+    """Whether the trial is what closing it with this very outcome would have left."""
+    if outcome.retry:
+        return trial.attempt == attempt.attempt + 1
+    return (trial.state, trial.attempt, trial.value) == (outcome.state, attempt.attempt, outcome.value)
+
+
+def stamped(measurements: Sequence[Measurement], attempt: Attempt, *, now: float) -> list[Measurement]:
+    """The measurements as this attempt's, written now."""
+    sequences = [point.sequence for point in measurements]
+    if len(set(sequences)) < len(sequences) or any(sequence < 0 for sequence in sequences):
+        raise InvalidArgument(
+            f"The measurements of an attempt must be numbered 0, 1, 2, …, got sequence {sequences}. "
+            "Give each a sequence of its own."
+        )
+    return [replace(point, value=_finite(point.value), attempt=attempt.attempt, time=now) for point in measurements]
+
+
+def joined(measurements: Sequence[Measurement], new: Iterable[Measurement]) -> tuple[Measurement, ...]:
+    """By attempt and sequence; a new one whose place is taken was written before and is left out."""
+    points = list(measurements)
+    for point in new:
+        place = bisect_left(points, _order(point), key=_order)
+        if place == len(points) or _order(points[place]) != _order(point):
+            points.insert(place, point)
+    return tuple(points)
+
+
+def _check_end(outcome: Outcome) -> None:
+    if outcome.state not in _ENDS:
+        raise InvalidArgument(
+            f"A trial must end as {', '.join(_ENDS)}, got {outcome.state}. Use `release_trial` to give it back."
+        )
+    if outcome.retry and outcome.state is not State.FAILED:
+        raise InvalidArgument(
+            f"Only a failed attempt can be tried again, got retry with {outcome.state}. Leave retry out."
+        )
+
+
+def _require_may_close(entry: Entry, attempt: Attempt, outcome: Outcome) -> None:
+    """The first result wins, whichever attempt it is from; any other end is for the attempt that runs."""
+    waits_for_result = not entry.trial.is_finished or entry.trial.state is State.LOST
+    if not (outcome.state is State.DONE and waits_for_result and attempt.attempt <= entry.trial.attempt):
+        require_current(entry, attempt)
+
+
+def _ended(entry: Entry, attempt: Attempt, outcome: Outcome, *, now: float) -> Entry:
+    """What an attempt leaves, whatever becomes of its trial."""
+    trial = replace(
+        entry.trial,
+        measurements=joined(entry.trial.measurements, stamped(outcome.measurements, attempt, now=now)),
+        failure=outcome.failure,
+        checkpoint=outcome.checkpoint or entry.trial.checkpoint,
+    )
+    return replace(entry, trial=trial)
+
+
+def _finished(entry: Entry, attempt: Attempt, outcome: Outcome, *, now: float) -> Entry:
+    trial = replace(
+        entry.trial,
+        state=outcome.state,
+        attempt=attempt.attempt,
+        value=_finite(outcome.value),
+        finished_at=now,
+        lease_until=None,
+    )
+    return replace(entry, trial=trial)
+
+
+def _offered_again(entry: Entry) -> Entry:
+    trial = replace(entry.trial, state=State.PENDING, attempt=entry.trial.attempt + 1, owner=None, lease_until=None)
+    return replace(entry, trial=trial)
+
+
+def _failed_work(attempt: int, seconds: float, *, at: float) -> list[Measurement]:
+    if seconds <= 0:
+        return []
+    return [Measurement(cost={"failed": seconds}, attempt=attempt, sequence=SWEPT, time=at)]
+
+
+def _order(point: Measurement) -> tuple[int, int]:
+    return point.attempt, point.sequence
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None else finite_number(value, what="A value")

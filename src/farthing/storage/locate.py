@@ -1,0 +1,46 @@
+"""From what a user calls a storage to the storage itself."""
+
+from pathlib import Path
+
+from farthing.errors import InvalidArgument
+from farthing.storage.memory import MemoryStorage
+from farthing.storage.storage import Storage
+
+_SUFFIXES = (".db", ".sqlite", ".sqlite3")
+_SCHEMES = ("sqlite", "postgresql", "postgres")
+
+
+def open_storage(storage: "str | Path | Storage | None" = None) -> Storage:
+    """The storage at an address, created where there is none yet; nothing means one in memory.
+
+    Addresses are `sqlite:///path.db`, the path of a `.db` or `.sqlite` file, and
+    `postgresql://user:password@host/database`.
+    """
+    if storage is None:
+        return MemoryStorage()
+    if not isinstance(storage, (str, Path)):
+        return storage
+    from farthing.storage.sql import SqlStorage  # SQLAlchemy takes a third of a second to import
+
+    return SqlStorage(_address(storage))
+
+
+def _address(storage: str | Path) -> str | Path:
+    if isinstance(storage, Path) or "://" not in storage:
+        return _file(Path(storage))
+    scheme = storage.partition("://")[0].partition("+")[0]
+    if scheme not in _SCHEMES:
+        raise InvalidArgument(
+            f"A storage must be a SQLite file or a PostgreSQL database, got the scheme {scheme!r}. "
+            "Use sqlite:///study.db or postgresql://user@host/database."
+        )
+    return storage
+
+
+def _file(path: Path) -> Path:
+    if path.suffix not in _SUFFIXES:
+        raise InvalidArgument(
+            f"A storage's file must end in {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]}, got {str(path)!r}. "
+            "Use for example study.db, or sqlite:///PATH for any other name."
+        )
+    return path.expanduser()

@@ -1,0 +1,326 @@
+"""A storage that lives and dies with its process: the reference for what the others do."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from threading import RLock
+
+from farthing.costs import Clock, SystemClock
+from farthing.storage import lifecycle
+from farthing.storage.invariants import broken_invariants
+from farthing.storage.json_text import plain, plain_record, plain_suggestion
+from farthing.storage.lifecycle import Entry
+from farthing.storage.refusals import (
+    check_expected_trials,
+    check_resume_from,
+    study_exists,
+    study_not_found,
+    trial_not_found,
+    unknown_run,
+)
+from farthing.storage.runs import covered_seconds
+from farthing.storage.storage import Changes, StudyRecord, StudySummary
+from farthing.storage.summaries import summary
+from farthing.trials import Attempt, Event, Json, Measurement, Outcome, State, Suggestion, Trial
+
+
+@dataclass
+class _Study:
+    """`changed_at` has the version at which each trial last changed, the latest change last."""
+
+    record: StudyRecord
+    version: int = 0
+    entries: list[Entry] = field(default_factory=list)
+    changed_at: dict[int, int] = field(default_factory=dict)
+    in_flight: set[int] = field(default_factory=set)
+    events: list[tuple[int, Event]] = field(default_factory=list)
+    runs: list[tuple[float, float]] = field(default_factory=list)
+
+    @property
+    def charges(self) -> bool:
+        return self.record.problem.measures_cost
+
+    def entry(self, number: int) -> Entry:
+        if not 0 <= number < len(self.entries):
+            raise trial_not_found(number, trials=len(self.entries))
+        return self.entries[number]
+
+    def checkpoint_for(self, suggestion: Suggestion) -> str | None:
+        """The checkpoint of the trial that the suggestion carries on from."""
+        if suggestion.resume_from is None:
+            return None
+        check_resume_from(suggestion.resume_from, trials=len(self.entries))
+        return self.entries[suggestion.resume_from].trial.checkpoint
+
+    def put(self, *entries: Entry) -> None:
+        """One change of the history: these entries are new, or take the place of those of their numbers."""
+        self.version += 1
+        for entry in entries:
+            self._place(entry)
+            self.changed_at.pop(entry.trial.number, None)
+            self.changed_at[entry.trial.number] = self.version
+
+    def put_quietly(self, entry: Entry) -> None:
+        """A renewed lease is not a change of the history."""
+        self._place(entry)
+
+    def _place(self, entry: Entry) -> None:
+        number = entry.trial.number
+        self.entries[number : number + 1] = [entry]
+        if entry.trial.is_finished:
+            self.in_flight.discard(number)
+        else:
+            self.in_flight.add(number)
+
+    def flying(self, state: State) -> list[Entry]:
+        entries = (self.entries[number] for number in sorted(self.in_flight))
+        return [entry for entry in entries if entry.trial.state is state]
+
+    def expired(self, *, now: float, dead: Collection[str] = ()) -> list[Entry]:
+        """What becomes of the trials whose leases have ended or whose owners are dead."""
+        running = self.flying(State.RUNNING)
+        ended = (entry for entry in running if lifecycle.is_expired(entry, now=now) or entry.trial.owner in dead)
+        return [lifecycle.expired(entry, now=now, charge=self.charges) for entry in ended]
+
+    def read(self, numbers: Sequence[int], *, now: float) -> list[Trial]:
+        return [lifecycle.as_read(self.entries[number], now=now, charge=self.charges) for number in numbers]
+
+    def changed_after(self, version: int) -> list[int]:
+        """Numbers of the trials that changed after `version` or that are running, in order."""
+        numbers = {entry.trial.number for entry in self.flying(State.RUNNING)}
+        for number, changed_at in reversed(self.changed_at.items()):
+            if changed_at <= version:
+                break
+            numbers.add(number)
+        return sorted(numbers)
+
+    def events_after(self, version: int) -> list[Event]:
+        later: list[Event] = []
+        for happened_at, event in reversed(self.events):
+            if happened_at <= version:
+                break
+            later.append(event)
+        return later[::-1]
+
+
+class MemoryStorage:
+    """Keeps studies in this process only. Safe to use from several threads."""
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._lock = RLock()
+        self._studies: dict[str, _Study] = {}
+
+    @property
+    def folder(self) -> None:
+        return None
+
+    @contextmanager
+    def _study(self, name: str) -> Iterator[_Study]:
+        with self._lock:
+            if name not in self._studies:
+                raise study_not_found(name)
+            yield self._studies[name]
+
+    def create_study(self, record: StudyRecord) -> StudyRecord:
+        with self._lock:
+            if record.name in self._studies:
+                raise study_exists(record.name)
+            stored = plain_record(record, created_at=self.now())
+            self._studies[record.name] = _Study(stored)
+            return stored
+
+    def load_study(self, name: str) -> StudyRecord:
+        with self._study(name) as study:
+            return study.record
+
+    def update_study(self, name: str, *, strategy: Json = None, settings: Mapping[str, Json] | None = None) -> None:
+        with self._study(name) as study:
+            if strategy is not None:
+                study.record = replace(study.record, strategy=plain(strategy, what="A strategy"))
+            if settings:
+                named = plain(dict(settings), what="Settings")
+                study.record = replace(study.record, settings={**study.record.settings, **named})
+
+    def list_studies(self) -> list[StudySummary]:
+        with self._lock:
+            now = self.now()
+            studies = [self._studies[name] for name in sorted(self._studies)]
+            return [summary(study.record, study.read(range(len(study.entries)), now=now)) for study in studies]
+
+    def delete_study(self, name: str) -> None:
+        with self._study(name):
+            del self._studies[name]
+
+    def open_trials(
+        self,
+        study: str,
+        suggestions: Sequence[Suggestion],
+        *,
+        owner: str,
+        lease: float,
+        retries: int = 0,
+        expected_trials: int | None = None,
+        overhead: float = 0.0,
+    ) -> list[Trial]:
+        if not suggestions:
+            return []
+        with self._study(study) as found:
+            check_expected_trials(expected_trials, trials=len(found.entries))
+            now = self.now()
+            queued = _queued(found, suggestions, now=now, retries=retries, overhead=overhead / len(suggestions))
+            entries = [lifecycle.claimed(entry, owner=owner, lease=lease, now=now) for entry in queued]
+            found.put(*entries)
+            return [entry.trial for entry in entries]
+
+    def enqueue_trial(self, study: str, suggestion: Suggestion, *, retries: int = 0, tags: Sequence[str] = ()) -> Trial:
+        with self._study(study) as found:
+            (entry,) = _queued(found, [suggestion], now=self.now(), retries=retries, tags=tags)
+            found.put(entry)
+            return entry.trial
+
+    def add_trial(self, study: str, suggestion: Suggestion, outcome: Outcome, *, tags: Sequence[str] = ()) -> Trial:
+        with self._study(study) as found:
+            (entry,) = _queued(found, [suggestion], now=self.now(), tags=tags)
+            ended = lifecycle.added(entry, outcome)
+            found.put(ended)
+            return ended.trial
+
+    def claim_trial(self, study: str, *, owner: str, lease: float) -> Trial | None:
+        with self._study(study) as found:
+            now = self.now()
+            swept = found.expired(now=now)
+            pending = [entry for entry in [*found.flying(State.PENDING), *swept] if not entry.trial.is_finished]
+            oldest = sorted(pending, key=lambda entry: entry.trial.number)[:1]
+            claimed = [lifecycle.claimed(entry, owner=owner, lease=lease, now=now) for entry in oldest]
+            if swept or claimed:
+                found.put(*swept, *claimed)
+            return claimed[0].trial if claimed else None
+
+    def record(self, study: str, attempt: Attempt, measurement: Measurement, *, lease: float) -> None:
+        with self._study(study) as found:
+            before = found.entry(attempt.number)
+            after = lifecycle.recorded(before, attempt, measurement, lease=lease, now=self.now())
+            if len(after.trial.measurements) > len(before.trial.measurements):
+                found.put(after)
+            else:
+                found.put_quietly(lifecycle.renewed(before, lease=lease, now=self.now()))
+
+    def renew(self, study: str, attempts: Sequence[Attempt], *, lease: float) -> list[Attempt]:
+        with self._study(study) as found:
+            current = [attempt for attempt in attempts if _runs(found, attempt)]
+            for attempt in current:
+                entry = found.entries[attempt.number]
+                found.put_quietly(lifecycle.renewed(entry, lease=lease, now=self.now()))
+            return current
+
+    def close_trial(self, study: str, attempt: Attempt, outcome: Outcome) -> Trial:
+        with self._study(study) as found:
+            entry = lifecycle.closed(found.entry(attempt.number), attempt, outcome, now=self.now())
+            found.put(entry)
+            return entry.trial
+
+    def release_trial(self, study: str, attempt: Attempt, *, measurements: Sequence[Measurement] = ()) -> None:
+        with self._study(study) as found:
+            entry = found.entry(attempt.number)
+            found.put(lifecycle.released(entry, attempt, measurements, now=self.now()))
+
+    def sweep(self, study: str, *, dead: Collection[str] = ()) -> list[int]:
+        with self._study(study) as found:
+            swept = found.expired(now=self.now(), dead=dead)
+            if swept:
+                found.put(*swept)
+            return [entry.trial.number for entry in swept]
+
+    def save_checkpoint(self, study: str, attempt: Attempt, checkpoint: str) -> None:
+        with self._study(study) as found:
+            entry = found.entry(attempt.number)
+            found.put(lifecycle.with_checkpoint(entry, attempt, checkpoint))
+
+    def retire_checkpoint(self, study: str, number: int) -> bool:
+        with self._study(study) as found:
+            entry = found.entry(number)
+            in_flight = [found.entries[other].trial for other in found.in_flight]
+            if any(number in (trial.number, trial.resume_from) for trial in in_flight):
+                return False
+            if entry.trial.checkpoint is not None:
+                found.put(lifecycle.without_checkpoint(entry))
+            return True
+
+    def annotate(
+        self, study: str, number: int, *, tags: Sequence[str] | None = None, comment: str | None = None
+    ) -> None:
+        with self._study(study) as found:
+            entry = found.entry(number)
+            found.put(lifecycle.annotated(entry, tags=tags, comment=comment))
+
+    def log_event(self, study: str, kind: str, payload: Json) -> None:
+        with self._study(study) as found:
+            event = Event(kind, plain(payload, what="An event's payload"), time=self.now())
+            found.put()
+            found.events.append((found.version, event))
+
+    def history(self, study: str, *, since: int = 0) -> Changes:
+        with self._study(study) as found:
+            trials = found.read(found.changed_after(since), now=self.now())
+            return Changes(found.version, trials, found.events_after(since))
+
+    def start_run(self, study: str) -> int:
+        with self._study(study) as found:
+            found.runs.append((self.now(), self.now()))
+            return len(found.runs)
+
+    def touch_run(self, study: str, run: int) -> None:
+        with self._study(study) as found:
+            if not 1 <= run <= len(found.runs):
+                raise unknown_run(run)
+            found.runs[run - 1] = (found.runs[run - 1][0], self.now())
+
+    def seconds_run(self, study: str) -> float:
+        with self._study(study) as found:
+            return covered_seconds(found.runs)
+
+    def now(self) -> float:
+        return self._clock.now()
+
+    def check(self) -> list[str]:
+        with self._lock:
+            return [
+                problem
+                for study in self._studies.values()
+                for problem in broken_invariants(study.record.name, [entry.trial for entry in study.entries])
+            ]
+
+    def close(self) -> None:
+        """Nothing to let go of: a closed storage in memory can still be read."""
+
+
+def _queued(
+    study: _Study,
+    suggestions: Sequence[Suggestion],
+    *,
+    now: float,
+    retries: int = 0,
+    tags: Sequence[str] = (),
+    overhead: float = 0.0,
+) -> list[Entry]:
+    """New trials for the suggestions, with the next numbers."""
+    return [
+        lifecycle.queued(
+            number,
+            plain_suggestion(suggestion),
+            now=now,
+            retries=retries,
+            tags=tags,
+            overhead=overhead,
+            resume_checkpoint=study.checkpoint_for(suggestion),
+        )
+        for number, suggestion in enumerate(suggestions, start=len(study.entries))
+    ]
+
+
+def _runs(study: _Study, attempt: Attempt) -> bool:
+    if not 0 <= attempt.number < len(study.entries):
+        return False
+    trial = study.entries[attempt.number].trial
+    return trial.state is State.RUNNING and trial.attempt == attempt.attempt

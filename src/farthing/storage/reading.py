@@ -1,0 +1,91 @@
+"""Reads a history at the price of what changed, and without a transaction.
+
+The first statement reads the trials and the version they belong to. Measurements and events are never changed once they
+are written, so what has a version up to that one belongs to it too, whenever it is read.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, CursorResult, Executable
+
+from farthing.costs import Clock
+from farthing.storage import lifecycle, rows, statements
+from farthing.storage.lifecycle import Entry
+from farthing.storage.refusals import study_not_found
+from farthing.storage.storage import Changes
+from farthing.trials import Event, Measurement
+
+Curves = Mapping[int, Sequence[Measurement]]
+
+_STANDING = len(statements.HISTORY.selected_columns) - len(rows.TRIAL_COLUMNS)
+"""How many columns of a row of `HISTORY` come before the trial's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What the last reader of a study has: its version, and the measurements of the trials in flight."""
+
+    version: int
+    curves: Curves
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """The versions of a study from which something is read: those after `since`, up to `until`."""
+
+    connection: Connection
+    study_id: int
+    since: int
+    until: int
+
+    def rows(self, statement: Executable, **parameters: Any) -> "CursorResult[*tuple[Any, ...]]":
+        bounds = {"this_study": self.study_id, "since": self.since, "until": self.until}
+        return self.connection.execute(statement, {**bounds, **parameters})
+
+
+class HistoryReader:
+    """Remembers the measurements of trials in flight, so that each is read once, however long a trial reports."""
+
+    def __init__(self) -> None:
+        self._seen: dict[int, _Seen] = {}
+
+    def read(self, connection: Connection, name: str, *, since: int, clock: Clock | None) -> Changes:
+        """What changed after `since`, and every trial that is running."""
+        parameters = {"this_name": name, "since": since, "clock": clock.now() if clock else None}
+        found = connection.execute(statements.HISTORY, parameters).all()
+        if not found:
+            raise study_not_found(name)
+        study_id, version, charges, now, last_event = found[0][:_STANDING]
+        span = _Span(connection, study_id, since, version)
+        curves = self._curves(span)
+        trials = [row[_STANDING:] for row in found if row[_STANDING] is not None]
+        entries = [rows.entry(row, curves.get(row[0], ())) for row in trials]
+        self._seen[study_id] = _Seen(version, _curves_in_flight(entries))
+        return Changes(
+            version=version,
+            trials=[lifecycle.as_read(entry, now=now, charge=charges) for entry in entries],
+            events=_events(span) if (last_event or 0) > since else [],
+        )
+
+    def _curves(self, span: _Span) -> Curves:
+        seen = self._seen.get(span.study_id)
+        if span.since == 0:
+            return rows.by_trial(span.rows(statements.ALL_MEASUREMENTS))
+        if seen is None or seen.version != span.since:
+            return rows.by_trial(span.rows(statements.CHANGED_MEASUREMENTS))
+        if span.until == span.since:
+            return seen.curves
+        new = rows.by_trial(span.rows(statements.NEW_MEASUREMENTS, seen=sorted(seen.curves)))
+        longer = {number: lifecycle.joined(seen.curves.get(number, ()), points) for number, points in new.items()}
+        return {**seen.curves, **longer}
+
+
+def _events(span: _Span) -> list[Event]:
+    return [rows.event(row) for row in span.rows(statements.NEW_EVENTS)]
+
+
+def _curves_in_flight(entries: Sequence[Entry]) -> Curves:
+    trials = (entry.trial for entry in entries)
+    return {trial.number: trial.measurements for trial in trials if trial.measurements and not trial.is_finished}

@@ -1,0 +1,341 @@
+"""A storage in a SQLite file or a PostgreSQL database."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from sqlalchemy import Connection, Executable
+from sqlalchemy.exc import IntegrityError
+
+from farthing.costs import Clock
+from farthing.errors import StorageError
+from farthing.storage import engines, lifecycle, rows, schema, statements
+from farthing.storage.checking import found_faults
+from farthing.storage.json_text import plain_record, plain_suggestion
+from farthing.storage.lifecycle import Entry
+from farthing.storage.listing import summaries
+from farthing.storage.reading import HistoryReader
+from farthing.storage.refusals import check_expected_trials, study_exists, study_not_found, unknown_run
+from farthing.storage.runs import covered_seconds
+from farthing.storage.storage import Changes, StudyRecord, StudySummary
+from farthing.storage.study_rows import NothingChanged, StudyRows
+from farthing.storage.transactions import Transactions
+from farthing.trials import Attempt, Event, Json, Measurement, Outcome, Suggestion, Trial
+
+Result = TypeVar("Result")
+Steps = Callable[[StudyRows], Result]
+
+
+class SqlStorage:
+    """Keeps studies in a database, for any number of threads and processes.
+
+    `address` is a `sqlite:///` or `postgresql://` URL or the path of a SQLite file; a missing database file and missing
+    tables are created. Leases follow the database's clock unless another is given.
+    """
+
+    def __init__(self, address: str | Path, *, clock: Clock | None = None) -> None:
+        self._database = Transactions(engines.database_url(address))
+        self._clock = clock
+        self._histories = HistoryReader()
+        try:
+            schema.prepare(self._database)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def folder(self) -> Path | None:
+        """Beside a SQLite file; a server's disk is not for our files."""
+        return self._database.folder
+
+    # Studies
+
+    def create_study(self, record: StudyRecord) -> StudyRecord:
+        def create(connection: Connection) -> StudyRecord:
+            stored = plain_record(record, created_at=self._now(connection))
+            try:
+                connection.execute(statements.CREATE_STUDY, rows.study_row(stored))
+            except IntegrityError:
+                raise study_exists(record.name) from None
+            return stored
+
+        return self._database.write(create)
+
+    def load_study(self, name: str) -> StudyRecord:
+        row = self._database.look(lambda connection: connection.execute(statements.LOAD_STUDY, {"name": name}).first())
+        if row is None:
+            raise study_not_found(name)
+        return rows.study_record(row)
+
+    def update_study(self, name: str, *, strategy: Json = None, settings: Mapping[str, Json] | None = None) -> None:
+        def update(connection: Connection) -> None:
+            StudyRows.locked(connection, name, clock=self._clock)
+            stored = rows.study_record(connection.execute(statements.LOAD_STUDY, {"name": name}).one())
+            updated = replace(
+                stored,
+                strategy=stored.strategy if strategy is None else strategy,
+                settings={**stored.settings, **(settings or {})},
+            )
+            connection.execute(statements.UPDATE_STUDY, {"this_name": name, **rows.study_row(updated)})
+
+        self._database.write(update, again=update)
+
+    def list_studies(self) -> list[StudySummary]:
+        return self._database.read(lambda connection: summaries(connection, now=self._now(connection)))
+
+    def delete_study(self, name: str) -> None:
+        def delete(connection: Connection) -> int:
+            return connection.execute(statements.DELETE_STUDY, {"name": name}).rowcount
+
+        if self._database.write(delete) == 0:
+            raise study_not_found(name)
+
+    # Opening trials
+
+    def open_trials(
+        self,
+        study: str,
+        suggestions: Sequence[Suggestion],
+        *,
+        owner: str,
+        lease: float,
+        retries: int = 0,
+        expected_trials: int | None = None,
+        overhead: float = 0.0,
+    ) -> list[Trial]:
+        share = overhead / max(1, len(suggestions))
+
+        def open_all(found: StudyRows) -> list[Trial]:
+            check_expected_trials(expected_trials, trials=found.trials - len(suggestions))
+            queued = _queued(found, suggestions, retries=retries, overhead=share)
+            entries = [lifecycle.claimed(entry, owner=owner, lease=lease, now=found.now) for entry in queued]
+            found.insert_trials(entries)
+            return [entry.trial for entry in entries]
+
+        return self._change(study, open_all, opens=len(suggestions)) if suggestions else []
+
+    def enqueue_trial(self, study: str, suggestion: Suggestion, *, retries: int = 0, tags: Sequence[str] = ()) -> Trial:
+        def enqueue(found: StudyRows) -> Trial:
+            entries = _queued(found, [suggestion], retries=retries, tags=tags)
+            found.insert_trials(entries)
+            return entries[0].trial
+
+        return self._change(study, enqueue, opens=1)
+
+    def add_trial(self, study: str, suggestion: Suggestion, outcome: Outcome, *, tags: Sequence[str] = ()) -> Trial:
+        def add(found: StudyRows) -> Trial:
+            entries = [lifecycle.added(entry, outcome) for entry in _queued(found, [suggestion], tags=tags)]
+            found.insert_trials(entries)
+            return entries[0].trial
+
+        return self._change(study, add, opens=1)
+
+    def claim_trial(self, study: str, *, owner: str, lease: float) -> Trial | None:
+        def claim(found: StudyRows) -> Trial | None:
+            swept = _sweep(found)
+            before = found.oldest_pending()
+            if before is None and not swept:
+                raise NothingChanged(None)
+            if before is None:
+                return None
+            after = lifecycle.claimed(before, owner=owner, lease=lease, now=found.now)
+            found.save(before, after)
+            return after.trial
+
+        return self._change(study, claim) if self._finds(statements.HAS_CLAIMABLE, study) else None
+
+    # While trials run
+
+    def record(self, study: str, attempt: Attempt, measurement: Measurement, *, lease: float) -> None:
+        def record(found: StudyRows) -> bool:
+            found.record(attempt, measurement, lease=lease)
+            return True
+
+        is_new = self._change(study, record, again=record)
+        if not is_new:
+            self.renew(study, [attempt], lease=lease)
+
+    def renew(self, study: str, attempts: Sequence[Attempt], *, lease: float) -> list[Attempt]:
+        def renew(connection: Connection) -> list[Attempt]:
+            found = StudyRows.locked(connection, study, clock=self._clock)
+            current = found.renew(attempts, lease=lease)
+            return [attempt for attempt in attempts if attempt in current]
+
+        return self._database.write(renew, again=renew)
+
+    def save_checkpoint(self, study: str, attempt: Attempt, checkpoint: str) -> None:
+        def save(found: StudyRows) -> None:
+            before = found.entry(attempt.number)
+            found.save(before, lifecycle.with_checkpoint(before, attempt, checkpoint))
+
+        self._change(study, save, again=save)
+
+    def sweep(self, study: str, *, dead: Collection[str] = ()) -> list[int]:
+        def sweep(found: StudyRows) -> list[int]:
+            swept = _sweep(found, dead=dead)
+            if not swept:
+                raise NothingChanged(swept)
+            return swept
+
+        return self._change(study, sweep) if self._finds(statements.HAS_ENDED, study, dead=list(dead)) else []
+
+    # Ending trials
+
+    def close_trial(self, study: str, attempt: Attempt, outcome: Outcome) -> Trial:
+        def close(found: StudyRows) -> Trial:
+            before = found.whole_entry(attempt.number)
+            after = lifecycle.closed(before, attempt, outcome, now=found.now)
+            found.save(before, after)
+            return after.trial
+
+        def close_unless_closed(found: StudyRows) -> Trial:
+            trial = found.whole_entry(attempt.number).trial
+            if lifecycle.stands_as_closed(trial, attempt, outcome):
+                raise NothingChanged(trial)
+            return close(found)
+
+        return self._change(study, close, again=close_unless_closed)
+
+    def release_trial(self, study: str, attempt: Attempt, *, measurements: Sequence[Measurement] = ()) -> None:
+        def release(found: StudyRows) -> None:
+            before = found.whole_entry(attempt.number)
+            found.save(before, lifecycle.released(before, attempt, measurements, now=found.now))
+
+        self._change(study, release)
+
+    # Afterwards
+
+    def retire_checkpoint(self, study: str, number: int) -> bool:
+        def retire(found: StudyRows) -> bool:
+            before = found.entry(number)
+            is_held = found.execute(statements.HOLDERS, this_trial=number).first() is not None
+            if is_held or before.trial.checkpoint is None:
+                raise NothingChanged(not is_held)
+            found.save(before, lifecycle.without_checkpoint(before))
+            return True
+
+        return self._change(study, retire, again=retire)
+
+    def annotate(
+        self, study: str, number: int, *, tags: Sequence[str] | None = None, comment: str | None = None
+    ) -> None:
+        def annotate(found: StudyRows) -> None:
+            before = found.entry(number)
+            found.save(before, lifecycle.annotated(before, tags=tags, comment=comment))
+
+        self._change(study, annotate, again=annotate)
+
+    def log_event(self, study: str, kind: str, payload: Json) -> None:
+        def log(found: StudyRows) -> None:
+            event = Event(kind, payload, time=found.now)
+            found.insert(statements.INSERT_EVENT, {**rows.event_row(event), "version": found.version})
+
+        self._change(study, log)
+
+    def history(self, study: str, *, since: int = 0) -> Changes:
+        return self._database.look(
+            lambda connection: self._histories.read(connection, study, since=since, clock=self._clock)
+        )
+
+    # Runs
+
+    def start_run(self, study: str) -> int:
+        def start(connection: Connection) -> int:
+            found = StudyRows.locked(connection, study, clock=self._clock)
+            number = int(found.execute(statements.LAST_RUN).scalar_one()) + 1
+            found.insert(statements.INSERT_RUN, {"number": number, "started_at": found.now, "touched_at": found.now})
+            return number
+
+        return self._database.write(start)
+
+    def touch_run(self, study: str, run: int) -> None:
+        def touch(connection: Connection) -> None:
+            found = StudyRows.found(connection, study, clock=self._clock)
+            if found.execute(statements.UPDATE_RUN, this_run=run, touched_at=found.now).rowcount == 0:
+                raise unknown_run(run)
+
+        self._database.write(touch, again=touch)
+
+    def seconds_run(self, study: str) -> float:
+        def look(connection: Connection) -> float:
+            found = StudyRows.found(connection, study, clock=self._clock)
+            return covered_seconds((start, end) for start, end in found.execute(statements.RUNS))
+
+        return self._database.look(look)
+
+    # The database
+
+    def now(self) -> float:
+        return self._database.look(self._now)
+
+    def check(self) -> list[str]:
+        try:
+            return self._database.read(found_faults)
+        except StorageError as error:
+            return [str(error)]
+
+    def close(self) -> None:
+        self._database.close()
+
+    def _now(self, connection: Connection) -> float:
+        return float(connection.execute(statements.NOW, {"clock": self._time()}).scalar_one())
+
+    def _time(self) -> float | None:
+        """What the injected clock says; without one, statements use the database's."""
+        return self._clock.now() if self._clock else None
+
+    def _change(
+        self, study: str, steps: Steps[Result], *, opens: int = 0, again: Steps[Result] | None = None
+    ) -> Result:
+        """One change of a study's history, or none if the steps find nothing to change."""
+
+        def changing(steps: Steps[Result]) -> Callable[[Connection], Result]:
+            return lambda connection: steps(StudyRows.changed(connection, study, clock=self._clock, opens=opens))
+
+        try:
+            return self._database.write(changing(steps), again=None if again is None else changing(again))
+        except NothingChanged as outcome:
+            return cast(Result, outcome.result)
+
+    def _finds(self, statement: Executable, study: str, **parameters: Any) -> bool:
+        """Whether there is anything to change, which costs less to ask than to lock the study."""
+
+        def find(connection: Connection) -> bool:
+            row = connection.execute(statement, {"this_name": study, "clock": self._time(), **parameters}).first()
+            if row is None:
+                raise study_not_found(study)
+            return bool(row[0])
+
+        return self._database.look(find)
+
+
+def _queued(
+    found: StudyRows,
+    suggestions: Sequence[Suggestion],
+    *,
+    retries: int = 0,
+    tags: Sequence[str] = (),
+    overhead: float = 0.0,
+) -> list[Entry]:
+    """New trials for the suggestions, the last of those that the study counts."""
+    checkpoints = found.checkpoints_for(suggestions)
+    return [
+        lifecycle.queued(
+            number,
+            plain_suggestion(suggestion),
+            now=found.now,
+            retries=retries,
+            tags=tags,
+            overhead=overhead,
+            resume_checkpoint=checkpoints[suggestion.resume_from],
+        )
+        for number, suggestion in enumerate(suggestions, start=found.trials - len(suggestions))
+    ]
+
+
+def _sweep(found: StudyRows, *, dead: Collection[str] = ()) -> list[int]:
+    ended = found.ended(dead)
+    for entry in ended:
+        found.save(entry, lifecycle.expired(entry, now=found.now, charge=found.charges))
+    return [entry.trial.number for entry in ended]

@@ -1,0 +1,208 @@
+"""The SQL, written once: SQLAlchemy compiles each statement the first time and reuses it."""
+
+from sqlalchemy import (
+    BindParameter,
+    Double,
+    and_,
+    bindparam,
+    case,
+    delete,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+    tuple_,
+    union,
+    union_all,
+    update,
+)
+from sqlalchemy.sql import literal
+
+from farthing.storage.engines import database_now
+from farthing.storage.rows import MEASUREMENT_COLUMNS, STUDY_COLUMNS, TRIAL_COLUMNS
+from farthing.storage.tables import event, in_flight, measurement, run, study, trial
+
+_this_study: BindParameter[int] = bindparam("this_study")
+_of_study = trial.c.study_id == _this_study
+_in_flight = and_(_of_study, in_flight)
+"""Always written out, however much of it a state implies: it is what the small index of trials in flight goes by."""
+
+_now = func.coalesce(bindparam("clock", type_=Double), database_now()).label("now")
+"""What an injected clock says, or the database's own where there is none."""
+
+_is_running = trial.c.state == "running"
+_is_pending = trial.c.state == "pending"
+_is_expired = and_(_is_running, trial.c.lease_until <= _now.element)
+_is_of_dead = and_(_is_running, trial.c.owner.in_(bindparam("dead", expanding=True)))
+_one_trial = and_(_of_study, trial.c.number == bindparam("this_trial"))
+_in_order = (measurement.c.trial, measurement.c.attempt, measurement.c.sequence)
+
+NOW = select(_now)
+
+# Studies -----------------------------------------------------------------------------------------------------------
+
+CREATE_STUDY = insert(study).values(version=0, trials=0)
+LOAD_STUDY = select(*STUDY_COLUMNS).where(study.c.name == bindparam("name"))
+UPDATE_STUDY = update(study).where(study.c.name == bindparam("this_name"))
+DELETE_STUDY = delete(study).where(study.c.name == bindparam("name"))
+STUDY_NAMES = select(study.c.name)
+ALL_STUDIES = select(study.c.id, *STUDY_COLUMNS)
+
+_standing = (study.c.id, study.c.version, study.c.trials, study.c.measures_cost, _now)
+STUDY_STANDING = select(*_standing).where(study.c.name == bindparam("this_name"))
+LOCK_STUDY = STUDY_STANDING.with_for_update()
+CHANGE_STUDY = (
+    update(study)
+    .where(study.c.name == bindparam("this_name"))
+    .values(version=study.c.version + 1, trials=study.c.trials + bindparam("opened"))
+    .returning(*_standing)
+)
+"""Locks the study, first of all and for the whole transaction, so that versions become visible in their order."""
+
+# Trials ------------------------------------------------------------------------------------------------------------
+
+INSERT_TRIAL = insert(trial)
+LOAD_TRIAL = select(*TRIAL_COLUMNS).where(_one_trial)
+UPDATE_TRIAL = update(trial).where(_one_trial)
+UPDATE_RUNNING = update(trial).where(_one_trial, _is_running, trial.c.attempt == bindparam("this_attempt"))
+RENEW_TRIALS = (
+    update(trial)
+    .where(
+        _in_flight,
+        _is_running,
+        tuple_(trial.c.number, trial.c.attempt).in_(bindparam("attempts", expanding=True)),
+    )
+    .returning(trial.c.number, trial.c.attempt)
+)
+CHECKPOINTS = select(trial.c.number, trial.c.checkpoint).where(
+    _of_study, trial.c.number.in_(bindparam("numbers", expanding=True))
+)
+ENDED_TRIALS = select(*TRIAL_COLUMNS).where(_in_flight, or_(_is_expired, _is_of_dead)).order_by(trial.c.number)
+OLDEST_PENDING = (
+    select(*TRIAL_COLUMNS)
+    .where(_in_flight, _is_pending)
+    .order_by(trial.c.number)
+    .limit(1)
+    .with_for_update(skip_locked=True)
+)
+"""The locked study keeps other claims out already; skipping locked rows keeps this one from waiting for anything."""
+
+_named_study = study.c.name == bindparam("this_name")
+_trial_of_it = and_(trial.c.study_id == study.c.id, in_flight)
+HAS_CLAIMABLE = select(exists().where(_trial_of_it, or_(_is_pending, _is_expired))).where(_named_study)
+HAS_ENDED = select(exists().where(_trial_of_it, or_(_is_expired, _is_of_dead))).where(_named_study)
+HOLDERS = (
+    select(literal(1))
+    .where(
+        _in_flight,
+        or_(trial.c.number == bindparam("this_trial"), trial.c.resume_from == bindparam("this_trial")),
+    )
+    .limit(1)
+)
+
+# Measurements, events, runs ----------------------------------------------------------------------------------------
+
+INSERT_MEASUREMENT = insert(measurement)
+LOAD_MEASUREMENTS = (
+    select(*MEASUREMENT_COLUMNS)
+    .where(measurement.c.study_id == _this_study, measurement.c.trial == bindparam("this_trial"))
+    .order_by(*_in_order)
+)
+INSERT_EVENT = insert(event)
+INSERT_RUN = insert(run)
+LAST_RUN = select(func.coalesce(func.max(run.c.number), 0)).where(run.c.study_id == _this_study)
+UPDATE_RUN = update(run).where(run.c.study_id == _this_study, run.c.number == bindparam("this_run"))
+RUNS = select(run.c.started_at, run.c.touched_at).where(run.c.study_id == _this_study)
+
+# The history -------------------------------------------------------------------------------------------------------
+
+_id_of_named = select(study.c.id).where(_named_study).scalar_subquery()
+_of_named = trial.c.study_id == _id_of_named
+_changed = select(trial.c.number).where(_of_named, trial.c.version > bindparam("since"))
+_running = select(trial.c.number).where(_of_named, in_flight, _is_running)
+_last_event = select(func.max(event.c.version)).where(event.c.study_id == study.c.id).scalar_subquery()
+
+HISTORY = (
+    select(study.c.id, study.c.version, study.c.measures_cost, _now, _last_event, *TRIAL_COLUMNS)
+    .join_from(study, trial, and_(_of_named, trial.c.number.in_(union(_changed, _running))), isouter=True)
+    .where(_named_study)
+    .order_by(trial.c.number)
+)
+"""Where a study stands, and with each row one of its trials that changed or runs; a row without a trial if none does.
+
+Two searches, each in an index: one condition with `or` would make SQLite go through the whole study.
+"""
+
+_measured = and_(measurement.c.study_id == _this_study, measurement.c.version <= bindparam("until"))
+_touched = select(trial.c.number).where(_of_study, trial.c.version > bindparam("since"))
+_in_flight_now = select(trial.c.number).where(_in_flight)
+ALL_MEASUREMENTS = select(*MEASUREMENT_COLUMNS).where(_measured).order_by(*_in_order)
+CHANGED_MEASUREMENTS = (
+    select(*MEASUREMENT_COLUMNS)
+    .where(_measured, measurement.c.trial.in_(union(_touched, _in_flight_now)))
+    .order_by(*_in_order)
+)
+NEW_MEASUREMENTS = (
+    select(*MEASUREMENT_COLUMNS)
+    .where(
+        _measured,
+        measurement.c.trial.in_(_touched),
+        or_(
+            measurement.c.version > bindparam("since"),
+            measurement.c.trial.not_in(bindparam("seen", expanding=True)),
+        ),
+    )
+    .order_by(*_in_order)
+)
+"""For a reader who has the measurements that the trials in `seen` had before."""
+
+NEW_EVENTS = (
+    select(event.c.kind, event.c.payload, event.c.time)
+    .where(event.c.study_id == _this_study, event.c.version > bindparam("since"), event.c.version <= bindparam("until"))
+    .order_by(event.c.version)
+)
+ALL_TRIALS = select(*TRIAL_COLUMNS).where(_of_study).order_by(trial.c.number)
+
+# Summaries ---------------------------------------------------------------------------------------------------------
+
+_state_as_read = case(
+    (_is_expired, case((trial.c.retries > 0, "pending"), else_="lost")),
+    else_=trial.c.state,
+).label("state_as_read")
+STATE_COUNTS = select(trial.c.study_id, _state_as_read, func.count()).group_by(trial.c.study_id, _state_as_read)
+VALUE_RANGES = (
+    select(trial.c.study_id, func.min(trial.c.value), func.max(trial.c.value))
+    .where(trial.c.state == "done")
+    .group_by(trial.c.study_id)
+)
+
+_unpaid_work = (
+    select(
+        trial.c.study_id,
+        trial.c.number,
+        trial.c.attempt,
+        literal(False).label("charged"),
+        trial.c.renewed_at - trial.c.paid_until,
+    )
+    .join_from(trial, study, trial.c.study_id == study.c.id)
+    .where(in_flight, _is_expired, study.c.measures_cost, trial.c.renewed_at > trial.c.paid_until)
+)
+_costs = union_all(
+    select(
+        measurement.c.study_id,
+        measurement.c.trial,
+        measurement.c.attempt,
+        measurement.c.charged,
+        measurement.c.amount,
+    ),
+    _unpaid_work,
+).subquery()
+_charged = func.sum(case((_costs.c.charged, _costs.c.amount)))
+_cost_of_attempt = (
+    select(_costs.c.study_id, func.coalesce(_charged, func.sum(_costs.c.amount)).label("cost"))
+    .group_by(_costs.c.study_id, _costs.c.trial, _costs.c.attempt)
+    .subquery()
+)
+COSTS = select(_cost_of_attempt.c.study_id, func.sum(_cost_of_attempt.c.cost)).group_by(_cost_of_attempt.c.study_id)
+"""As `Trial.cost` has it: what an attempt was charged, where it was, replaces what was measured."""

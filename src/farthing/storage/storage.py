@@ -1,0 +1,178 @@
+"""What every storage promises."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from farthing.errors import InvalidArgument
+from farthing.trials import Attempt, Event, Json, Measurement, Outcome, Problem, State, Suggestion, Trial
+
+
+@dataclass(frozen=True)
+class StudyRecord:
+    """A study as it is stored. `strategy` is its JSON form once resolved; `settings` is what a resume needs to know."""
+
+    name: str
+    problem: Problem
+    strategy: Json = None
+    settings: Mapping[str, Json] = field(default_factory=dict)
+    created_at: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (1 <= len(self.name) <= 200 and self.name.isprintable()):
+            raise InvalidArgument(
+                f"A study's name must be 1 to 200 printable characters, got {self.name[:60]!r}. "
+                "Choose one that can be typed, such as digits-2."
+            )
+
+
+@dataclass(frozen=True)
+class StudySummary:
+    """A line of a listing: trials by state, the best value of a finished trial, what was spent."""
+
+    record: StudyRecord
+    trials: Mapping[State, int]
+    best_value: float | None
+    cost: float
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What is new since a version: changed trials whole, and events."""
+
+    version: int
+    trials: Sequence[Trial] = ()
+    events: Sequence[Event] = ()
+
+
+class Storage(Protocol):
+    """Keeps studies. Each method is one transaction: it happened wholly, and durably, or not at all.
+
+    *Versions.* Each change of a study's trials or events raises its version by one; a reader that has seen version v
+    and asks for `history(since=v)` gets everything that came after, at a price that depends on what came, not on the
+    length of the study. Renewing a lease is not a change.
+
+    *Numbers.* Trials are numbered 0, 1, 2, … in the order in which they were opened, without gaps, whoever opens them.
+
+    *Leases.* A running trial belongs to its owner until its lease ends, by the storage's own clock; `record` and
+    `renew` extend it, also when it has ended and nobody has noticed. A trial whose lease has ended is read as what
+    `sweep` makes of it for good: pending with the next attempt number, or lost when no retries are left. Where the
+    study's cost is measured, the seconds between the attempt's last measurement (or its start) and its last renewal
+    are then written down as failed work.
+
+    *Fencing.* Only the current attempt may `record`; an older one gets `StaleAttempt`. The first result wins: an older
+    attempt may still close the trial as done as long as no other has, even when it was given up as lost, and whatever
+    comes after that gets `TrialFinished`. The measurements of an attempt are told apart by their `sequence`, from 0:
+    recording one twice changes nothing.
+
+    *Checkpoints.* A trial that resumes another takes hold of its checkpoint in the transaction that opens it;
+    `retire_checkpoint` refuses while a pending or running trial holds it.
+
+    Storages may be used from several threads and, except for the one in memory, from several processes.
+    """
+
+    @property
+    def folder(self) -> Path | None:
+        """Where files that belong to the studies may be kept; None where the storage has no place of its own."""
+
+    def create_study(self, record: StudyRecord) -> StudyRecord:
+        """Raises `StudyExists` when the name is taken."""
+
+    def load_study(self, name: str) -> StudyRecord:
+        """Raises `StudyNotFound`."""
+
+    def update_study(self, name: str, *, strategy: Json = None, settings: Mapping[str, Json] | None = None) -> None:
+        """Replaces the strategy, and the settings named in `settings`; what is left out stays."""
+
+    def list_studies(self) -> list[StudySummary]:
+        """By name."""
+
+    def delete_study(self, name: str) -> None:
+        """With all its trials. Raises `StudyNotFound`."""
+
+    def open_trials(
+        self,
+        study: str,
+        suggestions: Sequence[Suggestion],
+        *,
+        owner: str,
+        lease: float,
+        retries: int = 0,
+        expected_trials: int | None = None,
+        overhead: float = 0.0,
+    ) -> list[Trial]:
+        """Opens a running trial for each suggestion.
+
+        Refuses with `HistoryMoved` when the study no longer has `expected_trials` trials: suggestions made for a
+        number are good for that number only. `overhead`, the seconds of suggesting, is shared among them. `retries` is
+        how often each may be lost and offered again.
+        """
+
+    def enqueue_trial(self, study: str, suggestion: Suggestion, *, retries: int = 0, tags: Sequence[str] = ()) -> Trial:
+        """Opens a pending trial, for whoever claims it first."""
+
+    def add_trial(self, study: str, suggestion: Suggestion, outcome: Outcome, *, tags: Sequence[str] = ()) -> Trial:
+        """Opens and closes a trial whose result was obtained elsewhere."""
+
+    def claim_trial(self, study: str, *, owner: str, lease: float) -> Trial | None:
+        """The oldest pending trial, now running for `owner`; None when there is none. No two callers get the same.
+
+        A trial whose lease has ended is swept first, so that it can be claimed like any other.
+        """
+
+    def record(self, study: str, attempt: Attempt, measurement: Measurement, *, lease: float) -> None:
+        """Adds a measurement to a running trial and renews its lease."""
+
+    def renew(self, study: str, attempts: Sequence[Attempt], *, lease: float) -> list[Attempt]:
+        """Renews leases; returns those attempts that are still current. The others have been taken over or finished."""
+
+    def close_trial(self, study: str, attempt: Attempt, outcome: Outcome) -> Trial:
+        """Ends a trial, or with `retry` puts it back to pending with the next attempt number, one retry used up."""
+
+    def release_trial(self, study: str, attempt: Attempt, *, measurements: Sequence[Measurement] = ()) -> None:
+        """Gives a running trial back unfinished: pending, next attempt number, no retry used up."""
+
+    def sweep(self, study: str, *, dead: Collection[str] = ()) -> list[int]:
+        """Ends the leases of owners that are known to be dead, and all that have run out.
+
+        Returns the numbers of the trials that are pending again, or lost, in consequence.
+        """
+
+    def save_checkpoint(self, study: str, attempt: Attempt, checkpoint: str) -> None:
+        """Notes the name of a checkpoint that a running trial has committed; its next attempt may start from it."""
+
+    def retire_checkpoint(self, study: str, number: int) -> bool:
+        """Forgets a finished trial's checkpoint, so that its files may go; False while a trial in flight holds it.
+
+        In flight is what has not been swept or closed: an owner that is late may still need it.
+        """
+
+    def annotate(
+        self, study: str, number: int, *, tags: Sequence[str] | None = None, comment: str | None = None
+    ) -> None:
+        """Replaces a trial's tags or comment."""
+
+    def log_event(self, study: str, kind: str, payload: Json) -> None:
+        """Adds an event to the history."""
+
+    def history(self, study: str, *, since: int = 0) -> Changes:
+        """All that changed after version `since`, and every trial that is running."""
+
+    def start_run(self, study: str) -> int:
+        """Notes that a run began; returns its number, for `touch_run`."""
+
+    def touch_run(self, study: str, run: int) -> None:
+        """Notes that the run is still going."""
+
+    def seconds_run(self, study: str) -> float:
+        """Wall-clock seconds during which at least one run was going, over all runs."""
+
+    def now(self) -> float:
+        """The storage's clock, in seconds since 1970."""
+
+    def check(self) -> list[str]:
+        """What is wrong with the stored data, in words; empty when all is well."""
+
+    def close(self) -> None:
+        """Lets go of files and connections."""

@@ -1,0 +1,117 @@
+"""The tables. JSON is kept as text, times as seconds since 1970."""
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Double,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_name)s",
+        "fk": "fk_%(table_name)s_%(referred_table_name)s",
+    }
+)
+
+study = Table(
+    "study",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("problem", Text, nullable=False),
+    Column("measures_cost", Boolean, nullable=False),
+    Column("strategy", Text),
+    Column("settings", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("trials", Integer, nullable=False),
+    UniqueConstraint("name"),
+    sqlite_autoincrement=True,
+)
+
+trial = Table(
+    "trial",
+    metadata,
+    Column("study_id", ForeignKey("study.id", ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("version", Integer, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("retries", Integer, nullable=False),
+    Column("params", Text, nullable=False),
+    Column("fidelity", Text),
+    Column("resume_from", Integer),
+    Column("predicted_cost", Text),
+    Column("predicted_value", Text),
+    Column("note", Text),
+    Column("value", Double),
+    Column("failure", Text),
+    Column("checkpoint", Text),
+    Column("resume_checkpoint", Text),
+    Column("overhead", Double, nullable=False),
+    Column("owner", Text),
+    Column("tags", Text),
+    Column("comment", Text),
+    Column("opened_at", Double, nullable=False),
+    Column("paid_until", Double, nullable=False),
+    Column("renewed_at", Double, nullable=False),
+    Column("lease_until", Double),
+    Column("finished_at", Double),
+)
+Index("trial_by_version", trial.c.study_id, trial.c.version)
+
+in_flight = trial.c.finished_at.is_(None)
+Index("trial_in_flight", trial.c.study_id, trial.c.number, sqlite_where=in_flight, postgresql_where=in_flight)
+
+measurement = Table(
+    "measurement",
+    metadata,
+    Column("study_id", Integer, primary_key=True, autoincrement=False),
+    Column("trial", Integer, primary_key=True, autoincrement=False),
+    Column("attempt", Integer, primary_key=True, autoincrement=False),
+    Column("sequence", Integer, primary_key=True, autoincrement=False),
+    Column("version", Integer, nullable=False),
+    Column("value", Double),
+    Column("amount", Double, nullable=False),
+    Column("cost", Text),
+    Column("charged", Boolean, nullable=False),
+    Column("fidelity", Text),
+    Column("step", Integer),
+    Column("metrics", Text),
+    Column("saved", Text),
+    Column("params", Text),
+    Column("gradient", Text),
+    Column("time", Double, nullable=False),
+    ForeignKeyConstraint(["study_id", "trial"], ["trial.study_id", "trial.number"], ondelete="CASCADE"),
+    sqlite_with_rowid=False,
+)
+
+event = Table(
+    "event",
+    metadata,
+    Column("study_id", ForeignKey("study.id", ondelete="CASCADE"), primary_key=True),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("kind", Text, nullable=False),
+    Column("payload", Text, nullable=False),
+    Column("time", Double, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+run = Table(
+    "run",
+    metadata,
+    Column("study_id", ForeignKey("study.id", ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("started_at", Double, nullable=False),
+    Column("touched_at", Double, nullable=False),
+    sqlite_with_rowid=False,
+)

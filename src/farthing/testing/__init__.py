@@ -1,0 +1,23 @@
+"""Contract suites that extensions of Farthing can inherit and run with pytest, and what they need."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from farthing.testing.storage_contract import StorageContract
+    from farthing.testing.strategy_contract import StrategyContract
+
+__all__ = ["StorageContract", "StrategyContract"]
+
+_HOMES = {
+    "StorageContract": "farthing.testing.storage_contract",
+    "StrategyContract": "farthing.testing.strategy_contract",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Suites are imported when asked for: what else is here works without pytest."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)

@@ -1,0 +1,35 @@
+"""What several folders of tests share."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from farthing.errors import StorageError
+from farthing.testing.postgres import PostgresServer
+
+pytest.register_assert_rewrite("farthing.testing.storage_contract", "farthing.testing.strategy_contract")
+
+
+def started(server: PostgresServer) -> Iterator[PostgresServer]:
+    """The server while it runs. Where there can be none, tests are skipped, except in CI, where they fail."""
+    try:
+        server.start()
+    except StorageError as error:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(str(error))
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL server, started by the first test that needs it. Quick, so not for tests of power cuts."""
+    yield from started(PostgresServer(durable=False))
+
+
+@pytest.fixture
+def postgres_url(postgres: PostgresServer) -> str:
+    """A place of its own on the server."""
+    return postgres.new_schema()

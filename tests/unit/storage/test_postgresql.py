@@ -1,0 +1,110 @@
+"""What is particular to a PostgreSQL server: it can go away."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from farthing.errors import StorageError, TrialFinished
+from farthing.space import Float, Space
+from farthing.storage import StudyRecord
+from farthing.storage.sql import SqlStorage
+from farthing.testing.postgres import PostgresServer
+from farthing.trials import Attempt, Failure, Measurement, Outcome, Problem, State, Suggestion
+
+PROBLEM = Problem(Space({"x": Float(0.0, 1.0)}))
+SUGGESTION = Suggestion({"x": 0.5})
+DONE = Outcome(State.DONE, value=0.5)
+FIRST = Attempt(0, 1)
+
+
+@pytest.fixture
+def postgres_url(postgres: PostgresServer) -> str:
+    """A database of its own, so that ending all its connections disturbs nobody."""
+    return postgres.new_database()
+
+
+@pytest.fixture
+def storage(postgres_url: str) -> Iterator[SqlStorage]:
+    storage = SqlStorage(postgres_url)
+    storage.create_study(StudyRecord("study", PROBLEM))
+    storage.open_trials("study", [SUGGESTION], owner="ada", lease=60)
+    yield storage
+    storage.close()
+
+
+def end_connections(url: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
+@pytest.fixture
+def lost_answer(storage: SqlStorage, postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next commit takes effect, and the connection breaks before anybody is told."""
+    dialect = storage._database.engine.dialect
+    commit = dialect.do_commit
+
+    def commit_and_break(connection: Any) -> None:
+        monkeypatch.undo()
+        commit(connection)
+        end_connections(postgres_url)
+        connection.execute("SELECT 1")
+
+    monkeypatch.setattr(dialect, "do_commit", commit_and_break)
+
+
+def test_the_next_call_connects_again(storage: SqlStorage, postgres_url: str) -> None:
+    end_connections(postgres_url)
+    storage.record("study", FIRST, Measurement(0.5), lease=60)
+    end_connections(postgres_url)
+    assert len(storage.history("study").trials) == 1
+    end_connections(postgres_url)
+    assert storage.open_trials("study", [SUGGESTION], owner="ada", lease=60)[0].number == 1
+
+
+@pytest.mark.usefixtures("lost_answer")
+def test_a_measurement_whose_answer_was_lost_is_recorded_once(storage: SqlStorage) -> None:
+    storage.record("study", FIRST, Measurement(0.5), lease=60)
+    assert [point.value for point in storage.history("study").trials[0].measurements] == [0.5]
+
+
+@pytest.mark.usefixtures("lost_answer")
+def test_a_result_whose_answer_was_lost_is_no_second_result(storage: SqlStorage) -> None:
+    closed = storage.close_trial("study", FIRST, DONE)
+    assert (closed.state, closed.value) == (State.DONE, 0.5)
+    assert storage.history("study").trials == [closed]
+    with pytest.raises(TrialFinished):
+        storage.close_trial("study", FIRST, DONE)
+
+
+@pytest.mark.usefixtures("lost_answer")
+def test_a_retry_whose_answer_was_lost_is_no_second_retry(storage: SqlStorage) -> None:
+    closed = storage.close_trial("study", FIRST, Outcome(State.FAILED, failure=Failure("no"), retry=True))
+    assert (closed.state, closed.attempt) == (State.PENDING, 2)
+
+
+@pytest.mark.usefixtures("lost_answer")
+def test_an_opened_trial_whose_answer_was_lost_is_an_error(storage: SqlStorage) -> None:
+    with pytest.raises(StorageError) as refusal:
+        storage.open_trials("study", [SUGGESTION], owner="ada", lease=60)
+    assert "\n" not in str(refusal.value)
+    assert len(storage.history("study").trials) == 2
+
+
+def test_a_server_that_restarts_has_lost_nothing() -> None:
+    with PostgresServer() as server:
+        storage = SqlStorage(server.new_database())
+        storage.create_study(StudyRecord("study", PROBLEM))
+        storage.open_trials("study", [SUGGESTION], owner="ada", lease=60)
+        server.pause()
+        with pytest.raises(StorageError, match="must"):
+            storage.record("study", FIRST, Measurement(0.5), lease=60)
+        server.resume()
+        storage.record("study", FIRST, Measurement(0.5), lease=60)
+        assert storage.close_trial("study", FIRST, DONE).value == 0.5
+        assert storage.check() == []
+        storage.close()
