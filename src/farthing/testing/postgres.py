@@ -1,5 +1,6 @@
 """A PostgreSQL server of one's own for tests and benchmarks: on loopback, in a temporary folder, gone afterwards."""
 
+import ctypes
 import importlib.util
 import itertools
 import os
@@ -9,6 +10,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -24,7 +26,7 @@ Account = Mapping[str, Any]
 
 _USER = "farthing"
 _START_SECONDS = 60.0
-_HASTY = ["fsync=off", "synchronous_commit=off", "full_page_writes=off"]
+_HASTY = ["fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_wal_size=64MB", "min_wal_size=32MB"]
 
 
 class PostgresServer:
@@ -74,6 +76,7 @@ class PostgresServer:
                 stderr=subprocess.STDOUT,
                 cwd=self._folder,
                 start_new_session=True,  # Ctrl-C is for the tests; `stop` is for the server
+                preexec_fn=_die_with_parent,
                 **self._account,
             )
         self._wait_until_ready()
@@ -171,6 +174,13 @@ def _unprivileged_account() -> Account:
     known = {entry.pw_name: entry for entry in pwd.getpwall()}
     entry = known.get("postgres") or known["nobody"]
     return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+
+
+def _die_with_parent() -> None:
+    """Runs in the child before it becomes the server: a test run that is killed leaves no server behind on Linux."""
+    if sys.platform == "linux":
+        set_parent_death_signal = 1
+        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGQUIT)
 
 
 def _hand_over(folder: Path, account: Account) -> None:

@@ -1,0 +1,126 @@
+"""One process of the storage benchmark: full trials, one after another, for as long as it is told.
+
+    python -m benchmarks.speed._storage_worker CONTENDER ADDRESS
+
+It says `ready`, waits for an order in one line (`3.0 s` or `40 trials`), and answers with what it did.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from itertools import count, takewhile
+from typing import Any
+
+from benchmarks.speed._sync_counter import syncs
+
+STUDY = "benchmark"
+OWNER = "benchmark"
+LEASE = 60.0
+PARAMETERS = ("a", "b", "c", "d")
+WARM_UP = 3
+
+FullTrial = Callable[[], None]
+"""Asks for four parameters, reports once and tells the result; each step durable when it returns."""
+
+
+def farthings(address: str) -> FullTrial:
+    """What `study.ask`, `report` and `tell` ask of a storage, the reads included."""
+    from farthing.storage import open_storage
+    from farthing.trials import Attempt, Measurement, Outcome, State, Suggestion
+
+    storage = open_storage(address)
+    seen = storage.history(STUDY).version
+
+    def full_trial() -> None:
+        nonlocal seen
+        seen = storage.history(STUDY, since=seen).version
+        storage.claim_trial(STUDY, owner=OWNER, lease=LEASE)
+        suggestion = Suggestion(dict.fromkeys(PARAMETERS, 0.123456789))
+        (trial,) = storage.open_trials(STUDY, [suggestion], owner=OWNER, lease=LEASE)
+        attempt = Attempt(trial.number, trial.attempt)
+        storage.record(STUDY, attempt, Measurement(0.5, cost={"training": 1.0}, step=0), lease=LEASE)
+        storage.close_trial(STUDY, attempt, Outcome(State.DONE, value=0.5))
+
+    return full_trial
+
+
+def create_farthings(address: str) -> None:
+    from farthing.space import Float, Space
+    from farthing.storage import StudyRecord, open_storage
+    from farthing.trials import Problem
+
+    storage = open_storage(address)
+    storage.create_study(StudyRecord(STUDY, Problem(Space({name: Float(0.0, 1.0) for name in PARAMETERS}))))
+    storage.close()
+
+
+def optunas(address: str) -> FullTrial:
+    import optuna
+
+    study = optuna.load_study(
+        study_name=STUDY, storage=_optuna_storage(address), sampler=optuna.samplers.RandomSampler(seed=0)
+    )
+
+    def full_trial() -> None:
+        trial = study.ask()
+        for name in PARAMETERS:
+            trial.suggest_float(name, 0.0, 1.0)
+        trial.report(0.5, 0)
+        study.tell(trial, 0.5)
+
+    return full_trial
+
+
+def create_optunas(address: str) -> None:
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    optuna.create_study(study_name=STUDY, storage=_optuna_storage(address))
+
+
+def _optuna_storage(address: str) -> Any:
+    """A file of Optuna's journal where the address is no URL, its relational storage where it is one."""
+    import optuna
+    from optuna.storages.journal import JournalFileBackend
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    if "://" not in address:
+        return optuna.storages.JournalStorage(JournalFileBackend(address))
+    return optuna.storages.RDBStorage(address.replace("postgresql://", "postgresql+psycopg://"))
+
+
+CONTENDERS = {"farthing": (create_farthings, farthings), "optuna": (create_optunas, optunas)}
+
+
+def _turns(order: str) -> Iterator[int]:
+    """As many turns as an order says: `3.0 s` or `40 trials`."""
+    amount, unit = order.split()
+    if unit == "trials":
+        return iter(range(int(amount)))
+    deadline = time.perf_counter() + float(amount)
+    return takewhile(lambda _: time.perf_counter() < deadline, count())
+
+
+def main(contender: str, address: str) -> None:
+    full_trial = CONTENDERS[contender][1](address)
+    for _ in range(WARM_UP):
+        full_trial()
+    print("ready", flush=True)
+    order = sys.stdin.readline()
+    began, cpu_before, syncs_before = time.perf_counter(), time.process_time(), syncs()
+    trials = sum(1 for _ in _turns(order) if full_trial() is None)
+    print(
+        json.dumps(
+            {
+                "trials": trials,
+                "seconds": time.perf_counter() - began,
+                "cpu_seconds": time.process_time() - cpu_before,
+                "syncs": None if syncs_before is None else (syncs() or 0) - syncs_before,
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
