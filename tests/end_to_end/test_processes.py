@@ -117,7 +117,9 @@ def test_ctrl_c_ends_a_run_with_workers_cleanly_and_it_can_be_resumed(tmp_path: 
     assert [trial.state for trial in study.trials] == [ft.State.PENDING, ft.State.PENDING]
     study.run(lambda trial: 0.25, budget=ft.Budget(trials=4), workers=2)
     assert [trial.state for trial in study.trials] == [ft.State.DONE] * 4
-    assert [len(trial.measurements) for trial in study.trials] == [2, 2, 1, 1], "a durable report was lost"
+    values = [[point.value for point in trial.measurements if point.value is not None] for trial in study.trials]
+    assert values == [[0.5, 0.25], [0.5, 0.25], [0.25], [0.25]], "a durable report was lost"
+    assert ["failed" in trial.costs for trial in study.trials] == [True, True, False, False]
 
 
 def test_what_the_work_prints_is_kept_with_its_trial(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from farthing.storage import StudySummary
 from farthing.study.views import short_number
 from farthing.trials import Json
 
-HEADER = ("study", "aim", "strategy", "trials", "best", "cost", "unit", "created")
+HEADER = ("study", "aim", "strategy", "trials", "best seen", "cost", "unit", "created")
 
 
 def listing_text(summaries: Sequence[StudySummary]) -> str:
@@ -42,7 +42,7 @@ def _form(summary: StudySummary) -> dict[str, Json]:
         "value": problem.value,
         "strategy": _strategy(summary),
         "trials": {state.value: count for state, count in summary.trials.items()},
-        "best": summary.best_value,
+        "best_seen": summary.best_value,
         "cost": summary.cost,
         "cost_unit": problem.cost_unit,
         "created_at": summary.record.created_at,

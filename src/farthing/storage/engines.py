@@ -1,5 +1,6 @@
 """How the two databases differ: connecting, beginning a transaction, telling the time."""
 
+import os
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
@@ -44,7 +45,7 @@ def _postgresql_now(element: database_now, compiler: SQLCompiler, **options: Any
 def database_url(address: str | Path) -> URL:
     """The URL of a SQLite file or a PostgreSQL database, with the driver we use."""
     if isinstance(address, Path) or "://" not in address:
-        return URL.create("sqlite", database=str(address))
+        return URL.create("sqlite", database=os.path.abspath(address))
     try:
         url = make_url(address)
     except (ArgumentError, ValueError):
@@ -53,7 +54,8 @@ def database_url(address: str | Path) -> URL:
             "Use sqlite:///study.db or postgresql://user@host/database."
         ) from None
     if url.get_backend_name() == "sqlite":
-        return url.set(drivername="sqlite")
+        is_file = url.database and not url.database.startswith((":memory:", "file:"))
+        return url.set(drivername="sqlite", database=os.path.abspath(url.database or "") if is_file else url.database)
     return url.set(drivername="postgresql+psycopg")
 
 

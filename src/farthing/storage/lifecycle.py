@@ -108,10 +108,12 @@ def without_checkpoint(entry: Entry) -> Entry:
     return replace(entry, trial=replace(entry.trial, checkpoint=None))
 
 
-def released(entry: Entry, attempt: Attempt, measurements: Sequence[Measurement], *, now: float) -> Entry:
-    """A running trial that its owner gave back."""
+def released(entry: Entry, attempt: Attempt, measurements: Sequence[Measurement], *, now: float, charge: bool) -> Entry:
+    """A running trial that its owner gave back. With `charge`, what no measurement covers is failed work."""
     require_current(entry, attempt)
-    points = joined(entry.trial.measurements, stamped(measurements, attempt, now=now))
+    seconds = now - entry.paid_until if charge and not measurements else 0.0
+    unpaid = _failed_work(attempt.attempt, seconds, at=now)
+    points = joined(entry.trial.measurements, [*stamped(measurements, attempt, now=now), *unpaid])
     return _offered_again(replace(entry, trial=replace(entry.trial, measurements=points)))
 
 

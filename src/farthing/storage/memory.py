@@ -223,7 +223,7 @@ class MemoryStorage:
     def release_trial(self, study: str, attempt: Attempt, *, measurements: Sequence[Measurement] = ()) -> None:
         with self._study(study) as found:
             entry = found.entry(attempt.number)
-            found.put(lifecycle.released(entry, attempt, measurements, now=self.now()))
+            found.put(lifecycle.released(entry, attempt, measurements, now=self.now(), charge=found.charges))
 
     def sweep(self, study: str, *, dead: Collection[str] = ()) -> list[int]:
         with self._study(study) as found:

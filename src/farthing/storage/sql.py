@@ -200,7 +200,7 @@ class SqlStorage:
     def release_trial(self, study: str, attempt: Attempt, *, measurements: Sequence[Measurement] = ()) -> None:
         def release(found: StudyRows) -> None:
             before = found.whole_entry(attempt.number)
-            found.save(before, lifecycle.released(before, attempt, measurements, now=found.now))
+            found.save(before, lifecycle.released(before, attempt, measurements, now=found.now, charge=found.charges))
 
         self._change(study, release)
 

@@ -29,7 +29,7 @@ class StudyRecord:
 
 @dataclass(frozen=True)
 class StudySummary:
-    """A line of a listing: trials by state, the best value of a finished trial, what was spent."""
+    """A line of a listing: trials by state, the best value of a finished trial at any fidelity, what was spent."""
 
     record: StudyRecord
     trials: Mapping[State, int]
@@ -131,7 +131,10 @@ class Storage(Protocol):
         """Ends a trial, or with `retry` puts it back to pending with the next attempt number, one retry used up."""
 
     def release_trial(self, study: str, attempt: Attempt, *, measurements: Sequence[Measurement] = ()) -> None:
-        """Gives a running trial back unfinished: pending, next attempt number, no retry used up."""
+        """Gives a running trial back unfinished: pending, next attempt number, no retry used up.
+
+        Where cost is measured and no measurements are given, the seconds since its last one are failed work.
+        """
 
     def sweep(self, study: str, *, dead: Collection[str] = ()) -> list[int]:
         """Ends the leases of owners that are known to be dead, and all that have run out.

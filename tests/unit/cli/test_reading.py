@@ -22,7 +22,7 @@ def test_list_is_json_for_a_program(farthing, digits: ft.Study) -> None:
 
     assert form["name"] == "digits"
     assert form["trials"] == {"done": 4, "failed": 1, "running": 1, "pending": 1}
-    assert form["best"] == 0.25
+    assert form["best_seen"] == 0.25
     assert form["cost"] == pytest.approx(12.0)
 
 
