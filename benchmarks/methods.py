@@ -1,8 +1,10 @@
 """Every method by name. A new one is one entry in this list."""
 
+from benchmarks.drivers.botorch import BoTorch
 from benchmarks.drivers.optuna import Optuna
 from benchmarks.drivers.ours import Ours
 from benchmarks.method import Method
+from farthing.systems.baselines.bayesian import EIPerCost, LogEI
 from farthing.systems.baselines.halving import ASHA, Hyperband
 from farthing.systems.baselines.random import Random, Sobol
 
@@ -11,9 +13,14 @@ _ENTRIES: tuple[Method, ...] = (
     Ours("sobol", Sobol()),
     Ours("asha", ASHA()),
     Ours("hyperband", Hyperband()),
+    Ours("log-ei", LogEI()),
+    Ours("ei-per-cost", EIPerCost()),
+    Ours("ei-per-cost-without-cooling", EIPerCost(cooling=False)),
     Optuna("optuna-random", "RandomSampler"),
     Optuna("optuna-tpe", "TPESampler"),
+    Optuna("optuna-gp", "GPSampler", packages=("optuna", "numpy", "torch")),
     Optuna("optuna-tpe-hyperband", "TPESampler", prunes=True),
+    BoTorch("botorch-log-ei"),
 )
 
 METHODS: dict[str, Method] = {method.name: method for method in _ENTRIES}

@@ -64,7 +64,8 @@ def _interleaved(contest: Contest, problems: Iterable[str], methods: Sequence[st
     for problem in problems:
         for seed in range(seeds):
             for method in methods:
-                yield Run(contest, PROBLEMS[problem], METHODS[method], seed)
+                if seed < contest.most_seeds.get(method, seeds):
+                    yield Run(contest, PROBLEMS[problem], METHODS[method], seed)
 
 
 def _chosen(names: Sequence[str], patterns: Sequence[str]) -> list[str]:

@@ -1,11 +1,12 @@
 """The named benchmarks: which methods are compared on which problems, and where they are judged."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from benchmarks.problems import Problem
 from benchmarks.problems.synthetic import FUNCTIONS
-from benchmarks.problems.tables import TABLES
+from benchmarks.problems.tables import CELLS, TABLES
 from farthing.costs import Budget
 
 Unit: TypeAlias = Literal["evaluations", "full runs"]
@@ -34,13 +35,17 @@ class Allowance:
 
 @dataclass(frozen=True)
 class Contest:
-    """Methods that are comparable, on problems of one kind. `judged_at` are amounts spent, the last one the end."""
+    """Methods that are comparable, on problems of one kind. `judged_at` are amounts spent, the last one the end.
+
+    `most_seeds` limits methods that take too long for all of them.
+    """
 
     name: str
     problems: tuple[str, ...]
     methods: tuple[str, ...]
     judged_at: tuple[float, ...]
     unit: Unit
+    most_seeds: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def allowance(self) -> Allowance:
@@ -61,6 +66,18 @@ class Suite:
         return Suite(f"{self.name}-quick", shorter, seeds=2)
 
 
+HELD_OUT = ("fcnet/parkinsons_telemonitoring", "hpobench-mlp/segment")
+"""Tables on which `LogEI` and `EIPerCost` were tuned: how those do on them is not reported."""
+
+REPORTED_TABLES = tuple(problem.name for problem in TABLES if problem.name not in HELD_OUT)
+
+COST_AWARE = ("ei-per-cost", "ei-per-cost-without-cooling", "log-ei", "random")
+
+
+def _named(beginning: str) -> tuple[str, ...]:
+    return tuple(name for name in REPORTED_TABLES if name.startswith(beginning))
+
+
 _ENTRIES = (
     Suite(
         "foundation",
@@ -77,6 +94,45 @@ _ENTRIES = (
                 problems=("lcbench/3945", "lcbench/126025", "lcbench/167104"),
                 methods=("random", "asha", "hyperband", "optuna-tpe-hyperband"),
                 judged_at=(2, 5, 10),
+                unit="full runs",
+            ),
+        ),
+    ),
+    Suite(
+        "sequential",
+        (
+            Contest(
+                "functions",
+                problems=tuple(problem.name for problem in FUNCTIONS),
+                methods=("log-ei", "optuna-gp", "botorch-log-ei", "optuna-tpe", "random"),
+                judged_at=(30, 60),
+                unit="evaluations",
+                most_seeds={"botorch-log-ei": 5},
+            ),
+            Contest(
+                "tables",
+                problems=REPORTED_TABLES,
+                methods=("log-ei", "optuna-gp", "optuna-tpe", "random"),
+                judged_at=(30, 60),
+                unit="evaluations",
+            ),
+        ),
+    ),
+    Suite(
+        "cost-aware",
+        (
+            Contest(
+                "costs within a factor of ten or so",
+                problems=(*_named("fcnet/"), *(problem.name for problem in CELLS)),
+                methods=COST_AWARE,
+                judged_at=(10, 20, 40),
+                unit="full runs",
+            ),
+            Contest(
+                "costs over five orders of magnitude",
+                problems=_named("hpobench-mlp/"),
+                methods=COST_AWARE,
+                judged_at=(25, 50),
                 unit="full runs",
             ),
         ),

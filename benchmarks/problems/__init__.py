@@ -2,9 +2,11 @@
 
 from benchmarks.problems.curves import CURVES
 from benchmarks.problems.problem import Evaluation, Params, Point, Problem, loss, regret
-from benchmarks.problems.synthetic import FUNCTIONS
-from benchmarks.problems.tables import TABLES
+from benchmarks.problems.synthetic import FUNCTIONS, TUNING_FUNCTIONS
+from benchmarks.problems.tables import CELLS, TABLES
 
-PROBLEMS: dict[str, Problem] = {problem.name: problem for problem in (*FUNCTIONS, *TABLES, *CURVES)}
+_ALL = (*FUNCTIONS, *TUNING_FUNCTIONS, *TABLES, *CELLS, *CURVES)
+
+PROBLEMS: dict[str, Problem] = {problem.name: problem for problem in _ALL}
 
 __all__ = ["PROBLEMS", "Evaluation", "Params", "Point", "Problem", "loss", "regret"]

@@ -85,6 +85,30 @@ def rosenbrock(x: Array) -> float:
     return float(np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2))
 
 
+def levy(x: Array) -> float:
+    """sin²(πw_1) + Σ_{i<d} (w_i − 1)² (1 + 10 sin²(πw_i + 1)) + (w_d − 1)² (1 + sin²(2πw_d)),  w = 1 + (x − 1)/4."""
+    w = 1 + (x - 1) / 4
+    middle = np.sum((w[:-1] - 1) ** 2 * (1 + 10 * np.sin(math.pi * w[:-1] + 1) ** 2))
+    return float(np.sin(math.pi * w[0]) ** 2 + middle + (w[-1] - 1) ** 2 * (1 + np.sin(2 * math.pi * w[-1]) ** 2))
+
+
+def styblinski_tang(x: Array) -> float:
+    """½ Σ_i x_i⁴ − 16 x_i² + 5 x_i."""
+    return float(0.5 * np.sum(x**4 - 16 * x**2 + 5 * x))
+
+
+def michalewicz(x: Array) -> float:
+    """−Σ_i sin x_i sin²⁰(i x_i²/π)."""
+    i = np.arange(1, x.size + 1)
+    return float(-np.sum(np.sin(x) * np.sin(i * x**2 / math.pi) ** 20))
+
+
+def griewank(x: Array) -> float:
+    """Σ_i x_i²/4000 − Π_i cos(x_i/√i) + 1."""
+    i = np.arange(1, x.size + 1)
+    return float(np.sum(x**2) / 4000 - np.prod(np.cos(x / np.sqrt(i))) + 1)
+
+
 FUNCTIONS: tuple[Problem, ...] = (
     Function("branin", branin, ((-5, 10), (0, 15)), optimum=(math.pi, 2.275), best_value=0.39788735772973816),
     Function(
@@ -104,3 +128,23 @@ FUNCTIONS: tuple[Problem, ...] = (
     Function("ackley-5", ackley, ((-32.768, 32.768),) * 5, optimum=(0,) * 5, best_value=0.0),
     Function("rosenbrock-4", rosenbrock, ((-5, 10),) * 4, optimum=(1,) * 4, best_value=0.0),
 )
+
+TUNING_FUNCTIONS: tuple[Problem, ...] = (
+    Function("levy-4", levy, ((-10, 10),) * 4, optimum=(1,) * 4, best_value=0.0),
+    Function(
+        "styblinski-tang-5",
+        styblinski_tang,
+        ((-5, 5),) * 5,
+        optimum=(-2.903534,) * 5,
+        best_value=-195.8308285188571,
+    ),
+    Function(
+        "michalewicz-5",
+        michalewicz,
+        ((0, math.pi),) * 5,
+        optimum=(2.202906, 1.570796, 1.284992, 1.923058, 1.720470),
+        best_value=-4.687658179088148,
+    ),
+    Function("griewank-4", griewank, ((-300, 600),) * 4, optimum=(0,) * 4, best_value=0.0),
+)
+"""For tuning our own strategies: what is tuned on them is reported on the others."""

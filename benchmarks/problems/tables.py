@@ -1,4 +1,4 @@
-"""Complete grids of real training runs, each repeated: FCNet and the MLP of HPOBench.
+"""Complete grids of real training runs, each repeated: FCNet, the MLP of HPOBench and the cells of NAS-Bench-201.
 
 A tuner sees one repeat, its value and its seconds; a configuration is judged by the mean over the repeats. Which
 repeat is seen depends on the seed and the configuration, so that tuners with the same seed see the same noise.
@@ -39,7 +39,8 @@ class Table:
 
     def evaluate(self, params: Params, fidelity: Mapping[str, float], *, seed: int) -> Evaluation:
         row = self._row(params)
-        repeat = np.random.default_rng([seed, row]).integers(self._grid[self.values].shape[1])
+        repeats = np.flatnonzero(~np.isnan(self._grid[self.values][row]))
+        repeat = repeats[np.random.default_rng([seed, row]).integers(repeats.size)]
         return Evaluation(float(self._grid[self.values][row, repeat]), float(self._grid["train_time"][row, repeat]))
 
     def full_value(self, params: Params) -> float:
@@ -51,7 +52,7 @@ class Table:
 
     @cached_property
     def full_cost(self) -> float:
-        return float(np.median(self._grid["train_time"]))
+        return float(np.nanmedian(self._grid["train_time"]))
 
     @property
     def _options(self) -> dict[str, list[Any]]:
@@ -63,7 +64,8 @@ class Table:
 
     @cached_property
     def _means(self) -> Array:
-        return np.asarray(self._grid[self.values].mean(axis=1))
+        """Over the repeats there are: some cells were not trained three times, which is NaN in the table."""
+        return np.asarray(np.nanmean(self._grid[self.values], axis=1))
 
     def _row(self, params: Params) -> int:
         options = self._options
@@ -97,4 +99,9 @@ TABLES: tuple[Problem, ...] = (
         Table(f"hpobench-mlp/{dataset}", "hpobench_mlp", dataset, values="val_acc", direction="maximize")
         for dataset in ("australian", "blood_transfusion", "credit_g", "phoneme", "segment")
     ),
+)
+
+CELLS: tuple[Problem, ...] = tuple(
+    Table(f"nasbench-201/{dataset}", "nasbench201", dataset, values="val_acc", direction="maximize")
+    for dataset in ("cifar10", "cifar100")
 )

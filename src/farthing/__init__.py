@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from farthing.systems import Randomness as Randomness
     from farthing.systems import Recommendation as Recommendation
     from farthing.systems import Strategy as Strategy
+    from farthing.systems.baselines.bayesian import EIPerCost as EIPerCost
+    from farthing.systems.baselines.bayesian import LogEI as LogEI
     from farthing.systems.baselines.halving import ASHA as ASHA
     from farthing.systems.baselines.halving import Hyperband as Hyperband
     from farthing.systems.baselines.random import Random as Random
@@ -49,6 +51,7 @@ _HOMES = {
     "farthing.space": ("Choice", "Fidelity", "Float", "Int", "Space"),
     "farthing.study": ("Best", "Study", "maximize", "minimize"),
     "farthing.systems": ("Randomness", "Recommendation", "Strategy"),
+    "farthing.systems.baselines.bayesian": ("EIPerCost", "LogEI"),
     "farthing.systems.baselines.halving": ("ASHA", "Hyperband"),
     "farthing.systems.baselines.random": ("Random", "Sobol"),
     "farthing.trials": ("History", "Measurement", "Prediction", "State", "Suggestion", "Trial"),

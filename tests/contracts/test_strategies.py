@@ -21,6 +21,16 @@ class TestHyperband(StrategyContract):
     strategy = ft.Hyperband()
 
 
+class TestLogEI(StrategyContract):
+    strategy = ft.LogEI(initial=5)
+    trials = 20
+
+
+class TestEIPerCost(StrategyContract):
+    strategy = ft.EIPerCost(initial=5)
+    trials = 20
+
+
 def test_every_strategy_of_the_package_is_public_and_under_contract() -> None:
     tested = {type(suite.strategy) for suite in StrategyContract.__subclasses__()}
     for name, cls in builtin_strategies().items():

@@ -59,3 +59,19 @@ class LogValuePerCost:
         value, gradient = self.log_value.value_and_gradient(X)
         log_cost, log_cost_gradient = self.log_cost.value_and_gradient(X)
         return value - self.exponent * log_cost, gradient - self.exponent * log_cost_gradient
+
+
+@dataclass(frozen=True, eq=False)
+class Affordable:
+    """−∞ where the expected cost is above `limit`, the other function elsewhere."""
+
+    other: Acquisition
+    log_cost: Acquisition
+    limit: float
+
+    def __call__(self, X: Array) -> Array:
+        return np.where(self.log_cost(X) > np.log(self.limit), -np.inf, self.other(X))
+
+    def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
+        value, gradient = self.other.value_and_gradient(X)
+        return np.where(self.log_cost(X) > np.log(self.limit), -np.inf, value), gradient

@@ -40,9 +40,9 @@ def hyperparameter_posterior(
 def fit(posterior: HyperparameterPosterior, *, warm_start: Array | None = None, starts: int | None = None) -> Array:
     """θ of highest posterior density: the best of several searches that advance together.
 
-    One search starts from `warm_start`, an earlier θ, if there is one; `starts` others (two for few rows, else one; at
-    most five) from the prior's mode and beside it. The same observations always give the same θ, bit for bit; without
-    any it is the mode.
+    Searches start from `warm_start`, an earlier θ or several of them, if there is one, and from `starts` other places
+    (two for few rows, else one; at most five): the prior's mode and beside it. The same observations always give the
+    same θ, bit for bit; without any it is the mode.
     """
     posterior = posterior.thinned(MANY)
     n, priors = posterior.y.size, posterior.priors
@@ -63,7 +63,7 @@ def fit(posterior: HyperparameterPosterior, *, warm_start: Array | None = None, 
 def starting_points(priors: Priors, warm_start: Array | None, starts: int) -> Array:
     """The prior's mode, points `SHIFTS` spreads beside it, `starts` in all, and the warm start if there is one."""
     shifts = np.array(SHIFTS[:starts])[:, None]
-    known = np.zeros((0, priors.mean.size)) if warm_start is None else np.asarray(warm_start)[None, :]
+    known = np.zeros((0, priors.mean.size)) if warm_start is None else np.atleast_2d(warm_start)
     rows = np.concatenate([priors.mean + shifts * priors.spread, known])
     return np.asarray(np.clip(rows, priors.lower, priors.upper))
 

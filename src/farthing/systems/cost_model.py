@@ -9,7 +9,7 @@ from farthing.acquisition.acquisition import Acquisition
 from farthing.costs.learned import LearnedCost, learn_cost
 from farthing.models.linalg import Array
 from farthing.systems.modelling import Observations, kernel_over
-from farthing.systems.surrogate import last_fit
+from farthing.systems.surrogate import is_recent, last_fit
 from farthing.trials import History, Json, Prediction, Problem
 
 FEWEST_COSTS = 3
@@ -26,16 +26,27 @@ class CostModel(Acquisition, Protocol):
     def note(self) -> dict[str, Json]: ...
 
 
-def cost_model(history: History, seen: Observations) -> CostModel | None:
+def cost_model(history: History, seen: Observations, *, is_frugal: bool = False) -> CostModel | None:
     """The declared cost, else a learnt one; None where costs do not vary, or too few are known."""
     if history.problem.declared_cost is not None:
         return DeclaredCost(history.problem)
-    known = np.isfinite(seen.cost)
-    if known.sum() < FEWEST_COSTS or float(np.std(np.log(seen.cost[known]))) < LEAST_SPREAD:
+    if not costs_vary(history, seen):
         return None
+    known = np.isfinite(seen.cost)
     kernel = kernel_over(history.problem.space.encoder)
-    warm_start, _ = last_fit(history, "cost_theta", size=len(kernel.parameters) + 1)
-    return LearntCost(learn_cost(seen.X[known], seen.cost[known], kernel, warm_start=warm_start))
+    warm_start, fitted_on = last_fit(history, "cost_theta", size=len(kernel.parameters) + 1)
+    keeps_theta = is_recent(fitted_on, seen.count, is_frugal=is_frugal)
+    return LearntCost(
+        learn_cost(seen.X[known], seen.cost[known], kernel, warm_start=warm_start, keeps_theta=keeps_theta)
+    )
+
+
+def costs_vary(history: History, seen: Observations) -> bool:
+    """Whether a cost is declared, or enough of them were paid to see that they differ."""
+    if history.problem.declared_cost is not None:
+        return True
+    known = np.isfinite(seen.cost)
+    return bool(known.sum() >= FEWEST_COSTS and np.std(np.log(seen.cost[known])) >= LEAST_SPREAD)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,5 +1,7 @@
 """Maximises an acquisition function over a space."""
 
+from math import prod
+
 import numpy as np
 
 from farthing.acquisition.acquisition import Acquisition
@@ -8,16 +10,39 @@ from farthing.acquisition.unvisited import Unvisited
 from farthing.models.linalg import Array
 from farthing.systems.modelling import Observations
 
-FRUGAL = Effort(screened=256, restarts=4, rounds=4, most_calls=30)
+ORDINARY = Effort(most_calls=20)
+"""From the best of 512 rows, climbs of 20 calls end within 0.001 of the log EI that the longest ones reach."""
+FRUGAL = Effort(screened=256, restarts=4, rounds=4, most_calls=12)
 OFFERED = 8
 """How many of the best rows seen are offered as starting points."""
+FEW = 1024
+"""Spaces with no more configurations than this are searched one by one."""
+
+
+def unvisited(acquisition: Acquisition, domain: Domain, rows: Array) -> Acquisition:
+    """Leaves out rows that were tried, are pending or were just chosen, where all columns are discrete."""
+    return Unvisited(acquisition, rows) if _discrete(domain) else acquisition
 
 
 def search(
     acquisition: Acquisition, domain: Domain, seen: Observations, *, rng: np.random.Generator, is_frugal: bool = False
 ) -> Array:
-    """The best row found. Where all columns are discrete, rows that were tried or are pending are left out."""
-    if all(grid is not None for grid in domain.grids):
-        acquisition = Unvisited(acquisition, np.concatenate([seen.X, seen.pending]))
+    """The best row found; the best there is where there are few."""
+    grids = _discrete(domain)
+    if grids and prod(grid.size for grid in grids) <= FEW:
+        return best_of_all(acquisition, domain, grids)
     best = seen.X[np.argsort(seen.loss, kind="stable")[:OFFERED]]
-    return maximize(acquisition, domain, rng=rng, offered=best, effort=FRUGAL if is_frugal else None).x
+    return maximize(acquisition, domain, rng=rng, offered=best, effort=FRUGAL if is_frugal else ORDINARY).x
+
+
+def best_of_all(acquisition: Acquisition, domain: Domain, grids: list[Array]) -> Array:
+    """The best of all rows that there are."""
+    every = np.stack([axis.ravel() for axis in np.meshgrid(*grids, indexing="ij")], axis=1)
+    rows = domain.snap(every)
+    return np.asarray(rows[int(np.argmax(acquisition(rows)))])
+
+
+def _discrete(domain: Domain) -> list[Array]:
+    """The grids of all columns; none where one of the columns has no grid."""
+    grids = [grid for grid in domain.grids if grid is not None]
+    return grids if len(grids) == domain.width else []

@@ -105,6 +105,15 @@ def test_a_missing_peer_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch
     assert METHODS["random"].missing() is None
 
 
+def test_botorch_tunes_after_its_design() -> None:
+    pytest.importorskip("botorch", reason="botorch is not installed; make bench-setup")
+    standings = list(trajectory(METHODS["botorch-log-ei"], BRANIN, allowance=Allowance(14, "evaluations"), seed=0))
+    regrets = [standing.regret for standing in standings if standing.regret is not None]
+    assert len(regrets) == 14
+    assert all(after <= before for before, after in pairwise(regrets))
+    assert standings[0].suggest_seconds < standings[-1].suggest_seconds
+
+
 def test_optuna_is_given_the_whole_space() -> None:
     optuna = pytest.importorskip("optuna", reason="optuna is not installed; make bench-setup")
     from benchmarks.drivers.optuna import suggest

@@ -5,8 +5,8 @@ import pytest
 
 from benchmarks.problems import PROBLEMS, Problem, regret
 from benchmarks.problems.curves import LearningCurves
-from benchmarks.problems.synthetic import FUNCTIONS, Function, branin
-from benchmarks.problems.tables import TABLES, Table
+from benchmarks.problems.synthetic import FUNCTIONS, TUNING_FUNCTIONS, Function, branin
+from benchmarks.problems.tables import CELLS, TABLES, Table
 
 TABLE_FIGURES = {  # best mean, its cost in seconds, median of the means
     "fcnet/naval_propulsion": (3.1911e-05, 183.3, 0.1445),
@@ -30,7 +30,7 @@ def params_at(function: Function, x: tuple[float, ...]) -> dict[str, float]:
     return {f"x{i}": number for i, number in enumerate(x, start=1)}
 
 
-@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.name)
+@pytest.mark.parametrize("function", [*FUNCTIONS, *TUNING_FUNCTIONS], ids=lambda function: function.name)
 def test_the_known_optimum_has_the_known_value_and_lies_in_the_space(function: Function) -> None:
     params = params_at(function, function.optimum)
     assert function.space().check(params) == params
@@ -40,7 +40,7 @@ def test_the_known_optimum_has_the_known_value_and_lies_in_the_space(function: F
     assert (cost, trace) == (1.0, ())
 
 
-@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.name)
+@pytest.mark.parametrize("function", [*FUNCTIONS, *TUNING_FUNCTIONS], ids=lambda function: function.name)
 def test_no_random_point_beats_the_known_optimum(function: Function) -> None:
     encoder = function.space().encoder
     drawn = encoder.decode(encoder.from_unit(np.random.default_rng(0).random((2000, encoder.dimension))))
@@ -55,7 +55,7 @@ def test_branin_has_three_minima() -> None:
 
 def test_names_are_those_in_the_registry_and_differ() -> None:
     assert all(problem.name == name for name, problem in PROBLEMS.items())
-    assert len(PROBLEMS) == len(FUNCTIONS) + len(TABLES) + 23
+    assert len(PROBLEMS) == len((*FUNCTIONS, *TUNING_FUNCTIONS, *TABLES, *CELLS)) + 23
 
 
 def test_absent_data_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
@@ -119,3 +119,21 @@ def test_curves_have_the_figures_of_the_data_readme(
     assert problem.evaluate(params, {"epoch": 10}, seed=0)[:2] == pytest.approx(at_10, abs=0.06)
     assert [point.fidelity["epoch"] for point in full.trace] == list(range(2, 53))
     assert problem.full_value(params) == full.value
+
+
+@pytest.mark.parametrize(
+    ("table", "best", "typical"), [(CELLS[0], 91.607, 87.31), (CELLS[1], 73.493, 65.17)], ids=["cifar10", "cifar100"]
+)
+def test_cells_that_were_not_trained_three_times_have_the_repeats_there_are(
+    table: Table, best: float, typical: float
+) -> None:
+    usable(table)
+    assert table.best_value == pytest.approx(best, abs=5e-4)
+    assert np.median(table._means) == pytest.approx(typical, abs=5e-3)
+    row = int(np.isnan(table._grid["val_acc"]).sum(axis=1).argmax())
+    fewest = table._grid["val_acc"][row]
+    options = list(table._options.items())
+    picks = np.unravel_index(row, [len(values) for _, values in options])
+    params = {name: values[pick] for (name, values), pick in zip(options, picks, strict=True)}
+    for seed in range(10):
+        assert table.evaluate(params, {}, seed=seed).value in fewest[~np.isnan(fewest)]

@@ -1,6 +1,7 @@
 """Runs that can be killed and continued, and what is said about what they leave out."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,13 @@ def test_nothing_to_run_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("suite", SUITES.values(), ids=lambda suite: suite.name)
 def test_every_suite_names_problems_and_methods_that_exist(suite: Suite) -> None:
     make_plan(suite, seeds=1)
+
+
+def test_a_method_may_have_fewer_seeds_than_the_others() -> None:
+    contest = replace(SUITES["foundation"].contests[0], problems=("branin",), methods=("random", "sobol"))
+    limited = Suite("made-up", (replace(contest, most_seeds={"sobol": 2}),))
+    made = [(job.method.name, job.seed) for job in make_plan(limited, seeds=3).runs]
+    assert made == [("random", 0), ("sobol", 0), ("random", 1), ("sobol", 1), ("random", 2)]
 
 
 def test_a_record_is_one_line_and_comes_back(tmp_path: Path) -> None:

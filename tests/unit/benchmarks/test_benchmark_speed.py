@@ -10,7 +10,7 @@ import pytest
 from benchmarks.bars import at_most, none_of
 from benchmarks.measuring import CpuMeter, run_program
 from benchmarks.speed import __main__ as program
-from benchmarks.speed import startup
+from benchmarks.speed import startup, suggest
 from benchmarks.speed.loop import ours
 
 RESULT = {
@@ -42,6 +42,25 @@ def test_bars_say_whether_they_hold() -> None:
     assert none_of("x", unwanted=["numpy"], found=[])["holds"]
     assert not none_of("x", unwanted=["numpy"], found=["numpy"])["holds"]
     assert not none_of("x", unwanted=["numpy"], found=None)["holds"]
+
+
+def test_suggesting_is_timed_on_the_same_histories() -> None:
+    """Of our own strategy alone: that it can be timed. What the peers take is no matter for tests."""
+    for task in suggest.TASKS:
+        drawn = task.drawn(11, seed=0)
+        assert drawn == task.drawn(11, seed=0)
+        assert all(task.space.check(params) == params for params in drawn)
+        assert suggest.ours(task, drawn) > 0.0
+
+
+def test_growth_is_judged_beside_each_peer() -> None:
+    seconds = {n: [{"ours": n / 100, "optuna": n / 10, "botorch": 1.0}] for n in (20, 50, 100, 200)}
+    holds = {bar["what"]: bar["holds"] for bar in suggest._bars(suggest.TASKS[0], seconds)}
+    assert holds == {
+        **{f"6-d, n = {n}, ours / GPSampler": True for n in (20, 50, 100, 200)},
+        "6-d, growth from n = 50 to 200, beside botorch": False,
+        "6-d, growth from n = 50 to 200, beside optuna": True,
+    }
 
 
 def test_json_is_one_object_with_figures_bars_and_where_they_come_from(

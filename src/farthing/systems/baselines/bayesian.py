@@ -1,5 +1,6 @@
 """Bayesian optimisation with a Gaussian process: expected improvement, and expected improvement per cost."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -9,14 +10,15 @@ from farthing.errors import InvalidArgument
 from farthing.systems.baselines.random import sobol_params
 from farthing.systems.randomness import Randomness
 from farthing.systems.strategy import Strategy
-from farthing.trials import History, State, Suggestion, Trial
+from farthing.trials import History, Params, State, Suggestion, Trial
 
 if TYPE_CHECKING:
-
     from farthing.acquisition.acquisition import Acquisition
     from farthing.models.gp import GP
+    from farthing.models.linalg import Array
     from farthing.systems.cost_model import CostModel
     from farthing.systems.modelling import Observations
+    from farthing.systems.surrogate import Surrogate
 
 RECENT = 5
 """Trials over which the price of suggesting is compared with the price of the work."""
@@ -43,10 +45,10 @@ class LogEI(Strategy):
         from farthing.systems.modelling import observe
 
         seen = observe(history)
-        wanted = count if seen.count == 0 else self._design_size(history) - history.configurations
+        wanted = count if seen.count == 0 else self._design_size(history, seen) - history.configurations
         design = sobol_params(history, max(0, min(count, wanted)), rng)
         full = history.problem.space.full_fidelity
-        suggestions = [Suggestion(params, full) for params in design]
+        suggestions = [Suggestion(params, full) for params in (new_ones(design, history) if seen.count else design)]
         if len(suggestions) < count:
             from farthing.models.threads import one_thread
 
@@ -54,41 +56,35 @@ class LogEI(Strategy):
                 suggestions += self._by_model(history, seen, budget, count - len(suggestions), rng)
         return suggestions
 
-    def _design_size(self, history: History) -> int:
+    def _design_size(self, history: History, seen: "Observations") -> int:
         return self.initial or min(10, history.problem.space.encoder.dimension + 2)
 
     def _by_model(
         self, history: History, seen: "Observations", budget: Remaining, count: int, rng: Randomness
     ) -> list[Suggestion]:
         from farthing.acquisition.batch import select_batch
+        from farthing.systems.compression import Compression
         from farthing.systems.modelling import domain_of, kernel_over
-        from farthing.systems.searching import search
+        from farthing.systems.searching import search, unvisited
         from farthing.systems.surrogate import fit_surrogate
 
         encoder, is_frugal = history.problem.space.encoder, suggesting_is_dear(history)
-        surrogate = fit_surrogate(seen.X, seen.loss, kernel_over(encoder), history, is_frugal=is_frugal)
-        costs = self._cost_model(history, seen)
-        domain = domain_of(encoder)
-        generator = rng.at("search", len(history))
+        kernel, compression = kernel_over(encoder), Compression.of(seen.loss)
+        surrogate = fit_surrogate(seen.X, seen.loss, kernel, history, compression=compression, is_frugal=is_frugal)
+        costs = self._cost_model(history, seen, is_frugal=is_frugal)
+        domain, generator = domain_of(encoder), rng.at("search", len(history))
         rows = select_batch(
             surrogate.gp,
             count,
             pending=seen.pending,
-            acquisition=lambda processes: self._acquisition(processes[0], costs, history, budget),
+            acquisition=lambda processes: unvisited(
+                self._acquisition(processes[0], costs, history, budget), domain, processes[0].X
+            ),
             maximizer=lambda function: search(function, domain, seen, rng=generator, is_frugal=is_frugal),
         )
-        return [
-            Suggestion(
-                params,
-                history.problem.space.full_fidelity,
-                predicted_value=surrogate.predicted(row, sign=history.problem.sign),
-                predicted_cost=costs.predicted(row) if costs else None,
-                note=surrogate.note() | (costs.note() if costs else {}),
-            )
-            for row, params in zip(encoder.snap(rows), encoder.decode(rows), strict=True)
-        ]
+        return _described(rows, history, surrogate, costs)
 
-    def _cost_model(self, history: History, seen: "Observations") -> "CostModel | None":
+    def _cost_model(self, history: History, seen: "Observations", *, is_frugal: bool) -> "CostModel | None":
         return None
 
     def _acquisition(self, gp: "GP", costs: "CostModel | None", history: History, budget: Remaining) -> "Acquisition":
@@ -102,35 +98,75 @@ class EIPerCost(LogEI):
     """Expected improvement per cost, EI/c^γ: what is bought is improvement for money, not for trials.
 
     The cost of a configuration is the declared one, or learnt from what was paid so far; where costs do not vary this
-    is `LogEI`. With `cooling` (CArBO, Lee et al., 2020) γ is the share of the budget that is left: cheap configurations
-    first, and the best ones at the end, whatever they cost.
+    is `LogEI`. What is expected to cost more than is left is not suggested. The initial design ends as soon as costs
+    are seen to vary: the rest of it would be bought at any price. With `cooling` (CArBO, Lee et al., 2020) γ is the
+    share of the budget that is left: cheap configurations first, and the best ones at the end, whatever they cost.
     """
 
     cooling: bool = True
 
-    def _cost_model(self, history: History, seen: "Observations") -> "CostModel | None":
+    def _design_size(self, history: History, seen: "Observations") -> int:
+        from farthing.systems.cost_model import FEWEST_COSTS, costs_vary
+
+        is_short = self.initial is None and costs_vary(history, seen)
+        return FEWEST_COSTS if is_short else super()._design_size(history, seen)
+
+    def _cost_model(self, history: History, seen: "Observations", *, is_frugal: bool) -> "CostModel | None":
         from farthing.systems.cost_model import cost_model
 
-        return cost_model(history, seen)
+        return cost_model(history, seen, is_frugal=is_frugal)
 
     def _acquisition(self, gp: "GP", costs: "CostModel | None", history: History, budget: Remaining) -> "Acquisition":
-        from farthing.acquisition.per_cost import LogValuePerCost
+        from farthing.acquisition.per_cost import Affordable, LogValuePerCost
 
         improvement = super()._acquisition(gp, costs, history, budget)
         if costs is None:
             return improvement
         exponent = share_left(history, budget) if self.cooling else 1.0
-        return LogValuePerCost(improvement, costs, exponent=exponent)
+        per_cost = LogValuePerCost(improvement, costs, exponent=exponent)
+        limit = min(budget.cost, budget.seconds if history.problem.cost_unit == "seconds" else math.inf)
+        return Affordable(per_cost, costs, limit) if 0.0 < limit < math.inf else per_cost
+
+
+def new_ones(design: Sequence[Params], history: History) -> list[Params]:
+    """What of a design was not tried yet: where parameters have few values, points of a sequence fall together."""
+    tried = [trial.params for trial in history]
+    found: list[Params] = []
+    for params in design:
+        if params not in tried and params not in found:
+            found.append(params)
+    return found
+
+
+def _described(rows: "Array", history: History, surrogate: "Surrogate", costs: "CostModel | None") -> list[Suggestion]:
+    """Suggestions of these rows, with what the models expect of each and what is to be remembered of the models."""
+    encoder, note = history.problem.space.encoder, surrogate.note() | (costs.note() if costs else {})
+    return [
+        Suggestion(
+            params,
+            history.problem.space.full_fidelity,
+            predicted_value=surrogate.predicted(row, sign=history.problem.sign),
+            predicted_cost=costs.predicted(row) if costs else None,
+            note=note,
+        )
+        for row, params in zip(encoder.snap(rows), encoder.decode(rows), strict=True)
+    ]
 
 
 def share_left(history: History, budget: Remaining) -> float:
     """How much of the budget is left, by the limit that is nearest to its end; all of it where there is none."""
     from farthing.acquisition.per_cost import cooling_exponent
 
-    spent = {"cost": history.cost, "seconds": history.cost, "trials": float(history.configurations)}
+    spent = {"cost": history.cost, "seconds": _elapsed(history), "trials": float(history.configurations)}
     left = {"cost": budget.cost, "seconds": budget.seconds, "trials": budget.trials}
     finite = {name: amount for name, amount in left.items() if amount < float("inf")}
     return min((cooling_exponent(amount, amount + spent[name]) for name, amount in finite.items()), default=1.0)
+
+
+def _elapsed(history: History) -> float:
+    """Seconds from the first trial to the last thing that happened to one; pauses between runs count too."""
+    times = [(trial.opened_at, trial.finished_at or trial.opened_at) for trial in history]
+    return max((ended for _, ended in times), default=0.0) - min((began for began, _ in times), default=0.0)
 
 
 def suggesting_is_dear(history: History) -> bool:

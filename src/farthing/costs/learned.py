@@ -1,0 +1,98 @@
+"""Learned cost: a Gaussian process on the logarithm of what was paid.
+
+    log t(x, e) = g(x) + log((c₀ + e)/(c₀ + 1)),    g ~ GP
+
+e is the share of the full work that was done, and c₀ what a run costs however little it does, relative to the rest.
+The cost grows with e by construction, whatever the process says, so that what continuing a run costs is never negative.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from farthing.models.fitting import fit, hyperparameter_posterior
+from farthing.models.gp import GP
+from farthing.models.kernels import Kernel
+from farthing.models.linalg import Array
+from farthing.models.transforms import Standardise
+
+FIXED_SHARES: Sequence[float] = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
+"""Values of c₀ that are tried; the likeliest is taken."""
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedCost:
+    """What a run will cost, in the unit of the costs it was learnt from. Predictions are never below `least`."""
+
+    gp: GP
+    scale: Standardise
+    fixed_share: float
+    least: float
+    theta: Array
+    """The fitted hyperparameters, to start the next fit from."""
+
+    def log_cost(self, X: Array, done: float | Array = 1.0) -> Array:
+        """log t at each row of X for a run from nothing to the share `done` of the full work."""
+        g = self.scale.undo(self.gp.mean(X))
+        return np.maximum(g + self._log_share(done), np.log(self.least))
+
+    def cost(self, X: Array, done: float | Array = 1.0) -> Array:
+        return np.asarray(np.exp(self.log_cost(X, done)))
+
+    def increment(self, X: Array, begun: float | Array, done: float | Array) -> Array:
+        """What continuing from `begun` to `done` costs; at least the fixed part, which starting again always takes."""
+        full = np.exp(self.scale.undo(self.gp.mean(X)))
+        share = np.maximum(np.asarray(done) - np.asarray(begun), self.fixed_share) / (1.0 + self.fixed_share)
+        return np.asarray(np.maximum(full * share, self.least * share))
+
+    def __call__(self, X: Array) -> Array:
+        return self.log_cost(X)
+
+    def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
+        """log t of the full work, as an acquisition function sees it."""
+        mean, _, slope, _ = self.gp.predict_with_gradient(X)
+        log_cost = self.scale.undo(mean)
+        is_free = (log_cost > np.log(self.least))[:, None]
+        return np.maximum(log_cost, np.log(self.least)), np.where(is_free, self.scale.scale * slope, 0.0)
+
+    def _log_share(self, done: float | Array) -> Array:
+        return np.asarray(np.log((self.fixed_share + np.asarray(done)) / (self.fixed_share + 1.0)))
+
+
+def learn_cost(
+    X: Array,
+    cost: Array,
+    kernel: Kernel,
+    *,
+    done: Array | None = None,
+    warm_start: Array | None = None,
+    keeps_theta: bool = False,
+) -> LearnedCost:
+    """The cost model of runs at X that paid `cost` > 0 for the share `done` of the full work (all of it by default).
+
+    Hyperparameters are fitted from `warm_start` and the usual starts, or taken from it as they are with `keeps_theta`.
+    """
+    shares = np.ones(cost.size) if done is None else done
+    tried = FIXED_SHARES if np.ptp(shares) > 0.0 else FIXED_SHARES[:1]
+    fitted = [_fit(X, cost, kernel, shares, fixed_share, warm_start, keeps_theta) for fixed_share in tried]
+    return max(fitted, key=lambda model: model[0])[1]
+
+
+def _fit(
+    X: Array,
+    cost: Array,
+    kernel: Kernel,
+    done: Array,
+    fixed_share: float,
+    warm_start: Array | None,
+    keeps_theta: bool,
+) -> tuple[float, LearnedCost]:
+    """The log posterior density of one c₀, and the model with it. All are compared on the scale of log t."""
+    g = np.log(cost) - np.log((fixed_share + done) / (fixed_share + 1.0))
+    scale = Standardise.of(g)
+    posterior = hyperparameter_posterior(kernel, X, scale.apply(g))
+    theta = warm_start if keeps_theta and warm_start is not None else fit(posterior, warm_start=warm_start)
+    density = float(posterior.value_and_gradient(theta[None, :])[0][0]) - g.size * np.log(scale.scale)
+    least = float(np.min(cost)) if cost.size else np.finfo(float).tiny
+    return density, LearnedCost(posterior.process(theta), scale, fixed_share, least, theta)

@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+
+from farthing.costs.learned import FIXED_SHARES, LearnedCost, learn_cost
+from farthing.models.kernels import Constant, Matern52
+
+KERNEL = Constant() * Matern52((0, 1))
+
+
+def true_cost(X: np.ndarray, done: np.ndarray | float = 1.0, *, fixed_share: float = 0.1) -> np.ndarray:
+    """From e to e³ seconds, dearer along the first column only."""
+    return np.exp(1.0 + 2.0 * X[:, 0]) * (fixed_share + done) / (fixed_share + 1.0)
+
+
+def learnt(*, n: int = 40, shares: bool = True, seed: int = 0) -> LearnedCost:
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, 2))
+    done = rng.uniform(0.02, 1.0, n) if shares else np.ones(n)
+    noise = np.exp(0.02 * rng.standard_normal(n))
+    return learn_cost(X, true_cost(X, done) * noise, KERNEL, done=done)
+
+
+def test_a_known_cost_is_recovered_with_its_fixed_part() -> None:
+    model = learnt()
+    X = np.random.default_rng(1).random((200, 2))
+    assert model.fixed_share == 0.1
+    for done in (0.05, 0.3, 1.0):
+        ratio = model.cost(X, done) / true_cost(X, done)
+        assert np.quantile(np.abs(np.log(ratio)), 0.9) < 0.1  # five times the noise of the observations
+
+
+def test_the_cost_grows_with_the_share_that_is_done() -> None:
+    X = np.random.default_rng(2).random((50, 2))
+    costs = np.array([learnt().cost(X, done) for done in np.linspace(0.0, 1.0, 21)])
+    assert np.all(np.diff(costs, axis=0) >= 0.0)
+
+
+def test_continuing_never_costs_less_than_the_fixed_part() -> None:
+    model = learnt()
+    X = np.random.default_rng(3).random((50, 2))
+    full = np.exp(model.scale.undo(model.gp.mean(X)))
+    fixed = full * model.fixed_share / (1.0 + model.fixed_share)
+    for begun, done in ((0.5, 0.5), (0.5, 0.50001), (0.9, 0.2)):
+        assert np.all(model.increment(X, begun, done) >= fixed * (1 - 1e-12))
+    assert np.all(model.increment(X, 0.2, 0.9) > model.increment(X, 0.2, 0.6))
+
+
+def test_no_prediction_is_below_the_smallest_cost_seen() -> None:
+    X = np.linspace(0.0, 0.5, 12)[:, None] * np.ones(2)
+    cost = np.exp(-4.0 * X[:, 0])
+    model = learn_cost(X, cost, KERNEL)
+    far = np.ones((1, 2))
+    assert model.scale.undo(model.gp.mean(far))[0] < np.log(cost.min()), "the process itself goes on downwards"
+    assert model.cost(far)[0] == pytest.approx(cost.min())
+    assert np.all(model.value_and_gradient(far)[1] == 0.0)
+
+
+def test_without_shares_there_is_no_fixed_part_to_choose() -> None:
+    assert learnt(shares=False).fixed_share == FIXED_SHARES[0]
+
+
+def test_slopes_are_those_of_the_log_cost() -> None:
+    model, step = learnt(), 1e-6
+    X = np.random.default_rng(4).random((10, 2))
+    _, gradient = model.value_and_gradient(X)
+    for j in range(2):
+        moved = step * np.eye(2)[j]
+        slope = (model(X + moved) - model(X - moved)) / (2 * step)
+        np.testing.assert_allclose(gradient[:, j], slope, rtol=1e-4, atol=1e-6)  # differences have step² and ε/step
