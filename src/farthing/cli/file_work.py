@@ -11,7 +11,7 @@ from types import ModuleType
 
 from farthing.errors import FarthingError, WorkError
 from farthing.execution import Command, RunningTrial, Work, as_work
-from farthing.space.refusals import did_you_mean
+from farthing.refusals import did_you_mean
 from farthing.trials import Json, Problem
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from farthing.cli.tables import aligned
 from farthing.errors import TrialNotFound
-from farthing.space.refusals import shown
+from farthing.refusals import shown
 from farthing.study import Study
 from farthing.study.views import short_number, short_params
 from farthing.trials import Measurement, Trial

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from farthing.cli.run_plan import make_work_importable
 from farthing.errors import InvalidArgument, StorageError, StudyNotFound
-from farthing.space.refusals import did_you_mean, listed
+from farthing.refusals import did_you_mean, listed
 from farthing.storage import Storage, open_storage
 from farthing.study import Study
 

@@ -12,8 +12,8 @@ from farthing.cli.file_work import FileWork, make_importable
 from farthing.cli.run_plan import RunPlan
 from farthing.costs import Budget
 from farthing.errors import InvalidArgument, InvalidFile
+from farthing.refusals import did_you_mean, refuse_unknown, shown
 from farthing.space import Space
-from farthing.space.refusals import did_you_mean, refuse_unknown, shown
 from farthing.space.space import space_from_tables
 from farthing.study import Study
 from farthing.systems import Strategy, strategy_from_json

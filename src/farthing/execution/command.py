@@ -15,7 +15,7 @@ from farthing.errors import WorkError
 from farthing.execution.failures import WorkFailed, describe_exit
 from farthing.execution.running_trial import RunningTrial
 from farthing.execution.template import Template
-from farthing.space.refusals import shown
+from farthing.refusals import shown
 from farthing.trials import Problem
 
 LONGEST_LINE = 1 << 20

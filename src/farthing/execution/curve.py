@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from farthing.errors import InvalidParams
+from farthing.refusals import refuse_unknown, shown
 from farthing.space import Fidelity, Space
-from farthing.space.refusals import refuse_unknown, shown
 from farthing.space.scalars import as_float, as_whole
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from farthing.errors import WorkError
 from farthing.execution.running_trial import RunningTrial
-from farthing.space.refusals import listed, shown
+from farthing.refusals import listed, shown
 from farthing.trials import Problem
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from farthing.errors import InvalidParams, InvalidValue
-from farthing.space.refusals import listed, refuse_unknown
+from farthing.refusals import listed, refuse_unknown
 from farthing.trials import Params
 from farthing.trials.measurement import finite_number
 

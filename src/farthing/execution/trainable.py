@@ -9,7 +9,7 @@ from typing import Any
 from farthing.errors import WorkError
 from farthing.execution.results import read_result
 from farthing.execution.running_trial import RunningTrial
-from farthing.space.refusals import shown
+from farthing.refusals import shown
 from farthing.trials import Params, Problem
 
 PROGRESS_FILE = "farthing.json"

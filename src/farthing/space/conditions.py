@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from farthing.errors import InvalidSpace
-from farthing.space.refusals import shown
+from farthing.refusals import shown
 from farthing.space.scalars import Scalar, as_scalar
 
 Condition: TypeAlias = dict[str, tuple[Scalar, ...]]

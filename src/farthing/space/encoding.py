@@ -77,15 +77,16 @@ class Encoder:
         return self._without_inactive(np.where(missing, np.nan, snapped))
 
     def without_inactive(self, X: Array) -> Array:
-        """The points as they are, with NaN for what is inactive: coordinates between the values of a grid stay there."""
+        """The points with NaN for what is inactive; coordinates between the values of a grid stay where they are."""
         points = _rows(X, self.dimension)
         return np.where(self._active(np.where(np.isnan(points), 0.0, points)), points, np.nan)
 
     def grid(self, column: int) -> Array | None:
         """The coordinates of a column's values in their order; None where it is continuous."""
         axis = self._columns[column]
-        count = axis.parameter.count if isinstance(axis, Discrete) else None
-        return None if count is None else axis.bins.centre(np.arange(count))  # type: ignore[union-attr]
+        if not isinstance(axis, Discrete) or axis.parameter.count is None:
+            return None
+        return axis.bins.centre(np.arange(axis.parameter.count))
 
     def encode_fidelity(self, fidelities: Sequence[Mapping[str, float]]) -> Array:
         """s = amount / high, shape (n, f): 1 is the full amount and 0 no work at all."""

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from farthing.errors import InvalidParams, InvalidSpace
+from farthing.refusals import shown
 from farthing.space import declaring
-from farthing.space.refusals import shown
 from farthing.space.scalars import as_float, as_whole, clipped
 
 

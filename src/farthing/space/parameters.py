@@ -11,9 +11,9 @@ from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
 from farthing.errors import InvalidParams, InvalidSpace
+from farthing.refusals import did_you_mean, listed, shown
 from farthing.space import declaring
 from farthing.space.conditions import Condition, When, read_condition
-from farthing.space.refusals import did_you_mean, listed, shown
 from farthing.space.scalars import GRID_TOLERANCE, ROUNDING, Scalar, as_float, as_scalar, as_whole, clipped
 
 FINEST_STEP = 1e-9

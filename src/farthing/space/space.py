@@ -9,13 +9,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from farthing.errors import InvalidParams, InvalidSpace
+from farthing.refusals import refuse_non_mapping, refuse_unknown, shown
 from farthing.space import forms
 from farthing.space.conditions import is_active
 from farthing.space.declaring import store
 from farthing.space.dependencies import activation_order, resolve_conditions
 from farthing.space.fidelity import Fidelity
 from farthing.space.parameters import Parameter
-from farthing.space.refusals import refuse_non_mapping, refuse_unknown, shown
 from farthing.space.sections import check_sections
 from farthing.space.stages import flatten, local_name
 from farthing.space.toml import read_toml, write_toml

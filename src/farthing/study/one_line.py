@@ -5,8 +5,8 @@ from typing import Any
 
 from farthing.costs import Budget
 from farthing.errors import InvalidArgument
+from farthing.refusals import refuse_unknown
 from farthing.space import Space
-from farthing.space.refusals import refuse_unknown
 from farthing.study.study import Study, Work
 
 

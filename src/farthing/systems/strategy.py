@@ -10,7 +10,7 @@ from typing import Any
 
 from farthing.costs import Remaining
 from farthing.errors import InvalidArgument
-from farthing.space.refusals import refuse_unknown
+from farthing.refusals import refuse_unknown
 from farthing.systems.randomness import Randomness
 from farthing.trials import History, Json, Params, Prediction, Suggestion, Trial
 

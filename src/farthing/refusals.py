@@ -1,4 +1,4 @@
-"""What the errors of a space share: how they show what came and say what to do."""
+"""What errors share: how they show what came and say what to do."""
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
