@@ -8,6 +8,9 @@ import pytest
 from farthing.errors import StorageError
 from farthing.testing.postgres import PostgresServer
 
+for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(threads, "1")  # before NumPy is imported: test workers would only get in each other's way
+
 pytest.register_assert_rewrite("farthing.testing.storage_contract", "farthing.testing.strategy_contract")
 
 
@@ -33,3 +36,9 @@ def postgres() -> Iterator[PostgresServer]:
 def postgres_url(postgres: PostgresServer) -> str:
     """A place of its own on the server."""
     return postgres.new_schema()
+
+
+@pytest.fixture
+def postgres_urls(postgres: PostgresServer) -> Iterator[str]:
+    """As many places of their own as a test asks for."""
+    return (postgres.new_schema() for _ in iter(int, 1))
