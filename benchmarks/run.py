@@ -9,6 +9,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from benchmarks.online.runner import main as run_online_suite
+from benchmarks.online.runner import names_online_suite
+from benchmarks.online.suites import ONLINE_SUITES
 from benchmarks.plan import Plan, Run, make_plan
 from benchmarks.provenance import commit, versions
 from benchmarks.records import Record, append_record, key_of, read_records, results_path
@@ -18,6 +21,8 @@ from benchmarks.trajectory import changes, trajectory
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    if names_online_suite(arguments):
+        return run_online_suite(arguments)
     options = _parser().parse_args(arguments)
     suite = SUITES[options.name].quick() if options.quick else SUITES[options.name]
     plan = make_plan(
@@ -75,7 +80,7 @@ def _progress(*, total: int, done: int) -> Iterator[tuple[Progress, TaskID]]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m benchmarks.run", description=__doc__)
-    parser.add_argument("name", choices=SUITES, help="the suite")
+    parser.add_argument("name", choices=[*SUITES, *ONLINE_SUITES], help="the suite")
     parser.add_argument("--seeds", type=int, help="how many seeds, from 0; the suite's own number by default")
     parser.add_argument("--quick", action="store_true", help="two seeds and a short budget, kept in a file of its own")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")

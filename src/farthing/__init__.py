@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from farthing.study import Study as Study
     from farthing.study import maximize as maximize
     from farthing.study import minimize as minimize
+    from farthing.study.online import Decision as Decision
+    from farthing.study.online import OnlineTuner as OnlineTuner
     from farthing.systems import Randomness as Randomness
     from farthing.systems import Recommendation as Recommendation
     from farthing.systems import Strategy as Strategy
@@ -35,6 +37,15 @@ if TYPE_CHECKING:
     from farthing.systems.baselines.halving import Hyperband as Hyperband
     from farthing.systems.baselines.random import Random as Random
     from farthing.systems.baselines.random import Sobol as Sobol
+    from farthing.systems.online import CEGPUCB as CEGPUCB
+    from farthing.systems.online import Bernoulli as Bernoulli
+    from farthing.systems.online import Capped as Capped
+    from farthing.systems.online import Confidence as Confidence
+    from farthing.systems.online import Every as Every
+    from farthing.systems.online import ExpectedRegret as ExpectedRegret
+    from farthing.systems.online import Overlap as Overlap
+    from farthing.systems.online import Quota as Quota
+    from farthing.systems.online import ValueOfInformation as ValueOfInformation
     from farthing.trials import History as History
     from farthing.trials import Measurement as Measurement
     from farthing.trials import Prediction as Prediction
@@ -50,10 +61,22 @@ _HOMES = {
     "farthing.execution": ("Command", "Pipeline", "RunningTrial", "Stage", "Trainable"),
     "farthing.space": ("Choice", "Fidelity", "Float", "Int", "Space"),
     "farthing.study": ("Best", "Study", "maximize", "minimize"),
+    "farthing.study.online": ("Decision", "OnlineTuner"),
     "farthing.systems": ("Randomness", "Recommendation", "Strategy"),
     "farthing.systems.baselines.bayesian": ("EIPerCost", "LogEI"),
     "farthing.systems.baselines.halving": ("ASHA", "Hyperband"),
     "farthing.systems.baselines.random": ("Random", "Sobol"),
+    "farthing.systems.online": (
+        "Bernoulli",
+        "Capped",
+        "CEGPUCB",
+        "Confidence",
+        "Every",
+        "ExpectedRegret",
+        "Overlap",
+        "Quota",
+        "ValueOfInformation",
+    ),
     "farthing.trials": ("History", "Measurement", "Prediction", "State", "Suggestion", "Trial"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

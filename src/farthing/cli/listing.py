@@ -50,4 +50,5 @@ def _form(summary: StudySummary) -> dict[str, Json]:
 
 
 def _strategy(summary: StudySummary) -> str | None:
-    return summary.record.strategy["name"] if summary.record.strategy else None
+    """Without the module of one that is not ours."""
+    return summary.record.strategy["name"].rpartition(":")[2] if summary.record.strategy else None

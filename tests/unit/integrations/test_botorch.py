@@ -329,6 +329,7 @@ def test_what_is_inactive_does_not_matter(study: ft.Study) -> None:
     assert torch.all(gradient[:, 2] != 0)
 
 
+@pytest.mark.filterwarnings("ignore:Optimization failed:RuntimeWarning")  # it tries again, and says so
 def test_botorch_searches_a_mixed_space_and_its_point_can_be_decoded(study: ft.Study) -> None:
     encoder, model = study.space.encoder, study_model(study)
     torch.manual_seed(0)

@@ -7,6 +7,7 @@ import click
 
 
 @click.command()
+@click.argument("what", type=click.Choice(["digits", "online"]), default="digits")
 @click.option("--seconds", type=click.FloatRange(min=1), default=25.0, show_default=True, help="How long to tune.")
 @click.option(
     "--output",
@@ -15,17 +16,22 @@ import click
     show_default=True,
     help="The folder for the database, the checkpoints and the picture.",
 )
-def demo(seconds: float, output: Path) -> None:
+def demo(what: str, seconds: float, output: Path) -> None:
     """Tune a neural network on handwritten digits, in about a minute.
 
     Two workers train networks for three epochs each; the best third goes on to nine, the best of those to 27, and so
     on, each from its checkpoint. Run again, it starts a second study beside the first, or continues one that was
-    interrupted. Needs scikit-learn and matplotlib: pip install 'farthing[demo]'.
+    interrupted. `farthing demo online` tunes a classifier while it learns, and validates only when it is worth it.
+    Needs scikit-learn and matplotlib: pip install 'farthing[demo]'.
 
     \b
     Example:  farthing demo --seconds 60
     Next:     farthing show, farthing run --help
     """
+    if what == "online":
+        from farthing.cli.demo_online import run_online_demo
+
+        sys.exit(run_online_demo(output))
     from farthing.cli.demo import run_demo
 
     sys.exit(run_demo(output, seconds=seconds))

@@ -25,6 +25,7 @@ def plot(study: str | None, storage: str | None, output: Path | None, kind: str)
     """Draw a study: value against cost, curves, parameters.
 
     The picture has the best value against what was spent, learning curves, and the value against each parameter.
+    Of an online run it has what was believed, and where it was asked for.
     STUDY may be left out where there is only one. Needs matplotlib: pip install 'farthing[plot]'.
 
     \b
@@ -32,6 +33,7 @@ def plot(study: str | None, storage: str | None, output: Path | None, kind: str)
     Next:     farthing resume digits --seconds 1200, if the best still falls
     """
     from farthing.cli.plots import draw
+    from farthing.cli.plots.online import draw_online, is_online
     from farthing.cli.storages import address_to_read, opened_study
 
     with opened_study(study, address_to_read(storage)) as found:
@@ -40,6 +42,8 @@ def plot(study: str | None, storage: str | None, output: Path | None, kind: str)
             from farthing.cli.plots.model import draw_model
 
             draw_model(found, path)
+        elif is_online(found):
+            draw_online(found, path)
         else:
             draw(found, path, kind=kind)
     click.echo(f"Wrote {path}")

@@ -1,0 +1,1 @@
+"""Bandits in rounds: what online strategies lose, and what they pay for, on functions that change under them."""

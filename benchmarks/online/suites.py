@@ -1,0 +1,176 @@
+"""The suites of bandits: which strategies play in which worlds, and what is claimed of them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from benchmarks.online.worlds import ARMS, SENSORS, SYNTHETIC, World
+from farthing.systems.baselines.bandits import (
+    EXP3S,
+    UCB1,
+    EpsilonGreedy,
+    GPBandit,
+    RestartedGPUCB,
+    Softmax,
+)
+from farthing.systems.online import (
+    CEGPUCB,
+    Bernoulli,
+    Confidence,
+    Every,
+    ExpectedRegret,
+    OnlineStrategy,
+    Overlap,
+    ValueOfInformation,
+)
+from farthing.systems.online.outlook import QueryRule
+
+Make: TypeAlias = Callable[[Mapping[str, Any]], OnlineStrategy]
+"""From what is known of a world to a strategy."""
+
+
+@dataclass(frozen=True, eq=False)
+class OnlineSuite:
+    """`curves` are families that differ only in how often they ask; `measure` is what is reported beside C_T."""
+
+    name: str
+    worlds: tuple[World, ...]
+    contenders: Mapping[str, Make]
+    curves: Mapping[str, tuple[str, ...]]
+    ours: tuple[str, ...]
+    measure: str = "regret"
+    seeds: int = 30
+
+    def quick(self) -> "OnlineSuite":
+        return OnlineSuite(
+            f"{self.name}-quick",
+            self.worlds[:2],
+            self.contenders,
+            self.curves,
+            self.ours,
+            measure=self.measure,
+            seeds=min(2, self.seeds),
+        )
+
+
+# -------------------------------------------------------------------------------------------------------- synthetic
+
+KAPPAS = (0.6, 0.7, 0.8, 0.85, 0.9, 0.95)
+SHARES = (0.05, 0.1, 0.2, 0.4, 0.6)
+STEPS = (2, 3, 5, 10, 20)
+PRICES = (0.02, 0.05, 0.1)
+
+VOI_PRICES = (0.05, 0.2)
+"""Beside the default's 0.1."""
+
+
+def _paper(rule: QueryRule, **changes: Any) -> Make:
+    return lambda facts: CEGPUCB.paper(**{"rule": rule, **facts, **changes})
+
+
+def _ours(rule: QueryRule) -> Make:
+    """Our settings with the model of the paper's experiment."""
+    return lambda facts: CEGPUCB(**facts, scale=1.0, rule=rule)
+
+
+_SYNTHETIC: dict[str, Make] = {
+    "TV-GP-UCB": _paper(Every(1)),
+    **{f"CE κ={kappa:g}": _paper(Confidence(kappa)) for kappa in KAPPAS},
+    "CE @*": _paper(Overlap()),
+    "CE κ=0.9, silent mean": _paper(Confidence(0.9), silent="mean"),
+    "R-GP-UCB": lambda facts: RestartedGPUCB(**facts, scale=1.0, beta="paper", silent="ucb"),
+    **{f"Bernoulli {p:g}": _ours(Bernoulli(p)) for p in SHARES},
+    **{f"Bernoulli {p:g}, paper's β": _paper(Bernoulli(p), silent="mean") for p in SHARES},
+    **{f"Every {n}": _ours(Every(n)) for n in STEPS},
+    **{f"Every {n}, paper's β": _paper(Every(n), silent="mean") for n in STEPS},
+    **{f"expected regret {price:g}": _ours(ExpectedRegret(price)) for price in PRICES},
+    **{f"information {price:g}": _ours(ValueOfInformation(price)) for price in VOI_PRICES},
+    "default": lambda facts: CEGPUCB(**facts, scale=1.0),
+}
+
+# ------------------------------------------------------------------------------------------------------------- arms
+
+BER = Bernoulli(0.1)
+ARM_PRICES = (0.05, 0.1, 0.2)
+
+
+def _arm_rule(rule: QueryRule) -> Make:
+    return lambda facts: CEGPUCB(kernel="independent", rule=rule)
+
+
+_ARMS: dict[str, Make] = {
+    "UCB1, forgetting": lambda facts: UCB1(rule=BER),
+    "ε-greedy": lambda facts: EpsilonGreedy(rule=BER),
+    "softmax": lambda facts: Softmax(rule=BER),
+    "EXP3.S": lambda facts: EXP3S(rule=BER),
+    "GP-UCB": lambda facts: GPBandit(kernel="independent", forgetting=0.0, rule=BER, floor=0.0),
+    "R-GP-UCB": lambda facts: RestartedGPUCB(kernel="independent", block=200, forgetting=0.01, rule=BER, floor=0.0),
+    "TV-GP-UCB": lambda facts: GPBandit(kernel="independent", rule=BER, floor=0.0),
+    "TV-GP-EI": lambda facts: GPBandit(kernel="independent", acquisition="ei", rule=BER, floor=0.0),
+    "TV-GP-PI": lambda facts: GPBandit(kernel="independent", acquisition="pi", rule=BER, floor=0.0),
+    "CE κ=0.95": lambda facts: CEGPUCB(kernel="independent", rule=Confidence(0.95), beta="paper"),
+    "default": lambda facts: CEGPUCB(kernel="independent"),
+    **{f"expected regret {p:g}": _arm_rule(ExpectedRegret(p)) for p in ARM_PRICES},
+}
+
+# ---------------------------------------------------------------------------------------------------------- sensors
+
+
+def _arm_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The same for bandits without a model; they begin at what the sensors read on average, as the models do."""
+    gamma = (1.0 - facts["forgetting"]) ** 0.5
+    return {"offset": facts["offset"], "scale": facts["scale"], "noise": facts["noise"], "gamma": gamma}
+
+
+def _sensor_baselines(label: str, rule: QueryRule) -> dict[str, Make]:
+    makes: dict[str, Make] = {
+        "TV-GP-EI": lambda facts: GPBandit(**facts, acquisition="ei", rule=rule),
+        "TV-GP-PI": lambda facts: GPBandit(**facts, acquisition="pi", rule=rule),
+        "GP-UCB": lambda facts: GPBandit(**{**facts, "forgetting": 0.0}, rule=rule),
+        "R-GP-UCB": lambda facts: RestartedGPUCB(**facts, rule=rule),
+        "UCB1": lambda facts: UCB1(**_arm_facts(facts), rule=rule),
+        "ε-greedy": lambda facts: EpsilonGreedy(**_arm_facts(facts), rule=rule),
+        "softmax": lambda facts: Softmax(**_arm_facts(facts), rule=rule),
+        "EXP3.S": lambda facts: EXP3S(**_arm_facts(facts), rule=rule),
+    }
+    return {f"{name}{label}": make for name, make in makes.items()}
+
+
+_SENSORS: dict[str, Make] = {
+    "TV-GP-UCB, all feedback": lambda facts: GPBandit(**facts),
+    "default": lambda facts: CEGPUCB(**facts),
+    "expected regret 0.05": lambda facts: CEGPUCB(**facts, rule=ExpectedRegret(0.05)),
+    "expected regret 0.3": lambda facts: CEGPUCB(**facts, rule=ExpectedRegret(0.3)),
+    "expected regret 0.1": lambda facts: CEGPUCB(**facts, rule=ExpectedRegret(0.1)),
+    "information 0.5": lambda facts: CEGPUCB(**facts, rule=ValueOfInformation(0.5)),
+    "information 5": lambda facts: CEGPUCB(**facts, rule=ValueOfInformation(5.0)),
+    "CE κ=0.9": lambda facts: CEGPUCB(**facts, rule=Confidence(0.9), beta="paper", silent="ucb"),
+    **_sensor_baselines(", all feedback", Every(1)),
+    **_sensor_baselines(", Ber(0.2)", Bernoulli(0.2)),
+    "TV-GP-UCB, Ber(0.2)": lambda facts: GPBandit(**facts, rule=Bernoulli(0.2)),
+    "random": lambda facts: EpsilonGreedy(**_arm_facts(facts), explore=1.0),
+}
+
+_ENTRIES = (
+    OnlineSuite(
+        "online-synthetic",
+        SYNTHETIC,
+        _SYNTHETIC,
+        curves={
+            "paper's rule": tuple(f"CE κ={kappa:g}" for kappa in KAPPAS),
+            "Bernoulli": tuple(f"Bernoulli {p:g}" for p in SHARES),
+            "Bernoulli, paper's β": tuple(f"Bernoulli {p:g}, paper's β" for p in SHARES),
+            "Every": tuple(f"Every {n}" for n in STEPS),
+            "Every, paper's β": tuple(f"Every {n}, paper's β" for n in STEPS),
+        },
+        ours=(
+            "default",
+            *(f"expected regret {price:g}" for price in PRICES),
+            *(f"information {price:g}" for price in VOI_PRICES),
+        ),
+    ),
+    OnlineSuite("online-arms", ARMS, _ARMS, curves={}, ours=("default",)),
+    OnlineSuite("online-sensors", SENSORS, _SENSORS, curves={}, ours=("default",), measure="reward", seeds=5),
+)
+
+ONLINE_SUITES = {suite.name: suite for suite in _ENTRIES}

@@ -1,0 +1,157 @@
+"""A picture of an online run: what was measured and what was not, and what was believed after the last measurement."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from farthing.cli.plots.figure import require_matplotlib, save
+from farthing.cli.plots.look import ACCENT, MUTED, SHADES, STYLE
+from farthing.errors import NoResult
+from farthing.space import Choice
+from farthing.study import Study
+from farthing.study.online_log import Online
+from farthing.systems.online import Arena, online_strategy_from_json
+from farthing.systems.online.ce_gp_ucb import GPPlayer
+from farthing.systems.online.strategy import Observation, Place
+from farthing.trials import Measurement, Trial
+
+POINTS = 80
+"""Of a curve of what is believed."""
+
+WIDTH, HEIGHT = 12.0, 2.6
+"""Inches of the picture, and of a row of it."""
+
+
+def is_online(study: Study) -> bool:
+    return isinstance(study.strategy, Online)
+
+
+def draw_online(study: Study, path: Path) -> None:
+    """Saves a picture of the last run: the value by round, and for each parameter its schedule and the belief."""
+    require_matplotlib()
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    trial = last_run(study)
+    names = list(study.space.parameters)
+    player = replayed(study, trial)
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH, HEIGHT * (1 + len(names))), layout="constrained")
+        grid = figure.add_gridspec(1 + len(names), 2, width_ratios=[2, 1])
+        _draw_values(figure.add_subplot(grid[0, :]), study, trial)
+        for place, name in enumerate(names, start=1):
+            _draw_schedule(figure.add_subplot(grid[place, 0]), study, trial, name)
+            _draw_belief(figure.add_subplot(grid[place, 1]), study, trial, name, player=player)
+        save(figure, path)
+
+
+def last_run(study: Study) -> Trial:
+    runs = [trial for trial in study.trials if trial.points]
+    if not runs:
+        raise NoResult(f"A picture needs a round that was measured, got none of {study.name!r}. Start the run first.")
+    return runs[-1]
+
+
+def replayed(study: Study, trial: Trial) -> GPPlayer | None:
+    """The player as it was after the last measurement; None for a strategy without a model, or for gains."""
+    online = study.strategy
+    assert isinstance(online, Online)
+    player = online_strategy_from_json(online.strategy).begin(arena_of(study))
+    if not isinstance(player, GPPlayer) or online.reward != "value":
+        return None
+    for point in trial.points:
+        assert point.params is not None
+        assert point.value is not None
+        assert point.step is not None
+        place = arena_of(study).place(point.params)
+        player.observe(Observation(point.step, place, -study.problem.sign * point.value))
+    return player
+
+
+def arena_of(study: Study) -> Arena:
+    online = study.strategy
+    assert isinstance(online, Online)
+    candidates = None if online.candidates is None else [dict(params) for params in online.candidates]
+    return Arena(
+        study.space.encoder, online.rounds, study.problem.seed, candidates=candidates, initial=list(online.initial)
+    )
+
+
+def _draw_values(axes: Any, study: Study, trial: Trial) -> None:
+    rounds = len(trial.measurements)
+    axes.plot([p.step for p in trial.points], [p.value for p in trial.points], "-", color=SHADES[1], linewidth=1)
+    axes.plot([p.step for p in trial.points], [p.value for p in trial.points], "o", color=ACCENT, markersize=4)
+    silent = [p.step for p in trial.measurements if p.value is None]
+    axes.plot(silent, [0.02] * len(silent), "|", color=MUTED, markersize=5, transform=axes.get_xaxis_transform())
+    axes.set_title(f"{study.name}: {len(trial.points)} of {rounds} rounds measured (red); the others are marked below")
+    axes.set_xlabel("round")
+    axes.set_ylabel(study.problem.value)
+
+
+def _draw_schedule(axes: Any, study: Study, trial: Trial, name: str) -> None:
+    """What was played in each round: filled where it was measured."""
+    for measured, colour, label in ((False, MUTED, "not measured"), (True, ACCENT, "measured")):
+        points = [p for p in trial.measurements if (p.value is not None) is measured and name in (p.params or {})]
+        values = [_shown(p, name) for p in points]
+        axes.plot([p.step for p in points], values, "o", color=colour, markersize=3, label=label)
+    _set_scale(axes.yaxis, axes.set_yscale, study, name)
+    axes.set_xlabel("round")
+    axes.set_ylabel(name)
+    axes.legend(loc="upper right")
+
+
+def _draw_belief(axes: Any, study: Study, trial: Trial, name: str, *, player: GPPlayer | None) -> None:
+    """Mean and two deviations along one parameter, the others at the best known, and where it was measured."""
+    axes.set_xlabel(name)
+    axes.set_ylabel(study.problem.value)
+    last = trial.points[-1].step or 1
+    shades = np.linspace(0.2, 1.0, len(trial.points))
+    for point, shade in zip(trial.points, shades, strict=True):
+        if name in (point.params or {}):
+            axes.plot([_shown(point, name)], [point.value], "o", color=ACCENT, markersize=4, alpha=shade)
+    if player is not None:
+        _draw_curve(axes, study, name, player=player, round=last + 1)
+    _set_scale(axes.xaxis, axes.set_xscale, study, name)
+
+
+def _draw_curve(axes: Any, study: Study, name: str, *, player: GPPlayer, round: int) -> None:
+    arena = arena_of(study)
+    places, values = _along(study, arena, name, best=arena.params(player.exploit(round)))
+    predicted = player.predict(places, round) if places else None
+    if predicted is None:
+        return
+    mean, deviation = -study.problem.sign * predicted[0], predicted[1]
+    axes.plot(values, mean, "--", color=SHADES[2], linewidth=1.2)
+    axes.fill_between(values, mean - 2 * deviation, mean + 2 * deviation, color=SHADES[0], alpha=0.6, linewidth=0)
+
+
+def _along(study: Study, arena: Arena, name: str, *, best: Any) -> tuple[list[Place], list[Any]]:
+    """Places that differ from the best in one parameter only, and its values there, in order."""
+    encoder = arena.encoder
+    if arena.candidates is not None:
+        same = [params for params in arena.candidates if {**params, name: None} == {**best, name: None}]
+        ordered = sorted(same, key=lambda params: encoder.encode([params])[0][encoder.names.index(name)])
+        return [arena.place(params) for params in ordered], [_plain(params[name]) for params in ordered]
+    column = encoder.names.index(name)
+    if name not in best or column in encoder.categories:
+        return [], []
+    rows = np.repeat(encoder.encode([best]), POINTS, axis=0)
+    rows[:, column] = np.linspace(0.0, 1.0, POINTS)
+    snapped = encoder.snap(rows)
+    return list(snapped), [_plain(params[name]) for params in encoder.decode(snapped)]
+
+
+def _shown(point: Measurement, name: str) -> Any:
+    assert point.params is not None
+    return _plain(point.params[name])
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)
+
+
+def _set_scale(axis: Any, set_scale: Any, study: Study, name: str) -> None:
+    parameter = study.space.parameters[name]
+    if not isinstance(parameter, Choice) and parameter.log:
+        set_scale("log")

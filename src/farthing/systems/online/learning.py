@@ -1,0 +1,163 @@
+"""The time-varying model of a strategy: its kernel, what of it is given, and how the rest is learnt."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+from scipy.special import expit
+
+from farthing.models.fidelity_kernels import FORGETTING, TimeDecay
+from farthing.models.fitting import fit, hyperparameter_posterior
+from farthing.models.kernels import (
+    SE,
+    CategoryOverlap,
+    Constant,
+    Kernel,
+    Matern32,
+    Matern52,
+    Radial,
+    default_lengthscale,
+)
+from farthing.models.linalg import Array
+from farthing.models.lookup import Lookup
+from farthing.models.parameters import Parameter
+from farthing.trials import Json
+
+RADIAL: dict[str, Callable[..., Radial]] = {"matern52": Matern52, "matern32": Matern32, "se": SE}
+NOISE = Parameter("noise", median=5e-2, spread=2.0, lower=1e-5, upper=1e2)
+"""Wide: the scale is that of few observations, and noise may be all there is to see in them."""
+AMPLITUDE = Parameter("scale", median=1.0, spread=0.7, lower=1e-2, upper=1e2)
+LEVEL = Parameter("level", median=0.5, spread=1.0, lower=1e-3, upper=1e2)
+INDEPENDENT = 1e-2
+"""The lengthscale of categories at which two of them have nothing in common: e^{−100}."""
+
+LEAST_FORGETTING = 1e-9
+"""What stands for none at all in a fit, where the logit of zero is infinite."""
+
+ZERO_MEAN = 1e-6
+"""The spread of the constant mean in a fit: the values have an offset already."""
+
+
+@dataclass(frozen=True, eq=False)
+class ModelForm:
+    """k = (amplitude · k_space + level) · (1 − ε)^{|t − t'|/2}, with what is given; None is learnt.
+
+    `kernel` is the name of a radial kernel, "independent", or a covariance between candidates. Rows are those of the
+    space, or the index of the candidate where the kernel knows candidates only.
+    """
+
+    kernel: str | Array
+    dimension: int
+    categories: tuple[int, ...]
+    lengthscale: tuple[float, ...] | None
+    noise: float | None
+    forgetting: float | None
+    amplitude: float | None
+    level: float | None
+
+    @property
+    def uses_index(self) -> bool:
+        return not isinstance(self.kernel, str) or self.kernel == "independent"
+
+    @property
+    def width(self) -> int:
+        return 1 if self.uses_index else self.dimension
+
+    @property
+    def learns(self) -> bool:
+        return None in (self.noise, self.forgetting, self.amplitude, self.level) or self._learns_lengthscale
+
+    @property
+    def _learns_lengthscale(self) -> bool:
+        return self.lengthscale is None and not self.uses_index
+
+    def space_kernel(self) -> Kernel:
+        """amplitude · k_space + level; what is given is held."""
+        kernel = Constant(_held(AMPLITUDE, self.amplitude)) * self._shape()
+        return kernel if self.level == 0.0 else kernel + Constant(_held(LEVEL, self.level))
+
+    def _shape(self) -> Kernel:
+        if not isinstance(self.kernel, str):
+            return Lookup(self.kernel)
+        if self.kernel == "independent":
+            return CategoryOverlap((0,), lengthscale=_held(Parameter("overlap", 1.0, 1.0, 1e-3, 1e2), INDEPENDENT))
+        numbers = tuple(j for j in range(self.dimension) if j not in self.categories)
+        parts: list[Kernel] = []
+        if numbers:
+            parts.append(self._radial(numbers))
+        if self.categories:
+            parts.append(CategoryOverlap(self.categories))
+        return parts[0] if len(parts) == 1 else parts[0] * parts[1]
+
+    def _radial(self, numbers: tuple[int, ...]) -> Kernel:
+        """One lengthscale for all by default: the data of a window are few."""
+        assert isinstance(self.kernel, str)
+        prior = default_lengthscale(len(numbers))
+        given = self.lengthscale
+        if given is None or len(set(given)) == 1:
+            return RADIAL[self.kernel](numbers, ard=False, lengthscale=_held(prior, given[0] if given else None))
+        parts = [
+            RADIAL[self.kernel]((j,), lengthscale=_held(prior, own)) for j, own in zip(numbers, given, strict=True)
+        ]
+        product: Kernel = parts[0]
+        for part in parts[1:]:
+            product = product * part
+        return product
+
+    def deviation(self, hyperparameters: "Hyperparameters") -> float:
+        """√amplitude: how far values lie apart, before anything is seen."""
+        return float(np.exp(0.5 * hyperparameters.theta[0]))
+
+    def first(self) -> "Hyperparameters":
+        """What is given, and the modes of the priors for the rest."""
+        kernel = self.space_kernel()
+        theta = tuple(parameter.to_theta(parameter.median) for parameter in kernel.parameters)
+        forgetting = FORGETTING.median if self.forgetting is None else self.forgetting
+        return Hyperparameters(theta, forgetting, NOISE.median if self.noise is None else self.noise)
+
+    def learnt(self, X: Array, rounds: Sequence[int], z: Array, *, start: "Hyperparameters") -> "Hyperparameters":
+        """The highest posterior given rewards z at rows X, seen in these rounds; the search starts from `start`."""
+        kernel = self.space_kernel()
+        given = None if self.forgetting is None else max(self.forgetting, LEAST_FORGETTING)
+        decay = TimeDecay(self.width, _held(FORGETTING, given))
+        rows = np.column_stack([X, np.asarray(rounds, dtype=float)])
+        posterior = hyperparameter_posterior(
+            kernel * decay, rows, z, noise=self.noise, noise_prior=NOISE, mean_spread=ZERO_MEAN
+        )
+        warm = [*start.theta, decay.forgetting.to_theta(_inside(start.forgetting, decay.forgetting))]
+        warm += [] if self.noise is not None else [log(start.noise)]
+        theta = fit(posterior, warm_start=np.array(warm))
+        count = len(kernel.parameters)
+        return Hyperparameters(
+            tuple(theta[:count].tolist()),
+            float(expit(theta[count])) if self.forgetting is None else self.forgetting,
+            float(np.exp(theta[count + 1])) if self.noise is None else self.noise,
+        )
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """θ of amplitude · k_space + level, ε and σ²."""
+
+    theta: tuple[float, ...]
+    forgetting: float
+    noise: float
+
+    def to_json(self) -> Json:
+        return {"theta": list(self.theta), "forgetting": self.forgetting, "noise": self.noise}
+
+    @classmethod
+    def from_json(cls, form: Json) -> "Hyperparameters":
+        return cls(tuple(form["theta"]), form["forgetting"], form["noise"])
+
+
+def _held(prior: Parameter, value: float | None) -> Parameter:
+    """The parameter held at that value, or the prior itself where there is none."""
+    if value is None:
+        return prior
+    return Parameter(prior.name, value, prior.spread, value, value, prior.scale)
+
+
+def _inside(value: float, parameter: Parameter) -> float:
+    return min(max(value, parameter.lower), parameter.upper)
