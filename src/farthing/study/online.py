@@ -91,7 +91,7 @@ class OnlineTuner:
 
     Args:
         rounds: how many rounds the run has; a round is what you train between two decisions.
-        strategy: who decides; CE-GP-UCB with the rule that measured best by default.
+        strategy: who decides; CE-GP-UCB that asks by the value of information by default.
         candidates: the params to choose from; None is the whole space, enumerated where it is small.
         initial: params to be measured in the first rounds, in that order; one of them, or a list.
         minimize, maximize: the name of the value; `maximize="value"` if neither is given.
