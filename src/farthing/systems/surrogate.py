@@ -70,7 +70,7 @@ def fit_surrogate(
     theta, fitted_on = last_fit(history, "theta", size=len(posterior.parameters))
     is_noted_scale = compression is not None
     if theta is None or not is_noted_scale or not is_recent(fitted_on, loss.size, is_frugal=is_frugal):
-        theta, fitted_on = fit(posterior, warm_start=_starts(posterior, theta), starts=2), int(loss.size)
+        theta, fitted_on = fit(posterior, warm_start=_starts(posterior, theta)), int(loss.size)
     return Surrogate(posterior.process(theta), scale, theta, fitted_on, compression)
 
 
