@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from farthing.systems.baselines.bayesian import LogEI as LogEI
     from farthing.systems.baselines.halving import ASHA as ASHA
     from farthing.systems.baselines.halving import Hyperband as Hyperband
+    from farthing.systems.baselines.populations import PBT as PBT
+    from farthing.systems.baselines.populations import Clone as Clone
     from farthing.systems.baselines.random import Random as Random
     from farthing.systems.baselines.random import Sobol as Sobol
     from farthing.systems.online import CEGPUCB as CEGPUCB
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from farthing.systems.online import Overlap as Overlap
     from farthing.systems.online import Quota as Quota
     from farthing.systems.online import ValueOfInformation as ValueOfInformation
+    from farthing.systems.population import PB2 as PB2
     from farthing.trials import History as History
     from farthing.trials import Measurement as Measurement
     from farthing.trials import Prediction as Prediction
@@ -65,6 +68,7 @@ _HOMES = {
     "farthing.systems": ("Randomness", "Recommendation", "Strategy"),
     "farthing.systems.baselines.bayesian": ("EIPerCost", "LogEI"),
     "farthing.systems.baselines.halving": ("ASHA", "Hyperband"),
+    "farthing.systems.baselines.populations": ("Clone", "PBT"),
     "farthing.systems.baselines.random": ("Random", "Sobol"),
     "farthing.systems.online": (
         "Bernoulli",
@@ -77,6 +81,7 @@ _HOMES = {
         "Quota",
         "ValueOfInformation",
     ),
+    "farthing.systems.population": ("PB2",),
     "farthing.trials": ("History", "Measurement", "Prediction", "State", "Suggestion", "Trial"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

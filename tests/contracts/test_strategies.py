@@ -31,6 +31,26 @@ class TestEIPerCost(StrategyContract):
     trials = 20
 
 
+class TestPB2(StrategyContract):
+    strategy = ft.PB2(population=5, interval=3)
+
+
+class TestPB2OfThePaper(StrategyContract):
+    strategy = ft.PB2.paper(population=5, interval=3)
+
+
+class TestPB2Async(StrategyContract):
+    strategy = ft.PB2(population=5, interval=3, mode="async")
+
+
+class TestPBT(StrategyContract):
+    strategy = ft.PBT(population=5, interval=3)
+
+
+class TestClone(StrategyContract):
+    strategy = ft.Clone(population=5, interval=3)
+
+
 def test_every_strategy_of_the_package_is_public_and_under_contract() -> None:
     tested = {type(suite.strategy) for suite in StrategyContract.__subclasses__()}
     for name, cls in builtin_strategies().items():

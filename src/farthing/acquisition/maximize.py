@@ -122,7 +122,7 @@ def maximize(
     effort = effort or Effort()
     U, value = _screen(acquisition, domain, offered, effort, rng)
     for _ in range(effort.rounds):
-        U, value = _climb(acquisition, domain, U, value, effort)
+        U, value = climb(acquisition, domain, U, value, effort=effort)
         hopped, U, value = _hop(acquisition, domain, U, value)
         if not hopped:
             break
@@ -139,11 +139,11 @@ def _screen(
     """The rows to start from: the best of the Sobol points and the best around the offered ones, half each."""
     spread = domain.from_unit(sobol(domain.width, effort.screened, rng=rng))
     if offered is None or offered.shape[0] == 0:
-        return _best(acquisition, domain, spread, effort.restarts)
+        return best_rows(acquisition, domain, spread, effort.restarts)
     complete = np.where(np.isnan(offered), domain.from_unit(rng.random(offered.shape)), offered)
     near = np.concatenate([complete, perturbed(domain, complete, effort.screened // 4, rng=rng)])
     half = max(1, effort.restarts // 2)
-    groups = [_best(acquisition, domain, rows, half) for rows in (near, spread)]
+    groups = [best_rows(acquisition, domain, rows, half) for rows in (near, spread)]
     U, value = (np.concatenate(parts) for parts in zip(*groups, strict=True))
     return U, value
 
@@ -165,7 +165,8 @@ def perturbed(domain: Domain, rows: Array, count: int, *, rng: np.random.Generat
     return domain.rounded(np.where(rng.random(origin.shape) < 0.5, changed, origin))
 
 
-def _best(acquisition: Acquisition, domain: Domain, U: Array, count: int) -> tuple[Array, Array]:
+def best_rows(acquisition: Acquisition, domain: Domain, U: Array, count: int) -> tuple[Array, Array]:
+    """The `count` highest of the latent rows, and their values."""
     value = acquisition(domain.snap(U))
     order = np.argsort(-value, kind="stable")[:count]
     return U[order], value[order]
@@ -174,8 +175,20 @@ def _best(acquisition: Acquisition, domain: Domain, U: Array, count: int) -> tup
 # ---------------------------------------------------------------------------------------------- climb and hop
 
 
-def _climb(acquisition: Acquisition, domain: Domain, U: Array, value: Array, effort: Effort) -> tuple[Array, Array]:
-    """All rows uphill together along the climbable columns; a row that rounding made worse stays where it was."""
+def climb(
+    acquisition: Acquisition,
+    domain: Domain,
+    U: Array,
+    value: Array,
+    *,
+    effort: Effort,
+    lower: float | Array = 0.0,
+    upper: float | Array = 1.0,
+) -> tuple[Array, Array]:
+    """All rows uphill together along the climbable columns, within bounds of shape () or (D,).
+
+    A row that rounding made worse stays where it was.
+    """
     climbable = domain.climbable()
     if not climbable.any():
         return U, value
@@ -184,9 +197,13 @@ def _climb(acquisition: Acquisition, domain: Domain, U: Array, value: Array, eff
         found, gradient = acquisition.value_and_gradient(domain.snap(rows))
         return -found, -gradient
 
-    lower, upper = np.where(climbable, 0.0, U), np.where(climbable, 1.0, U)
     minima = minimize_batch(
-        loss, U, lower=lower, upper=upper, most_calls=effort.most_calls, first_step=CLIMB_FIRST_STEP
+        loss,
+        U,
+        lower=np.where(climbable, lower, U),
+        upper=np.where(climbable, upper, U),
+        most_calls=effort.most_calls,
+        first_step=CLIMB_FIRST_STEP,
     )
     return _keep_better(acquisition, domain, U, value, domain.rounded(minima.x))
 

@@ -11,17 +11,23 @@ from typing import Any
 from farthing.costs import Remaining
 from farthing.errors import InvalidArgument
 from farthing.refusals import refuse_unknown
+from farthing.space import Space
 from farthing.systems.randomness import Randomness
 from farthing.trials import History, Json, Params, Prediction, Suggestion, Trial
 
 
 @dataclass(frozen=True)
 class Recommendation:
-    """What a strategy would have the user take: params, the trial they come from, the value it predicts for them."""
+    """What a strategy would have the user take: params, the trial they come from, the value it predicts for them.
+
+    `best_ever` is the trial with the best value of all, where a strategy sets it: a member of a population may have
+    been better at an earlier interval than the best one is at the end.
+    """
 
     params: Params
     trial: Trial
     predicted: Prediction | None = None
+    best_ever: Trial | None = None
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,10 @@ class Strategy(ABC):
     A strategy keeps nothing between calls. What it must remember rides as the `note` of its own suggestions, and the
     same history with the same seed gives the same suggestions, bit for bit.
     """
+
+    def shaped(self, space: Space) -> Space:
+        """The space that a study of this strategy has: the given one, or that with what the strategy adds to it."""
+        return space
 
     @abstractmethod
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
