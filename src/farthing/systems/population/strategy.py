@@ -14,7 +14,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from farthing.costs import Remaining
 from farthing.errors import InvalidArgument
@@ -74,6 +74,9 @@ class PopulationStrategy(Strategy):
     steps: int | None = None
     quantile: float = 0.25
     mode: Literal["sync", "async"] = "sync"
+
+    has_end: ClassVar[bool] = True
+    needs_checkpoints: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _require_whole(self.population, least=1, what="A population")
@@ -164,9 +167,11 @@ class Turn:
             yield from self._starts(range(self.strategy.population), repeat=0)
             return
         begun = self.members.generation(interval, repeat)
-        if missing := list(self._opening(interval, repeat, begun)):
-            yield from missing
-        elif all(trial.is_finished for trial in begun.values()):
+        is_open = True
+        for suggestion in self._opening(interval, repeat, begun):
+            is_open = False
+            yield suggestion
+        if is_open and all(trial.is_finished for trial in begun.values()):
             yield from self._following(interval, repeat)
 
     def _following(self, interval: int, repeat: int) -> Iterator[Suggestion]:
