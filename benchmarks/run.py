@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 
 from rich.console import Console
@@ -20,7 +21,14 @@ from benchmarks.suites import SUITES
 from benchmarks.trajectory import changes, trajectory
 
 
+TRAINED = {"population-cifar": "benchmarks.population.cifar", "population-rl": "benchmarks.population.rl"}
+"""Suites that train real models, each with a runner and options of its own."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if given[:1] and given[0] in TRAINED:
+        return int(import_module(TRAINED[given[0]]).main(given))
     if names_online_suite(arguments):
         return run_online_suite(arguments)
     options = _parser().parse_args(arguments)
@@ -80,7 +88,7 @@ def _progress(*, total: int, done: int) -> Iterator[tuple[Progress, TaskID]]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m benchmarks.run", description=__doc__)
-    parser.add_argument("name", choices=[*SUITES, *ONLINE_SUITES], help="the suite")
+    parser.add_argument("name", choices=[*SUITES, *ONLINE_SUITES, *TRAINED], help="the suite")
     parser.add_argument("--seeds", type=int, help="how many seeds, from 0; the suite's own number by default")
     parser.add_argument("--quick", action="store_true", help="two seeds and a short budget, kept in a file of its own")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
