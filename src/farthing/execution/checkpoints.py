@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
@@ -86,11 +86,11 @@ class Checkpoints:
             return 0
         return _remove(doomed)
 
-    def collect(self, keep: Set[str], running: Set[Attempt]) -> int:
+    def collect(self, keep: Set[str | None], *, may_live: Callable[[Attempt], bool]) -> int:
         """Deletes what nobody can need and returns the bytes freed.
 
-        Checkpoints named in `keep` stay. Of a running attempt, so does what it stages and what it committed after
-        the last one in `keep`, which it may be about to announce.
+        Checkpoints named in `keep` stay. Of an attempt that may be alive, so does what it stages and what it committed
+        after the last one in `keep`, which it may be about to announce.
         """
         entries = [entry for number in self._numbers() for entry in self._entries(number)]
         announced: dict[Attempt, int] = {}
@@ -100,7 +100,7 @@ class Checkpoints:
 
         def is_in_the_making(entry: _Entry) -> bool:
             is_new = entry.phase == "checkpoint" and entry.index > announced.get(entry.attempt, 0)
-            return entry.attempt in running and (entry.phase == "staging" or is_new)
+            return (entry.phase == "staging" or is_new) and may_live(entry.attempt)
 
         return sum(self._collect(entry) for entry in entries if not (entry.name in keep or is_in_the_making(entry)))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from farthing.errors import WorkError
-from farthing.execution.results import read_result
+from farthing.execution.results import Result, read_result
 from farthing.execution.running_trial import RunningTrial
 from farthing.refusals import shown
 from farthing.trials import Params, Problem
@@ -68,7 +68,7 @@ class TrainableWork:
         for done in range(_steps_before(trial, steps), steps):
             result = read_result(trained.step(), name=trial.problem.value)
             place: dict[str, Any] = {fidelity: done + 1}
-            trial.report(result.value, metrics=result.metrics, **place)
+            trial.report(_required(result, self.trainable), metrics=result.metrics, **place)
         if self._defines("save"):
             _save(trained, trial.checkpoint_dir, steps=steps)
 
@@ -86,6 +86,12 @@ class TrainableWork:
         return getattr(self.trainable, method) is not getattr(Trainable, method)
 
 
+def _required(result: Result, trainable: type[Trainable]) -> float:
+    if result.value is None:
+        raise WorkError(f"A step must return the value, got None from {trainable.__name__}. Return a number.")
+    return result.value
+
+
 def _only_trace(problem: Problem) -> str:
     """The fidelity that counts steps."""
     fidelities = problem.space.fidelities
@@ -93,7 +99,8 @@ def _only_trace(problem: Problem) -> str:
     if len(traces) != 1 or not fidelities[traces[0]].integer:
         raise WorkError(
             f"A Trainable needs exactly one trace fidelity, in whole steps, got {shown(dict(fidelities))}. "
-            f'Add fidelities={{"steps": ft.Fidelity(1, 100, integer=True, trace=True)}}.'
+            'Train a population, strategy=ft.PB2(population=8, interval=5, steps=100), or single runs, '
+            'fidelities={"steps": ft.Fidelity(1, 100, integer=True, trace=True)}.'
         )
     return traces[0]
 

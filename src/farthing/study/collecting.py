@@ -3,7 +3,7 @@
 from farthing.execution import Checkpoints
 from farthing.study.records import Records
 from farthing.systems import Strategy
-from farthing.trials import History, Trial
+from farthing.trials import Attempt, History, State, Trial
 
 
 def collect_checkpoints(records: Records, strategy: Strategy, checkpoints: Checkpoints, *, ended: Trial) -> None:
@@ -17,6 +17,24 @@ def collect_checkpoints(records: Records, strategy: Strategy, checkpoints: Check
             continue
         if records.storage.retire_checkpoint(records.name, trial.number):
             checkpoints.delete(trial.checkpoint)
+
+
+def collect_leftovers(records: Records, checkpoints: Checkpoints) -> int:
+    """Deletes what killed processes left: half-written folders, and checkpoints that no trial names. Returns the bytes.
+
+    To be called when a run begins and when it ends. What somebody may still work on stays, whoever that is.
+    """
+    history = records.refresh()
+    named = {trial.checkpoint for trial in history} | {trial.resume_checkpoint for trial in history.in_flight}
+    return checkpoints.collect(named, may_live=lambda attempt: _may_live(history, attempt))
+
+
+def _may_live(history: History, attempt: Attempt) -> bool:
+    """Whether the attempt may still bring a result: an earlier one may too, as long as its trial has none."""
+    if attempt.number >= len(history):
+        return True
+    trial = history[attempt.number]
+    return not trial.is_finished or trial.state is State.LOST
 
 
 def needed_checkpoints(history: History, strategy: Strategy) -> set[int]:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from farthing.costs import Budget, Clock, Remaining
-from farthing.errors import FarthingError, InvalidArgument, StaleAttempt, TrialFinished
+from farthing.errors import FarthingError, InvalidArgument, StaleAttempt, TrialFinished, WorkError
 from farthing.execution import Checkpoints, Ended, Executor, Job
-from farthing.study.collecting import collect_checkpoints
+from farthing.study.collecting import collect_checkpoints, collect_leftovers
 from farthing.study.records import Records, is_waiting
 from farthing.systems import Strategy
 from farthing.trials import Attempt, History, Measurement, State, Suggestion, Trial
@@ -38,14 +38,17 @@ class Observer(Protocol):
 
 @dataclass(frozen=True)
 class Limits:
-    """What bounds a run: the budget in all, and for each trial its seconds and how often it may fail and be retried."""
+    """What bounds a run: the budget in all, and for each trial its seconds and how often it may fail and be retried.
 
-    budget: Budget
+    Without a budget the strategy alone decides when it ends.
+    """
+
+    budget: Budget | None
     time_limit: float | None = None
     retries: int = 0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.budget, Budget):
+        if not isinstance(self.budget, (Budget, type(None))):
             raise InvalidArgument(f"A run needs a budget, got {self.budget!r}. Give budget=ft.Budget(seconds=600).")
         if self.time_limit is not None and not self.time_limit > 0:
             raise InvalidArgument(
@@ -86,10 +89,12 @@ class Loop:
         self._began = self._clock.elapsed()
         self._records.leases.begin_run()
         try:
+            collect_leftovers(self._records, self._checkpoints)
             return self._run()
         finally:
             self._executor.close()
             self._give_back()
+            collect_leftovers(self._records, self._checkpoints)
             self._records.leases.end_run()
 
     def stop(self, reason: str = "stopped") -> None:
@@ -103,6 +108,8 @@ class Loop:
         return self._records.history
 
     def remaining(self, history: History) -> Remaining:
+        if self._limits.budget is None:
+            return Remaining()
         seconds = self._seconds_before + self._clock.elapsed() - self._began
         return self._limits.budget.remaining(history, seconds=seconds)
 
@@ -166,6 +173,7 @@ class Loop:
         except (StaleAttempt, TrialFinished):
             return
         self._warn_when_nothing_works(trial)
+        self._require_checkpoint(trial)
         collect_checkpoints(self._records, self._strategy, self._checkpoints, ended=trial)
         for observer in self._observers:
             observer.on_end(trial)
@@ -176,6 +184,16 @@ class Loop:
             return
         if all(other.state is State.FAILED for other in self._records.refresh() if other.is_finished):
             log.warning("The first trials all failed, trial %d with: %s", trial.number, trial.failure.reason)
+
+    def _require_checkpoint(self, trial: Trial) -> None:
+        """Ends the run before members that can only begin anew are taken for ones that go on."""
+        is_last = self._records.history.is_full(trial)
+        if not self._strategy.needs_checkpoints or trial.state is not State.DONE or trial.checkpoint or is_last:
+            return
+        raise WorkError(
+            f"{type(self._strategy).__name__} goes on from checkpoints, got none from trial {trial.number}. Define save "
+            "and load, or write to trial.checkpoint_dir and read trial.resume_dir; then start the study anew."
+        )
 
     def _others_may_bring_work(self) -> bool:
         return self._stop_reason is None and bool(self._records.history.in_flight)

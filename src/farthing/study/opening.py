@@ -3,7 +3,9 @@
 from dataclasses import replace
 
 from farthing.errors import InvalidArgument, StudyExists, StudyMismatch
+from farthing.space import Space
 from farthing.storage import Storage, StudyRecord
+from farthing.systems import strategy_from_json
 
 
 def value_name(minimize: str | None, maximize: str | None) -> str:
@@ -21,6 +23,7 @@ def create_or_continue(storage: Storage, wanted: StudyRecord, *, seed: int | Non
     except StudyExists:
         found = storage.load_study(wanted.name)
     expected = wanted.problem if seed is not None else replace(wanted.problem, seed=found.problem.seed)
+    expected = replace(expected, space=_shaped(expected.space, found))
     for aspect in ("space", "value", "minimize", "seed", "cost_unit", "measures_cost"):
         old, new = getattr(found.problem, aspect), getattr(expected, aspect)
         if old != new:
@@ -29,6 +32,13 @@ def create_or_continue(storage: Storage, wanted: StudyRecord, *, seed: int | Non
                 f"{_shown(old)}. Give the study another name=, or delete the old one."
             )
     return found
+
+
+def _shaped(space: Space, found: StudyRecord) -> Space:
+    """The space with what the strategy it was begun with adds, where that is not given again."""
+    if space == found.problem.space or found.strategy is None:
+        return space
+    return strategy_from_json(found.strategy).shaped(space)
 
 
 def _shown(thing: object) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from farthing.errors import InvalidArgument, MissingExtra
+from farthing.study.schedule import Schedule
 from farthing.trials import History, Json, Params, Prediction, Trial
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ class Best:
 
     `value` is the value measured for the recommended trial; `predicted` is what a model expects at full fidelity, where
     the strategy has one; `measured` is the trial with the best value that was really measured at full fidelity, which
-    need not be the recommended one.
+    need not be the recommended one. `schedule` is which params were in force from which step on, where there are steps;
+    `ever` is the best trial of a population at any interval, of which `trial` is the best at the last.
     """
 
     params: Params
@@ -27,6 +29,8 @@ class Best:
     trial: Trial
     predicted: Prediction | None = None
     measured: Trial | None = None
+    schedule: Schedule | None = None
+    ever: Trial | None = None
 
     def to_json(self) -> dict[str, Json]:
         return {
@@ -36,6 +40,8 @@ class Best:
             "fidelity": dict(self.trial.fidelity),
             "predicted": None if self.predicted is None else [self.predicted.mean, self.predicted.deviation],
             "measured": None if self.measured is None else self.measured.number,
+            "schedule": None if self.schedule is None else self.schedule.to_json(),
+            "ever": None if self.ever is None else self.ever.number,
         }
 
 

@@ -12,13 +12,15 @@ from farthing.space import Space
 from farthing.storage import MemoryStorage, Storage, StudyRecord, open_storage
 from farthing.study import results
 from farthing.study.asking import hand_out, told
-from farthing.study.choosing import default_strategy
+from farthing.study.choosing import default_strategy, require_budget
 from farthing.study.display import Callbacks, Progress, say_how_to_resume, shows_progress
 from farthing.study.folder import study_folder, temporary_folder
+from farthing.study.lineage import Lineage
 from farthing.study.loop import Limits, Loop, Observer, check_retries
 from farthing.study.opening import create_or_continue, value_name
 from farthing.study.records import Records, is_waiting
 from farthing.study.results import Best
+from farthing.study.schedule import schedule_of
 from farthing.study.views import study_html, study_text
 from farthing.systems import Strategy, strategy_from_json
 from farthing.trials import (
@@ -80,7 +82,7 @@ class Study:
         clock: Clock | None = None,
     ) -> None:
         problem = Problem(
-            space,
+            space if strategy is None else strategy.shaped(space),
             value=value_name(minimize, maximize),
             minimize=minimize is not None,
             seed=seed or 0,
@@ -146,7 +148,7 @@ class Study:
         self,
         work: Work,
         *,
-        budget: Budget,
+        budget: Budget | None = None,
         workers: int = 1,
         executor: str | Executor = "processes",
         time_limit: float | None = None,
@@ -158,6 +160,7 @@ class Study:
         """Runs trials of `work` until the budget, which counts all runs of the study, is spent; returns why it ended.
 
         Args:
+            budget: what may be spent in all; it may be left out where the strategy has an end of its own, as `PB2` has.
             executor: "processes" gives each worker a process of its own; "inline" runs the work here, for debugging.
             time_limit: seconds after which a trial, with every process it started, is ended as failed.
             retries: how often a trial that failed is tried again.
@@ -168,6 +171,7 @@ class Study:
         limits = Limits(budget, time_limit, retries)
         shape = as_work(work)
         shape.check(self.problem)
+        require_budget(budget, self.strategy)
         strategy = self._decider()
         observers: list[Observer] = [Callbacks(self, tuple(callbacks))]
         display = Progress(self, budget) if shows_progress(progress) else None
@@ -391,7 +395,15 @@ class Study:
         found = self.strategy.recommend(history)
         if found is None or found.trial.value is None:
             raise NoResult(f"The best trial is one that is done, got none among {len(history)} trials. Run some first.")
-        return Best(found.params, found.trial.value, found.trial, found.predicted, results.best_measured(history))
+        return Best(
+            found.params,
+            found.trial.value,
+            found.trial,
+            found.predicted,
+            results.best_measured(history),
+            schedule_of(history, found.trial),
+            found.best_ever,
+        )
 
     @property
     def checkpoints(self) -> Checkpoints:
@@ -431,6 +443,11 @@ class Study:
         from farthing.study.diagnosing import diagnose
 
         return diagnose(self)
+
+    @property
+    def lineage(self) -> Lineage:
+        """Who was trained from whom: the members of a population, or the runs of other strategies, and their copies."""
+        return Lineage.of(self.history)
 
     def close(self) -> None:
         """Lets go of the storage. Trials that were asked for and not told keep their lease until it ends."""

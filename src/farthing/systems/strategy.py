@@ -6,7 +6,7 @@ import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, ClassVar
 
 from farthing.costs import Remaining
 from farthing.errors import InvalidArgument
@@ -37,6 +37,12 @@ class Strategy(ABC):
     A strategy keeps nothing between calls. What it must remember rides as the `note` of its own suggestions, and the
     same history with the same seed gives the same suggestions, bit for bit.
     """
+
+    has_end: ClassVar[bool] = False
+    """Whether it finishes by itself, so that a run needs no budget."""
+
+    needs_checkpoints: ClassVar[bool] = False
+    """Whether what it resumes must go on from where it stopped: work that leaves no checkpoint is refused."""
 
     def shaped(self, space: Space) -> Space:
         """The space that a study of this strategy has: the given one, or that with what the strategy adds to it."""

@@ -83,7 +83,7 @@ checkpoints.commit(folder)
 """
     assert subprocess.run([sys.executable, "-c", script]).returncode == -signal.SIGKILL
     assert [path.name for path in (checkpoints.root / "000012").iterdir()] == ["attempt-1.staging-1"]
-    assert checkpoints.collect(set(), set()) == len("good")
+    assert checkpoints.collect(set(), may_live=lambda attempt: False) == len("good")
     assert list((checkpoints.root / "000012").iterdir()) == []
 
 
@@ -100,14 +100,14 @@ def test_a_deletion_that_was_cut_short_is_finished_later(checkpoints, monkeypatc
     checkpoints.delete(name)
     assert not checkpoints.path(name).exists()
     monkeypatch.undo()
-    assert checkpoints.collect(set(), {FIRST}) == 4
+    assert checkpoints.collect(set(), may_live=lambda attempt: attempt == FIRST) == 4
     assert checkpoints.disk_use() == 0
 
 
 def test_collecting_keeps_what_is_named_and_what_is_being_written(checkpoints):
     kept, unneeded = commit(checkpoints, OTHER), commit(checkpoints, FIRST)
     being_written, abandoned = checkpoints.stage(SECOND), checkpoints.stage(FIRST)
-    assert checkpoints.collect({kept}, {SECOND}) == 4
+    assert checkpoints.collect({kept}, may_live=lambda attempt: attempt == SECOND) == 4
     assert checkpoints.path(kept).exists()
     assert being_written.exists()
     assert not checkpoints.path(unneeded).exists()
@@ -116,7 +116,7 @@ def test_collecting_keeps_what_is_named_and_what_is_being_written(checkpoints):
 
 def test_a_checkpoint_that_was_committed_but_not_announced_yet_is_kept(checkpoints):
     superseded, announced, new = (commit(checkpoints, FIRST) for _ in range(3))
-    checkpoints.collect({announced}, {FIRST})
+    checkpoints.collect({announced}, may_live=lambda attempt: attempt == FIRST)
     assert not checkpoints.path(superseded).exists()
     assert checkpoints.path(announced).exists()
     assert checkpoints.path(new).exists()
@@ -126,16 +126,16 @@ def test_the_order_of_commits_counts_not_that_of_staging(checkpoints):
     begun_first = checkpoints.stage(FIRST)
     announced = commit(checkpoints, FIRST)
     (begun_first / "weights").write_text("last")
-    checkpoints.collect({announced}, {FIRST})
+    checkpoints.collect({announced}, may_live=lambda attempt: attempt == FIRST)
     last = checkpoints.commit(begun_first)
-    checkpoints.collect({announced}, {FIRST})
+    checkpoints.collect({announced}, may_live=lambda attempt: attempt == FIRST)
     assert (checkpoints.path(last) / "weights").read_text() == "last"
 
 
 def test_logs_are_kept_and_counted(checkpoints):
     commit(checkpoints, FIRST)
     checkpoints.log_path(12, 1).write_text("said")
-    checkpoints.collect(set(), set())
+    checkpoints.collect(set(), may_live=lambda attempt: False)
     assert checkpoints.log_path(12, 1).read_text() == "said"
     assert checkpoints.disk_use() == 4
 
@@ -150,6 +150,6 @@ def test_links_are_not_followed(checkpoints, tmp_path):
 
 
 def test_collecting_where_nothing_was_ever_written_is_free(checkpoints):
-    assert checkpoints.collect(set(), set()) == 0
+    assert checkpoints.collect(set(), may_live=lambda attempt: False) == 0
     assert checkpoints.disk_use() == 0
     assert not checkpoints.root.exists()

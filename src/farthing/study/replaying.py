@@ -1,0 +1,119 @@
+"""Trains once more by a schedule that was found."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+from farthing.errors import InvalidArgument, WorkError
+from farthing.execution import Checkpoints, Job, RunningTrial, as_work
+from farthing.execution.attempts import run_attempt
+from farthing.space import Choice, Fidelity, Space
+from farthing.study.schedule import Change, Schedule
+from farthing.trials import Attempt, Measurement, Problem, State
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What came of it: the value after each step that was reported, and the checkpoint that the work left, if any."""
+
+    values: tuple[tuple[int, float], ...]
+    checkpoint: Path | None
+
+    @property
+    def value(self) -> float:
+        """The last."""
+        return self.values[-1][1]
+
+
+def replay(
+    work: Any,
+    schedule: Schedule | Mapping[str, Any] | Iterable[Change],
+    *,
+    steps: int | None = None,
+    folder: str | Path | None = None,
+) -> Replay:
+    """Trains `work` once more, in this process, by a schedule: `study.best.schedule`, or what its `to_json` wrote.
+
+    Where the params change the work is saved and carried on, exactly as the study did.
+
+    Args:
+        steps: with a plain list of changes, where it ends.
+        folder: where checkpoints go; by default one that is left in the system's folder for temporary files.
+    """
+    plan = _schedule(schedule, steps)
+    shape = as_work(work)
+    problem = _problem(plan)
+    shape.check(problem)
+    checkpoints = Checkpoints(Path(folder) if folder is not None else Path(mkdtemp(prefix="farthing-replay-")))
+    values: list[tuple[int, float]] = []
+    checkpoint: Path | None = None
+    for number, (start, end, params) in enumerate(plan.segments):
+        if start and checkpoint is None:
+            raise WorkError(
+                f"Work must leave a checkpoint where its params change, got none after step {start}. "
+                "Define save and load, or write to trial.checkpoint_dir."
+            )
+        job = Job(Attempt(number, 1), params, {plan.fidelity: end}, resume_dir=checkpoint)
+        curve = _Curve(plan.fidelity)
+        outcome = run_attempt(
+            shape,
+            RunningTrial(job, problem, channel=curve, checkpoints=checkpoints),
+            let_through=(KeyboardInterrupt,),
+        )
+        assert outcome is not None, "nobody takes a replay over"
+        if outcome.state is not State.DONE or outcome.value is None:
+            raise _failed(outcome.failure.reason if outcome.failure else str(outcome.state), start=start)
+        values += curve.values if curve.values and curve.values[-1][0] == end else [*curve.values, (end, outcome.value)]
+        checkpoint = checkpoints.path(outcome.checkpoint) if outcome.checkpoint else None
+    return Replay(tuple(values), checkpoint)
+
+
+class _Curve:
+    """Keeps what the work reports."""
+
+    def __init__(self, fidelity: str) -> None:
+        self._fidelity = fidelity
+        self.values: list[tuple[int, float]] = []
+
+    def report(self, measurement: Measurement) -> None:
+        if measurement.value is not None:
+            self.values.append((int(measurement.fidelity[self._fidelity]), measurement.value))
+
+    def checkpoint(self, name: str) -> None: ...
+
+
+def _schedule(given: Any, steps: int | None) -> Schedule:
+    if isinstance(given, Schedule):
+        return given
+    if isinstance(given, Mapping):
+        return Schedule.from_json(given)
+    if steps is None:
+        raise InvalidArgument(
+            "A list of changes does not say where it ends, got no steps. Give steps=100, or study.best.schedule itself."
+        )
+    return Schedule(tuple(given), steps)
+
+
+def _problem(schedule: Schedule) -> Problem:
+    """Of params only the values are known that the schedule has."""
+    names = dict.fromkeys(name for _, params in schedule for name in params)
+    options = {name: _distinct(params[name] for _, params in schedule if name in params) for name in names}
+    space = Space(
+        {name: Choice(*values) for name, values in options.items()},
+        fidelities={schedule.fidelity: Fidelity(1, schedule.steps, integer=True, trace=True)},
+    )
+    return Problem(space, value=schedule.value)
+
+
+def _distinct(values: Iterable[Any]) -> list[Any]:
+    found: list[Any] = []
+    for value in values:
+        if value not in found:
+            found.append(value)
+    return found
+
+
+def _failed(reason: str, *, start: int) -> WorkError:
+    return WorkError(f"A replay needs every part to succeed, got a failure after step {start}: {reason}")

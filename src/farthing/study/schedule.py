@@ -1,0 +1,97 @@
+"""The schedule that a run was trained by: which params were in force from which step on."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+from farthing.errors import InvalidArgument
+from farthing.refusals import shown
+from farthing.trials import History, Json, Params, Trial
+
+Change = tuple[int, Params]
+"""A number of steps, and the params that are in force once so many are done."""
+
+EXAMPLE = '{"changes": [[0, {"lr": 0.1}], [50, {"lr": 0.01}]], "steps": 100}'
+
+
+@dataclass(frozen=True, repr=False)
+class Schedule(Sequence[Change]):
+    """`[(0, {"lr": 0.1}), (50, {"lr": 0.01})]`, with what is needed to train by it once more.
+
+    `steps` is where it ends; `fidelity` is what the steps are called, and `value` what is measured.
+    """
+
+    changes: tuple[Change, ...]
+    steps: int
+    fidelity: str = "steps"
+    value: str = "value"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "changes", tuple(_change(change) for change in self.changes))
+        starts = [start for start, _ in self.changes]
+        if not starts or starts[0] != 0 or sorted(set(starts)) != starts or starts[-1] >= self.steps:
+            raise InvalidArgument(
+                f"A schedule must begin at step 0, rise, and end after its last change, got changes at {starts} of "
+                f"{self.steps} steps. Write {EXAMPLE}."
+            )
+
+    def at(self, step: int) -> Params:
+        """The params that are in force once so many steps are done."""
+        return [params for start, params in self.changes if start <= max(0, step)][-1]
+
+    @property
+    def segments(self) -> list[tuple[int, int, Params]]:
+        """From which step to which, with which params."""
+        ends = [*(start for start, _ in self.changes[1:]), self.steps]
+        return [(start, end, params) for (start, params), end in zip(self.changes, ends, strict=True)]
+
+    @overload
+    def __getitem__(self, index: int) -> Change: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Change]: ...
+    def __getitem__(self, index: int | slice) -> Change | Sequence[Change]:
+        return self.changes[index]
+
+    def __len__(self) -> int:
+        return len(self.changes)
+
+    def __iter__(self) -> Iterator[Change]:
+        return iter(self.changes)
+
+    def __repr__(self) -> str:
+        return repr(list(self.changes))
+
+    def to_json(self) -> dict[str, Json]:
+        changes = [[start, dict(params)] for start, params in self.changes]
+        return {"changes": changes, "steps": self.steps, "fidelity": self.fidelity, "value": self.value}
+
+    @classmethod
+    def from_json(cls, form: Json) -> "Schedule":
+        if not isinstance(form, Mapping) or not isinstance(form.get("changes"), Sequence):
+            raise InvalidArgument(f"A schedule must have changes and steps, got {shown(form)}. Write {EXAMPLE}.")
+        return cls(**{**form, "changes": tuple(form["changes"])})
+
+
+def schedule_of(history: History, trial: Trial) -> Schedule | None:
+    """How the run that ends with that trial was trained; None where the space has no trace to count steps along."""
+    space = history.problem.space
+    traces = [name for name, fidelity in space.fidelities.items() if fidelity.trace and fidelity.integer]
+    if len(traces) != 1 or traces[0] not in trial.fidelity:
+        return None
+    trace, start = traces[0], 0
+    changes: list[Change] = []
+    for link in history.lineage(trial.number):
+        if not changes or changes[-1][1] != link.params:
+            changes.append((start, dict(link.params)))
+        start = int(link.fidelity[trace])
+    return Schedule(tuple(changes), start, fidelity=trace, value=history.problem.value)
+
+
+def _change(given: Any) -> Change:
+    try:
+        start, params = given
+    except (TypeError, ValueError):
+        start, params = None, None
+    if isinstance(start, bool) or not isinstance(start, int) or not isinstance(params, Mapping):
+        raise InvalidArgument(f"A change of a schedule must be a step and params, got {shown(given)}. Write {EXAMPLE}.")
+    return start, dict(params)
