@@ -144,8 +144,13 @@ class PopulationStrategy(Strategy):
         return ahead | {
             trial.resume_from
             for trial in members.latest.values()
-            if trial.resume_from is not None and not members.successes.get(interval_of(trial))
+            if trial.resume_from is not None and self._may_repeat(members, trial)
         }
+
+    def _may_repeat(self, members: Members, trial: Trial) -> bool:
+        """Whether the trial's interval may be trained again: nobody has finished it, or others are repeating it."""
+        is_due = self.mode == "sync" and (interval_of(trial), repeat_of(trial)) < members.frontier
+        return not members.successes.get(interval_of(trial)) or (not is_success(trial) and is_due)
 
 
 @dataclass(frozen=True)
