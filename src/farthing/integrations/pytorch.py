@@ -1,17 +1,22 @@
-"""Params that take effect in a PyTorch run: optimizer settings, dropout, and whatever else a function can set.
+"""Params that take effect in a PyTorch run, and training that is saved, restored and carried on with other params.
 
     knobs = Knobs().optimizer(optimizer, "lr", "weight_decay").dropout("dropout", model).hook("shift", augment.shift)
     knobs.apply(decision.params)
 
 Loading an optimizer's state brings its old settings back, so apply the params after every `load_state_dict`; a learning
-rate scheduler writes the learning rate too, so let only one of the two have it.
+rate scheduler writes the learning rate too, so let only one of the two have it. `TorchTrainable` sees to both.
 """
 
+import random
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from farthing.errors import InvalidArgument, MissingExtra
+from farthing.execution import Trainable
 from farthing.trials import Params
 
 if TYPE_CHECKING:
@@ -64,8 +69,148 @@ class Knobs:
             for setter in self._setters[name]:
                 setter(value)
 
+    @property
+    def names(self) -> set[str]:
+        """The params that have a knob."""
+        return set(self._setters)
+
     def _add(self, param: str, setter: Setter) -> None:
         self._setters.setdefault(param, []).append(setter)
+
+
+STATE_FILE = "state.pt"
+
+
+class TorchTrainable(Trainable):
+    """A Trainable around a model and its optimizer: what must be saved is saved, what was chosen takes effect.
+
+        class Net(TorchTrainable):
+            def build(self, params):
+                self.model = nn.Linear(10, 1)
+                self.optimizer = torch.optim.SGD(self.model.parameters(), lr=params["lr"], momentum=0.9)
+
+            def step(self):
+                ...                       # an epoch
+                return accuracy
+
+    A checkpoint holds the state of model, optimizer and scheduler and of the random generators of torch, NumPy and
+    Python, as tensors and plain values; nothing in it is unpickled when it is read. Params that are named like a setting
+    of the optimizer (`lr`, `momentum`, `weight_decay`; `momentum` is the first β of Adam) are set in all its param groups
+    after every restore; for others override `knobs`. With a scheduler, `lr` is the rate that it scales.
+
+    The generators are seeded from the study's seed and the trial's number, so that a repeated attempt trains alike.
+    """
+
+    model: "torch.nn.Module"
+    optimizer: "torch.optim.Optimizer"
+    scheduler: Any = None
+
+    def build(self, params: Params) -> None:
+        """Sets `self.model`, `self.optimizer` and, where there is one, `self.scheduler`."""
+        raise NotImplementedError
+
+    def knobs(self) -> Knobs:
+        """What params turn besides settings of the optimizer: `return Knobs().dropout("dropout", self.model)`."""
+        return Knobs()
+
+    def setup(self, params: Params) -> None:
+        _seed_generators(self.trial.problem.seed, self.trial.number)
+        self.build(params)
+        self._knobs = self.knobs()
+        for name, setting in self._settings(params).items():
+            self._knobs.optimizer(self.optimizer, **{name: setting})
+
+    def apply(self, params: Params) -> None:
+        scaled = self._scheduled_share() if "lr" in params else None
+        self._knobs.apply(params)
+        if scaled is not None:
+            self._scale_by_scheduler(params["lr"], scaled)
+
+    def params_in_effect(self) -> dict[str, Any]:
+        """The params that are settings of the optimizer, as they stand in it."""
+        return {name: self._in_effect(name, setting) for name, setting in self._settings(self.trial.params).items()}
+
+    def save(self, folder: Path) -> None:
+        import torch
+
+        scheduler = None if self.scheduler is None else self.scheduler.state_dict()
+        state = {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict(), "scheduler": scheduler}
+        torch.save({**state, "random": _generator_states()}, folder / STATE_FILE)
+
+    def load(self, folder: Path) -> None:
+        import torch
+
+        state = torch.load(folder / STATE_FILE, map_location="cpu", weights_only=True)
+        self.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        if self.scheduler is not None:
+            self.scheduler.load_state_dict(state["scheduler"])
+        _restore_generators(state["random"])
+
+    def _settings(self, params: Params) -> dict[str, str]:
+        """The params that are settings of the optimizer and have no knob of the user's."""
+        group = self.optimizer.param_groups[0]
+        names = {name: name for name in params if name in group and name != "params"}
+        if "momentum" in params and "betas" in group:
+            names["momentum"] = "betas[0]"
+        return {name: setting for name, setting in names.items() if name not in self.knobs().names}
+
+    def _in_effect(self, name: str, setting: str) -> Any:
+        if name == "lr" and self._scheduled_share() is not None:
+            return self.scheduler.base_lrs[0]
+        key, place = _split(setting)
+        value = self.optimizer.param_groups[0][key]
+        return value if place is None else value[place]
+
+    def _scheduled_share(self) -> list[float] | None:
+        """What part of the base rate the scheduler leaves to each group now; None without one that has base rates."""
+        bases = getattr(self.scheduler, "base_lrs", None)
+        if bases is None:
+            return None
+        return [group["lr"] / base if base else 1.0 for group, base in zip(self._groups, bases, strict=True)]
+
+    def _scale_by_scheduler(self, rate: float, shares: Sequence[float]) -> None:
+        self.scheduler.base_lrs = [rate] * len(shares)
+        for group, share in zip(self._groups, shares, strict=True):
+            group["initial_lr"], group["lr"] = rate, rate * share
+
+    @property
+    def _groups(self) -> list[dict[str, Any]]:
+        return self.optimizer.param_groups
+
+
+def _seed_generators(seed: int, number: int) -> None:
+    import torch
+
+    own = int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
+    torch.manual_seed(own)
+    np.random.seed(own)  # noqa: NPY002  # the global generator is what users' augmentations draw from
+    random.seed(own)
+
+
+def _generator_states() -> dict[str, Any]:
+    """As tensors and plain values."""
+    import torch
+
+    _, words, position, has_gauss, gauss = np.random.get_state()  # noqa: NPY002
+    return {
+        "torch": torch.get_rng_state(),
+        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+        "numpy": [[int(word) for word in words], int(position), int(has_gauss), float(gauss)],
+        "python": [list(random.getstate()[1]), random.getstate()[2]],
+    }
+
+
+def _restore_generators(states: dict[str, Any]) -> None:
+    import torch
+
+    torch.set_rng_state(states["torch"])
+    if torch.cuda.is_available() and len(states["cuda"]) == torch.cuda.device_count():
+        torch.cuda.set_rng_state_all(states["cuda"])
+    words, position, has_gauss, gauss = states["numpy"]
+    np.random.set_state(("MT19937", np.array(words, np.uint32), position, has_gauss, gauss))  # noqa: NPY002
+    numbers, next_gauss = states["python"]
+    random.setstate((3, tuple(numbers), next_gauss))
 
 
 def _set_in_groups(optimizer: "torch.optim.Optimizer", groups: Sequence[int] | None, setting: str, value: Any) -> None:

@@ -44,7 +44,7 @@ def replay(
     """
     plan = _schedule(schedule, steps)
     shape = as_work(work)
-    problem = _problem(plan)
+    problem = problem_of(plan)
     shape.check(problem)
     checkpoints = Checkpoints(Path(folder) if folder is not None else Path(mkdtemp(prefix="farthing-replay-")))
     values: list[tuple[int, float]] = []
@@ -96,13 +96,13 @@ def _schedule(given: Any, steps: int | None) -> Schedule:
     return Schedule(tuple(given), steps)
 
 
-def _problem(schedule: Schedule) -> Problem:
-    """Of params only the values are known that the schedule has."""
+def problem_of(schedule: Schedule) -> Problem:
+    """What work needs to know of its study; of params only the values that the schedule has."""
     names = dict.fromkeys(name for _, params in schedule for name in params)
     options = {name: _distinct(params[name] for _, params in schedule if name in params) for name in names}
     space = Space(
         {name: Choice(*values) for name, values in options.items()},
-        fidelities={schedule.fidelity: Fidelity(1, schedule.steps, integer=True, trace=True)},
+        fidelities={schedule.fidelity: Fidelity(1, max(2, schedule.steps), integer=True, trace=True)},
     )
     return Problem(space, value=schedule.value)
 

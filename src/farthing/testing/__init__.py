@@ -1,16 +1,19 @@
-"""Contract suites that extensions of Farthing can inherit and run with pytest, and what they need."""
+"""Contract suites that extensions of Farthing can inherit and run with pytest, a check of Trainables, what they need."""
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from farthing.testing.storage_contract import StorageContract
     from farthing.testing.strategy_contract import StrategyContract
+    from farthing.testing.trainable_check import TrainableReport, check_trainable
 
-__all__ = ["StorageContract", "StrategyContract"]
+__all__ = ["StorageContract", "StrategyContract", "TrainableReport", "check_trainable"]
 
 _HOMES = {
     "StorageContract": "farthing.testing.storage_contract",
     "StrategyContract": "farthing.testing.strategy_contract",
+    "TrainableReport": "farthing.testing.trainable_check",
+    "check_trainable": "farthing.testing.trainable_check",
 }
 
 
