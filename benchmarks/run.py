@@ -20,7 +20,6 @@ from benchmarks.report import Report, print_report
 from benchmarks.suites import SUITES
 from benchmarks.trajectory import changes, trajectory
 
-
 TRAINED = {"population-cifar": "benchmarks.population.cifar", "population-rl": "benchmarks.population.rl"}
 """Suites that train real models, each with a runner and options of its own."""
 

@@ -1,4 +1,4 @@
-"""PPO in NumPy: two tanh networks of 32–32 units, a Gaussian policy, normalised observations. Used by 3_population_rl.py.
+"""PPO in NumPy: two tanh networks of 32–32 units, a Gaussian policy, normalised observations; for 3_population_rl.py.
 
 `Lander` is a Trainable: a step plays so many steps of LunarLanderContinuous and learns whenever a batch is full. Every
 step begins with new episodes, so that one carried on from a checkpoint does exactly what an unbroken one would have.
@@ -6,6 +6,7 @@ step begins with new episodes, so that one carried on from a checkpoint does exa
 
 import json
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +25,7 @@ class Network:
 
     def __init__(self, outputs: int, rng: np.random.Generator, *, extra: int = 0, last_gain: float = 1.0) -> None:
         sizes = [OBSERVATIONS, HIDDEN, HIDDEN, outputs]
-        shapes = [(a, b) for a, b in zip(sizes, sizes[1:], strict=False)]
-        shapes = [shape for pair in shapes for shape in (pair, (pair[1],))] + [(extra,)]
+        shapes = [shape for pair in pairwise(sizes) for shape in (pair, pair[1:])] + [(extra,)]
         counts = [int(np.prod(shape)) for shape in shapes]
         self.vector = np.zeros(sum(counts))
         self.gradient = np.zeros_like(self.vector)
@@ -71,9 +71,7 @@ class Network:
 
 def _views(vector: np.ndarray, shapes: list, counts: list[int]) -> list[np.ndarray]:
     ends = np.cumsum(counts)
-    return [
-        vector[end - count : end].reshape(shape) for shape, count, end in zip(shapes, counts, ends, strict=True)
-    ]
+    return [vector[end - count : end].reshape(shape) for shape, count, end in zip(shapes, counts, ends, strict=True)]
 
 
 @dataclass
@@ -233,7 +231,7 @@ class Lander(ft.Trainable):
                 network.vector[:], network.moments[:] = arrays[name], arrays[f"{name}_moments"]
                 network.updates = int(arrays[f"{name}_updates"])
             self.waiting = [
-                {key: _maybe(arrays, f"waiting_{number}_{key}") for key in _Episode.PARTS}
+                {key: arrays.get(f"waiting_{number}_{key}") for key in _Episode.PARTS}
                 for number in range(facts["waiting"])
             ]
 
@@ -256,10 +254,6 @@ class _Episode:
         """`after` is what was seen when it was cut off, None where it ended."""
         arrays = (np.array(self.seen), np.array(self.inputs), np.array(self.actions), np.array(self.rewards))
         return dict(zip(self.PARTS, (*arrays, None if after is None else np.array(after)), strict=True))
-
-
-def _maybe(arrays, name: str) -> np.ndarray | None:
-    return arrays[name] if name in arrays else None
 
 
 def _cut(piece: dict, count: int) -> tuple[dict, dict]:

@@ -13,18 +13,17 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import cache
-from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from benchmarks.population import cifar_data
+from benchmarks.population.together import carry_out_together
 from benchmarks.problems.data import missing_package
 from benchmarks.provenance import commit, cpu_count, versions
-from benchmarks.records import Record, append_record, key_of, read_records, results_path
+from benchmarks.records import Record, key_of, read_records, results_path
 from farthing.costs import Budget
 from farthing.space import Fidelity, Float, Int, Space
 from farthing.study import Study
@@ -92,6 +91,7 @@ class Run:
     device: str
     uses_graphs: bool
     deadline: float
+    commit: str | None = None
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -158,7 +158,7 @@ def _record(run: Run, study: Study, tests: Mapping[int, float], *, seconds: floa
         "suggest_seconds": round(study.ledger.overhead, 3),
         "device": torch.cuda.get_device_name() if run.device.startswith("cuda") else "cpu",
         "versions": versions(("torch", "numpy", "scipy")),
-        **commit(),
+        **(commit() if run.commit is None else {"commit": run.commit, "dirty": False}),
     }
 
 
@@ -185,7 +185,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     path = options.output or results_path(f"{SUITE}-quick" if options.quick else SUITE)
     runs = list(_runs_to_do(options, path))
     if runs:
-        _carry_out_all(runs, path, processes=options.processes)
+        carry_out_together(runs, carry_out, path=path, processes=options.processes, describe=_described)
     _report(read_records(path))
     return 0
 
@@ -204,32 +204,13 @@ def _runs_to_do(options: argparse.Namespace, path: Path) -> Iterator[Run]:
     deadline = time.time() + 60 * options.minutes
     for seed in range(options.seeds):
         for method in options.methods or methods(scale):
-            run = Run(method, seed, scale, files, device, not options.eager, deadline)
+            run = Run(method, seed, scale, files, device, not options.eager, deadline, options.commit)
             if key_of(run.identity) not in present:
                 yield run
 
 
-def _carry_out_all(runs: Sequence[Run], path: Path, *, processes: int) -> None:
-    began = time.monotonic()
-    with ProcessPoolExecutor(min(processes, len(runs)), mp_context=get_context("spawn")) as pool:
-        waiting = iter(runs)
-        futures: dict[Future[Record | None], Run] = {}
-        for run in waiting:
-            futures[pool.submit(carry_out, run)] = run
-            if len(futures) >= processes:
-                for done in wait(futures, return_when=FIRST_COMPLETED).done:
-                    _keep(done.result(), futures.pop(done), path, began=began)
-            if time.time() > run.deadline:
-                break
-        for future, run in futures.items():
-            _keep(future.result(), run, path, began=began)
-
-
-def _keep(record: Record | None, run: Run, path: Path, *, began: float) -> None:
-    told = "no time left" if record is None else f"test accuracy {100 * record['test_accuracy']:.2f}"
-    print(f"{time.monotonic() - began:7.1f} s  {run.method:10} seed {run.seed}: {told}", flush=True)
-    if record is not None:
-        append_record(path, record)
+def _described(run: Run, record: Record) -> str:
+    return f"{run.method:10} seed {run.seed}: test accuracy {100 * record['test_accuracy']:.2f}"
 
 
 def _report(records: Sequence[Record]) -> None:
@@ -252,6 +233,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--processes", type=int, default=1, help="populations that train at once")
     parser.add_argument("--device", help="cuda where there is one, otherwise cpu")
     parser.add_argument("--eager", action="store_true", help="without CUDA graphs")
+    parser.add_argument("--commit", help="what the results are of, for a copy of a clean tree without its git folder")
     parser.add_argument("--output", type=Path, metavar="FILE", help="JSON lines to continue; benchmarks/results/ else")
     return parser
 

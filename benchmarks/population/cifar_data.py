@@ -22,7 +22,7 @@ def missing() -> str | None:
 
 
 def decoded(kind: str, count: int, *, workers: int) -> Path:
-    """A file with the first `count` images of "train" or "test", uint8 of shape (count, 3, 32, 32), and their labels."""
+    """A file with the first `count` images of "train" or "test", uint8 of (count, 3, 32, 32), and their labels."""
     path = Path(gettempdir()) / f"farthing-cifar10-{kind}-{count}-{os.getuid()}.npz"
     if not path.exists():
         unfinished = path.with_suffix(f".{os.getpid()}.npz")

@@ -16,9 +16,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks.population.together import carry_out_together
 from benchmarks.problems.data import REPOSITORY, missing_package
 from benchmarks.provenance import commit, versions
-from benchmarks.records import Record, append_record, key_of, read_records, results_path
+from benchmarks.records import Record, key_of, read_records, results_path
 from farthing.costs import Budget
 from farthing.space import Fidelity, Float, Int, Space
 from farthing.study import Study
@@ -55,6 +56,8 @@ class Run:
     method: str
     seed: int
     play: int
+    deadline: float
+    commit: str | None = None
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -75,11 +78,13 @@ def space(problem: str) -> Space:
     )
 
 
-def carry_out(run: Run) -> Record:
+def carry_out(run: Run) -> Record | None:
     began = time.process_time()
     study = Study(space(run.problem), maximize="reward", strategy=methods()[run.method](), seed=run.seed)
     agent = _agent_class(run.play)
     study.run(agent, budget=Budget(trials=POPULATION), executor="inline", progress=False)
+    if time.time() > run.deadline:
+        return None
     history = study.history
     best = study.best.trial
     assert study.best.schedule is not None
@@ -101,7 +106,7 @@ def carry_out(run: Run) -> Record:
         "cpu_seconds": round(time.process_time() - began, 1),
         "suggest_seconds": round(study.ledger.overhead, 3),
         "versions": versions(("numpy", "scipy", "gymnasium")),
-        **commit(),
+        **(commit() if run.commit is None else {"commit": run.commit, "dirty": False}),
     }
 
 
@@ -143,22 +148,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     path = options.output or results_path(f"{SUITE}-quick" if options.quick else SUITE)
     present = {key_of(record) for record in read_records(path)}
-    for run in _runs(options):
-        if key_of(run.identity) not in present:
-            record = carry_out(run)
-            append_record(path, record)
-            print(f"{run.problem} {run.method} seed {run.seed}: {record['reward']:.0f}", flush=True)
+    runs = [run for run in _runs(options) if key_of(run.identity) not in present]
+    carry_out_together(runs, carry_out, path=path, processes=options.processes, describe=_described)
     _report(read_records(path))
     return 0
 
 
 def _runs(options: argparse.Namespace) -> Iterator[Run]:
     play = 400 if options.quick else PLAY
+    deadline = time.time() + 60 * options.minutes
     for seed in range(options.seeds):
         for problem in BATCHES:
             for method in MISSPECIFIED if problem == "lander-misspecified" else methods():
                 if not options.methods or method in options.methods:
-                    yield Run(problem, method, seed, play)
+                    yield Run(problem, method, seed, play, deadline, options.commit)
+
+
+def _described(run: Run, record: Record) -> str:
+    return f"{run.problem:20} {run.method:7} seed {run.seed}: reward {record['reward']:.0f}"
 
 
 def _report(records: Sequence[Record]) -> None:
@@ -176,6 +183,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seeds", type=int, default=3, help="how many, from 0")
     parser.add_argument("--methods", nargs="+", metavar="NAME", help="only these")
     parser.add_argument("--quick", action="store_true", help="a 25th of the play, to see that it works")
+    parser.add_argument("--minutes", type=float, default=600.0, help="keep nothing that ends after so many")
+    parser.add_argument("--processes", type=int, default=1, help="runs that are made at once")
+    parser.add_argument("--commit", help="what the results are of, for a copy of a clean tree without its git folder")
     parser.add_argument("--output", type=Path, metavar="FILE", help="JSON lines to continue; benchmarks/results/ else")
     return parser
 

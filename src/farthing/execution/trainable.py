@@ -99,7 +99,7 @@ def _only_trace(problem: Problem) -> str:
     if len(traces) != 1 or not fidelities[traces[0]].integer:
         raise WorkError(
             f"A Trainable needs exactly one trace fidelity, in whole steps, got {shown(dict(fidelities))}. "
-            'Train a population, strategy=ft.PB2(population=8, interval=5, steps=100), or single runs, '
+            "Train a population, strategy=ft.PB2(population=8, interval=5, steps=100), or single runs, "
             'fidelities={"steps": ft.Fidelity(1, 100, integer=True, trace=True)}.'
         )
     return traces[0]

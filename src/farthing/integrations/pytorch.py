@@ -94,9 +94,9 @@ class TorchTrainable(Trainable):
                 return accuracy
 
     A checkpoint holds the state of model, optimizer and scheduler and of the random generators of torch, NumPy and
-    Python, as tensors and plain values; nothing in it is unpickled when it is read. Params that are named like a setting
-    of the optimizer (`lr`, `momentum`, `weight_decay`; `momentum` is the first β of Adam) are set in all its param groups
-    after every restore; for others override `knobs`. With a scheduler, `lr` is the rate that it scales.
+    Python, as tensors and plain values; nothing in it is unpickled when it is read. Params that are named like a
+    setting of the optimizer (`lr`, `momentum`, `weight_decay`; `momentum` is the first β of Adam) are set in all its
+    param groups after every restore; for others override `knobs`. With a scheduler, `lr` is the rate that it scales.
 
     The generators are seeded from the study's seed and the trial's number, so that a repeated attempt trains alike.
     """

@@ -9,7 +9,7 @@ from farthing.trials import History, Trial
 
 @dataclass(frozen=True)
 class Copy:
-    """A member that became a copy of another: `trial` is the first it trained as such, `source` what it started from."""
+    """A member that became a copy of another: `trial` is the first it trained as such, from `source`."""
 
     member: int
     donor: int

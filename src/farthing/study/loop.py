@@ -191,8 +191,8 @@ class Loop:
         if not self._strategy.needs_checkpoints or trial.state is not State.DONE or trial.checkpoint or is_last:
             return
         raise WorkError(
-            f"{type(self._strategy).__name__} goes on from checkpoints, got none from trial {trial.number}. Define save "
-            "and load, or write to trial.checkpoint_dir and read trial.resume_dir; then start the study anew."
+            f"{type(self._strategy).__name__} goes on from checkpoints, got none from trial {trial.number}. Define "
+            "save and load, or write to trial.checkpoint_dir and read trial.resume_dir; then start the study anew."
         )
 
     def _others_may_bring_work(self) -> bool:

@@ -1,4 +1,4 @@
-"""Contract suites that extensions of Farthing can inherit and run with pytest, a check of Trainables, what they need."""
+"""Contract suites that extensions can inherit and run with pytest, a check of Trainables, and what they need."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -4,8 +4,8 @@
         check_trainable(Agent, params={"lr": 0.1, "decay": 0.0}, other_params={"lr": 0.01, "decay": 0.1})
 
 A population restores members from each other's checkpoints and changes their params there. A class that forgets part of
-its state, or whose restored state brings the old params back, trains on all the same: the study then learns from numbers
-that belong to other params. Nothing but trying it out shows that.
+its state, or whose restored state brings the old params back, trains on all the same: the study then learns from
+numbers that belong to other params. Nothing but trying it out shows that.
 """
 
 import math
@@ -59,7 +59,8 @@ def check_trainable(
     2. A run that is saved half-way, loaded in a fresh process under another trial's number and trained on has the very
        values of the unbroken one: `save` and `load` forget nothing.
     3. For each name in which `other_params` differ, a run that is restored with that one param changed has other values
-       than one restored without the change; or, where the class defines `params_in_effect()`, that says so.
+       than one restored without the change. A class that defines `params_in_effect()` may show it by that instead, and
+       must not contradict it.
 
     Args:
         value: the name under which `step` returns its value, where it returns a mapping.
@@ -123,25 +124,24 @@ class _Runs:
         values, _ = self._run(Attempt(self._restored, 1), params, self.steps, resume_dir=checkpoint)
         return values
 
-    def effect_of(
-        self, name: str, checkpoint: Path, params: Params, continued: Sequence[float], *, exact: bool
-    ) -> str:
+    def effect_of(self, name: str, checkpoint: Path, params: Params, continued: Sequence[float], *, exact: bool) -> str:
         in_effect = self._in_effect(checkpoint, params)
         if name in in_effect:
             _require_in_effect(self.trainable, name, params[name], in_effect[name])
+        if exact and self.second_half(checkpoint, params) != list(continued):
+            return "other values than without the change"
+        if name in in_effect:
             return "params_in_effect() has the new value"
         if not exact:
             raise WorkError(
                 f"Without exact values a param's effect is shown by params_in_effect(), got none for {name!r} from "
                 f"{self.trainable.__name__}. Define it: return what the optimizer really has."
             )
-        if self.second_half(checkpoint, params) == list(continued):
-            raise WorkError(
-                f"A param must take effect after a restore, got the same values with {name}={self.params[name]!r} and "
-                f"{params[name]!r} from {self.trainable.__name__}. Set it in apply(), which comes after load(); or "
-                "try more steps, or values further apart."
-            )
-        return "other values than without the change"
+        raise WorkError(
+            f"A param must take effect after a restore, got the same values with {name}={self.params[name]!r} and "
+            f"{params[name]!r} from {self.trainable.__name__}. Set it in apply(), which comes after load(); or "
+            "try more steps, or values further apart."
+        )
 
     @property
     def _half(self) -> int:
@@ -245,8 +245,8 @@ def _require_in_effect(trainable: type[Trainable], name: str, wanted: Any, got: 
     is_close = isinstance(wanted, float) and isinstance(got, (int, float)) and math.isclose(wanted, got, rel_tol=1e-6)
     if wanted != got and not is_close:
         raise WorkError(
-            f"A param must take effect after a restore, got {name}={got!r} from {trainable.__name__} where {wanted!r} was "
-            "chosen. Set it in apply(), which comes after load()."
+            f"A param must take effect after a restore, got {name}={got!r} from {trainable.__name__} where {wanted!r} "
+            "was chosen. Set it in apply(), which comes after load()."
         )
 
 

@@ -93,7 +93,9 @@ def make_trial(tmp_path):
     from farthing.trials import Attempt
 
     def make(problem, *, params, fidelity):
-        return RunningTrial(Job(Attempt(0, 1), params, fidelity), problem, channel=None, checkpoints=Checkpoints(tmp_path))
+        return RunningTrial(
+            Job(Attempt(0, 1), params, fidelity), problem, channel=None, checkpoints=Checkpoints(tmp_path)
+        )
 
     return make
 
