@@ -20,14 +20,18 @@ from benchmarks.report import Report, print_report
 from benchmarks.suites import SUITES
 from benchmarks.trajectory import changes, trajectory
 
-TRAINED = {"population-cifar": "benchmarks.population.cifar", "population-rl": "benchmarks.population.rl"}
-"""Suites that train real models, each with a runner and options of its own."""
+POPULATIONS = {
+    "population-synthetic": "benchmarks.population.synthetic",
+    "population-cifar": "benchmarks.population.cifar",
+    "population-rl": "benchmarks.population.rl",
+}
+"""Suites of populations, each with a runner and options of its own."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else list(arguments)
-    if given[:1] and given[0] in TRAINED:
-        return int(import_module(TRAINED[given[0]]).main(given))
+    if given[:1] and given[0] in POPULATIONS:
+        return int(import_module(POPULATIONS[given[0]]).main(given))
     if names_online_suite(arguments):
         return run_online_suite(arguments)
     options = _parser().parse_args(arguments)
@@ -87,7 +91,7 @@ def _progress(*, total: int, done: int) -> Iterator[tuple[Progress, TaskID]]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m benchmarks.run", description=__doc__)
-    parser.add_argument("name", choices=[*SUITES, *ONLINE_SUITES, *TRAINED], help="the suite")
+    parser.add_argument("name", choices=[*SUITES, *ONLINE_SUITES, *POPULATIONS], help="the suite")
     parser.add_argument("--seeds", type=int, help="how many seeds, from 0; the suite's own number by default")
     parser.add_argument("--quick", action="store_true", help="two seeds and a short budget, kept in a file of its own")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
