@@ -27,8 +27,8 @@ class Outcome:
 def play(strategy: Strategy, task: Task, *, population: int, seed: int) -> Outcome:
     """One run to its end; `population` also limits how many configurations are begun."""
     problem = Problem(task.space(), value="score", minimize=False, seed=seed, cost_unit="intervals")
-    history, states, spent = History(problem), {None: task.start(seed)}, 0.0
-    rng = Randomness(seed)
+    states: dict[int | None, Score] = {None: task.start(seed)}
+    history, rng, spent = History(problem), Randomness(seed), 0.0
     while True:
         began = time.process_time()
         budget = Remaining(trials=population - history.configurations)
@@ -36,7 +36,7 @@ def play(strategy: Strategy, task: Task, *, population: int, seed: int) -> Outco
         spent += time.process_time() - began
         if not suggestions or (budget.trials <= 0 and all(each.resume_from is None for each in suggestions)):
             break
-        trials = list(_trained(suggestions, history, states, task, seed))
+        trials = list(trained(suggestions, history, states, task, seed))
         history = history.updated(trials, version=history.version + 1)
     ended = {trial.number: task.regret(states[trial.number], seed) for trial in history if history.is_full(trial)}
     recommended = strategy.recommend(history)
@@ -44,9 +44,10 @@ def play(strategy: Strategy, task: Task, *, population: int, seed: int) -> Outco
     return Outcome(ended[recommended.trial.number], min(ended.values()), len(history), spent)
 
 
-def _trained(
+def trained(
     suggestions: list[Suggestion], history: History, states: dict[int | None, Score], task: Task, seed: int
 ) -> Iterator[Trial]:
+    """The suggestions as trials that have ended, with the noisy scores of the states they lead to."""
     for number, suggestion in enumerate(suggestions, start=len(history)):
         source = suggestion.resume_from
         first = 0 if source is None else int(history[source].fidelity["steps"])

@@ -8,6 +8,7 @@ it cannot search. Its draws come from NumPy's global generator, which is seeded 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -43,17 +44,17 @@ class RayPB2(PopulationStrategy):
         rng: Randomness,
     ) -> list[Pick]:
         import pandas as pd
-        from ray.tune.schedulers.pb2 import _explore
 
+        explore = import_module("ray.tune.schedulers.pb2")._explore
         space = members.history.problem.space
         names = list(space.parameters)
-        table = pd.DataFrame(_rows(members, before=interval), columns=["Trial", "Time", *names, "Reward"])
+        table: Any = pd.DataFrame(_rows(members, before=interval), columns=["Trial", "Time", *names, "Reward"])
         current: Any = None
         found: list[Pick] = []
         for each in replaced:
             np.random.seed(int(rng.at("ray", interval, each.member).integers(2**31)))  # noqa: NPY002  (Ray draws from it)
             donor = _exponents(space, each.source.params)
-            config, table = _explore(table, _bounds(space), current, str(each.donor), str(each.member), donor)
+            config, table = explore(table, _bounds(space), current, str(each.donor), str(each.member), donor)
             found.append(Pick(_params(space, config)))
             chosen = np.array([[config[name] for name in names]])
             current = chosen if current is None else np.concatenate([current, chosen])

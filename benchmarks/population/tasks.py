@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from benchmarks.population.landscapes import Landscape, landscape
-from farthing.models.linalg import Array
+from farthing.models.linalg import Array, IntArray
 from farthing.space import Choice, Fidelity, Float, Space
 
 State = tuple[float, ...]
@@ -152,7 +152,7 @@ class Mixed:
     def regret(self, state: State, seed: int) -> float:
         return self.intervals - state[0]
 
-    def _drawn(self, seed: int) -> tuple[Array, Array, float]:
+    def _drawn(self, seed: int) -> tuple[IntArray, Array, float]:
         """Ranks of the options, where their numbers are best, and how far the best rate falls."""
         rng = np.random.default_rng([7, seed])
         return rng.permutation(3), rng.uniform(0.2, 0.8, (3, 2)), float(rng.uniform(0.3, 0.7))

@@ -13,8 +13,10 @@ from farthing.acquisition.confidence_bound import ConfidenceBound, pb2_beta
 from farthing.acquisition.evidence import chance_of_better
 from farthing.acquisition.held import with_columns
 from farthing.costs import Remaining
+from farthing.models.fitting import fit
 from farthing.models.gp import condition
 from farthing.models.kernels import SE, Constant
+from farthing.models.likelihood import HyperparameterPosterior
 from farthing.models.linalg import Array
 from farthing.systems.population.learning import MOST_ROWS, fit_changes, kernel_over, observed_changes
 from farthing.systems.population.members import Members
@@ -27,7 +29,7 @@ SPACE = ft.Space({"x": ft.Float(0, 1), "y": ft.Float(0, 1)}, fidelities=STEPS)
 
 
 def gain(params: Mapping[str, Any], interval: int) -> float:
-    return 1.0 - (params["x"] - 0.7) ** 2 - (params["y"] - 0.1 * interval) ** 2
+    return float(1.0 - (params["x"] - 0.7) ** 2 - (params["y"] - 0.1 * interval) ** 2)
 
 
 def train(
@@ -180,7 +182,7 @@ def test_a_clone_resumes_its_donor_with_params_of_its_own() -> None:
     clones = [trial for trial in history if trial.note["donor"] is not None]
     assert len(clones) == 9  # one of four at every interval after the first
     for clone in clones:
-        source = history[clone.resume_from]
+        source = history[clone.resume_from or 0]
         assert source.note["member"] == clone.note["donor"] != clone.note["member"]
         assert source.note["interval"] == clone.note["interval"] - 1
         assert clone.params != source.params
@@ -242,7 +244,7 @@ def test_picks_of_the_model_stay_in_the_box_around_the_donor() -> None:
     picked = [trial for trial in history if trial.note.get("choice") == "model"]
     assert picked
     for trial in picked:
-        source = history[trial.resume_from]
+        source = history[trial.resume_from or 0]
         assert all(abs(trial.params[name] - source.params[name]) <= 0.1 + 1e-12 for name in ("x", "y"))
 
 
@@ -285,7 +287,7 @@ def test_categories_and_conditions_are_part_of_the_model() -> None:
     )
 
     def score(params: Mapping[str, Any], interval: int) -> float:
-        return float(params["kind"] == "b") * (1.0 + params.get("depth", 0.0)) + params["x"]
+        return float((params["kind"] == "b") * (1.0 + params.get("depth", 0.0)) + params["x"])
 
     history = train(ft.PB2(population=8, interval=1), space=space, gain=score)
     assert all(("depth" in trial.params) == (trial.params["kind"] == "b") for trial in history)
@@ -315,8 +317,13 @@ def test_the_whole_batch_comes_from_one_fit(monkeypatch: pytest.MonkeyPatch) -> 
     """Also where it is asked for bit by bit: the rest of the batch rides in the note of its first pick."""
     from farthing.systems.population import learning
 
-    fits: list[int] = []
-    monkeypatch.setattr(learning, "fit", lambda posterior, **how: fits.append(1) or posterior.priors.mean)
+    fits: list[Any] = []
+
+    def fit(posterior: HyperparameterPosterior, *, warm_start: Array | None) -> Array:
+        fits.append(warm_start)
+        return posterior.priors.mean
+
+    monkeypatch.setattr(learning, "fit", fit)
     train(ft.PB2(population=8, interval=1), at_once=1)
     assert len(fits) == 8  # intervals 3 to 10
 
@@ -325,12 +332,12 @@ def test_a_fit_starts_from_the_one_before(monkeypatch: pytest.MonkeyPatch) -> No
     from farthing.systems.population import learning
 
     starts: list[Any] = []
-    fitted = learning.fit
-    monkeypatch.setattr(
-        learning,
-        "fit",
-        lambda posterior, *, warm_start: starts.append(warm_start) or fitted(posterior, warm_start=warm_start),
-    )
+
+    def noting(posterior: HyperparameterPosterior, *, warm_start: Array | None) -> Array:
+        starts.append(warm_start)
+        return fit(posterior, warm_start=warm_start)
+
+    monkeypatch.setattr(learning, "fit", noting)
     history = train(ft.PB2(population=4, interval=1), until=20)
     noted = [trial.note["theta"] for trial in history if "theta" in trial.note]
     assert starts[0] is None
