@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from farthing.space import Int as Int
     from farthing.space import Space as Space
     from farthing.study import Best as Best
+    from farthing.study import Schedule as Schedule
     from farthing.study import Study as Study
     from farthing.study import maximize as maximize
     from farthing.study import minimize as minimize
+    from farthing.study import replay as replay
     from farthing.study.online import Decision as Decision
     from farthing.study.online import OnlineTuner as OnlineTuner
     from farthing.systems import Randomness as Randomness
@@ -63,7 +65,7 @@ _HOMES = {
     "farthing.errors": ("FarthingError", "Pruned"),
     "farthing.execution": ("Command", "Pipeline", "RunningTrial", "Stage", "Trainable"),
     "farthing.space": ("Choice", "Fidelity", "Float", "Int", "Space"),
-    "farthing.study": ("Best", "Study", "maximize", "minimize"),
+    "farthing.study": ("Best", "Schedule", "Study", "maximize", "minimize", "replay"),
     "farthing.study.online": ("Decision", "OnlineTuner"),
     "farthing.systems": ("Randomness", "Recommendation", "Strategy"),
     "farthing.systems.baselines.bayesian": ("EIPerCost", "LogEI"),

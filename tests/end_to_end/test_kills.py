@@ -21,8 +21,11 @@ PROGRAM = Path(__file__).with_name("killed_study.py")
 class Target:
     """One killed study: its program, its database and what was acknowledged to it."""
 
-    def __init__(self, storage: str, strategy: str, *, seed: int, workers: int, folder: Path) -> None:
+    def __init__(
+        self, storage: str, strategy: str, *, seed: int, workers: int, folder: Path, program: Path = PROGRAM
+    ) -> None:
         self.storage, self.strategy, self.seed, self.workers = storage, strategy, seed, workers
+        self.program = program
         self.folder = folder
         self.folder.mkdir(parents=True)
         self.acknowledged = folder / "acknowledged"
@@ -31,7 +34,9 @@ class Target:
     def start(self) -> subprocess.Popen[bytes]:
         arguments = [self.storage, self.strategy, str(self.seed), str(self.workers), str(self.folder)]
         with open(self.folder / "errors", "ab") as errors:
-            return subprocess.Popen([sys.executable, str(PROGRAM), *arguments], stderr=errors, start_new_session=True)
+            return subprocess.Popen(
+                [sys.executable, str(self.program), *arguments], stderr=errors, start_new_session=True
+            )
 
     def lines(self) -> list[str]:
         return self.acknowledged.read_text().splitlines()

@@ -35,18 +35,18 @@ class RunPlan:
             raise InvalidArgument(f"Retries must be 0 or more, got {self.retries}. Leave it out for none.")
 
     @property
-    def budget(self) -> Budget:
-        if not self.limits:
+    def budget(self) -> Budget | None:
+        return Budget(**self.limits) if self.limits else None  # type: ignore[arg-type]  # Budget checks the numbers
+
+    def overridden(self, *, workers: int | None, limits: Mapping[str, float], has_end: bool) -> "RunPlan":
+        """This plan with what the command line says instead; `has_end` says that it may do without a budget."""
+        plan = replace(self, workers=workers or self.workers, limits={**self.limits, **limits})
+        if plan.budget is None and not has_end:
             raise InvalidArgument(
                 "A run needs a budget, got none. Add a table [budget] with seconds = 600 to the study file, or give "
                 "--seconds, --cost or --trials."
             )
-        return Budget(**self.limits)  # type: ignore[arg-type]  # Budget checks that trials is whole
-
-    def overridden(self, *, workers: int | None, limits: Mapping[str, float]) -> "RunPlan":
-        """This plan with what the command line says instead; refused when that leaves it without a proper budget."""
-        plan = replace(self, workers=workers or self.workers, limits={**self.limits, **limits})
-        return replace(plan, limits=plan.budget.to_json())
+        return replace(plan, limits=plan.budget.to_json() if plan.budget else {})
 
     def to_json(self) -> dict[str, Json]:
         return asdict(self) | {"work": self.work.to_json(), "limits": dict(self.limits)}

@@ -35,7 +35,8 @@ class RunOptions:
 def start(path: Path, options: RunOptions) -> int:
     """Runs the study of a file; returns the exit code."""
     file = read_study_file(path)
-    plan = file.plan.overridden(workers=options.workers, limits=options.limits)
+    has_end = file.strategy is not None and file.strategy.has_end
+    plan = file.plan.overridden(workers=options.workers, limits=options.limits, has_end=has_end)
     address = address_to_write(options.storage, file.storage)
     with closing(file.create_or_continue(address.place)) as study:
         return _run(study, plan, address=address, options=options)
@@ -45,7 +46,8 @@ def resume(name: str | None, options: RunOptions) -> int:
     """Goes on with a study that `start` began; returns the exit code."""
     address = address_to_read(options.storage)
     with opened_study(name, address) as study:
-        plan = stored_plan(study).overridden(workers=options.workers, limits=options.limits)
+        has_end = study.strategy.has_end
+        plan = stored_plan(study).overridden(workers=options.workers, limits=options.limits, has_end=has_end)
         return _run(study, plan, address=address, options=options)
 
 

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from farthing.cli.curves import Curve, curve_axis, last_of_runs, learning_curves, reach, with_value
 from farthing.cli.ending import best_text, found_best, nothing_text
+from farthing.cli.population_view import population_text
 from farthing.cli.storages import Address
 from farthing.cli.tables import aligned
 from farthing.cli.terminal_chart import chart
 from farthing.study import Best, Study
-from farthing.study.views import short_number, short_params, short_point
+from farthing.study.views import short_bytes, short_number, short_params, short_point
 from farthing.trials import History, State, Trial
 
 ROWS_SHOWN = 10
@@ -27,8 +28,10 @@ def study_text(study: Study, *, address: Address, all_trials: bool) -> str:
         best_text(study, best) if best else nothing_text(study),
         _running(history),
         _trials(history) if all_trials else _best_runs(history),
+        population_text(study, best),
         _chart(history, best),
         str(study.ledger),
+        _disk_use(study),
         _next_steps(study, history, address=address),
     ]
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
@@ -112,6 +115,13 @@ def _chart(history: History, best: Best | None) -> str:
         return ""
     problem = history.problem
     return chart(curves, _curve_of(best, curves), axis=curve_axis(problem.space), value=problem.value)
+
+
+def _disk_use(study: Study) -> str:
+    kept = sum(trial.checkpoint is not None for trial in study.history)
+    if not kept:
+        return ""
+    return f"checkpoints: {kept} kept, {short_bytes(study.checkpoints.disk_use())} on disk with the logs"
 
 
 def _curve_of(best: Best | None, curves: Sequence[Curve]) -> Curve | None:

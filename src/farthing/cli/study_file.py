@@ -96,11 +96,13 @@ def _study_file(tables: Mapping[str, Any], *, path: Path) -> StudyFile:
     limits = _table(tables, "budget", keys=BUDGET_KEYS)
     if limits:
         Budget(**limits)  # refuses here, where the file can be named, what cannot be meant
+    strategy = _strategy(tables, folder=folder)
+    space = space_from_tables(*(tables.get(name) for name in ("space", "fidelities", "stages")))
     run = {name: study[name] for name in ("workers", "time_limit", "retries") if name in study}
     return StudyFile(
         name=study.get("name", path.stem),
-        problem=_problem(study, space_from_tables(*(tables.get(name) for name in ("space", "fidelities", "stages")))),
-        strategy=_strategy(tables, folder=folder),
+        problem=_problem(study, space if strategy is None else strategy.shaped(space)),
+        strategy=strategy,
         storage=study.get("storage"),
         folder=study.get("folder"),
         plan=RunPlan(_work(tables, folder=folder), limits, **run),

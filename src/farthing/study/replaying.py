@@ -32,6 +32,7 @@ def replay(
     schedule: Schedule | Mapping[str, Any] | Iterable[Change],
     *,
     steps: int | None = None,
+    value: str = "value",
     folder: str | Path | None = None,
 ) -> Replay:
     """Trains `work` once more, in this process, by a schedule: `study.best.schedule`, or what its `to_json` wrote.
@@ -39,10 +40,10 @@ def replay(
     Where the params change the work is saved and carried on, exactly as the study did.
 
     Args:
-        steps: with a plain list of changes, where it ends.
+        steps, value: with a plain list of changes, where it ends and what the value is called.
         folder: where checkpoints go; by default one that is left in the system's folder for temporary files.
     """
-    plan = _schedule(schedule, steps)
+    plan = _schedule(schedule, steps=steps, value=value)
     shape = as_work(work)
     problem = problem_of(plan)
     shape.check(problem)
@@ -84,7 +85,7 @@ class _Curve:
     def checkpoint(self, name: str) -> None: ...
 
 
-def _schedule(given: Any, steps: int | None) -> Schedule:
+def _schedule(given: Any, *, steps: int | None, value: str) -> Schedule:
     if isinstance(given, Schedule):
         return given
     if isinstance(given, Mapping):
@@ -93,7 +94,7 @@ def _schedule(given: Any, steps: int | None) -> Schedule:
         raise InvalidArgument(
             "A list of changes does not say where it ends, got no steps. Give steps=100, or study.best.schedule itself."
         )
-    return Schedule(tuple(given), steps)
+    return Schedule(tuple(given), steps, value=value)
 
 
 def problem_of(schedule: Schedule) -> Problem:

@@ -15,6 +15,16 @@ def short_number(number: Any) -> str:
     return f"{number:.4g}" if isinstance(number, float) else str(number)
 
 
+def short_bytes(count: int) -> str:
+    """12.3 MB"""
+    number, unit = float(count), "bytes"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if number < 1000:
+            break
+        number, unit = number / 1000, larger
+    return f"{number:.3g} {unit}"
+
+
 def short_params(params: Params) -> str:
     return " ".join(f"{name}={short_number(value)}" for name, value in params.items())
 

@@ -25,7 +25,8 @@ def plot(study: str | None, storage: str | None, output: Path | None, kind: str)
     """Draw a study: value against cost, curves, parameters.
 
     The picture has the best value against what was spent, learning curves, and the value against each parameter.
-    Of an online run it has what was believed, and where it was asked for.
+    Of an online run it has what was believed, and where it was asked for; of a population a lane for each member, the
+    copies, and the winner's schedule.
     STUDY may be left out where there is only one. Needs matplotlib: pip install 'farthing[plot]'.
 
     \b
@@ -34,6 +35,7 @@ def plot(study: str | None, storage: str | None, output: Path | None, kind: str)
     """
     from farthing.cli.plots import draw
     from farthing.cli.plots.online import draw_online, is_online
+    from farthing.cli.plots.population import draw_population, is_population
     from farthing.cli.storages import address_to_read, opened_study
 
     with opened_study(study, address_to_read(storage)) as found:
@@ -44,6 +46,8 @@ def plot(study: str | None, storage: str | None, output: Path | None, kind: str)
             draw_model(found, path)
         elif is_online(found):
             draw_online(found, path)
+        elif kind == "all" and is_population(found):
+            draw_population(found, path)
         else:
             draw(found, path, kind=kind)
     click.echo(f"Wrote {path}")

@@ -236,11 +236,15 @@ class Turn:
     # ---- async ------------------------------------------------------------------------------------------------------
 
     def asynchronous(self) -> Iterator[Suggestion]:
-        """For every member that is not training, what it does next; none for one that has finished or must wait."""
+        """For every member that is not training, what it does next; none for one that has finished or must wait.
+
+        Who is furthest behind comes first: with fewer workers than members, nobody runs away from the others.
+        """
         running = [Running(t.params, interval_of(t)) for t in self.members.latest.values() if not t.is_finished]
         absent = [member for member in range(self.strategy.population) if member not in self.members.latest]
         yield from self._starts(absent, repeat=0)
-        for member, trial in self.members.latest.items():
+        in_turn = sorted(self.members.latest.items(), key=lambda item: (interval_of(item[1]), item[0]))
+        for member, trial in in_turn:
             if trial.is_finished and (suggestion := self._next_of(member, trial, running)):
                 running.append(Running(suggestion.params, suggestion.note["interval"]))
                 yield suggestion
