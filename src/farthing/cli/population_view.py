@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from farthing.cli.curves import curve_axis
 from farthing.cli.tables import aligned
 from farthing.study import Best, Study
-from farthing.study.lineage import Lineage
 from farthing.study.schedule import Schedule
 from farthing.study.views import short_number
 from farthing.trials import State, Trial
@@ -16,14 +15,14 @@ MOST_INTERVALS = 60
 
 def population_text(study: Study, best: Best | None) -> str:
     """The lanes and the winner's schedule; nothing for a study that is no population."""
-    lineage = study.lineage
-    if not lineage.is_population:
+    if not study.lineage.is_population:
         return ""
-    lanes = _lanes(study, lineage, best)
-    return "\n\n".join([lanes, *([_schedule(best.schedule)] if best and best.schedule else [])])
+    schedule = [schedule_text(best.schedule)] if best and best.schedule else []
+    return "\n\n".join([lanes_text(study, best), *schedule])
 
 
-def _lanes(study: Study, lineage: Lineage, best: Best | None) -> str:
+def lanes_text(study: Study, best: Best | None) -> str:
+    lineage = study.lineage
     path = {trial.number for trial in lineage.run_of(best.trial)} if best else set()
     donors = {copy.trial.number: copy.donor for copy in lineage.copies}
     width = max(2, *(len(str(member)) for member in lineage.members)) + 1
@@ -58,7 +57,7 @@ def _last_value(own: Sequence[Trial]) -> str:
     return f"{values[-1]:.6g}" if values else ""
 
 
-def _schedule(schedule: Schedule) -> str:
+def schedule_text(schedule: Schedule) -> str:
     names = list(dict.fromkeys(name for _, params in schedule for name in params))
     rows = [
         [str(start), *(short_number(params[name]) if name in params else "" for name in names)]

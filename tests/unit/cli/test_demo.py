@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+import farthing as ft
+from farthing.cli import demo_population
 from farthing.cli.demo import FINISHED, begin_or_continue
 from farthing.cli.storages import address_of
 
@@ -37,3 +39,34 @@ def test_the_demo_needs_scikit_learn_and_names_the_extra(farthing, monkeypatch: 
 
     assert result.exit_code == 1
     assert "pip install 'farthing[demo]'" in result.stderr
+
+
+def test_the_population_demo_trains_goes_on_and_starts_anew(
+    farthing, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demo_population, "STRATEGY", ft.PB2(population=4, interval=15))
+
+    first = farthing("--debug", "demo", "population", "--output", "out")
+
+    assert first.exit_code == 0, first.output
+    assert "Test accuracy" in first.output
+    assert "The winner's schedule, 45 epochs" in first.output
+    assert (folder / "out" / "readers-1.png").is_file()
+    second = farthing("--debug", "demo", "population", "--output", "out")
+    assert (folder / "out" / "readers-2.png").is_file()
+    assert "Continuing" not in second.output
+
+
+def test_the_population_demo_goes_on_where_it_was_interrupted(
+    farthing, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    strategy = ft.PB2(population=2, interval=15)
+    monkeypatch.setattr(demo_population, "STRATEGY", strategy)
+    (folder / "out").mkdir()
+    space = demo_population.SPACE
+    ft.Study(space, minimize="loss", strategy=strategy, storage="out/population.db", name="readers-1", seed=1).close()
+
+    result = farthing("--debug", "demo", "population", "--output", "out")
+
+    assert "Continuing readers-1" in result.output
+    assert len(ft.Study.load("readers-1", "out/population.db").trials) == 6
