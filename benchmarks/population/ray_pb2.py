@@ -1,8 +1,9 @@
 """Ray Tune's PB2, driven directly: its own `_explore`, on the same selection of who is replaced by whom.
 
 What Ray keeps between decisions, a table of results and the configurations chosen at the same time, is made anew from
-the history. It has no logarithms and no categories: log parameters are given to it as exponents, spaces with categories
-it cannot search. Its draws come from NumPy's global generator, which is seeded for each decision.
+the history. It has no logarithms and no categories: log parameters are given to it as exponents, integers are rounded
+instead of cut off, spaces with categories it cannot search. Its draws come from NumPy's global generator, which is
+seeded for each decision.
 """
 
 import math
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.problems.data import missing_package
-from farthing.space import Float, Space
+from farthing.space import Float, Int, Space
 from farthing.systems.population.members import Members, interval_of
 from farthing.systems.population.strategy import Pick, PopulationStrategy, Replacement, Running
 from farthing.systems.randomness import Randomness
@@ -25,7 +26,7 @@ PACKAGES = ("ray", "scikit-learn", "pandas")
 
 def missing(space: Space) -> str | None:
     """Why Ray's PB2 cannot be compared here, or None."""
-    if not all(isinstance(parameter, Float) for parameter in space.parameters.values()):
+    if not all(isinstance(parameter, Float | Int) for parameter in space.parameters.values()):
         return "Ray's PB2 takes no categories"
     return missing_package("ray") or missing_package("pandas")
 
@@ -77,23 +78,24 @@ def _rows(members: Members, *, before: int) -> Iterator[list[Any]]:
 
 
 def _bounds(space: Space) -> dict[str, list[float]]:
-    lows = {name: parameter.low for name, parameter in space.parameters.items() if isinstance(parameter, Float)}
-    highs = {name: parameter.high for name, parameter in space.parameters.items() if isinstance(parameter, Float)}
-    low, high = _exponents(space, lows), _exponents(space, highs)
+    numbers = {name: each for name, each in space.parameters.items() if isinstance(each, Float | Int)}
+    low = _exponents(space, {name: each.low for name, each in numbers.items()})
+    high = _exponents(space, {name: each.high for name, each in numbers.items()})
     return {name: [low[name], high[name]] for name in space.parameters}
 
 
 def _exponents(space: Space, params: Params) -> dict[str, float]:
-    return {name: math.log10(params[name]) if _is_log(space, name) else params[name] for name in space.parameters}
+    return {name: math.log10(params[name]) if _is_log(space, name) else float(params[name]) for name in params}
 
 
 def _params(space: Space, config: dict[str, float]) -> Params:
     """Ray computes in single precision, which may leave the bounds."""
     bounds = _bounds(space)
     within = {name: min(max(float(config[name]), bounds[name][0]), bounds[name][1]) for name in space.parameters}
-    return {name: 10.0**value if _is_log(space, name) else value for name, value in within.items()}
+    plain = {name: 10.0**value if _is_log(space, name) else value for name, value in within.items()}
+    return {name: round(v) if isinstance(space.parameters[name], Int) else v for name, v in plain.items()}
 
 
 def _is_log(space: Space, name: str) -> bool:
     parameter = space.parameters[name]
-    return isinstance(parameter, Float) and parameter.log
+    return isinstance(parameter, Float | Int) and parameter.log

@@ -39,7 +39,7 @@ METHODS: Mapping[str, Callable[[int], Strategy]] = {
     "Ray PB2": lambda B: RayPB2(population=B, interval=1),
 }
 
-RAY_SEEDS = {("toy", 4): 10, ("drift", 4): 20, ("drift", 8): 10, ("drift4", 4): 10}
+RAY_SEEDS = {("toy", 4): 5, ("drift", 4): 20, ("drift", 8): 5, ("drift4", 4): 5, ("cliff", 4): 10}
 """How many seeds Ray's PB2 is run with; elsewhere not at all, for the time it takes."""
 
 
