@@ -69,7 +69,7 @@ def methods(scale: Scale) -> dict[str, Callable[[], Strategy]]:
     """Each by name; all may spend as much as four whole runs cost."""
     from farthing import PB2, PBT, Clone
 
-    size = {"population": POPULATION, "interval": scale.interval, "steps": scale.epochs}
+    size: dict[str, Any] = {"population": POPULATION, "interval": scale.interval, "steps": scale.epochs}
     return {
         "random": Random,
         "asha": ASHA,

@@ -96,9 +96,9 @@ class Member:
         self.data = data
         self.is_on_gpu = data.device.startswith("cuda")
         self.uses_graphs = uses_graphs and self.is_on_gpu
-        self.stream = torch.cuda.Stream() if self.is_on_gpu else None
+        self.stream: Any = torch.cuda.Stream() if self.is_on_gpu else None  # type: ignore[no-untyped-call]
         torch.manual_seed(seed)
-        self.model = network().to(data.device, memory_format=torch.channels_last)
+        self.model = network().to(data.device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.optimizer = torch.optim.Adam(
             self.model.parameters(), lr=1e-3, capturable=self.is_on_gpu, fused=self.is_on_gpu
         )
@@ -152,7 +152,7 @@ class Member:
         with torch.autocast("cuda", torch.bfloat16, enabled=self.is_on_gpu, cache_enabled=False):
             loss = nn.functional.cross_entropy(self.model(pictures), labels)
         self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
         self.cursor += self.batch
 

@@ -22,7 +22,7 @@ class RunPlan:
     limits: Mapping[str, float]
     workers: int = 1
     time_limit: float | None = None
-    retries: int = 0
+    retries: int | None = None
 
     def __post_init__(self) -> None:
         if self.workers < 1:
@@ -31,7 +31,7 @@ class RunPlan:
             raise InvalidArgument(
                 f"A trial's time limit must be above 0 seconds, got {self.time_limit:g}. Leave it out for none."
             )
-        if self.retries < 0:
+        if self.retries is not None and self.retries < 0:
             raise InvalidArgument(f"Retries must be 0 or more, got {self.retries}. Leave it out for none.")
 
     @property

@@ -118,7 +118,7 @@ class TorchTrainable(Trainable):
         self.build(params)
         self._knobs = self.knobs()
         for name, setting in self._settings(params).items():
-            self._knobs.optimizer(self.optimizer, **{name: setting})
+            self._knobs.optimizer(self.optimizer, groups=None, **{name: setting})
 
     def apply(self, params: Params) -> None:
         scaled = self._scheduled_share() if "lr" in params else None

@@ -152,7 +152,7 @@ class Study:
         workers: int = 1,
         executor: str | Executor = "processes",
         time_limit: float | None = None,
-        retries: int = 0,
+        retries: int | None = None,
         devices: Sequence[str] | None = None,
         callbacks: Iterable[Callable[["Study", Trial], None]] = (),
         progress: bool | None = None,
@@ -163,11 +163,13 @@ class Study:
             budget: what may be spent in all; it may be left out where the strategy has an end of its own, as `PB2` has.
             executor: "processes" gives each worker a process of its own; "inline" runs the work here, for debugging.
             time_limit: seconds after which a trial, with every process it started, is ended as failed.
-            retries: how often a trial that failed is tried again.
+            retries: how often a trial that failed is tried again; by default never, in a population once, so that a
+                worker that was killed leaves no trace in who is copied over whom.
             devices: for example `["cuda:0", "cuda:1"]`, given to the workers in turn.
             callbacks: each is called as `callback(study, trial)` when a trial has ended; it may call `study.stop()`.
             progress: a live display; None shows it when standard error is a terminal.
         """
+        retries = int(self.strategy.needs_checkpoints) if retries is None else retries
         limits = Limits(budget, time_limit, retries)
         shape = as_work(work)
         shape.check(self.problem)

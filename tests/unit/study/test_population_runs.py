@@ -1,6 +1,8 @@
 """Populations at work: checkpoints, time-sharing, failures, schedules, and training once more by what was found."""
 
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 
@@ -169,6 +171,22 @@ def test_a_member_whose_work_fails_is_replaced():
         assert after[0].resume_from != trial.number
         assert study.trials[after[0].resume_from].state is ft.State.DONE
     assert study.best.schedule.steps == STEPS
+
+
+class Killed(Agent):
+    """Two of its intervals lose their worker once."""
+
+    def step(self):
+        if self.trial.number in (1, 9) and self.trial.attempt == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().step()
+
+
+def test_a_worker_that_is_killed_leaves_no_trace_in_the_lineage(found):
+    study = study_of(STRATEGIES[0])
+    study.run(Killed, workers=1)
+    assert facts(study) == facts(found)
+    assert [trial.number for trial in study.trials if trial.attempt == 2] == [1, 9]
 
 
 def test_work_that_leaves_no_checkpoint_is_refused_at_once():
