@@ -79,10 +79,10 @@ class PopulationStrategy(Strategy):
     needs_checkpoints: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        _require_whole(self.population, least=1, what="A population")
-        _require_whole(self.interval, least=1, what="An interval")
+        _require_whole(self.population, what="A population", advice="4 to 16 members are usual.")
+        _require_whole(self.interval, what="An interval", advice="A tenth to a twentieth of the steps is usual.")
         if self.steps is not None:
-            _require_whole(self.steps, least=1, what="A population's steps")
+            _require_whole(self.steps, what="A population's steps", advice="Leave them out to take the space's.")
         if not 0.0 < self.quantile <= 0.5:
             raise InvalidArgument(
                 f"The quantile that is replaced must be above 0 and at most 0.5, got {self.quantile!r}. 0.25 is usual."
@@ -357,8 +357,6 @@ def _entry(replaced: Replacement, pick: Pick) -> dict[str, Any]:
     }
 
 
-def _require_whole(number: object, *, least: int, what: str) -> None:
-    if isinstance(number, bool) or not isinstance(number, int) or number < least:
-        raise InvalidArgument(
-            f"{what} must be a whole number ≥ {least}, got {number!r}. Populations of 4 to 16 are usual."
-        )
+def _require_whole(number: object, *, what: str, advice: str) -> None:
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise InvalidArgument(f"{what} must be a whole number ≥ 1, got {number!r}. {advice}")
