@@ -33,14 +33,17 @@ class TestEIPerCost(StrategyContract):
 
 class TestPB2(StrategyContract):
     strategy = ft.PB2(population=5, interval=3)
+    trials = 25
 
 
 class TestPB2OfThePaper(StrategyContract):
     strategy = ft.PB2.paper(population=5, interval=3)
+    trials = 25
 
 
 class TestPB2Async(StrategyContract):
     strategy = ft.PB2(population=5, interval=3, mode="async")
+    trials = 25
 
 
 class TestPBT(StrategyContract):

@@ -256,6 +256,11 @@ def test_arguments_that_cannot_be_meant_are_refused(arguments: dict[str, Any], m
         ft.PB2(**arguments)
 
 
+def test_a_probability_that_is_none_is_refused() -> None:
+    with pytest.raises(InvalidArgument, match="resample is a probability, from 0 to 1, got 25"):
+        ft.PBT(population=4, interval=1, resample=25)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from farthing.errors import InvalidArgument
 from farthing.space import Choice, Float, Int
 from farthing.space.parameters import Parameter, with_condition
 from farthing.systems.population.members import Members
@@ -28,6 +29,11 @@ class PBT(PopulationStrategy):
     """
 
     resample: float = 0.25
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0.0 <= self.resample <= 1.0:
+            raise InvalidArgument(f"resample is a probability, from 0 to 1, got {self.resample!r}. 0.25 is usual.")
 
     def explore(
         self,
