@@ -1,6 +1,6 @@
 """Trains a population of small networks on Fashion-MNIST and learns a schedule of their hyperparameters, in one run.
 
-    python examples/3_population.py                       eight members, ten epochs each
+    python examples/3_population.py                       eight members, eight epochs each
     python examples/3_population.py --check               proves that the class is safe in a population
     python examples/3_population.py --storage agents.db   keeps it, for `farthing show` and `farthing plot`
 
@@ -18,7 +18,7 @@ import numpy as np
 
 import farthing as ft
 
-POPULATION, EPOCHS, TRAIN, VALIDATION, SIZE = 8, 10, 4000, 2000, 14
+POPULATION, EPOCHS, TRAIN, VALIDATION, SIZE = 8, 8, 3000, 2000, 14
 SPACE = ft.Space(
     {
         "lr": ft.Float(1e-3, 1.0, log=True),

@@ -70,11 +70,17 @@ class Ledger:
 
 
 def _warm_starts(history: History) -> float:
-    """What trials that started from a checkpoint would have had to pay again for the work that stood in it."""
+    """What trials that started from a checkpoint would have had to pay again for the work that stood in it.
+
+    The next interval of a member of a population is the same run going on, which saves nothing; a copy does.
+    """
     behind: list[float] = []
-    inherited: list[float] = []
+    saved: list[float] = []
     for trial in history:
-        source = trial.resume_from if trial.resume_checkpoint else None
-        inherited.append(0.0 if source is None else behind[source])
-        behind.append(inherited[-1] + trial.cost - trial.costs.get("failed", 0.0))
-    return math.fsum(work for work, trial in zip(inherited, history, strict=True) if trial.state is State.DONE)
+        source = history[trial.resume_from] if trial.resume_checkpoint and trial.resume_from is not None else None
+        inherited = 0.0 if source is None else behind[source.number]
+        behind.append(inherited + trial.cost - trial.costs.get("failed", 0.0))
+        goes_on = source is not None and trial.member is not None and trial.member == source.member
+        if trial.state is State.DONE and not goes_on:
+            saved.append(inherited)
+    return math.fsum(saved)

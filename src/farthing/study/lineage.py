@@ -17,7 +17,7 @@ class Copy:
     source: Trial
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Lineage:
     """The trials of a study by member, the oldest first, and who was copied.
 
@@ -32,9 +32,8 @@ class Lineage:
         members: dict[int, list[Trial]] = {}
         place: dict[int, int] = {}
         for trial in history:
-            noted = _noted_member(trial)
-            if noted is not None:
-                place[trial.number] = noted
+            if trial.member is not None:
+                place[trial.number] = trial.member
             elif trial.resume_from is None or members[place[trial.resume_from]][-1].number != trial.resume_from:
                 place[trial.number] = len(members)
             else:
@@ -48,13 +47,16 @@ class Lineage:
     def __getitem__(self, member: int) -> Sequence[Trial]:
         return self.members[member]
 
+    def __repr__(self) -> str:
+        return f"Lineage({len(self)} members, {len(self.copies)} copies)"
+
     def __str__(self) -> str:
         return "\n".join(self._lines())
 
     @cached_property
     def is_population(self) -> bool:
         """Whether a strategy numbered the members."""
-        return any(_noted_member(trial) is not None for trial in self.history)
+        return any(trial.member is not None for trial in self.history)
 
     def member_of(self, trial: Trial) -> int:
         return self._places[trial.number]
@@ -91,9 +93,3 @@ class Lineage:
 
 def _source(donor: int | None) -> str:
     return "" if donor is None else f"(copy of {donor})"
-
-
-def _noted_member(trial: Trial) -> int | None:
-    note = trial.note
-    member = note.get("member") if isinstance(note, dict) else None
-    return member if isinstance(member, int) and not isinstance(member, bool) else None

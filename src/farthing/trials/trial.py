@@ -79,6 +79,12 @@ class Trial:
         return self.suggestion.note
 
     @property
+    def member(self) -> int | None:
+        """Which member of a population it trains, where the strategy says so in its note."""
+        member = self.note.get("member") if isinstance(self.note, dict) else None
+        return member if isinstance(member, int) and not isinstance(member, bool) else None
+
+    @property
     def is_finished(self) -> bool:
         return self.state.is_finished
 

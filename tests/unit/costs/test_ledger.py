@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from farthing import Float, History, Ledger, Measurement, Space, State, Suggestion, Trial
 from farthing.trials import Problem
 
@@ -40,6 +42,15 @@ def test_a_warm_start_saves_all_the_work_behind_its_checkpoint() -> None:
         [trial(0, {"training": 3.0}), trial(1, {"training": 5.0}, source=0), trial(2, {"training": 9.0}, source=1)],
     )
     assert Ledger.of(history).saved == {"warm starts": 3.0 + (3.0 + 5.0)}
+
+
+def test_in_a_population_copies_save_and_going_on_does_not() -> None:
+    def of_member(number: int, member: int, source: int | None) -> Trial:
+        made = trial(number, {"training": 2.0}, source=source)
+        return replace(made, suggestion=replace(made.suggestion, note={"member": member}))
+
+    history = History(PROBLEM, [of_member(0, 0, None), of_member(1, 0, 0), of_member(2, 1, 1), of_member(3, 1, 2)])
+    assert Ledger.of(history).saved == {"warm starts": 4.0}
 
 
 def test_a_continuation_that_found_no_checkpoint_saves_nothing() -> None:
