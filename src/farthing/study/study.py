@@ -13,6 +13,7 @@ from farthing.storage import MemoryStorage, Storage, StudyRecord, open_storage
 from farthing.study import results
 from farthing.study.asking import hand_out, told
 from farthing.study.choosing import default_strategy, require_budget
+from farthing.study.collecting import collect_checkpoints
 from farthing.study.display import Callbacks, Progress, say_how_to_resume, shows_progress
 from farthing.study.folder import study_folder, temporary_folder
 from farthing.study.lineage import Lineage
@@ -302,6 +303,7 @@ class Study:
         outcome = told(running, value=value, cost=cost, trace=trace, metrics=metrics, failure=failure, pruned=pruned)
         closed = self._records.close(Attempt(number, running.attempt), outcome)
         self._asked.pop(number, None)
+        collect_checkpoints(self._records, self.strategy, self.checkpoints, ended=closed)
         return closed
 
     def _handed_out(self, number: int) -> RunningTrial:
