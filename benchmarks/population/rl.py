@@ -3,8 +3,8 @@
 PPO (`examples/ppo.py`) on LunarLanderContinuous with B = 4: 2·10⁵ steps of play instead of 10⁶, an interval still a
 twentieth of them, the range of the batch a fifth of the paper's. "misspecified" is the range of its Figure 3, scaled
 likewise (there on BipedalWalker): most batches are so large that an agent hardly ever learns. A member's score is the
-mean return of the episodes that ended in its last interval; the final best agent is also judged by twenty fresh
-episodes without exploration. Every method trains four agents for all steps.
+mean return of the episodes that ended in its last interval; the final best agent is also judged by 6000 steps of fresh
+play without exploration. Every method trains four agents for all steps.
 """
 
 import argparse
@@ -169,7 +169,7 @@ def _described(run: Run, record: Record) -> str:
 
 
 def _report(records: Sequence[Record]) -> None:
-    print("\nmedian over seeds: reward of the final best agent, the best reward ever, twenty fresh episodes; by seed")
+    print("\nmedian over seeds: reward of the final best agent, the best reward ever, fresh play; by seed")
     for problem, method in dict.fromkeys((record["problem"], record["method"]) for record in records):
         own = [r for r in records if (r["problem"], r["method"]) == (problem, method)]
         middle = [median(r[key] for r in own) for key in ("reward", "best_ever", "judged")]
