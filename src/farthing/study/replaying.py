@@ -7,7 +7,7 @@ from tempfile import mkdtemp
 from typing import Any
 
 from farthing.errors import InvalidArgument, WorkError
-from farthing.execution import Checkpoints, Job, RunningTrial, as_work
+from farthing.execution import Checkpoints, Job, RunningTrial, Work, as_work
 from farthing.execution.attempts import run_attempt
 from farthing.space import Choice, Fidelity, Space
 from farthing.study.schedule import Change, Schedule
@@ -45,30 +45,32 @@ def replay(
     """
     plan = _schedule(schedule, steps=steps, value=value)
     shape = as_work(work)
-    problem = problem_of(plan)
-    shape.check(problem)
+    shape.check(problem_of(plan))
     checkpoints = Checkpoints(Path(folder) if folder is not None else Path(mkdtemp(prefix="farthing-replay-")))
     values: list[tuple[int, float]] = []
     checkpoint: Path | None = None
     for number, (start, end, params) in enumerate(plan.segments):
         if start and checkpoint is None:
-            raise WorkError(
-                f"Work must leave a checkpoint where its params change, got none after step {start}. "
-                "Define save and load, or write to trial.checkpoint_dir."
-            )
+            raise _no_checkpoint(start)
         job = Job(Attempt(number, 1), params, {plan.fidelity: end}, resume_dir=checkpoint)
-        curve = _Curve(plan.fidelity)
-        outcome = run_attempt(
-            shape,
-            RunningTrial(job, problem, channel=curve, checkpoints=checkpoints),
-            let_through=(KeyboardInterrupt,),
-        )
-        assert outcome is not None, "nobody takes a replay over"
-        if outcome.state is not State.DONE or outcome.value is None:
-            raise _failed(outcome.failure.reason if outcome.failure else str(outcome.state), start=start)
-        values += curve.values if curve.values and curve.values[-1][0] == end else [*curve.values, (end, outcome.value)]
-        checkpoint = checkpoints.path(outcome.checkpoint) if outcome.checkpoint else None
+        part, checkpoint = _carried_out(shape, job, plan, checkpoints, start=start)
+        values += part
     return Replay(tuple(values), checkpoint)
+
+
+def _carried_out(
+    work: Work, job: Job, plan: Schedule, checkpoints: Checkpoints, *, start: int
+) -> tuple[list[tuple[int, float]], Path | None]:
+    """The values of one part of the schedule, and the checkpoint at its end."""
+    curve = _Curve(plan.fidelity)
+    trial = RunningTrial(job, problem_of(plan), channel=curve, checkpoints=checkpoints)
+    outcome = run_attempt(work, trial, let_through=(KeyboardInterrupt,))
+    assert outcome is not None, "nobody takes a replay over"
+    if outcome.state is not State.DONE or outcome.value is None:
+        raise _failed(outcome.failure.reason if outcome.failure else str(outcome.state), start=start)
+    end = int(job.fidelity[plan.fidelity])
+    returned = [] if curve.values and curve.values[-1][0] == end else [(end, outcome.value)]
+    return [*curve.values, *returned], checkpoints.path(outcome.checkpoint) if outcome.checkpoint else None
 
 
 class _Curve:
@@ -114,6 +116,13 @@ def _distinct(values: Iterable[Any]) -> list[Any]:
         if value not in found:
             found.append(value)
     return found
+
+
+def _no_checkpoint(step: int) -> WorkError:
+    return WorkError(
+        f"Work must leave a checkpoint where its params change, got none after step {step}. "
+        "Define save and load, or write to trial.checkpoint_dir."
+    )
 
 
 def _failed(reason: str, *, start: int) -> WorkError:

@@ -314,3 +314,12 @@ def test_what_killed_processes_left_is_collected(tmp_path):
     left = {str(path.relative_to(tmp_path)) for path in tmp_path.glob("*/*.*-*")}
     assert left == {study.best.trial.checkpoint, str(newer.relative_to(tmp_path))}
     assert Path(study.checkpoints.root).is_dir()
+
+
+def test_a_replay_needs_a_checkpoint_where_params_change():
+    def forgetful(trial):
+        return 1.0
+
+    assert ft.replay(forgetful, [(0, {"lr": 0.1})], steps=3).values == ((3, 1.0),)
+    with pytest.raises(WorkError, match="got none after step 2"):
+        ft.replay(forgetful, [(0, {"lr": 0.1}), (2, {"lr": 0.2})], steps=3)
