@@ -61,9 +61,7 @@ def renewed(entry: Entry, *, lease: float, now: float) -> Entry:
     return replace(entry, trial=replace(entry.trial, lease_until=now + lease), renewed_at=now)
 
 
-def recorded(
-    entry: Entry, attempt: Attempt, measurements: Sequence[Measurement], *, lease: float, now: float
-) -> Entry:
+def recorded(entry: Entry, attempt: Attempt, measurements: Sequence[Measurement], *, lease: float, now: float) -> Entry:
     """A running trial with these measurements. Without a change of its own, they were there before."""
     require_current(entry, attempt)
     points = joined(entry.trial.measurements, stamped(measurements, attempt, now=now))

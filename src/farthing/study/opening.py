@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from farthing.errors import InvalidArgument, StudyExists, StudyMismatch
 from farthing.storage import Storage, StudyRecord
+from farthing.trials import Problem
 
 
 def value_name(minimize: str | None, maximize: str | None) -> str:
@@ -21,14 +22,18 @@ def create_or_continue(storage: Storage, wanted: StudyRecord, *, seed: int | Non
     except StudyExists:
         found = storage.load_study(wanted.name)
     expected = wanted.problem if seed is not None else replace(wanted.problem, seed=found.problem.seed)
+    require_same_problem(found, expected)
+    return found
+
+
+def require_same_problem(found: StudyRecord, expected: Problem) -> None:
     for aspect in ("space", "value", "minimize", "seed", "cost_unit", "measures_cost"):
         old, new = getattr(found.problem, aspect), getattr(expected, aspect)
         if old != new:
             raise StudyMismatch(
-                f"A study is continued with the {aspect} it began with, got {_shown(new)} where {wanted.name!r} has "
+                f"A study is continued with the {aspect} it began with, got {_shown(new)} where {found.name!r} has "
                 f"{_shown(old)}. Give the study another name=, or delete the old one."
             )
-    return found
 
 
 def _shown(thing: object) -> str:
