@@ -13,7 +13,7 @@ from farthing.space import Choice
 from farthing.study import Study
 from farthing.study.online import Online, played_rounds
 from farthing.systems.online import Arena, online_strategy_from_json
-from farthing.systems.online.ce_gp_ucb import GPPlayer
+from farthing.systems.online.gp_player import GPPlayer
 from farthing.systems.online.strategy import Observation, Place
 from farthing.trials import Measurement
 
