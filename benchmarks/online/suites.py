@@ -59,8 +59,8 @@ SHARES = (0.05, 0.1, 0.2, 0.4, 0.6)
 STEPS = (2, 3, 5, 10, 20)
 PRICES = (0.02, 0.05, 0.1)
 
-VOI_PRICES = (0.05, 0.2)
-"""Beside the default's 0.1."""
+VOI_PRICES = (0.1, 1.0)
+"""Beside the default's 0.3."""
 
 
 def _paper(rule: QueryRule, **changes: Any) -> Make:
@@ -141,7 +141,7 @@ _SENSORS: dict[str, Make] = {
     "expected regret 0.05": lambda facts: CEGPUCB(**facts, rule=ExpectedRegret(0.05)),
     "expected regret 0.3": lambda facts: CEGPUCB(**facts, rule=ExpectedRegret(0.3)),
     "expected regret 0.1": lambda facts: CEGPUCB(**facts, rule=ExpectedRegret(0.1)),
-    "information 0.5": lambda facts: CEGPUCB(**facts, rule=ValueOfInformation(0.5)),
+    "information 1": lambda facts: CEGPUCB(**facts, rule=ValueOfInformation(1.0)),
     "information 5": lambda facts: CEGPUCB(**facts, rule=ValueOfInformation(5.0)),
     "CE κ=0.9": lambda facts: CEGPUCB(**facts, rule=Confidence(0.9), beta="paper", silent="ucb"),
     **_sensor_baselines(", all feedback", Every(1)),
@@ -162,6 +162,7 @@ _ENTRIES = (
             "Every": tuple(f"Every {n}" for n in STEPS),
             "Every, paper's β": tuple(f"Every {n}, paper's β" for n in STEPS),
         },
+        seeds=60,
         ours=(
             "default",
             *(f"expected regret {price:g}" for price in PRICES),

@@ -20,7 +20,7 @@ from farthing.systems.online.strategy import to_json
 from farthing.trials import Json, Measurement, Params, Problem
 from farthing.trials.measurement import cost_amount, finite_number
 
-FORMAT = 1
+FORMAT = 2
 SKIPPED = "skipped validations"
 BEFORE = "before"
 """Under which a gain's first value is kept among the metrics of its round."""

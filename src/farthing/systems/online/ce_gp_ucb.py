@@ -94,7 +94,7 @@ class CEGPUCB:
             scale=1.0,
             clip=None,
             silent="ucb",
-            bandwidth=0.2,
+            bandwidth=0.1,
         )
         return replace(settings, **changes)
 

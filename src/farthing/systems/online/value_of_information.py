@@ -25,8 +25,8 @@ class ValueOfInformation:
     The price is in prior standard deviations of the value, summed over rounds.
     """
 
-    price: float = 0.1
-    horizon: float = 20.0
+    price: float = 0.3
+    horizon: float = 40.0
 
     def __post_init__(self) -> None:
         if not (self.price >= 0.0 and self.horizon > 0.0):
