@@ -35,7 +35,8 @@ class WindowProcess:
         self._tolerance, self._most = tolerance, most
         self._kernel: Kernel = kernel * TimeDecay(dimension)
         self._theta = np.append(theta, logit(forgetting))
-        whole, whole_theta = self._kernel, self._theta
+        whole: Kernel = self._kernel
+        whole_theta = self._theta
         if level.variance > 0.0:
             whole = whole + Constant() * TimeDecay(dimension)
             whole_theta = np.concatenate([self._theta, [np.log(level.variance), logit(level.forgetting)]])
