@@ -123,7 +123,7 @@ def tuned_run(seed: int, *, storage: str | None = None, **settings) -> dict:
         clock=CpuClock(),
     )
     began = time.process_time()
-    for _ in range(ROUNDS):
+    while tuner.round < ROUNDS:
         decision = tuner.decide()
         training.knobs.apply(decision.params)
         training.round()

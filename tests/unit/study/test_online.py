@@ -382,8 +382,9 @@ def test_a_closed_run_takes_no_more_rounds() -> None:
     online = tuner(storage=MemoryStorage())
     play(online, rounds=3)
     online.close()
-    with pytest.raises(InvalidArgument, match="closed"):
-        online.decide()
+    for call in (online.decide, lambda: online.observe(0.5)):
+        with pytest.raises(InvalidArgument, match="closed"):
+            call()
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """The online tuner: it lives in the user's own training loop."""
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
@@ -19,6 +20,8 @@ from farthing.systems.online import CEGPUCB, Arena, OnlineStrategy
 from farthing.systems.online.strategy import to_json
 from farthing.trials import Json, Measurement, Params, Problem
 from farthing.trials.measurement import cost_amount, finite_number
+
+log = logging.getLogger("farthing")
 
 FORMAT = 2
 SKIPPED = "skipped validations"
@@ -139,14 +142,17 @@ class OnlineTuner:
             raise InvalidArgument(
                 f"This run has {self.rounds} rounds, and all are decided. Give OnlineTuner more rounds=."
             )
+        self._require_not_closed("decide()")
+
+    def _require_not_closed(self, call: str) -> None:
         if self._is_closed:
             raise InvalidArgument(
-                f"A run that was closed has no more rounds, got decide() after round {standing.round}. "
-                "Make another OnlineTuner."
+                f"A run that was closed has ended, got {call} after round {self.round}. Make another OnlineTuner."
             )
 
     def _to_be_observed(self) -> Decision:
         run = self._run
+        self._require_not_closed("observe()")
         if run.pending is None:
             raise InvalidArgument("A value belongs to a decision, got one before any. Call decide() first.")
         if not run.is_open:
@@ -252,6 +258,7 @@ class OnlineTuner:
         if interrupted is None:
             return
         trial, unit = interrupted
+        log.info("Carrying on online run %d, which was interrupted.", trial.number)
         self._run.standing.is_timed = unit == "seconds"
         for point in played_rounds(trial):
             self._play_again(point)
