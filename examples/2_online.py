@@ -166,7 +166,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--compare", type=int, metavar="SEEDS", help="compare query rules over so many seeds")
     parser.add_argument("--output", type=Path, help="with --compare: JSON lines, one a run")
-    parser.add_argument("--storage", help="keep the run for `farthing plot`; one that was killed goes on, with a new network")
+    parser.add_argument(
+        "--storage", help="keep the run, for `farthing plot`; after a kill it goes on with a new network"
+    )
     options = parser.parse_args()
     if not (data_folder() / "train-images-idx3-ubyte.gz").is_file():
         print(f"Skipped: {data_folder()} is not there. Set FARTHING_DATA to the folder of benchmark data.")
