@@ -21,6 +21,10 @@ class Run:
     seed: int
 
     @property
+    def title(self) -> str:
+        return f"{self.problem.name} · {self.method.name} · seed {self.seed}"
+
+    @property
     def identity(self) -> dict[str, Any]:
         """What tells its result from any other."""
         return {
@@ -69,7 +73,12 @@ def _interleaved(contest: Contest, problems: Iterable[str], methods: Sequence[st
 
 
 def _chosen(names: Sequence[str], patterns: Sequence[str]) -> list[str]:
-    return [name for name in names if not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)]
+    return [name for name in names if matches(name, patterns)]
+
+
+def matches(name: str, patterns: Sequence[str]) -> bool:
+    """Whether one of the patterns names it; without patterns everything is named."""
+    return not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def _missing(wanted: Iterable[Problem | Method]) -> dict[str, tuple[str, ...]]:

@@ -1,40 +1,33 @@
 """python -m benchmarks.run NAME: runs a suite, continues one that was interrupted, and reports."""
 
-import argparse
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
-
-from benchmarks.online.runner import main as run_online_suite
-from benchmarks.online.runner import names_online_suite
 from benchmarks.online.suites import ONLINE_SUITES
 from benchmarks.plan import Plan, Run, make_plan
 from benchmarks.provenance import commit, versions
-from benchmarks.records import Record, append_record, key_of, read_records, results_path
+from benchmarks.records import Record, read_records, results_path
 from benchmarks.report import Report, print_report
+from benchmarks.resuming import make_missing, suite_options
 from benchmarks.suites import SUITES
 from benchmarks.trajectory import changes, trajectory
 
-POPULATIONS = {
+OTHER_RUNNERS = {
+    **dict.fromkeys(ONLINE_SUITES, "benchmarks.online.runner"),
     "population-synthetic": "benchmarks.population.synthetic",
     "population-cifar": "benchmarks.population.cifar",
     "population-rl": "benchmarks.population.rl",
 }
-"""Suites of populations, each with a runner and options of its own."""
+"""Suites that are not made of trials one after another, each with a module that has a `main` of its own."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else list(arguments)
-    if given[:1] and given[0] in POPULATIONS:
-        return int(import_module(POPULATIONS[given[0]]).main(given))
-    if names_online_suite(arguments):
-        return run_online_suite(arguments)
-    options = _parser().parse_args(arguments)
+    if given and given[0] in OTHER_RUNNERS:
+        return int(import_module(OTHER_RUNNERS[given[0]]).main(given))
+    options = suite_options([*SUITES, *OTHER_RUNNERS], description=__doc__).parse_args(given)
     suite = SUITES[options.name].quick() if options.quick else SUITES[options.name]
     plan = make_plan(
         suite, seeds=options.seeds or suite.seeds, problems=options.problems or (), methods=options.methods or ()
@@ -51,14 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def carry_out(plan: Plan, path: Path) -> None:
-    """Makes every run that the file has no result of, and adds each result as soon as it is there."""
-    present = {key_of(record) for record in read_records(path)}
-    to_do = [run for run in plan.runs if key_of(run.identity) not in present]
-    with _progress(total=len(plan.runs), done=len(plan.runs) - len(to_do)) as (bar, task):
-        for run in to_do:
-            bar.update(task, description=f"{run.problem.name} · {run.method.name} · seed {run.seed}")
-            append_record(path, result_of(run, suite=plan.suite.name))
-            bar.advance(task)
+    make_missing(path, plan.runs, result_of=lambda run: result_of(run, suite=plan.suite.name))
 
 
 def result_of(run: Run, *, suite: str) -> Record:
@@ -80,25 +66,6 @@ def result_of(run: Run, *, suite: str) -> Record:
         "versions": versions(run.method.packages),
         **commit(),
     }
-
-
-@contextmanager
-def _progress(*, total: int, done: int) -> Iterator[tuple[Progress, TaskID]]:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        yield bar, bar.add_task("starting", total=total, completed=done)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("python -m benchmarks.run", description=__doc__)
-    parser.add_argument("name", choices=[*SUITES, *ONLINE_SUITES, *POPULATIONS], help="the suite")
-    parser.add_argument("--seeds", type=int, help="how many seeds, from 0; the suite's own number by default")
-    parser.add_argument("--quick", action="store_true", help="two seeds and a short budget, kept in a file of its own")
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
-    parser.add_argument("--problems", nargs="+", metavar="NAME", help="only these; patterns such as 'fcnet/*' work")
-    parser.add_argument("--methods", nargs="+", metavar="NAME", help="only these; patterns work")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="JSON lines to continue; benchmarks/results/ else")
-    return parser
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ SPACE = ft.Space(
 )
 RULES = {
     "tuned, the default price": {},
-    "tuned, five times that price": {"rule": ft.ValueOfInformation(price=0.5)},
+    "tuned, five times that price": {"rule": ft.ValueOfInformation(price=1.5)},
     "tuned, validating always": {"rule": ft.Every(1)},
     "tuned, validating every 5th": {"rule": ft.Every(5)},
 }
@@ -123,7 +123,7 @@ def tuned_run(seed: int, *, storage: str | None = None, **settings) -> dict:
         clock=CpuClock(),
     )
     began = time.process_time()
-    for _ in range(ROUNDS):
+    while tuner.round < ROUNDS:
         decision = tuner.decide()
         training.knobs.apply(decision.params)
         training.round()
@@ -166,7 +166,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--compare", type=int, metavar="SEEDS", help="compare query rules over so many seeds")
     parser.add_argument("--output", type=Path, help="with --compare: JSON lines, one a run")
-    parser.add_argument("--storage", help="keep the run, for `farthing show` and `farthing plot`")
+    parser.add_argument(
+        "--storage", help="keep the run, for `farthing plot`; after a kill it goes on with a new network"
+    )
     options = parser.parse_args()
     if not (data_folder() / "train-images-idx3-ubyte.gz").is_file():
         print(f"Skipped: {data_folder()} is not there. Set FARTHING_DATA to the folder of benchmark data.")

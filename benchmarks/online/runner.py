@@ -1,10 +1,8 @@
 """Runs a suite of bandits, continues one that was interrupted, and reports: `python -m benchmarks.run online-…`."""
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from fnmatch import fnmatchcase
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,24 +11,47 @@ from benchmarks.online.playing import play
 from benchmarks.online.report import as_text, report
 from benchmarks.online.suites import ONLINE_SUITES, OnlineSuite
 from benchmarks.online.worlds import World
+from benchmarks.plan import matches
 from benchmarks.provenance import commit, versions
-from benchmarks.records import Record, append_record, key_of, read_records, results_path
+from benchmarks.records import Record, read_records, results_path
+from benchmarks.resuming import make_missing, suite_options
 from farthing.systems.online import OnlineStrategy
 from farthing.systems.online.strategy import to_json
 
 PACKAGES = ("numpy", "scipy")
 
 
-def names_online_suite(arguments: Sequence[str] | None) -> bool:
-    """Whether a command line is for this runner: its suites are played in rounds, not by trials."""
-    return any(argument in ONLINE_SUITES for argument in (sys.argv[1:] if arguments is None else arguments)[:1])
+@dataclass(frozen=True)
+class Game:
+    """One strategy in one world with one seed."""
+
+    suite: OnlineSuite
+    world: World
+    method: str
+    seed: int
+
+    @property
+    def title(self) -> str:
+        return f"{self.world.name} · {self.method} · seed {self.seed}"
+
+    @property
+    def strategy(self) -> OnlineStrategy:
+        return self.suite.contenders[self.method](self.world.facts())
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        settings = to_json(self.strategy)
+        arguments = settings["arguments"]
+        arguments |= {key: "fitted" for key in ("kernel", "offset") if isinstance(arguments.get(key), list)}
+        return {"problem": self.world.name, "method": self.method, "seed": self.seed, "settings": settings}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _parser().parse_args(arguments)
+    options = suite_options(ONLINE_SUITES, description=__doc__).parse_args(arguments)
     suite = ONLINE_SUITES[options.name].quick() if options.quick else ONLINE_SUITES[options.name]
     path = options.output or results_path(suite.name)
-    carry_out(suite, path, seeds=options.seeds or suite.seeds, problems=options.problems, methods=options.methods)
+    games = list(_games(suite, seeds=options.seeds, problems=options.problems or (), methods=options.methods or ()))
+    make_missing(path, games, result_of=result_of)
     records = [record for record in read_records(path) if record["suite"] == suite.name]
     if not records:
         sys.stderr.write(f"Nothing of {suite.name} can be run: the patterns match nothing, or all of it is left out.\n")
@@ -39,53 +60,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def carry_out(
-    suite: OnlineSuite, path: Path, *, seeds: int, problems: Sequence[str] | None, methods: Sequence[str] | None
-) -> None:
-    """Plays every game that the file has no result of, and adds each result as soon as it is there."""
-    present = {key_of(record) for record in read_records(path)}
-    for world, seed, name in _games(suite, seeds=seeds, problems=problems, methods=methods):
-        strategy = suite.contenders[name](world.facts())
-        identity = _identity(world, strategy, name=name, seed=seed)
-        if key_of(identity) not in present:
-            append_record(path, _result(suite, world, strategy, identity))
-
-
-def _games(
-    suite: OnlineSuite, *, seeds: int, problems: Sequence[str] | None, methods: Sequence[str] | None
-) -> Iterator[tuple[World, int, str]]:
+def _games(suite: OnlineSuite, *, seeds: int | None, problems: Sequence[str], methods: Sequence[str]) -> Iterator[Game]:
     """For each world and seed all strategies, one after another."""
     for world in suite.worlds:
-        if not _matches(world.name, problems):
+        if not matches(world.name, problems):
             continue
         if reason := world.missing():
             sys.stderr.write(f"left out: {world.name}: {reason}\n")
             continue
-        for seed in range(seeds):
+        for seed in suite.all_seeds(seeds):
             for name in suite.contenders:
-                if _matches(name, methods):
-                    yield world, seed, name
+                if matches(name, methods):
+                    yield Game(suite, world, name, seed)
 
 
-def _matches(name: str, patterns: Sequence[str] | None) -> bool:
-    return not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
-
-
-def _identity(world: World, strategy: OnlineStrategy, *, name: str, seed: int) -> dict[str, Any]:
-    settings = to_json(strategy)
-    arguments = settings["arguments"]
-    arguments |= {key: "fitted" for key in ("kernel", "offset") if isinstance(arguments.get(key), list)}
-    return {"problem": world.name, "method": name, "seed": seed, "settings": settings}
-
-
-def _result(suite: OnlineSuite, world: World, strategy: OnlineStrategy, identity: dict[str, Any]) -> Record:
-    score = play(strategy, world, seed=identity["seed"])
+def result_of(game: Game) -> Record:
+    score = play(game.strategy, game.world, seed=game.seed)
     return {
-        "suite": suite.name,
-        **identity,
-        "rounds": world.rounds,
+        "suite": game.suite.name,
+        **game.identity,
+        "rounds": game.world.rounds,
         **score.to_json(),
-        "bounds": _bounds(world) if suite.measure == "reward" else None,
+        "bounds": _bounds(game.world) if game.suite.measure == "reward" else None,
         "versions": versions(PACKAGES),
         **commit(),
     }
@@ -99,18 +95,6 @@ def _bounds(world: World) -> dict[str, float]:
         "the best fixed arm": float(np.max(np.mean(F, axis=0))),
         "the best arm of each step": float(np.mean(np.max(F, axis=1))),
     }
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("python -m benchmarks.run", description=__doc__)
-    parser.add_argument("name", choices=ONLINE_SUITES, help="the suite")
-    parser.add_argument("--seeds", type=int, help="how many seeds, from 0; the suite's own number by default")
-    parser.add_argument("--quick", action="store_true", help="two seeds and two worlds, kept in a file of its own")
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
-    parser.add_argument("--problems", nargs="+", metavar="NAME", help="only these worlds; patterns work")
-    parser.add_argument("--methods", nargs="+", metavar="NAME", help="only these; patterns work")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="JSON lines to continue; benchmarks/results/ else")
-    return parser
 
 
 if __name__ == "__main__":

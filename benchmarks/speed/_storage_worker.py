@@ -39,7 +39,7 @@ def farthings(address: str) -> FullTrial:
         suggestion = Suggestion(dict.fromkeys(PARAMETERS, 0.123456789))
         (trial,) = storage.open_trials(STUDY, [suggestion], owner=OWNER, lease=LEASE)
         attempt = Attempt(trial.number, trial.attempt)
-        storage.record(STUDY, attempt, Measurement(0.5, cost={"training": 1.0}, step=0), lease=LEASE)
+        storage.record(STUDY, attempt, [Measurement(0.5, cost={"training": 1.0}, step=0)], lease=LEASE)
         storage.close_trial(STUDY, attempt, Outcome(State.DONE, value=0.5))
 
     return full_trial

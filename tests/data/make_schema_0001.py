@@ -39,7 +39,7 @@ def make(address: str | Path) -> None:
             metrics={"recall": 0.5},
             sequence=epoch - 1,
         )
-        storage.record("digits", Attempt(0, 1), point, lease=60.0)
+        storage.record("digits", Attempt(0, 1), [point], lease=60.0)
     storage.close_trial("digits", Attempt(0, 1), Outcome(State.DONE, value=0.5, checkpoint="trial-0"))
     storage.close_trial("digits", Attempt(1, 1), Outcome(State.FAILED, failure=Failure("ValueError: no", "line 1")))
     storage.renew("digits", [Attempt(2, 1)], lease=60.0)

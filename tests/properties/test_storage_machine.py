@@ -117,9 +117,9 @@ class StorageMachine(RuleBasedStateMachine):
         self.hold([self.each(lambda storage: storage.claim_trial(self.study, owner=owner, lease=LEASE))])
 
     @precondition(lambda self: self.attempts)
-    @rule(pick=picks, point=points)
-    def record(self, pick: int, point: Measurement) -> None:
-        self.each(lambda storage: storage.record(self.study, self.attempt(pick), point, lease=LEASE))
+    @rule(pick=picks, points=st.lists(points, max_size=3))
+    def record(self, pick: int, points: list[Measurement]) -> None:
+        self.each(lambda storage: storage.record(self.study, self.attempt(pick), points, lease=LEASE))
 
     @rule(picked=st.lists(picks, max_size=3, unique=True))
     def renew(self, picked: list[int]) -> None:

@@ -61,11 +61,11 @@ def renewed(entry: Entry, *, lease: float, now: float) -> Entry:
     return replace(entry, trial=replace(entry.trial, lease_until=now + lease), renewed_at=now)
 
 
-def recorded(entry: Entry, attempt: Attempt, measurement: Measurement, *, lease: float, now: float) -> Entry:
-    """A running trial with one more measurement. Without a change of the measurements, it was there before."""
+def recorded(entry: Entry, attempt: Attempt, measurements: Sequence[Measurement], *, lease: float, now: float) -> Entry:
+    """A running trial with these measurements. Without a change of its own, they were there before."""
     require_current(entry, attempt)
-    measurements = joined(entry.trial.measurements, stamped([measurement], attempt, now=now))
-    trial = replace(entry.trial, measurements=measurements, lease_until=now + lease)
+    points = joined(entry.trial.measurements, stamped(measurements, attempt, now=now))
+    trial = replace(entry.trial, measurements=points, lease_until=now + lease)
     return replace(entry, trial=trial, paid_until=now, renewed_at=now)
 
 

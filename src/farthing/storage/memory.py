@@ -197,10 +197,10 @@ class MemoryStorage:
                 found.put(*swept, *claimed)
             return claimed[0].trial if claimed else None
 
-    def record(self, study: str, attempt: Attempt, measurement: Measurement, *, lease: float) -> None:
+    def record(self, study: str, attempt: Attempt, measurements: Sequence[Measurement], *, lease: float) -> None:
         with self._study(study) as found:
             before = found.entry(attempt.number)
-            after = lifecycle.recorded(before, attempt, measurement, lease=lease, now=self.now())
+            after = lifecycle.recorded(before, attempt, measurements, lease=lease, now=self.now())
             if len(after.trial.measurements) > len(before.trial.measurements):
                 found.put(after)
             else:

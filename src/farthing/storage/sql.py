@@ -147,13 +147,21 @@ class SqlStorage:
 
     # While trials run
 
-    def record(self, study: str, attempt: Attempt, measurement: Measurement, *, lease: float) -> None:
-        def record(found: StudyRows) -> bool:
-            found.record(attempt, measurement, lease=lease)
+    def record(self, study: str, attempt: Attempt, measurements: Sequence[Measurement], *, lease: float) -> None:
+        def record_all(found: StudyRows) -> bool:
+            found.record(attempt, measurements, lease=lease)
             return True
 
-        is_new = self._change(study, record, again=record)
-        if not is_new:
+        def record_missing(found: StudyRows) -> bool:
+            before = found.whole_entry(attempt.number)
+            after = lifecycle.recorded(before, attempt, measurements, lease=lease, now=found.now)
+            if after.trial.measurements == before.trial.measurements:
+                raise NothingChanged(False)
+            found.save(before, after)
+            return True
+
+        are_new = bool(measurements) and self._change(study, record_all, again=record_all)
+        if not are_new and not self._change(study, record_missing, again=record_missing):
             self.renew(study, [attempt], lease=lease)
 
     def renew(self, study: str, attempts: Sequence[Attempt], *, lease: float) -> list[Attempt]:

@@ -121,8 +121,8 @@ class Storage(Protocol):
         A trial whose lease has ended is swept first, so that it can be claimed like any other.
         """
 
-    def record(self, study: str, attempt: Attempt, measurement: Measurement, *, lease: float) -> None:
-        """Adds a measurement to a running trial and renews its lease."""
+    def record(self, study: str, attempt: Attempt, measurements: Sequence[Measurement], *, lease: float) -> None:
+        """Adds measurements to a running trial, those that it does not have yet, and renews its lease."""
 
     def renew(self, study: str, attempts: Sequence[Attempt], *, lease: float) -> list[Attempt]:
         """Renews leases; returns those attempts that are still current. The others have been taken over or finished."""

@@ -116,8 +116,8 @@ class StudyRows:
             **rows.changing_row(after),
         )
 
-    def record(self, attempt: Attempt, measurement: Measurement, *, lease: float) -> None:
-        """Adds a measurement as `lifecycle.recorded` does, without reading the trial first."""
+    def record(self, attempt: Attempt, measurements: Sequence[Measurement], *, lease: float) -> None:
+        """Adds measurements as `lifecycle.recorded` does, without reading the trial first: all are new, or none is."""
         updated = self.execute(
             statements.UPDATE_RUNNING,
             this_trial=attempt.number,
@@ -130,7 +130,7 @@ class StudyRows:
         if updated.rowcount == 0:
             require_current(self.entry(attempt.number), attempt)
         try:
-            self._insert_measurements(attempt.number, stamped([measurement], attempt, now=self.now))
+            self._insert_measurements(attempt.number, stamped(measurements, attempt, now=self.now))
         except IntegrityError:
             raise NothingChanged(False) from None
 

@@ -6,6 +6,7 @@ from farthing.errors import InvalidArgument, StudyExists, StudyMismatch
 from farthing.space import Space
 from farthing.storage import Storage, StudyRecord
 from farthing.systems import strategy_from_json
+from farthing.trials import Problem
 
 
 def value_name(minimize: str | None, maximize: str | None) -> str:
@@ -23,15 +24,18 @@ def create_or_continue(storage: Storage, wanted: StudyRecord, *, seed: int | Non
     except StudyExists:
         found = storage.load_study(wanted.name)
     expected = wanted.problem if seed is not None else replace(wanted.problem, seed=found.problem.seed)
-    expected = replace(expected, space=_shaped(expected.space, found))
+    require_same_problem(found, replace(expected, space=_shaped(expected.space, found)))
+    return found
+
+
+def require_same_problem(found: StudyRecord, expected: Problem) -> None:
     for aspect in ("space", "value", "minimize", "seed", "cost_unit", "measures_cost"):
         old, new = getattr(found.problem, aspect), getattr(expected, aspect)
         if old != new:
             raise StudyMismatch(
-                f"A study is continued with the {aspect} it began with, got {_shown(new)} where {wanted.name!r} has "
+                f"A study is continued with the {aspect} it began with, got {_shown(new)} where {found.name!r} has "
                 f"{_shown(old)}. Give the study another name=, or delete the old one."
             )
-    return found
 
 
 def _shaped(space: Space, found: StudyRecord) -> Space:

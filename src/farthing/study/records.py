@@ -92,7 +92,7 @@ class Records:
 
     def record(self, attempt: Attempt, measurement: Measurement) -> None:
         priced = self._prices.measurement(self._running[attempt], measurement)
-        self.storage.record(self.name, attempt, priced, lease=self.leases.seconds)
+        self.storage.record(self.name, attempt, [priced], lease=self.leases.seconds)
 
     def save_checkpoint(self, attempt: Attempt, checkpoint: str) -> None:
         self.storage.save_checkpoint(self.name, attempt, checkpoint)

@@ -101,8 +101,8 @@ class _Using:
         assert trial is not None
         return trial
 
-    def record(self, trial: Trial, measurement: Measurement | None = None) -> None:
-        self.store.record(STUDY, attempt_of(trial), measurement or point(), lease=LEASE)
+    def record(self, trial: Trial, *measurements: Measurement) -> None:
+        self.store.record(STUDY, attempt_of(trial), measurements or [point()], lease=LEASE)
 
     def close(self, trial: Trial, outcome: Outcome | None = None) -> Trial:
         return self.store.close_trial(STUDY, attempt_of(trial), outcome or done())
@@ -153,7 +153,7 @@ class _Studies(_Using):
             lambda: self.store.open_trials("nobody", [suggestion()], owner=OWNER, lease=LEASE),
             lambda: self.store.enqueue_trial("nobody", suggestion()),
             lambda: self.store.claim_trial("nobody", owner=OWNER, lease=LEASE),
-            lambda: self.store.record("nobody", attempt, point(), lease=LEASE),
+            lambda: self.store.record("nobody", attempt, [point()], lease=LEASE),
             lambda: self.store.renew("nobody", [attempt], lease=LEASE),
             lambda: self.store.close_trial("nobody", attempt, done()),
             lambda: self.store.sweep("nobody"),
@@ -356,6 +356,38 @@ class _Recording(_Using):
         assert [measured.value for measured in self.read().measurements] == [0.5]
         assert self.read().lease_until == pytest.approx(self.store.now() + LEASE, abs=5)
 
+    def test_measurements_recorded_together_are_one_change(self) -> None:
+        trial = self.open_one()
+        before = self.version()
+        self.record(trial, point(0, 0.5), point(1, None), point(2, 0.25))
+        assert self.version() == before + 1
+        assert [measured.value for measured in self.read().measurements] == [0.5, None, 0.25]
+
+    def test_of_measurements_recorded_together_only_the_new_ones_are_added(self) -> None:
+        trial = self.open_one()
+        self.record(trial, point(0, 0.5), point(1, 0.25))
+        self.time.advance(LEASE / 2)
+        self.record(trial, point(1, 0.75), point(2, 0.125))
+        assert [measured.value for measured in self.read().measurements] == [0.5, 0.25, 0.125]
+        self.time.advance(LEASE / 2)
+        assert self.read().state is State.RUNNING
+
+    def test_recording_no_measurement_renews_the_lease_only(self) -> None:
+        trial = self.open_one()
+        before = self.version()
+        self.time.advance(LEASE / 2)
+        self.store.record(STUDY, attempt_of(trial), [], lease=LEASE)
+        self.time.advance(LEASE / 2)
+        assert self.read().state is State.RUNNING
+        assert self.version() == before
+
+    def test_measurements_of_which_one_is_wrong_are_not_recorded(self) -> None:
+        trial = self.open_one()
+        for wrong in (point(1, float("nan")), point(-1), point(0, 0.25)):
+            with pytest.raises(InvalidArgument):
+                self.record(trial, point(0, 0.5), wrong)
+        assert self.read() == trial
+
     def test_recording_renews_the_lease(self) -> None:
         trial = self.open_one()
         self.time.advance(LEASE / 2)
@@ -385,7 +417,7 @@ class _Recording(_Using):
         with pytest.raises(TrialFinished):
             self.record(trial)
         with pytest.raises(TrialNotFound):
-            self.store.record(STUDY, Attempt(7, 1), point(), lease=LEASE)
+            self.store.record(STUDY, Attempt(7, 1), [point()], lease=LEASE)
         assert self.trials() == [trial]
 
 
@@ -729,7 +761,7 @@ class _Histories(_Using):
             lambda: self.open(suggestion(), suggestion(), suggestion()),
             lambda: self.store.enqueue_trial(STUDY, suggestion(), retries=1),
             self.claim,
-            lambda: self.store.record(STUDY, Attempt(0, 1), point(), lease=LEASE),
+            lambda: self.store.record(STUDY, Attempt(0, 1), [point()], lease=LEASE),
             lambda: self.store.save_checkpoint(STUDY, Attempt(0, 1), "c"),
             lambda: self.store.close_trial(STUDY, Attempt(0, 1), done()),
             lambda: self.store.retire_checkpoint(STUDY, 0),

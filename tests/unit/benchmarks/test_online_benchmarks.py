@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.online import runner
 from benchmarks.online.playing import play
 from benchmarks.online.report import report
 from benchmarks.online.suites import ONLINE_SUITES
@@ -71,8 +70,3 @@ def test_curves_are_compared_at_equal_cost() -> None:
     (against,) = report(suite, records)["worlds"][0]["at_equal_cost"]
     assert against["their_value"] == pytest.approx(3.0)
     assert against["below_by"] == pytest.approx(1 / 3)
-
-
-def test_other_suites_are_not_taken_for_online_ones() -> None:
-    assert runner.names_online_suite(["online-arms", "--quick"])
-    assert not runner.names_online_suite(["foundation"])

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from farthing.cli.demo_online import train
-from farthing.cli.plots.online import draw_online, is_online, replayed
+from farthing.cli.plots.online import draw_online, is_online, last_run, replayed
 from farthing.errors import NoResult
 from farthing.space import Choice, Space
 from farthing.storage import MemoryStorage
@@ -20,9 +20,9 @@ def test_a_run_is_drawn_with_what_was_believed(tmp_path: Path) -> None:
     _, tuner = train(CEGPUCB(), seed=1, storage=storage, name="stream", rounds=25)
     study = Study.load("stream", storage)
     assert is_online(study)
-    player = replayed(study, study.trials[-1])
+    player = replayed(study, last_run(study))
     assert player is not None
-    assert player.hyperparameters == tuner._player.hyperparameters  # type: ignore[attr-defined]
+    assert player.hyperparameters == tuner._run.player.hyperparameters  # type: ignore[attr-defined]
     draw_online(study, tmp_path / "stream.png")
     assert (tmp_path / "stream.png").stat().st_size > 10_000
     study.close()

@@ -77,7 +77,7 @@ def full_trials(storage: SqlStorage) -> list[int]:
         except HistoryMoved:
             continue
         attempt = Attempt(trial.number, trial.attempt)
-        storage.record("study", attempt, Measurement(0.5), lease=60)
+        storage.record("study", attempt, [Measurement(0.5)], lease=60)
         storage.close_trial("study", attempt, Outcome(State.DONE, value=0.5))
         opened.append(trial.number)
     return opened

@@ -65,7 +65,7 @@ def test_a_reader_reads_each_measurement_of_a_long_trial_once(storage: SqlStorag
     storage.open_trials("study", [SUGGESTION], owner="ada", lease=60)
     version = storage.history("study").version
     for sequence in range(30):
-        storage.record("study", Attempt(0, 1), Measurement(0.5, sequence=sequence), lease=60)
+        storage.record("study", Attempt(0, 1), [Measurement(0.5, sequence=sequence)], lease=60)
         changes = storage.history("study", since=version)
         version = changes.version
     assert len(changes.trials[0].measurements) == 30
@@ -75,7 +75,7 @@ def test_a_reader_reads_each_measurement_of_a_long_trial_once(storage: SqlStorag
 def test_two_readers_may_be_at_different_versions(storage: SqlStorage) -> None:
     storage.open_trials("study", [SUGGESTION], owner="ada", lease=60)
     for sequence in range(6):
-        storage.record("study", Attempt(0, 1), Measurement(0.5, sequence=sequence), lease=60)
+        storage.record("study", Attempt(0, 1), [Measurement(0.5, sequence=sequence)], lease=60)
         for since in (0, 1, sequence):
             (trial,) = storage.history("study", since=since).trials
             assert len(trial.measurements) == sequence + 1
@@ -105,7 +105,7 @@ def steps_of_one_change(storage: SqlStorage) -> int:
     driver.set_progress_handler(count, 1)
     (trial,) = storage.open_trials("study", [SUGGESTION], owner="ada", lease=60)
     storage.history("study", since=version)
-    storage.record("study", Attempt(trial.number, 1), Measurement(0.5), lease=60)
+    storage.record("study", Attempt(trial.number, 1), [Measurement(0.5)], lease=60)
     storage.renew("study", [Attempt(trial.number, 1)], lease=60)
     storage.close_trial("study", Attempt(trial.number, 1), Outcome(State.DONE, value=0.5, checkpoint="c"))
     storage.retire_checkpoint("study", trial.number)

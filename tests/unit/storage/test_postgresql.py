@@ -59,7 +59,7 @@ def lost_answer(storage: SqlStorage, postgres_url: str, monkeypatch: pytest.Monk
 
 def test_the_next_call_connects_again(storage: SqlStorage, postgres_url: str) -> None:
     end_connections(postgres_url)
-    storage.record("study", FIRST, Measurement(0.5), lease=60)
+    storage.record("study", FIRST, [Measurement(0.5)], lease=60)
     end_connections(postgres_url)
     assert len(storage.history("study").trials) == 1
     end_connections(postgres_url)
@@ -68,7 +68,7 @@ def test_the_next_call_connects_again(storage: SqlStorage, postgres_url: str) ->
 
 @pytest.mark.usefixtures("lost_answer")
 def test_a_measurement_whose_answer_was_lost_is_recorded_once(storage: SqlStorage) -> None:
-    storage.record("study", FIRST, Measurement(0.5), lease=60)
+    storage.record("study", FIRST, [Measurement(0.5)], lease=60)
     assert [point.value for point in storage.history("study").trials[0].measurements] == [0.5]
 
 
@@ -102,9 +102,9 @@ def test_a_server_that_restarts_has_lost_nothing() -> None:
         storage.open_trials("study", [SUGGESTION], owner="ada", lease=60)
         server.pause()
         with pytest.raises(StorageError, match="must"):
-            storage.record("study", FIRST, Measurement(0.5), lease=60)
+            storage.record("study", FIRST, [Measurement(0.5)], lease=60)
         server.resume()
-        storage.record("study", FIRST, Measurement(0.5), lease=60)
+        storage.record("study", FIRST, [Measurement(0.5)], lease=60)
         assert storage.close_trial("study", FIRST, DONE).value == 0.5
         assert storage.check() == []
         storage.close()

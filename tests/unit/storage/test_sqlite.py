@@ -38,7 +38,7 @@ def storage(path: Path) -> Iterator[SqlStorage]:
 def full_trial(storage: SqlStorage) -> None:
     (trial,) = storage.open_trials("study", [SUGGESTION], owner="ada", lease=60)
     attempt = Attempt(trial.number, trial.attempt)
-    storage.record("study", attempt, Measurement(0.5, cost={"training": 1.0}), lease=60)
+    storage.record("study", attempt, [Measurement(0.5, cost={"training": 1.0})], lease=60)
     storage.close_trial("study", attempt, Outcome(State.DONE, value=0.5))
 
 

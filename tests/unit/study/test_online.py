@@ -2,6 +2,9 @@
 
 import json
 import math
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,11 +12,10 @@ from typing import Any
 import pytest
 
 import farthing as ft
-from farthing.errors import InvalidArgument, InvalidValue, NoSuggestion, StudyMismatch
+from farthing.errors import InvalidArgument, InvalidValue, NoSuggestion, StorageError, StudyMismatch
 from farthing.storage import MemoryStorage, open_storage
 from farthing.study import Study
-from farthing.study.online import OnlineTuner
-from farthing.study.online_log import Online
+from farthing.study.online import Online, OnlineTuner, played_rounds
 from farthing.systems.baselines.bandits import EXP3S, UCB1, EpsilonGreedy, GPBandit, RestartedGPUCB, Softmax
 from farthing.systems.online import CEGPUCB, Bernoulli, Capped, Every, ExpectedRegret, online_strategy_from_json
 from farthing.trials import State
@@ -185,7 +187,7 @@ def test_a_gain_from_two_measurements_is_charged_twice() -> None:
     assert decision.measure_before
     online.observe(0.6, before=0.5)
     assert online.summary["paid"] == 2.0
-    assert online._player.observations[-1].reward == pytest.approx(0.1)
+    assert online._run.player.observations[-1].reward == pytest.approx(0.1)
 
 
 def test_a_gain_without_its_baseline_is_shared_among_the_rounds_since_the_last_measurement() -> None:
@@ -196,7 +198,7 @@ def test_a_gain_without_its_baseline_is_shared_among_the_rounds_since_the_last_m
         decision = online.decide()
     assert decision.measure
     online.observe(0.9)
-    assert online._player.observations[-1].reward == pytest.approx(0.1)
+    assert online._run.player.observations[-1].reward == pytest.approx(0.1)
 
 
 # ---- continuing --------------------------------------------------------------------------------------------------
@@ -287,10 +289,15 @@ def test_closing_early_ends_the_trial() -> None:
 def test_another_space_under_the_same_name_is_refused() -> None:
     storage = MemoryStorage()
     play(tuner(storage=storage, rounds=1), rounds=1)
-    other = OnlineTuner(ft.Space({"x": ft.Float(0, 1)}), rounds=3, maximize="accuracy", storage=storage)
-    other.decide()
-    with pytest.raises(StudyMismatch):
-        other.observe(0.5)
+    with pytest.raises(StudyMismatch, match="space"):
+        OnlineTuner(ft.Space({"x": ft.Float(0, 1)}), rounds=3, maximize="accuracy", storage=storage)
+
+
+def test_other_settings_under_the_same_name_are_refused() -> None:
+    storage = MemoryStorage()
+    play(tuner(storage=storage, rounds=2))
+    with pytest.raises(StudyMismatch, match="others for strategy, rounds"):
+        tuner(storage=storage, rounds=3, strategy=replace(KNOWN, rule=Every(2)))
 
 
 def test_a_stored_online_study_has_nothing_to_ask_for() -> None:
@@ -311,11 +318,129 @@ def test_a_run_that_was_killed_is_carried_on_in_the_same_trial() -> None:
     clock.advance(3600.0)
     carried_on = tuner(storage=storage, strategy=strategy, rounds=12)
     carried_on.load_state_dict(checkpoint)
+    assert carried_on.round == 6
     play(carried_on, rounds=6)
     (trial,) = storage.history("online").trials
     assert (trial.state, trial.attempt) == (State.DONE, 2)
     assert [point.step for point in trial.points] == [1, 3, 5, 7, 9, 11]
     assert trial.costs == {"failed": 5.0, "validation": 3.0}, "what the first attempt paid is not forgotten"
+
+
+RESUMED = {
+    "known": KNOWN,
+    "learnt": CEGPUCB(kernel="independent"),
+    "coins": replace(KNOWN, rule=Bernoulli(0.4)),
+    "without a model": EXP3S(rule=Bernoulli(0.5)),
+    "in blocks": RestartedGPUCB(kernel="independent", forgetting=0.01, block=8, scale=1.0, noise=0.01),
+}
+
+
+@pytest.mark.parametrize("strategy", RESUMED.values(), ids=RESUMED)
+@pytest.mark.parametrize("killed_after", [1, 4, 13, 29])
+def test_a_new_tuner_of_the_same_name_carries_on_where_the_killed_one_was(strategy: Any, killed_after: int) -> None:
+    unbroken = play(tuner(strategy=strategy))
+    clock = ft.FakeClock()
+    storage = MemoryStorage(clock=clock)
+    play(tuner(storage=storage, strategy=strategy), rounds=killed_after)
+    clock.advance(3600.0)
+    carried_on = tuner(storage=storage, strategy=strategy)
+    durable = max(round for round, (_, measured) in enumerate(unbroken[:killed_after], start=1) if measured)
+    assert carried_on.round == durable
+    assert play(carried_on, rounds=30 - durable) == unbroken[durable:]
+    whole = tuner(strategy=strategy)
+    play(whole)
+    assert carried_on.summary == whole.summary
+
+
+def test_a_gain_is_carried_on_with_the_value_before_it() -> None:
+    clock = ft.FakeClock()
+    storage = MemoryStorage(clock=clock)
+    settings = {"reward": "gain", "strategy": replace(KNOWN, rule=Every(3)), "storage": storage}
+    killed = tuner(**settings)
+    killed.decide()
+    killed.observe(0.6, before=0.5)
+    clock.advance(3600.0)
+    carried_on = tuner(**settings)
+    assert carried_on.state_dict() == killed.state_dict()
+
+
+def test_going_back_undoes_the_rounds_that_came_after() -> None:
+    storage = MemoryStorage()
+    online = tuner(storage=storage, strategy=replace(KNOWN, rule=Every(2)), rounds=12)
+    play(online, rounds=3)
+    early = online.state_dict()
+    play(online, rounds=6)
+    online.load_state_dict(early)
+    play(online, rounds=2)
+    (trial,) = storage.history("online").trials
+    rounds = played_rounds(trial)
+    assert [point.step for point in rounds] == [1, 2, 3, 4, 5]
+    assert [point.sequence for point in rounds] == [0, 1, 2, 9, 10]
+
+
+def test_a_closed_run_takes_no_more_rounds() -> None:
+    online = tuner(storage=MemoryStorage())
+    play(online, rounds=3)
+    online.close()
+    for call in (online.decide, lambda: online.observe(0.5)):
+        with pytest.raises(InvalidArgument, match="closed"):
+            call()
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """No file can be written to: what SQLite finds on a disk that is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("rounds_before", [0, 4])
+def test_an_observation_that_cannot_be_written_has_not_happened(tmp_path: Path, rounds_before: int) -> None:
+    url = f"sqlite:///{tmp_path / 'online.db'}"
+    settings = {"strategy": replace(KNOWN, rule=Every(2)), "rounds": 8}
+    online, unhurt = tuner(storage=url, **settings), tuner(**settings)
+    if rounds_before:
+        play(online, rounds=rounds_before)
+        play(unhurt, rounds=rounds_before)
+    assert online.decide() == unhurt.decide()
+    before = online.state_dict()
+    with full_disk(), pytest.raises(StorageError):
+        online.observe(0.5)
+    assert online.state_dict() == before
+    online.observe(0.5)
+    unhurt.observe(0.5)
+    assert play(online, rounds=7 - rounds_before) == play(unhurt, rounds=7 - rounds_before)
+    assert online.state_dict() == unhurt.state_dict()
+    storage = open_storage(url)
+    (trial,) = storage.history("online").trials
+    assert [point.step for point in trial.measurements] == list(range(1, 9))
+    assert (trial.state, storage.check()) == (State.DONE, [])
+    storage.close()
+
+
+def test_the_last_silent_round_that_cannot_be_written_can_be_decided_again(tmp_path: Path) -> None:
+    online = tuner(storage=f"sqlite:///{tmp_path / 'online.db'}", strategy=replace(KNOWN, rule=Every(3)), rounds=3)
+    play(online, rounds=2)
+    with full_disk(), pytest.raises(StorageError):
+        online.decide()
+    assert online.round == 2
+    assert online.decide().round == 3
+    assert online.summary["skipped"] == 2
+
+
+def test_silent_rounds_are_written_together_with_the_observation_that_ends_them() -> None:
+    storage = MemoryStorage()
+    online = tuner(storage=storage, strategy=replace(KNOWN, rule=Every(10)))
+    play(online, rounds=10)
+    before = storage.history("online").version
+    play(online, rounds=1)
+    assert storage.history("online").version == before + 1
+    (trial,) = storage.history("online").trials
+    assert len(trial.measurements) == 11
 
 
 def test_two_tuners_at_once_have_trials_of_their_own() -> None:

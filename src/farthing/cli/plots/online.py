@@ -1,5 +1,6 @@
 """A picture of an online run: what was measured and what was not, and what was believed after the last measurement."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,11 @@ from farthing.cli.plots.look import ACCENT, MUTED, SHADES, STYLE
 from farthing.errors import NoResult
 from farthing.space import Choice
 from farthing.study import Study
-from farthing.study.online_log import Online
+from farthing.study.online import Online, played_rounds
 from farthing.systems.online import Arena, online_strategy_from_json
-from farthing.systems.online.ce_gp_ucb import GPPlayer
+from farthing.systems.online.gp_player import GPPlayer
 from farthing.systems.online.strategy import Observation, Place
-from farthing.trials import Measurement, Trial
+from farthing.trials import Measurement
 
 POINTS = 80
 """Of a curve of what is believed."""
@@ -33,34 +34,39 @@ def draw_online(study: Study, path: Path) -> None:
     import matplotlib
     from matplotlib.figure import Figure
 
-    trial = last_run(study)
+    rounds = last_run(study)
     names = list(study.space.parameters)
-    player = replayed(study, trial)
+    player = replayed(study, rounds)
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(WIDTH, HEIGHT * (1 + len(names))), layout="constrained")
         grid = figure.add_gridspec(1 + len(names), 2, width_ratios=[2, 1])
-        _draw_values(figure.add_subplot(grid[0, :]), study, trial)
+        _draw_values(figure.add_subplot(grid[0, :]), study, rounds)
         for place, name in enumerate(names, start=1):
-            _draw_schedule(figure.add_subplot(grid[place, 0]), study, trial, name)
-            _draw_belief(figure.add_subplot(grid[place, 1]), study, trial, name, player=player)
+            _draw_schedule(figure.add_subplot(grid[place, 0]), study, rounds, name)
+            _draw_belief(figure.add_subplot(grid[place, 1]), study, rounds, name, player=player)
         save(figure, path)
 
 
-def last_run(study: Study) -> Trial:
-    runs = [trial for trial in study.trials if trial.points]
+def last_run(study: Study) -> list[Measurement]:
+    """The rounds of the last run in which anything was measured."""
+    runs = [played_rounds(trial) for trial in study.trials if trial.points]
     if not runs:
         raise NoResult(f"A picture needs a round that was measured, got none of {study.name!r}. Start the run first.")
     return runs[-1]
 
 
-def replayed(study: Study, trial: Trial) -> GPPlayer | None:
+def measured(rounds: Sequence[Measurement]) -> list[Measurement]:
+    return [point for point in rounds if point.value is not None]
+
+
+def replayed(study: Study, rounds: Sequence[Measurement]) -> GPPlayer | None:
     """The player as it was after the last measurement; None for a strategy without a model, or for gains."""
     online = study.strategy
     assert isinstance(online, Online)
     player = online_strategy_from_json(online.strategy).begin(arena_of(study))
     if not isinstance(player, GPPlayer) or online.reward != "value":
         return None
-    for point in trial.points:
+    for point in measured(rounds):
         assert point.params is not None
         assert point.value is not None
         assert point.step is not None
@@ -78,21 +84,21 @@ def arena_of(study: Study) -> Arena:
     )
 
 
-def _draw_values(axes: Any, study: Study, trial: Trial) -> None:
-    rounds = len(trial.measurements)
-    axes.plot([p.step for p in trial.points], [p.value for p in trial.points], "-", color=SHADES[1], linewidth=1)
-    axes.plot([p.step for p in trial.points], [p.value for p in trial.points], "o", color=ACCENT, markersize=4)
-    silent = [p.step for p in trial.measurements if p.value is None]
+def _draw_values(axes: Any, study: Study, rounds: Sequence[Measurement]) -> None:
+    points = measured(rounds)
+    axes.plot([p.step for p in points], [p.value for p in points], "-", color=SHADES[1], linewidth=1)
+    axes.plot([p.step for p in points], [p.value for p in points], "o", color=ACCENT, markersize=4)
+    silent = [p.step for p in rounds if p.value is None]
     axes.plot(silent, [0.02] * len(silent), "|", color=MUTED, markersize=5, transform=axes.get_xaxis_transform())
-    axes.set_title(f"{study.name}: {len(trial.points)} of {rounds} rounds measured (red); the others are marked below")
+    axes.set_title(f"{study.name}: {len(points)} of {len(rounds)} rounds measured (red); the others are marked below")
     axes.set_xlabel("round")
     axes.set_ylabel(study.problem.value)
 
 
-def _draw_schedule(axes: Any, study: Study, trial: Trial, name: str) -> None:
+def _draw_schedule(axes: Any, study: Study, rounds: Sequence[Measurement], name: str) -> None:
     """What was played in each round: filled where it was measured."""
-    for measured, colour, label in ((False, MUTED, "not measured"), (True, ACCENT, "measured")):
-        points = [p for p in trial.measurements if (p.value is not None) is measured and name in (p.params or {})]
+    for is_measured, colour, label in ((False, MUTED, "not measured"), (True, ACCENT, "measured")):
+        points = [p for p in rounds if (p.value is not None) is is_measured and name in (p.params or {})]
         values = [_shown(p, name) for p in points]
         axes.plot([p.step for p in points], values, "o", color=colour, markersize=3, label=label)
     _set_scale(axes.yaxis, axes.set_yscale, study, name)
@@ -101,13 +107,14 @@ def _draw_schedule(axes: Any, study: Study, trial: Trial, name: str) -> None:
     axes.legend(loc="upper right")
 
 
-def _draw_belief(axes: Any, study: Study, trial: Trial, name: str, *, player: GPPlayer | None) -> None:
+def _draw_belief(axes: Any, study: Study, rounds: Sequence[Measurement], name: str, *, player: GPPlayer | None) -> None:
     """Mean and two deviations along one parameter, the others at the best known, and where it was measured."""
     axes.set_xlabel(name)
     axes.set_ylabel(study.problem.value)
-    last = trial.points[-1].step or 1
-    shades = np.linspace(0.2, 1.0, len(trial.points))
-    for point, shade in zip(trial.points, shades, strict=True):
+    points = measured(rounds)
+    last = points[-1].step or 1
+    shades = np.linspace(0.2, 1.0, len(points))
+    for point, shade in zip(points, shades, strict=True):
         if name in (point.params or {}):
             axes.plot([_shown(point, name)], [point.value], "o", color=ACCENT, markersize=4, alpha=shade)
     if player is not None:

@@ -14,8 +14,10 @@ import numpy as np
 from scipy.special import ndtr
 
 from farthing.errors import InvalidArgument
+from farthing.models.beliefs import Belief
 from farthing.models.linalg import Array, BoolArray, IntArray
-from farthing.systems.online.ce_gp_ucb import CEGPUCB, GPPlayer
+from farthing.systems.online.ce_gp_ucb import CEGPUCB
+from farthing.systems.online.gp_player import GPPlayer
 from farthing.systems.online.outlook import Outlook, Query, QueryRule
 from farthing.systems.online.query_rules import Every, expected_excess
 from farthing.systems.online.rivals import Neighbourhood
@@ -255,7 +257,7 @@ class Arms:
         return np.where(self.is_seen, self._sum / self.counts, UNSEEN)
 
 
-class ArmBelief:
+class ArmBelief(Belief):
     """Discounted means as a belief: variances (σ² + 1/n)/n, no covariance between arms."""
 
     def __init__(self, arms: Arms, *, noise: float) -> None:

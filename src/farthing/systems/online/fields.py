@@ -11,9 +11,11 @@ from typing import Protocol
 import numpy as np
 
 from farthing.acquisition.maximize import Domain, Effort, maximize, perturbed, sobol
+from farthing.models.beliefs import Belief, Selected, Shifted
+from farthing.models.candidate_filter import CandidateFilter, prior_over
 from farthing.models.gp import GP
 from farthing.models.linalg import Array
-from farthing.models.time_varying import Belief, CandidateFilter, Selected, Shifted, WindowProcess, prior_over
+from farthing.models.window_process import WindowProcess
 from farthing.systems.modelling import domain_of
 from farthing.systems.online.learning import Hyperparameters, ModelForm
 from farthing.systems.online.rivals import Neighbourhood
@@ -74,7 +76,12 @@ class CandidateField:
 
     def reset(self, hyperparameters: Hyperparameters) -> None:
         prior = prior_over(self._form.space_kernel(), np.array(hyperparameters.theta), self._X)
-        self.filter = CandidateFilter(prior, forgetting=hyperparameters.forgetting, noise=hyperparameters.noise)
+        self.filter = CandidateFilter(
+            prior,
+            forgetting=hyperparameters.forgetting,
+            noise=hyperparameters.noise,
+            level=hyperparameters.level,
+        )
 
     def observe(self, place: Place, z: float, *, round: int) -> None:
         assert isinstance(place, int)
@@ -135,6 +142,7 @@ class SpaceField:
             dimension=self._form.dimension,
             forgetting=hyperparameters.forgetting,
             noise=hyperparameters.noise,
+            level=hyperparameters.level,
             tolerance=self._tolerance,
         )
         self._observed = 0

@@ -7,6 +7,7 @@ from math import log
 import numpy as np
 from scipy.special import expit
 
+from farthing.models.beliefs import NO_LEVEL, Level
 from farthing.models.fidelity_kernels import FORGETTING, TimeDecay
 from farthing.models.fitting import fit, hyperparameter_posterior
 from farthing.models.kernels import (
@@ -41,7 +42,9 @@ ZERO_MEAN = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class ModelForm:
-    """k = (amplitude · k_space + level) · (1 − ε)^{|t − t'|/2}, with what is given; None is learnt.
+    """k = amplitude · k_space · (1 − ε)^{|t − t'|/2} + level · (1 − ε_ℓ)^{|t − t'|/2}; what is None is learnt.
+
+    The level is common to all rows. Its rate is learnt with it, and is that of the rest where both are given.
 
     `kernel` is the name of a radial kernel, "independent", or a covariance between candidates. Rows are those of the
     space, or the index of the candidate where the kernel knows candidates only.
@@ -69,13 +72,32 @@ class ModelForm:
         return None in (self.noise, self.forgetting, self.amplitude, self.level) or self._learns_lengthscale
 
     @property
+    def has_level(self) -> bool:
+        return self.level != 0.0
+
+    @property
     def _learns_lengthscale(self) -> bool:
         return self.lengthscale is None and not self.uses_index
 
     def space_kernel(self) -> Kernel:
-        """amplitude · k_space + level; what is given is held."""
-        kernel = Constant(_held(AMPLITUDE, self.amplitude)) * self._shape()
-        return kernel if self.level == 0.0 else kernel + Constant(_held(LEVEL, self.level))
+        """amplitude · k_space; what is given is held."""
+        return Constant(_held(AMPLITUDE, self.amplitude)) * self._shape()
+
+    def _decays(self) -> tuple[TimeDecay, TimeDecay]:
+        """Of the function, and of the level."""
+        own = None if self.forgetting is None else max(self.forgetting, LEAST_FORGETTING)
+        both_given = self.forgetting is not None and self.level is not None
+        prior = FORGETTING.named("level forgetting")
+        return (
+            TimeDecay(self.width, _held(FORGETTING, own)),
+            TimeDecay(self.width, _held(prior, own if both_given else None)),
+        )
+
+    def _whole_kernel(self) -> Kernel:
+        """What observations are drawn from: θ of k_space, ε, and with a level its variance and rate."""
+        decay, level_decay = self._decays()
+        kernel: Kernel = self.space_kernel() * decay
+        return kernel + Constant(_held(LEVEL, self.level)) * level_decay if self.has_level else kernel
 
     def _shape(self) -> Kernel:
         if not isinstance(self.kernel, str):
@@ -111,45 +133,56 @@ class ModelForm:
 
     def first(self) -> "Hyperparameters":
         """What is given, and the modes of the priors for the rest."""
-        kernel = self.space_kernel()
-        theta = tuple(parameter.to_theta(parameter.median) for parameter in kernel.parameters)
-        forgetting = FORGETTING.median if self.forgetting is None else self.forgetting
-        return Hyperparameters(theta, forgetting, NOISE.median if self.noise is None else self.noise)
+        theta = np.array([parameter.to_theta(parameter.median) for parameter in self._whole_kernel().parameters])
+        return self._hyperparameters(theta, noise=NOISE.median if self.noise is None else self.noise)
 
     def learnt(self, X: Array, rounds: Sequence[int], z: Array, *, start: "Hyperparameters") -> "Hyperparameters":
         """The highest posterior given rewards z at rows X, seen in these rounds; the search starts from `start`."""
-        kernel = self.space_kernel()
-        given = None if self.forgetting is None else max(self.forgetting, LEAST_FORGETTING)
-        decay = TimeDecay(self.width, _held(FORGETTING, given))
+        kernel = self._whole_kernel()
         rows = np.column_stack([X, np.asarray(rounds, dtype=float)])
         posterior = hyperparameter_posterior(
-            kernel * decay, rows, z, noise=self.noise, noise_prior=NOISE, mean_spread=ZERO_MEAN
+            kernel, rows, z, noise=self.noise, noise_prior=NOISE, mean_spread=ZERO_MEAN
         )
-        warm = [*start.theta, decay.forgetting.to_theta(_inside(start.forgetting, decay.forgetting))]
-        warm += [] if self.noise is not None else [log(start.noise)]
+        warm = self._theta_of(start, kernel) + ([] if self.noise is not None else [log(start.noise)])
         theta = fit(posterior, warm_start=np.array(warm))
         count = len(kernel.parameters)
-        return Hyperparameters(
-            tuple(theta[:count].tolist()),
-            float(expit(theta[count])) if self.forgetting is None else self.forgetting,
-            float(np.exp(theta[count + 1])) if self.noise is None else self.noise,
-        )
+        return self._hyperparameters(theta, noise=float(np.exp(theta[count])) if self.noise is None else self.noise)
+
+    def _theta_of(self, known: "Hyperparameters", kernel: Kernel) -> list[float]:
+        values = [known.forgetting, *([known.level.variance, known.level.forgetting] if self.has_level else [])]
+        own = kernel.parameters[len(known.theta) :]
+        places = [parameter.to_theta(_inside(value, parameter)) for value, parameter in zip(values, own, strict=True)]
+        return [*known.theta, *places]
+
+    def _hyperparameters(self, theta: Array, *, noise: float) -> "Hyperparameters":
+        count = len(self.space_kernel().parameters)
+        forgetting = float(expit(theta[count])) if self.forgetting is None else self.forgetting
+        level = NO_LEVEL
+        if self.has_level:
+            level = Level(float(np.exp(theta[count + 1])), float(expit(theta[count + 2])))
+        return Hyperparameters(tuple(theta[:count].tolist()), forgetting, noise, level)
 
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """θ of amplitude · k_space + level, ε and σ²."""
+    """θ of amplitude · k_space, ε, σ² and the level's variance and rate."""
 
     theta: tuple[float, ...]
     forgetting: float
     noise: float
+    level: Level = NO_LEVEL
 
     def to_json(self) -> Json:
-        return {"theta": list(self.theta), "forgetting": self.forgetting, "noise": self.noise}
+        return {
+            "theta": list(self.theta),
+            "forgetting": self.forgetting,
+            "noise": self.noise,
+            "level": [self.level.variance, self.level.forgetting],
+        }
 
     @classmethod
     def from_json(cls, form: Json) -> "Hyperparameters":
-        return cls(tuple(form["theta"]), form["forgetting"], form["noise"])
+        return cls(tuple(form["theta"]), form["forgetting"], form["noise"], Level(*form["level"]))
 
 
 def _held(prior: Parameter, value: float | None) -> Parameter:

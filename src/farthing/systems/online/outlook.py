@@ -7,8 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
+from farthing.models.beliefs import Belief
 from farthing.models.linalg import Array, IntArray
-from farthing.models.time_varying import Belief
 from farthing.systems.online.rivals import Neighbourhood
 from farthing.systems.randomness import Randomness
 
@@ -71,6 +71,14 @@ class Outlook:
         shared = self.belief.covariance(x, c)[:, 0]
         variance = self.variance[x] + self.variance[self.choice] - 2.0 * shared
         return self.mean[x] - self.mean[self.choice], np.maximum(variance, 0.0)
+
+    def moves(self, places: IntArray) -> Array:
+        """How far a measurement at place j moves the mean of f at place i, per deviation of what it shows.
+
+        σ̃_j(x_i) = Cov(f_i, f_j + ℓ)/√(Var(f_j + ℓ) + σ²), with ℓ the level that all places share.
+        """
+        K = self.belief.covariance(places, places) + self.belief.level_covariance()[places, None]
+        return np.asarray(K / np.sqrt(self.belief.shown_variance()[places] + self.noise))
 
     def happens(self, what: str, probability: float) -> bool:
         """A coin of this round, from a stream of its own."""

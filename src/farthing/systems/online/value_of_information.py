@@ -25,8 +25,8 @@ class ValueOfInformation:
     The price is in prior standard deviations of the value, summed over rounds.
     """
 
-    price: float = 0.1
-    horizon: float = 20.0
+    price: float = 0.3
+    horizon: float = 40.0
 
     def __post_init__(self) -> None:
         if not (self.price >= 0.0 and self.horizon > 0.0):
@@ -38,8 +38,7 @@ class ValueOfInformation:
     def ask(self, outlook: Outlook) -> Query | None:
         places = considered(outlook)
         mean = outlook.mean[places]
-        K = outlook.belief.covariance(places, places)
-        gain = knowledge_gradient(mean, K, noise=outlook.noise)
+        gain = knowledge_gradient(mean, outlook.moves(places))
         worth = mean + self.rounds_worth(outlook) * gain - self.price * outlook.deviation
         best = int(np.argmax(worth))
         if worth[best] <= float(np.max(outlook.mean)):
@@ -60,12 +59,11 @@ def considered(outlook: Outlook) -> IntArray:
     return np.unique(np.concatenate([spread, outlook.optima, [outlook.best_mean]]))
 
 
-def knowledge_gradient(mean: Array, K: Array, *, noise: float) -> Array:
+def knowledge_gradient(mean: Array, moves: Array) -> Array:
     """E[max_x μ'(x)] − max_x μ(x) for a measurement at each of the places, of shape (n,).
 
-    A measurement at x_j moves the means to μ + σ̃_j Z with σ̃_j(x) = K(x, x_j)/√(K(x_j, x_j) + σ²), Z ~ N(0, 1).
+    A measurement at x_j moves the means to μ + σ̃_j Z, Z ~ N(0, 1); σ̃_j is column j of `moves`.
     """
-    moves = K / np.sqrt(np.maximum(np.diagonal(K), 0.0) + noise)[None, :]
     nodes, weights = _gauss_hermite()
     highest = np.stack([np.max(mean[:, None] + z * moves, axis=0) for z in nodes])
     return np.asarray(weights @ highest - np.max(mean))

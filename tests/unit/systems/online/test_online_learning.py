@@ -28,6 +28,24 @@ def test_forgetting_is_recovered_by_marginal_likelihood(epsilon: float) -> None:
     assert epsilon / 2.5 < player.hyperparameters.forgetting < 2.5 * epsilon
 
 
+def test_a_level_that_changes_fast_does_not_pass_for_forgetting() -> None:
+    rng = np.random.default_rng(0)
+    player = CEGPUCB(kernel="independent", rule=Every(1), beta=20.0).begin(
+        Arena(ARMS.encoder, 300, candidates=[{"arm": arm} for arm in "abc"])
+    )
+    differences, level = [0.0, 1.0, 0.5], 0.0
+    for t in range(1, 150):
+        level = sqrt(0.6) * level + sqrt(0.4) * 2.0 * rng.standard_normal()
+        place = int(rng.integers(3))
+        player.decide(t)
+        player.observe(Observation(t, place, differences[place] + level + 0.1 * float(rng.standard_normal())))
+    learnt = player.hyperparameters
+    # one rate for both would have to be about 0.4
+    assert learnt.forgetting < 0.02
+    assert learnt.level.forgetting == pytest.approx(0.4, abs=0.2)
+    assert player.exploit(150) == 1
+
+
 def test_the_scale_is_set_once_and_never_again() -> None:
     player = CEGPUCB(kernel="independent").begin(Arena(ARMS.encoder, 100, candidates=[{"arm": arm} for arm in "abc"]))
     scales = []

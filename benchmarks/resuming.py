@@ -1,0 +1,55 @@
+"""What every command that runs a suite shares: its options, and making only those runs that a file has no result of."""
+
+import argparse
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from benchmarks.records import Record, append_record, key_of, read_records
+
+
+class Resumable(Protocol):
+    """One run of a suite. Its identity tells its result from any other."""
+
+    @property
+    def identity(self) -> dict[str, Any]: ...
+
+    @property
+    def title(self) -> str: ...
+
+
+AnyRun = TypeVar("AnyRun", bound=Resumable)
+
+
+def make_missing(path: Path, runs: Sequence[AnyRun], *, result_of: Callable[[AnyRun], Record]) -> None:
+    """Makes every run that the file has no result of, and adds each result as soon as it is there."""
+    present = {key_of(record) for record in read_records(path)}
+    to_do = [run for run in runs if key_of(run.identity) not in present]
+    with _progress(total=len(runs), done=len(runs) - len(to_do)) as (bar, task):
+        for run in to_do:
+            bar.update(task, description=run.title)
+            append_record(path, result_of(run))
+            bar.advance(task)
+
+
+def suite_options(names: Iterable[str], *, description: str | None) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m benchmarks.run", description=description)
+    parser.add_argument("name", choices=list(names), help="the suite")
+    parser.add_argument("--seeds", type=int, help="how many seeds, from the suite's first; its own number by default")
+    parser.add_argument("--quick", action="store_true", help="two seeds and little to do, kept in a file of its own")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
+    parser.add_argument("--problems", nargs="+", metavar="NAME", help="only these; patterns such as 'fcnet/*' work")
+    parser.add_argument("--methods", nargs="+", metavar="NAME", help="only these; patterns work")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="JSON lines to continue; benchmarks/results/ else")
+    return parser
+
+
+@contextmanager
+def _progress(*, total: int, done: int) -> Iterator[tuple[Progress, TaskID]]:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        yield bar, bar.add_task("starting", total=total, completed=done)

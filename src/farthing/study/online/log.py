@@ -1,0 +1,111 @@
+"""Writes the rounds of an online run down: silent ones in batches, an observation at once."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+from farthing.errors import StudyMismatch, StudyNotFound
+from farthing.storage import Storage, StudyRecord
+from farthing.study.leases import Leases
+from farthing.study.online.stored import Online
+from farthing.study.opening import create_or_continue, require_same_problem
+from farthing.study.owner import is_gone, this_process
+from farthing.trials import Attempt, Measurement, Outcome, Params, Problem, State, Suggestion, Trial
+
+LEASE = 60.0
+RETRIES = 1000
+"""How often a run may be killed and carried on: every time leaves an attempt."""
+
+BATCH = 256
+"""Silent rounds that are kept back at most, until something is measured."""
+
+
+class RoundLog:
+    """Each method happens wholly or raises and changes nothing: it can be called again.
+
+    The study is created, and its trial opened, when the first batch is written: only then is the unit of cost known.
+    """
+
+    def __init__(self, storage: Storage, *, name: str, problem: Problem, online: Online) -> None:
+        self._storage = storage
+        self._record = StudyRecord(name, problem, strategy=online.to_json())
+        self._leases = Leases(storage, name, seconds=LEASE)
+        self._attempt: Attempt | None = None
+        self._waiting: Sequence[Measurement] = ()
+        self._written = 0
+
+    def interrupted_run(self) -> tuple[Trial, str] | None:
+        """The run that nobody carries on, which now belongs to this log, and its unit of cost; None without one."""
+        try:
+            found = self._storage.load_study(self._record.name)
+        except StudyNotFound:
+            return None
+        self._require_same(found)
+        trial = self._claimed()
+        if trial is None:
+            return None
+        self._hold(trial)
+        return trial, found.problem.cost_unit
+
+    def add(self, measurement: Measurement, *, cost_unit: str) -> None:
+        """Keeps a round; one with a value is written at once, with all that wait, in one transaction."""
+        points = self._with_waiting(measurement)
+        if measurement.value is not None or len(points) >= BATCH:
+            attempt = self._opened(points, cost_unit)
+            self._storage.record(self._record.name, attempt, points, lease=LEASE)
+            self._written, points = self._written + len(points), ()
+        self._waiting = points
+
+    def finish(self, measurement: Measurement | None, *, value: float | None, cost_unit: str) -> None:
+        """Ends the trial with the last value as its result, and with all that waits, in one transaction."""
+        points = self._waiting if measurement is None else self._with_waiting(measurement)
+        if points or self._attempt:
+            attempt = self._opened(points, cost_unit)
+            self._storage.close_trial(
+                self._record.name, attempt, Outcome(State.DONE, value=value, measurements=tuple(points))
+            )
+            self._leases.drop(attempt)
+        self._leases.close()
+
+    def _with_waiting(self, measurement: Measurement) -> Sequence[Measurement]:
+        return (*self._waiting, replace(measurement, sequence=self._written + len(self._waiting)))
+
+    def _opened(self, points: Sequence[Measurement], cost_unit: str) -> Attempt:
+        if self._attempt is None:
+            wanted = replace(self._record, problem=replace(self._record.problem, cost_unit=cost_unit))
+            self._require_same(create_or_continue(self._storage, wanted, seed=wanted.problem.seed))
+            self._hold(self._new_trial(points[0].params or {}))
+        assert self._attempt is not None
+        return self._attempt
+
+    def _hold(self, trial: Trial) -> None:
+        self._attempt = Attempt(trial.number, trial.attempt)
+        self._leases.hold(self._attempt)
+
+    def _new_trial(self, params: Params) -> Trial:
+        return self._storage.open_trials(
+            self._record.name, [Suggestion(params)], owner=this_process(), lease=LEASE, retries=RETRIES
+        )[0]
+
+    def _claimed(self) -> Trial | None:
+        name = self._record.name
+        running = [trial for trial in self._storage.history(name).trials if not trial.is_finished]
+        dead = sorted({trial.owner for trial in running if trial.owner and is_gone(trial.owner)})
+        self._storage.sweep(name, dead=dead)
+        return self._storage.claim_trial(name, owner=this_process(), lease=LEASE)
+
+    def _require_same(self, found: StudyRecord) -> None:
+        """The same problem, whatever its unit of cost, and a tuner that was told the same."""
+        require_same_problem(found, replace(self._record.problem, cost_unit=found.problem.cost_unit))
+        old, new = _arguments(found), _arguments(self._record)
+        different = [name for name in new if new[name] != old.get(name)]
+        if different:
+            raise StudyMismatch(
+                f"An online study has the settings it began with, got others for {', '.join(different)} where "
+                f"{found.name!r} exists. Give the tuner another name=, or the settings of before."
+            )
+
+
+def _arguments(record: StudyRecord) -> dict[str, object]:
+    form = json.loads(json.dumps(record.strategy or {}))
+    return dict(form.get("arguments", {}))

@@ -1,0 +1,144 @@
+"""An online run in memory: what was decided and seen so far, and how it goes on."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from farthing.costs import Clock
+from farthing.models.threads import one_thread
+from farthing.study.online.decision import Decision, Stopwatch
+from farthing.systems.online import Arena, Choice, OnlineStrategy, Player
+from farthing.systems.online.strategy import Observation
+from farthing.trials import Json, Params
+
+
+@dataclass
+class Standing:
+    """What changes from round to round, apart from the player and the decision that is due."""
+
+    round: int = 0
+    is_observed: bool = True
+    last_value: float | None = None
+    last_measured: int | None = None
+    validations: int = 0
+    paid: float = 0.0
+    silent: int = 0
+    is_timed: bool = False
+
+    @property
+    def mean_price(self) -> float:
+        return self.paid / self.validations if self.validations else 1.0
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a round gave: its value, the value before it where that was measured too, and what both cost."""
+
+    value: float
+    before: float | None
+    cost: float
+
+
+class Run:
+    """A player and where it stands. `sign` times the value is to be made large, or with `gains` what a round adds."""
+
+    def __init__(self, strategy: OnlineStrategy, arena: Arena, *, sign: float, gains: bool, clock: Clock) -> None:
+        self.player: Player = strategy.begin(arena)
+        self.standing = Standing()
+        self.pending: Decision | None = None
+        self._choice: Choice | None = None
+        self._arena, self._sign, self._gains, self._clock = arena, sign, gains, clock
+
+    # ---- rounds ------------------------------------------------------------------------------------------------------
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a round was decided of which nothing has been said yet."""
+        return self.pending is not None and not self.standing.is_observed
+
+    @property
+    def best(self) -> Params:
+        with one_thread():
+            return self._arena.params(self.player.exploit(self.standing.round + self.standing.is_observed))
+
+    def next_decision(self) -> tuple[Decision, Choice]:
+        """What the player says to the next round; nothing is entered yet."""
+        round = self.standing.round + 1
+        with one_thread():
+            choice = self.player.decide(round)
+        needs_baseline = self._gains and choice.measure and self.standing.last_measured != round - 1
+        return self._decision(choice, round, needs_baseline), choice
+
+    def enter(self, decision: Decision, choice: Choice) -> None:
+        self.pending, self._choice = decision, choice
+        self.standing.round, self.standing.is_observed = decision.round, False
+
+    def end_silent_round(self) -> None:
+        self.standing.is_observed = True
+        self.standing.silent += 1
+
+    def take(self, measured: Measured, *, params: Params | None = None) -> None:
+        """Takes in what the round gave, for its own params or those that were played in their place."""
+        standing, reward = self.standing, self._reward_of(measured)
+        assert self._choice is not None
+        place = self._choice.place if params is None else self._arena.place(params)
+        if reward is not None:
+            with one_thread():
+                self.player.observe(Observation(standing.round, place, reward))
+        standing.last_value, standing.last_measured, standing.is_observed = measured.value, standing.round, True
+        standing.validations += 1 + (measured.before is not None)
+        standing.paid += measured.cost
+
+    def _reward_of(self, measured: Measured) -> float | None:
+        """What the strategy is to make large; None where a gain has nothing to start from."""
+        standing = self.standing
+        if not self._gains:
+            return self._sign * measured.value
+        if measured.before is not None:
+            return self._sign * (measured.value - measured.before)
+        if standing.last_value is None or standing.last_measured is None:
+            return None
+        return self._sign * (measured.value - standing.last_value) / (standing.round - standing.last_measured)
+
+    def _decision(self, choice: Choice, round: int, measure_before: bool) -> Decision:
+        params = self._arena.params(choice.place)
+        return Decision(params, choice.measure, choice.reason, round, measure_before, Stopwatch(self._clock))
+
+    # ---- as plain data -----------------------------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Json]:
+        state = {
+            "observations": [
+                [each.round, self._place_form(each.place), each.reward] for each in self.player.observations
+            ],
+            "player": self.player.memory(),
+            "pending": self._pending_form(),
+            **asdict(self.standing),
+        }
+        return json.loads(json.dumps(state))  # type: ignore[no-any-return]
+
+    def restore(self, state: Mapping[str, Json]) -> None:
+        """Makes a new run the one that `to_json` was called of."""
+        observations = [
+            Observation(round, self._place_of(form), reward) for round, form, reward in state["observations"]
+        ]
+        with one_thread():
+            self.player.restore(observations, state["player"])
+        self.standing = Standing(**{field.name: state[field.name] for field in fields(Standing)})
+        if state["pending"] is not None:
+            place_form, measure, reason, round, measure_before = state["pending"]
+            self._choice = Choice(self._place_of(place_form), measure, reason)
+            self.pending = self._decision(self._choice, round, measure_before)
+
+    def _pending_form(self) -> Json:
+        if self.pending is None or self._choice is None:
+            return None
+        due = self.pending
+        return [self._place_form(self._choice.place), due.measure, due.reason, due.round, due.measure_before]
+
+    def _place_form(self, place: Any) -> Json:
+        return place if isinstance(place, int) else dict(self._arena.params(place))
+
+    def _place_of(self, form: Json) -> Any:
+        return form if isinstance(form, int) else self._arena.place(form)

@@ -1,0 +1,44 @@
+"""An online run as a study keeps it: what its tuner was told, and the rounds it played."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from farthing.costs import Remaining
+from farthing.errors import NoSuggestion
+from farthing.systems import Randomness, Strategy
+from farthing.trials import History, Json, Measurement, Params, Suggestion, Trial
+
+
+@dataclass(frozen=True)
+class Online(Strategy):
+    """Stands for an online tuner in a stored study: it decides inside its run, so there is no trial to suggest.
+
+    Its fields are what the run can be played again from.
+    """
+
+    strategy: Mapping[str, Json] = field(default_factory=dict)
+    rounds: int = 1
+    reward: str = "value"
+    candidates: Sequence[Params] | None = None
+    initial: Sequence[Params] = ()
+
+    def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
+        raise NoSuggestion(
+            "An online study has one trial a run, which its own tuner opens; there is none to ask for. "
+            "Start the program that has the ft.OnlineTuner again."
+        )
+
+
+def played_rounds(trial: Trial) -> list[Measurement]:
+    """The rounds of a run, in order, as they led to where it stands.
+
+    Whoever went back to an earlier round, after a kill or with an older state, undid what had been played from there.
+    """
+    rounds: list[Measurement] = []
+    for point in trial.measurements:
+        if point.step is None:
+            continue
+        while rounds and (rounds[-1].step or 0) >= point.step:
+            rounds.pop()
+        rounds.append(point)
+    return rounds

@@ -1,0 +1,44 @@
+"""An online run that writes down what was acknowledged to it, to be killed at any moment by test_online_kills.py."""
+
+import sys
+
+from killed_study import acknowledge
+
+import farthing as ft
+from farthing.storage import Storage
+
+ROUNDS = 150
+SPACE = ft.Space({"rate": ft.Float(1e-3, 1.0, log=True), "kind": ft.Choice("a", "b")})
+STRATEGIES = {
+    "learnt": ft.CEGPUCB(),
+    "known": ft.CEGPUCB(lengthscale=0.3, noise=0.01, forgetting=0.02, scale=1.0, rule=ft.ValueOfInformation(0.05)),
+}
+
+
+def value_at(round: int, rate: float, kind: str) -> float:
+    """Best at a rate that grows as training goes on."""
+    return -abs(rate - 0.1 - round / ROUNDS) - (kind == "b") * 0.1
+
+
+def tuner_in(storage: str | Storage | None, strategy: str, seed: int) -> ft.OnlineTuner:
+    return ft.OnlineTuner(SPACE, rounds=ROUNDS, strategy=STRATEGIES[strategy], storage=storage, seed=seed)
+
+
+def train(tuner: ft.OnlineTuner, acknowledged: str) -> None:
+    while tuner.round < ROUNDS:
+        decision = tuner.decide()
+        if decision.measure:
+            value = value_at(decision.round, **decision.params)
+            tuner.observe(value)
+            acknowledge(acknowledged, f"observed {decision.round} {value!r}")
+
+
+def main(storage: str, strategy: str, seed: str, acknowledged: str) -> None:
+    tuner = tuner_in(storage, strategy, int(seed))
+    acknowledge(acknowledged, "started")
+    train(tuner, acknowledged)
+    acknowledge(acknowledged, "finished")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
