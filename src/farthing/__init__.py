@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from farthing.systems.online import Overlap as Overlap
     from farthing.systems.online import Quota as Quota
     from farthing.systems.online import ValueOfInformation as ValueOfInformation
+    from farthing.systems.pipeline.prefix_ei import PrefixEI as PrefixEI
     from farthing.trials import History as History
     from farthing.trials import Measurement as Measurement
     from farthing.trials import Prediction as Prediction
@@ -77,6 +78,7 @@ _HOMES = {
         "Quota",
         "ValueOfInformation",
     ),
+    "farthing.systems.pipeline.prefix_ei": ("PrefixEI",),
     "farthing.trials": ("History", "Measurement", "Prediction", "State", "Suggestion", "Trial"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

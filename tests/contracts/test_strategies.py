@@ -31,6 +31,26 @@ class TestEIPerCost(StrategyContract):
     trials = 20
 
 
+STAGED_SPACE = ft.Space(
+    stages={
+        "prepare": {"rate": ft.Float(1e-4, 1e-1, log=True), "layers": ft.Int(1, 3)},
+        "train": {"optimizer": ft.Choice("adam", "sgd"), "momentum": ft.Float(0.0, 0.99, when={"optimizer": "sgd"})},
+        "finish": {"units": ft.Int(4, 64, log=True)},
+    }
+)
+
+
+class TestPrefixEI(StrategyContract):
+    strategy = ft.PrefixEI()
+    space = STAGED_SPACE
+    trials = 20
+
+
+class TestPrefixEIOnAPlainSpace(StrategyContract):
+    strategy = ft.PrefixEI(bundle=None, rent_or_buy=None)
+    trials = 15
+
+
 def test_every_strategy_of_the_package_is_public_and_under_contract() -> None:
     tested = {type(suite.strategy) for suite in StrategyContract.__subclasses__()}
     for name, cls in builtin_strategies().items():
