@@ -12,6 +12,7 @@ from farthing.study.collecting import collect_checkpoints
 from farthing.study.records import Records, is_waiting
 from farthing.systems import Strategy
 from farthing.trials import Attempt, History, Measurement, State, Suggestion, Trial
+from farthing.trials.prefixes import Eviction
 
 log = logging.getLogger("farthing")
 
@@ -79,6 +80,7 @@ class Loop:
         self._seconds_before = 0.0
         self._began = 0.0
         self._stop_reason: str | None = None
+        self._warned_of: set[str] = set()
 
     def run(self) -> str:
         """Runs until the budget is spent, the strategy has finished or `stop` is called; says which."""
@@ -113,6 +115,11 @@ class Loop:
 
     def on_checkpoint(self, attempt: Attempt, checkpoint: str) -> None:
         self._records.save_checkpoint(attempt, checkpoint)
+
+    def on_eviction(self, attempt: Attempt, eviction: Eviction) -> None:
+        self._records.log_eviction(eviction)
+        if eviction.why in ("unwritable", "corrupt"):
+            self._warn_about_the_cache(attempt, eviction)
 
     def _run(self) -> str:
         self._records.sweep()
@@ -176,6 +183,13 @@ class Loop:
             return
         if all(other.state is State.FAILED for other in self._records.refresh() if other.is_finished):
             log.warning("The first trials all failed, trial %d with: %s", trial.number, trial.failure.reason)
+
+    def _warn_about_the_cache(self, attempt: Attempt, eviction: Eviction) -> None:
+        """Says once for each reason that an output could not be kept or read: trials go on, and pay for it."""
+        if eviction.why not in self._warned_of:
+            self._warned_of.add(eviction.why)
+            what = f"stage {eviction.length}'s output is {eviction.why}"
+            log.warning("Trial %d goes on without the cache, %s: %s", attempt.number, what, eviction.detail)
 
     def _others_may_bring_work(self) -> bool:
         return self._stop_reason is None and bool(self._records.history.in_flight)

@@ -13,6 +13,7 @@ from farthing.storage import MemoryStorage, Storage, StudyRecord, open_storage
 from farthing.study import results
 from farthing.study.asking import hand_out, told
 from farthing.study.choosing import default_strategy
+from farthing.study.collecting import log_lost_prefixes
 from farthing.study.display import Callbacks, Progress, say_how_to_resume, shows_progress
 from farthing.study.folder import study_folder, temporary_folder
 from farthing.study.loop import Limits, Loop, Observer, check_retries
@@ -168,6 +169,7 @@ class Study:
         limits = Limits(budget, time_limit, retries)
         shape = as_work(work)
         shape.check(self.problem)
+        log_lost_prefixes(self._records, shape, self.checkpoints)
         strategy = self._decider()
         observers: list[Observer] = [Callbacks(self, tuple(callbacks))]
         display = Progress(self, budget) if shows_progress(progress) else None

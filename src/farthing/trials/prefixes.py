@@ -1,11 +1,30 @@
 """Which outputs of stages are there to be used again, as far as the history knows."""
 
+from dataclasses import asdict, dataclass
+
 from farthing.space.stages import prefix_key
 from farthing.trials.history import History
 from farthing.trials.measurement import Measurement
+from farthing.trials.suggestion import Json
 
 EVICTED = "stage evicted"
-"""The kind of event that says that a prefix is not cached any more: {"prefix": key, "length": stages, "why": text}."""
+"""The kind of event that says that a prefix is not cached any more; its payload is an `Eviction`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """The output of the first `length` stages, whose params are `prefix`, is not cached any more, or never was.
+
+    `why` is one word: "limit" (others were worth more), "corrupt", "unwritable" or "missing".
+    """
+
+    prefix: str
+    length: int
+    why: str
+    detail: str = ""
+
+    def to_json(self) -> dict[str, Json]:
+        return asdict(self)
 
 
 def cached_prefixes(history: History) -> dict[str, int]:
