@@ -45,5 +45,5 @@ def names_in(folder: Path) -> list[str]:
     """The names in a folder, sorted; none where there is no folder."""
     try:
         return sorted(os.listdir(folder))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
