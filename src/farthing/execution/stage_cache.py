@@ -144,7 +144,7 @@ class StageCache:
                 self._folder.mkdir(parents=True, exist_ok=True)
                 lock.enter_context(exclusive(self._lock(address.key)))
             except OSError as error:
-                self._tell(address, "unwritable", error.strerror or str(error))
+                self._tell(address, "unwritable", _reason(error))
             yield
 
     def get_held(self, address: Address, load: Load) -> Kept | None:
@@ -177,7 +177,7 @@ class StageCache:
             self._write(staging, lineage, output, seconds=seconds, save=save)
         except OSError as error:
             remove(staging)
-            self._tell(address, "unwritable", error.strerror or str(error))
+            self._tell(address, "unwritable", _reason(error))
         except BaseException:
             remove(staging)
             raise
@@ -281,6 +281,11 @@ def read_limit(limit: int | str | None) -> int | None:
             f"Use None for no limit, 0 for no cache."
         )
     return int(size)
+
+
+def _reason(error: OSError) -> str:
+    """In words; NumPy has its own for a write that was cut short."""
+    return error.strerror or f"{error}; is the disk full?"
 
 
 def _seconds_per_byte(entry: _Manifest, entries: dict[str, _Manifest]) -> float:

@@ -6,6 +6,7 @@ from farthing.space.stages import prefix_key
 from farthing.trials.history import History
 from farthing.trials.measurement import Measurement
 from farthing.trials.suggestion import Json
+from farthing.trials.trial import Trial
 
 EVICTED = "stage evicted"
 """The kind of event that says that a prefix is not cached any more; its payload is an `Eviction`."""
@@ -36,15 +37,25 @@ def cached_prefixes(history: History) -> dict[str, int]:
     space = history.problem.space
     seen: dict[str, tuple[float, int]] = {}
     for trial in history:
-        for point in trial.measurements:
-            if is_stage(point) and point.step < len(space.stages) - 1:  # type: ignore[operator]  # a stage has a step
-                length = (point.step or 0) + 1
-                key = prefix_key(space, trial.params, length)
-                seen[key] = max(seen.get(key, (point.time, length)), (point.time, length))
+        for step, time in stages_left(trial).items():
+            if step < len(space.stages) - 1:
+                key = prefix_key(space, trial.params, step + 1)
+                seen[key] = max(seen.get(key, (time, step + 1)), (time, step + 1))
     for event in history.events:
         if event.kind == EVICTED and (key := event.payload["prefix"]) in seen and seen[key][0] <= event.time:
             del seen[key]
     return {key: length for key, (_, length) in seen.items()}
+
+
+def stages_left(trial: Trial) -> dict[int, float]:
+    """The stages, by place, whose outputs were there when the trial had them, with the time of that.
+
+    Those are the stages that it computed and the last of those that it loaded: the ones before that did not matter any
+    more and may have been evicted.
+    """
+    stages = {point.step: point for point in trial.measurements if point.step is not None and is_stage(point)}
+    loaded = [step for step, point in stages.items() if was_cached(point)]
+    return {step: point.time for step, point in stages.items() if step not in loaded or step == max(loaded)}
 
 
 def is_stage(point: Measurement) -> bool:
@@ -53,5 +64,5 @@ def is_stage(point: Measurement) -> bool:
 
 
 def was_cached(point: Measurement) -> bool:
-    """Whether a stage's output was loaded instead of computed."""
+    """Whether a stage's output was loaded instead of computed; what loading cost is on its bill."""
     return "cache" in point.saved

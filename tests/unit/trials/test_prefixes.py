@@ -1,5 +1,7 @@
 """What the history knows to be cached."""
 
+from dataclasses import replace
+
 import pytest
 
 from farthing.space import Float, Space
@@ -41,3 +43,9 @@ def test_a_stage_that_was_loaded_says_so():
     loaded, computed = trial(0, saved={"cache": 3.0}), trial(0)
     assert was_cached(loaded.measurements[0])
     assert not was_cached(computed.measurements[0])
+
+
+def test_of_the_stages_that_were_loaded_only_the_last_is_known_to_be_there():
+    evicted = Event(EVICTED, {"prefix": FIRST, "length": 1}, time=2.0)
+    trials = [trial(0, 1, 2), replace(trial(0, 1, saved={"cache": 3.0}, time=5.0), number=1)]
+    assert cached_prefixes(history(*trials, events=[evicted])) == {SECOND: 2}
