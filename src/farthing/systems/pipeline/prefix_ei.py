@@ -47,7 +47,7 @@ class PrefixEI(StagedStrategy):
             object.__setattr__(self, "bundle", tuple(self.bundle))
         if self.rent_or_buy is not None and (isinstance(self.rent_or_buy, bool) or not self.rent_or_buy > 0):
             raise InvalidArgument(
-                f"The share of a price to spend before buying must be above 0, got {self.rent_or_buy!r}. Use 1, or None."
+                f"The share of a price to rent before buying must be above 0, got {self.rent_or_buy!r}. Use 1, or None."
             )
 
     def choose(self, situation: Situation) -> Choice:

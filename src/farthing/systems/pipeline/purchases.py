@@ -1,13 +1,12 @@
 """What every trial of a pipeline bought, and which prefixes are there to be used again: a replay of the history."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from farthing.space.stages import prefix_key
 from farthing.systems.pipeline.layout import Layout
 from farthing.trials import History, Params, State, Trial
-
-EVICTED = "stage evicted"
+from farthing.trials.prefixes import EVICTED, is_stage, stages_left, was_cached
 
 
 @dataclass(frozen=True)
@@ -61,8 +60,9 @@ def purchases_of(history: History, layout: Layout) -> Purchases:
 
 
 def _purchase(trial: Trial, known: int, layout: Layout) -> Purchase:
-    served = {point.step for point in trial.measurements if point.step is not None and point.saved and not point.cost}
-    ran = {point.step for point in trial.measurements if point.step is not None and point.cost}
+    stages = [point for point in trial.measurements if is_stage(point)]
+    served = {point.step for point in stages if was_cached(point)}
+    ran = {point.step for point in stages if point.step is not None and not was_cached(point)}
     kept = min(ran, default=known) if served or ran else known
     note = trial.note if isinstance(trial.note, dict) else {}
     forced = note.get("forced")
@@ -72,7 +72,7 @@ def _purchase(trial: Trial, known: int, layout: Layout) -> Purchase:
 
 def _computed(trial: Trial, count: int) -> Iterator[tuple[int, float]]:
     """The lengths of the prefixes that a trial left behind, each with its time; all of them while it runs."""
-    times = {point.step: point.time for point in trial.measurements if point.step is not None}
+    times = stages_left(trial)
     by_default = not trial.is_finished or (trial.state is State.DONE and not times)
     for length in range(1, count):
         if length - 1 in times:
@@ -82,10 +82,8 @@ def _computed(trial: Trial, count: int) -> Iterator[tuple[int, float]]:
 
 
 def _kept(prefixes: Sequence[Hashable], cached: Sequence[Mapping[Hashable, Params]]) -> int:
-    lengths: Iterable[int] = (
-        length for length in range(len(prefixes), 0, -1) if prefixes[length - 1] in cached[length]
-    )
-    return next(iter(lengths), 0)
+    there = (length for length in range(len(prefixes), 0, -1) if prefixes[length - 1] in cached[length])
+    return next(there, 0)
 
 
 def _evictions(history: History) -> dict[str, float]:

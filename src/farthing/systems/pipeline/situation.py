@@ -69,8 +69,8 @@ class Market:
 class Situation:
     """A market, what a model makes of what was seen, and what is left to spend.
 
-    `gp` has the trials in flight, and those just chosen, as if they had returned what it expects of them. `steps` counts
-    the decisions taken so far, these included; `note` is that of the latest decision.
+    `gp` has the trials in flight, and those just chosen, as if they had returned what it expects of them. `note` is
+    that of the latest decision.
     """
 
     market: Market

@@ -16,6 +16,7 @@ from farthing.systems.pipeline.layout import Layout
 from farthing.systems.pipeline.purchases import Purchases
 from farthing.systems.surrogate import is_recent, last_fit
 from farthing.trials import History, Json, Trial
+from farthing.trials.prefixes import was_cached
 
 LEARN = "learn"
 FEWEST_COSTS = 5
@@ -73,7 +74,7 @@ def _declared_costs(layout: Layout, declared: Mapping[str, float]) -> StageCosts
     missing = [name for name in layout.stage_names if name not in declared]
     if missing:
         raise InvalidArgument(
-            f"Every stage needs a cost where one is declared, got none for {missing[0]!r}. Add it, or use costs='learn'."
+            f"Every stage needs a cost where one is declared, got none for {missing[0]!r}. Add it, or use 'learn'."
         )
     return StageCosts([ConstantCost(float(declared[name])) for name in layout.stage_names])
 
@@ -89,7 +90,7 @@ def _measured(history: History, layout: Layout) -> list[Observed]:
     for trial in history:
         for point in trial.measurements:
             cost = sum(point.cost.values())
-            if point.step is not None and 0 <= point.step < layout.count and cost > 0:
+            if point.step is not None and 0 <= point.step < layout.count and cost > 0 and not was_cached(point):
                 found[point.step][0].append(cost)
                 found[point.step][1].append(trial)
     return found

@@ -137,6 +137,7 @@ class _Session:
         self._found.append(
             Suggestion(
                 params,
+                self._history.problem.space.full_fidelity,
                 predicted_value=surrogate.predicted(row, sign=self._history.problem.sign) if surrogate else None,
                 predicted_cost=self._market.predicted_cost(row, kept),
                 note={"kept": kept, **choice.note},
