@@ -17,7 +17,7 @@ from benchmarks.provenance import commit, versions
 from benchmarks.records import Record, append_record, key_of, read_records, results_path
 from benchmarks.report import Report, print_report
 from benchmarks.suites import SUITES
-from benchmarks.trajectory import changes, trajectory
+from benchmarks.trajectory import changes, tallies_at, trajectory
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -66,6 +66,7 @@ def result_of(run: Run, *, suite: str) -> Record:
         "cost": last.cost,
         "spent": last.spent,
         "suggest_cpu_seconds": last.suggest_seconds,
+        **({"tallies": tallies} if (tallies := tallies_at(standings, run.contest.judged_at)) else {}),
         "versions": versions(run.method.packages),
         **commit(),
     }

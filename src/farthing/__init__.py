@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from farthing.systems.baselines.halving import Hyperband as Hyperband
     from farthing.systems.baselines.random import Random as Random
     from farthing.systems.baselines.random import Sobol as Sobol
+    from farthing.systems.baselines.staged import EEIPU as EEIPU
+    from farthing.systems.baselines.staged import StagedBO as StagedBO
     from farthing.systems.online import CEGPUCB as CEGPUCB
     from farthing.systems.online import Bernoulli as Bernoulli
     from farthing.systems.online import Capped as Capped
@@ -67,6 +69,7 @@ _HOMES = {
     "farthing.systems.baselines.bayesian": ("EIPerCost", "LogEI"),
     "farthing.systems.baselines.halving": ("ASHA", "Hyperband"),
     "farthing.systems.baselines.random": ("Random", "Sobol"),
+    "farthing.systems.baselines.staged": ("EEIPU", "StagedBO"),
     "farthing.systems.online": (
         "Bernoulli",
         "Capped",

@@ -51,6 +51,24 @@ class TestPrefixEIOnAPlainSpace(StrategyContract):
     trials = 15
 
 
+class TestStagedBO(StrategyContract):
+    strategy = ft.StagedBO(cost="cooled")
+    space = STAGED_SPACE
+    trials = 15
+
+
+class TestStagedConfidenceBound(StrategyContract):
+    strategy = ft.StagedBO(value="lcb", cost="none")
+    space = STAGED_SPACE
+    trials = 15
+
+
+class TestEEIPU(StrategyContract):
+    strategy = ft.EEIPU()
+    space = STAGED_SPACE
+    trials = 15
+
+
 def test_every_strategy_of_the_package_is_public_and_under_contract() -> None:
     tested = {type(suite.strategy) for suite in StrategyContract.__subclasses__()}
     for name, cls in builtin_strategies().items():

@@ -5,18 +5,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from farthing.acquisition.acquisition import Acquisition
 from farthing.acquisition.bundle import log_joint_improvements
 from farthing.acquisition.expected_improvement import LogExpectedImprovement
 from farthing.acquisition.maximize import sobol
-from farthing.acquisition.prefix_classes import ClassMaximum, NewPrefixes, PrefixClass, PricedClasses, maximize_classes
-from farthing.acquisition.unvisited import Unvisited
+from farthing.acquisition.prefix_classes import ClassMaximum
 from farthing.errors import InvalidArgument
 from farthing.models.linalg import Array
 from farthing.systems.pipeline.meters import due_class
+from farthing.systems.pipeline.shelves import best_of_shelves, chosen, every_prefix
 from farthing.systems.pipeline.situation import Choice, Situation
 from farthing.systems.pipeline.staged import StagedStrategy
-from farthing.trials import Params
 
 POOL = 32
 """Completions of a new prefix among which a bundle is chosen."""
@@ -51,20 +49,14 @@ class PrefixEI(StagedStrategy):
             )
 
     def choose(self, situation: Situation) -> Choice:
-        classes, sources = _classes(situation)
-        found = maximize_classes(
-            _improvement_per_price(situation),
-            situation.market.domain,
-            classes,
-            rng=situation.rng,
-            effort=situation.effort,
-        )
+        shelves = every_prefix(situation)
+        found = best_of_shelves(situation, shelves, LogExpectedImprovement(situation.gp, situation.best))
         forced = self._due(situation, found)
-        chosen = found[self._best(situation, found)] if forced is None else found[forced]
-        why = "most improvement per cost" if forced is None else "its price has been spent on cheaper evaluations"
-        note = {"why": why} if forced is None else {"why": why, "forced": forced}
-        source = sources[chosen.kept][chosen.source] if chosen.kept else None
-        return Choice(chosen.x, chosen.kept, source, note)
+        if forced is None:
+            best = max(found, key=lambda best: self._score(situation, best))
+            return chosen(shelves, best, {"why": "most improvement per cost"})
+        due = next(best for best in found if best.kept == forced)
+        return chosen(shelves, due, {"why": "its price has gone into cheaper evaluations", "forced": forced})
 
     def _due(self, situation: Situation, found: Sequence[ClassMaximum]) -> int | None:
         if self.rent_or_buy is None:
@@ -76,14 +68,8 @@ class PrefixEI(StagedStrategy):
                 prices[best.kept] = market.price(best.x, best.kept)
         return due_class(market.meters, prices, self.rent_or_buy)
 
-    def _best(self, situation: Situation, found: Sequence[ClassMaximum]) -> int:
-        scores = [best.value for best in found]
-        if self.bundle is not None:
-            scores = [self._bundled(situation, best) for best in found]
-        return int(np.argmax(scores))
-
-    def _bundled(self, situation: Situation, best: ClassMaximum) -> float:
-        """log max_k qEI_k/(price of the new stages but the last + k times that of the last)."""
+    def _score(self, situation: Situation, best: ClassMaximum) -> float:
+        """log EI/price; of new stages log max_k qEI_k/(price of those but the last + k times that of the last)."""
         market = situation.market
         if best.kept == market.last_class or best.value == -np.inf or self.bundle is None:
             return best.value
@@ -92,38 +78,6 @@ class PrefixEI(StagedStrategy):
         costs = market.prices.costs.costs(best.x[None, :])[0]
         price = np.sum(costs[best.kept : -1]) + np.array(self.bundle) * costs[-1]
         return float(np.max(gains - np.log(price)))
-
-
-def _classes(situation: Situation) -> tuple[list[PrefixClass], dict[int, list[Params]]]:
-    """One class for new pipelines, and one for every number of stages that some prefix there is can keep."""
-    market = situation.market
-    classes, sources = [situation.fresh()], {}
-    for kept in range(1, market.layout.count):
-        known = list(market.purchases.cached[kept].values())
-        if known:
-            rows = market.encode(known)
-            order = np.argsort(situation.gp.mean(rows), kind="stable")
-            sources[kept] = [known[i] for i in order]
-            classes.append(PrefixClass(kept, market.layout.columns(kept), rows[order]))
-    return classes, sources
-
-
-def _improvement_per_price(situation: Situation) -> Acquisition:
-    """log EI − log price; −∞ where it is not affordable, was tried, or belongs to a cheaper class."""
-    market = situation.market
-    improvement: Acquisition = LogExpectedImprovement(situation.gp, situation.best)
-    count = market.layout.count
-    if market.layout.is_discrete(count - 1, count):
-        improvement = Unvisited(improvement, situation.gp.X)
-    priced = PricedClasses(improvement, market.prices.costs, limit=situation.limit)
-    discrete = [m for m in range(count - 1) if market.layout.is_discrete(m, m + 1)]
-    if not discrete:
-        return priced
-    known = [
-        market.encode(list(market.purchases.cached[m + 1].values())) if m in discrete else market.encode([])
-        for m in range(count - 1)
-    ]
-    return NewPrefixes(priced, [market.layout.columns(m + 1) for m in range(count - 1)], known)
 
 
 def _completions(situation: Situation, x: Array) -> Array:

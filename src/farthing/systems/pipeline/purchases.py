@@ -1,5 +1,6 @@
 """What every trial of a pipeline bought, and which prefixes are there to be used again: a replay of the history."""
 
+import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -54,31 +55,29 @@ def purchases_of(history: History, layout: Layout) -> Purchases:
         prefixes = layout.prefixes(trial.params)
         made.append(_purchase(trial, _kept(prefixes, cached), layout))
         for length, time in _computed(trial, layout.count):
-            if not evicted or time > evicted.get(_key(history, trial, length), -1.0):
+            if not evicted or time > evicted.get(_key(history, trial, length), -math.inf):
                 cached[length].setdefault(prefixes[length - 1], trial.params)
     return Purchases(tuple(made), tuple(cached))
 
 
 def _purchase(trial: Trial, known: int, layout: Layout) -> Purchase:
     stages = [point for point in trial.measurements if is_stage(point)]
-    served = {point.step for point in stages if was_cached(point)}
-    ran = {point.step for point in stages if point.step is not None and not was_cached(point)}
-    kept = min(ran, default=known) if served or ran else known
-    note = trial.note if isinstance(trial.note, dict) else {}
-    forced = note.get("forced")
+    ran = [point.step for point in stages if point.step is not None and not was_cached(point)]
+    kept = min(ran, default=known)
+    forced = trial.note.get("forced") if isinstance(trial.note, dict) else None
     cost = trial.cost if trial.state is State.DONE and trial.cost > 0 else None
     return Purchase(trial.params, min(kept, layout.count - 1), cost, forced if isinstance(forced, int) else None)
 
 
 def _computed(trial: Trial, count: int) -> Iterator[tuple[int, float]]:
     """The lengths of the prefixes that a trial left behind, each with its time; all of them while it runs."""
-    times = stages_left(trial)
-    by_default = not trial.is_finished or (trial.state is State.DONE and not times)
+    left = stages_left(trial)
+    is_silent = trial.state is State.DONE and not left
     for length in range(1, count):
-        if length - 1 in times:
-            yield length, times[length - 1]
-        elif by_default:
-            yield length, float("inf")
+        if length - 1 in left:
+            yield length, left[length - 1]
+        elif is_silent or not trial.is_finished:
+            yield length, math.inf
 
 
 def _kept(prefixes: Sequence[Hashable], cached: Sequence[Mapping[Hashable, Params]]) -> int:

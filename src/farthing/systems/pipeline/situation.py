@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 
 from farthing.acquisition.maximize import Domain, Effort
-from farthing.acquisition.prefix_classes import PrefixClass
 from farthing.costs import Remaining
 from farthing.models.gp import GP
 from farthing.models.linalg import Array, IntArray
@@ -97,14 +96,6 @@ class Situation:
     def best_rows(self) -> Array:
         """What was seen or is imagined, best first."""
         return np.asarray(self.gp.X[np.argsort(self.gp.mean(self.gp.X), kind="stable")])
-
-    def fresh(self) -> PrefixClass:
-        """The class that keeps nothing."""
-        return PrefixClass(0, self.market.layout.columns(0), self.best_rows)
-
-    def keeping(self, kept: int, sources: Sequence[Params]) -> PrefixClass:
-        """The class that keeps so many stages of these configurations."""
-        return PrefixClass(kept, self.market.layout.columns(kept), self.market.encode(sources))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,1 @@
+"""Pipelines: problems in stages, and what it costs to tune them."""
