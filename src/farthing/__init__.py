@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from farthing.systems.online import Overlap as Overlap
     from farthing.systems.online import Quota as Quota
     from farthing.systems.online import ValueOfInformation as ValueOfInformation
+    from farthing.systems.pipeline.lambo import LaMBO as LaMBO
     from farthing.systems.pipeline.prefix_ei import PrefixEI as PrefixEI
     from farthing.trials import History as History
     from farthing.trials import Measurement as Measurement
@@ -81,6 +82,7 @@ _HOMES = {
         "Quota",
         "ValueOfInformation",
     ),
+    "farthing.systems.pipeline.lambo": ("LaMBO",),
     "farthing.systems.pipeline.prefix_ei": ("PrefixEI",),
     "farthing.trials": ("History", "Measurement", "Prediction", "State", "Suggestion", "Trial"),
 }

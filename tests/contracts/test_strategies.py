@@ -51,6 +51,12 @@ class TestPrefixEIOnAPlainSpace(StrategyContract):
     trials = 15
 
 
+class TestLaMBO(StrategyContract):
+    strategy = ft.LaMBO(restart=5)
+    space = STAGED_SPACE
+    trials = 20
+
+
 class TestStagedBO(StrategyContract):
     strategy = ft.StagedBO(cost="cooled")
     space = STAGED_SPACE

@@ -44,6 +44,10 @@ class Domain:
     def width(self) -> int:
         return len(self.grids)
 
+    @property
+    def has_grids(self) -> bool:
+        return any(grid is not None for grid in self.grids)
+
     def bounds(self) -> tuple[Array, Array]:
         """The least and the greatest value of each column."""
         ends = [(0.0, 1.0) if grid is None else (grid[0], grid[-1]) for grid in self.grids]

@@ -104,7 +104,7 @@ def maximize_classes(
     effort: Effort,
 ) -> list[ClassMaximum]:
     """The best row of every class; −∞ for one that has none to offer."""
-    wide = _with_class_column(domain)
+    wide = _with_class_column(domain, 1 + max(each.kept for each in classes))
     spread = sobol(domain.width, effort.screened, rng=rng)
     groups = [group for each in classes for group in _screened(domain, each, spread, effort, rng)]
     rows, origin, kept = (np.concatenate(parts) for parts in zip(*groups, strict=True))
@@ -116,7 +116,7 @@ def maximize_classes(
     )
     held = np.stack([each.held for each in classes for _ in range(2)])
     of_group = np.repeat(np.arange(len(groups)), np.diff(ends))[best]
-    lower, upper = _bounds(domain, U[best], held[of_group])
+    lower, upper = _bounds(wide, U[best], held[of_group])
     U, value = improve(acquisition, wide, U[best], value[best], lower=lower, upper=upper, effort=effort)
     return [_best_of(wide, each, U, value, origin[best], of_group // 2 == i) for i, each in enumerate(classes)]
 
@@ -158,15 +158,15 @@ def _every_completion(domain: Domain, held: BoolArray, prefixes: int) -> Array |
 
 def _bounds(domain: Domain, U: Array, held: BoolArray) -> tuple[Array, Array]:
     fixed = np.column_stack([held, np.ones(len(U), dtype=bool)])
-    lower, upper = (np.append(bound, 0.0) for bound in domain.bounds())
+    lower, upper = domain.bounds()
     return np.where(fixed, U, lower), np.where(fixed, U, upper)
 
 
-def _with_class_column(domain: Domain) -> Domain:
+def _with_class_column(domain: Domain, count: int) -> Domain:
     def snap(U: Array) -> Array:
         return np.column_stack([domain.snap(U[:, :-1]), U[:, -1]])
 
-    return replace(domain, grids=(*domain.grids, None), snap=snap)
+    return replace(domain, grids=(*domain.grids, np.arange(float(count))), snap=snap)
 
 
 def _highest(value: Array, count: int) -> IntArray:

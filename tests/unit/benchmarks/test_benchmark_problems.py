@@ -58,7 +58,7 @@ def test_a_staged_function_has_its_minimum_at_its_place_and_values_of_unit_scale
     encoder = function.space().encoder
     drawn = encoder.decode(np.random.default_rng(0).random((500, encoder.dimension)))
     values = [function.full_value(point) for point in drawn]
-    assert 0.0 < min(values)
+    assert min(values) > 0.0
     assert max(values) < 2.0
 
 

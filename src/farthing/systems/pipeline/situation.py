@@ -68,8 +68,8 @@ class Market:
 class Situation:
     """A market, what a model makes of what was seen, and what is left to spend.
 
-    `gp` has the trials in flight, and those just chosen, as if they had returned what it expects of them. `note` is
-    that of the latest decision.
+    `gp` has the trials in flight, and those just chosen, as if they had returned what it expects of them. `notes`
+    are those of all decisions taken so far.
     """
 
     market: Market
@@ -78,7 +78,7 @@ class Situation:
     budget: Remaining
     effort: Effort
     rng: np.random.Generator
-    note: dict[str, Json]
+    notes: Sequence[dict[str, Json]]
 
     @cached_property
     def limit(self) -> float:

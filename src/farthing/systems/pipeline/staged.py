@@ -107,7 +107,7 @@ class _Session:
             self._budget,
             FRUGAL if self._is_frugal else ORDINARY,
             self._rng.at("pipeline", len(self._history) + len(self._found)),
-            self._latest_note(),
+            self._notes(),
         )
         choice = self._strategy.choose(situation)
         return Choice(choice.row, choice.kept, choice.source, surrogate.note() | self._market.prices.note | choice.note)
@@ -125,9 +125,9 @@ class _Session:
             )
         return self._surrogate
 
-    def _latest_note(self) -> dict[str, Json]:
+    def _notes(self) -> list[dict[str, Json]]:
         notes = [*(trial.note for trial in self._history), *(found.note for found in self._found)]
-        return next((note for note in reversed(notes) if isinstance(note, dict)), {})
+        return [note for note in notes if isinstance(note, dict)]
 
     def _take(self, choice: Choice) -> None:
         params = params_of(self._market, choice)
