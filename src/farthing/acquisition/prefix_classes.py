@@ -103,7 +103,10 @@ def maximize_classes(
     rng: np.random.Generator,
     effort: Effort,
 ) -> list[ClassMaximum]:
-    """The best row of every class; −∞ for one that has none to offer."""
+    """The best row of every class; −∞ for one that has none to offer.
+
+    The class that keeps nothing has every row of the others in it, and starts from the best of those too.
+    """
     wide = _with_class_column(domain, 1 + max(each.kept for each in classes))
     spread = sobol(domain.width, effort.screened, rng=rng)
     groups = [group for each in classes for group in _screened(domain, each, spread, effort, rng)]
@@ -111,22 +114,24 @@ def maximize_classes(
     U = np.column_stack([rows, kept])
     value = acquisition(wide.snap(U))
     ends = np.cumsum([0, *(len(group[0]) for group in groups)])
-    best = np.concatenate(
-        [first + _highest(value[first:last], max(1, effort.restarts // 2)) for first, last in pairwise(ends)]
-    )
-    held = np.stack([each.held for each in classes for _ in range(2)])
-    of_group = np.repeat(np.arange(len(groups)), np.diff(ends))[best]
-    lower, upper = _bounds(wide, U[best], held[of_group])
-    U, value = improve(acquisition, wide, U[best], value[best], lower=lower, upper=upper, effort=effort)
-    return [_best_of(wide, each, U, value, origin[best], of_group // 2 == i) for i, each in enumerate(classes)]
+    half = max(1, effort.restarts // 2)
+    best = np.concatenate([first + _highest(value[first:last], half) for first, last in pairwise(ends)])
+    U, value, origin = U[best], value[best], origin[best]
+    borrowed = U[U[:, -1] > 0.0]
+    borrowed[:, -1] = 0.0
+    if any(each.kept == 0 for each in classes) and len(borrowed):
+        U, origin = np.concatenate([U, borrowed]), np.append(origin, np.zeros(len(borrowed), dtype=np.int64))
+        value = np.append(value, acquisition(wide.snap(borrowed)))
+    held = {each.kept: each.held for each in classes}
+    lower, upper = _bounds(wide, U, np.stack([held[m] for m in split(U)[1].tolist()]))
+    U, value = improve(acquisition, wide, U, value, lower=lower, upper=upper, effort=effort)
+    return [_best_of(wide, each.kept, U, value, origin) for each in classes]
 
 
-def _best_of(
-    wide: Domain, each: PrefixClass, U: Array, value: Array, origin: IntArray, is_own: BoolArray
-) -> ClassMaximum:
-    own = np.flatnonzero(is_own)
+def _best_of(wide: Domain, kept: int, U: Array, value: Array, origin: IntArray) -> ClassMaximum:
+    own = np.flatnonzero(U[:, -1] == kept)
     best = own[int(np.argmax(value[own]))]
-    return ClassMaximum(each.kept, wide.snap(U[best : best + 1])[0, :-1], float(value[best]), int(origin[best]))
+    return ClassMaximum(kept, wide.snap(U[best : best + 1])[0, :-1], float(value[best]), int(origin[best]))
 
 
 def _screened(
