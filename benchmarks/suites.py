@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
+from benchmarks.pipelines.synthetic import CENTRED, SHIFTED
 from benchmarks.problems import Problem
 from benchmarks.problems.synthetic import FUNCTIONS
 from benchmarks.problems.tables import CELLS, TABLES
@@ -133,6 +134,35 @@ _ENTRIES = (
                 problems=_named("hpobench-mlp/"),
                 methods=COST_AWARE,
                 judged_at=(25, 50),
+                unit="full runs",
+            ),
+        ),
+    ),
+    Suite(
+        "pipeline-synthetic",
+        (
+            Contest(
+                "shifted",
+                problems=tuple(problem.name for problem in SHIFTED),
+                methods=(
+                    "prefix-ei",
+                    "prefix-ei-bundle",
+                    "prefix-ei-rent",
+                    "prefix-ei-plain",
+                    "staged-ei-cooled",
+                    "eeipu",
+                    "lambo",
+                    "staged-ei",
+                    "staged-random",
+                ),
+                judged_at=(5, 10, 20),
+                unit="full runs",
+            ),
+            Contest(
+                "centred",
+                problems=tuple(problem.name for problem in CENTRED),
+                methods=("lambo", "staged-ei", "staged-ei-cooled", "prefix-ei-plain", "prefix-ei"),
+                judged_at=(20,),
                 unit="full runs",
             ),
         ),
