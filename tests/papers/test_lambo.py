@@ -239,7 +239,7 @@ def test_baselines_are_optimised_per_prefix_class(cost: str) -> None:
 def test_blind_to_cost_the_best_of_all_classes_keeps_nothing_unless_that_is_as_good() -> None:
     space = staged_space(2, 1, 2)
     blind = play(ft.StagedBO(cost="none"), space, (40.0, 10.0, 1.0), steps=20, seed=0)
-    assert [trial.note["kept"] for trial in blind if "why" in trial.note].count(0) >= 11
+    assert [trial.note["kept"] for trial in blind if "why" in trial.note].count(0) >= 13
 
 
 def test_beta_enters_as_its_root_unless_the_paper_is_taken_by_its_word() -> None:
@@ -252,7 +252,7 @@ def test_signature_two_stages_and_ninety_steps() -> None:
     """20 to 26 moves of the first stage, and 2, 4, then at most 8 arms. Single seeds scatter: the median counts."""
     moves = []
     for seed in range(3):
-        history = play(ft.LaMBO(), staged_space(4, 4), (10.0, 1.0), steps=96, seed=seed, value=ackley)
+        history = play(ft.LaMBO(), staged_space(4, 4), (10.0, 1.0), steps=94, seed=seed, value=ackley)
         played = [trial for trial in history if "lambo" in trial.note]
         assert len(played) == 90
         first = [tuple(trial.params[f"x{i}"] for i in range(4)) for trial in played]

@@ -9,7 +9,7 @@ from farthing.systems.pipeline.meters import due_class
 from farthing.systems.pipeline.situation import Choice, Market
 from farthing.trials import Params
 
-RENT = 0.3
+RENT = 0.1
 """New stages are bought once so much of their price went into cheaper ones."""
 
 

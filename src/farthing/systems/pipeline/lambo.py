@@ -61,9 +61,7 @@ class LaMBO(StagedStrategy):
             _check_depths(self.depths)
             object.__setattr__(self, "depths", tuple(self.depths))
         if self.loss not in get_args(Loss):
-            raise InvalidArgument(
-                f"LaMBO's loss must be 'lazy' or 'full', got {self.loss!r}. Use 'lazy'."
-            )
+            raise InvalidArgument(f"LaMBO's loss must be 'lazy' or 'full', got {self.loss!r}. Use 'lazy'.")
         for name, value, least in (("restart", self.restart, 1), ("refine", self.refine, 0)):
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise InvalidArgument(f"LaMBO's {name} must be a whole number ≥ {least}, got {value!r}. Leave it out.")

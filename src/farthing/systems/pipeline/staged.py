@@ -26,7 +26,7 @@ from farthing.systems.strategy import Strategy
 from farthing.systems.surrogate import Surrogate, fit_surrogate
 from farthing.trials import History, Json, Suggestion
 
-MOST_INITIAL = 6
+INITIAL = 4
 ORDINARY = Effort(screened=256, restarts=4, rounds=8, most_calls=12)
 FRUGAL = Effort(screened=128, restarts=2, rounds=4, most_calls=10)
 
@@ -35,9 +35,8 @@ FRUGAL = Effort(screened=128, restarts=2, rounds=4, most_calls=10)
 class StagedStrategy(Strategy):
     """Base of the strategies for staged spaces. A space without stages is a pipeline of one stage.
 
-    `costs` is "learn", or what each stage costs. The first `initial` configurations (None: two more than there are
-    parameters, at most six) fill the space evenly, but change a dear stage only once three tenths of its price have
-    gone into cheaper ones.
+    `costs` is "learn", or what each stage costs. The first `initial` configurations (None: four) fill the space
+    evenly, but change a dear stage only once a tenth of its price has gone into cheaper ones.
     """
 
     costs: Declared = LEARN
@@ -62,8 +61,9 @@ class StagedStrategy(Strategy):
         """The covariance of the loss."""
         return kernel_over(history.problem.space.encoder)
 
-    def design_size(self, history: History) -> int:
-        return self.initial or min(MOST_INITIAL, history.problem.space.encoder.dimension + 2)
+    @property
+    def design_size(self) -> int:
+        return self.initial or INITIAL
 
 
 class _Session:
@@ -89,7 +89,7 @@ class _Session:
         return self._found
 
     def _is_designing(self, ahead: int) -> bool:
-        size = self._strategy.design_size(self._history)
+        size = self._strategy.design_size
         return self._seen.count == 0 or self._history.configurations + ahead < size
 
     def _designed(self, unit: Array) -> Choice | None:
