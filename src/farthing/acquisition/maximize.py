@@ -101,12 +101,16 @@ class Domain:
 
 @dataclass(frozen=True)
 class Effort:
-    """How hard to search: points screened, searches that climb, and rounds of climbing and hopping."""
+    """How hard to search: points screened, searches that climb, and rounds of climbing and hopping.
+
+    A climb ends after `most_calls`, or once a step gains less than `value_tolerance`, relative to the value from 1 on.
+    """
 
     screened: int = 512
     restarts: int = 8
     rounds: int = 8
     most_calls: int = 60
+    value_tolerance: float = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,6 +220,7 @@ def _climb(
         upper=np.where(climbable, upper, U),
         most_calls=effort.most_calls,
         first_step=CLIMB_FIRST_STEP,
+        value_tolerance=effort.value_tolerance,
     )
     return _keep_better(acquisition, domain, U, value, domain.rounded(minima.x))
 
