@@ -3,6 +3,7 @@
 from benchmarks.drivers.botorch import BoTorch
 from benchmarks.drivers.optuna import Optuna
 from benchmarks.drivers.ours import Ours
+from benchmarks.drivers.sklearn import Randomized, Search
 from benchmarks.drivers.staged import Staged
 from benchmarks.method import Method
 from farthing.systems.baselines.bayesian import EIPerCost, LogEI
@@ -37,6 +38,9 @@ _ENTRIES: tuple[Method, ...] = (
     Staged("staged-ei-cooled", StagedBO(cost="cooled")),
     Staged("eeipu", EEIPU()),
     Staged("staged-random", Random()),
+    Search("search-prefix-ei", PrefixEI()),
+    Search("search-optuna-tpe"),
+    Randomized("search-randomized"),
 )
 
 METHODS: dict[str, Method] = {method.name: method for method in _ENTRIES}

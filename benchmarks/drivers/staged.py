@@ -5,19 +5,25 @@ methods have the cache: one that does not know of it saves when it happens to re
 that remember the latest configuration only, and the same for them as long as they never go back.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from benchmarks.measuring import CpuMeter
 from benchmarks.method import Step
-from benchmarks.pipelines.synthetic import StagedFunction
 from benchmarks.problems import Problem
 from farthing.costs import Budget, Remaining
 from farthing.space.stages import prefix
 from farthing.systems import Randomness, Strategy
 from farthing.trials import History, Measurement, Params, State, Suggestion, Trial
 from farthing.trials import Problem as Study
+
+
+@runtime_checkable
+class StagedProblem(Problem, Protocol):
+    """A problem that says what each of its stages costs under given params. Its value is to be made small."""
+
+    def stage_costs(self, params: Params) -> Sequence[float]: ...
 
 
 @dataclass(frozen=True)
@@ -36,7 +42,7 @@ class Staged:
         return None
 
     def run(self, problem: Problem, *, budget: Budget, seed: int) -> Iterator[Step]:
-        assert isinstance(problem, StagedFunction)
+        assert isinstance(problem, StagedProblem)
         study, rng = Study(problem.space(), seed=seed, cost_unit="cost"), Randomness(seed)
         history, cache, spent = History(study), _Cache(problem, study), 0.0
         while True:
@@ -54,7 +60,7 @@ class Staged:
 class _Cache:
     """What has been computed, and the configuration before."""
 
-    def __init__(self, problem: StagedFunction, study: Study) -> None:
+    def __init__(self, problem: StagedProblem, study: Study) -> None:
         self._problem, self._space = problem, study.space
         self._known: set[object] = set()
         self._before: Params | None = None
@@ -68,7 +74,7 @@ class _Cache:
         return Trial(number, suggestion, State.DONE, measurements=tuple(points), value=value), moved
 
     def _stages(self, params: Params) -> Iterator[Measurement]:
-        prices = self._problem.prices
+        prices = self._problem.stage_costs(params)
         for step, price in enumerate(prices):
             key = prefix(self._space, params, step + 1)
             is_kept = key in self._known and step < len(prices) - 1
@@ -80,7 +86,7 @@ class _Cache:
             )
 
     def _movement(self, params: Params) -> float:
-        prices = self._problem.prices[:-1]
+        prices = self._problem.stage_costs(params)[:-1]
         if self._before is None:
             return sum(prices)
         before = self._before

@@ -74,6 +74,9 @@ class StagedFunction:
         }
         return Space(stages=stages)
 
+    def stage_costs(self, params: Params) -> tuple[float, ...]:
+        return self.prices
+
     @property
     def stage_prices(self) -> dict[str, float]:
         return dict(zip(STAGE_NAMES, self.prices, strict=False))

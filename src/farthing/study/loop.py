@@ -146,7 +146,7 @@ class Loop:
     def _start_some(self) -> tuple[list[Trial], str]:
         history = self._records.refresh()
         left = self.remaining(history)
-        if left.cost <= 0 or left.seconds <= 0:
+        if left.cost <= 0 or left.seconds <= 0 or self._has_no_trial_left(left):
             return [], "the budget is spent"
         if is_waiting(history) and (claimed := self._records.claim(self._executor.free)):
             return claimed, ""
@@ -154,6 +154,11 @@ class Loop:
             self._strategy, plan=lambda history: (self.remaining(history), self._executor.free)
         )
         return opened, "" if opened else _why_nothing_started(uncovered, left)
+
+    def _has_no_trial_left(self, left: Remaining) -> bool:
+        """Whether no more trials may be started: without fidelities nothing is continued, so all would be new."""
+        is_waiting_for_one = is_waiting(self._records.history)
+        return left.trials < 1 and not self._records.problem.space.fidelities and not is_waiting_for_one
 
     def _submit(self, trial: Trial) -> None:
         attempt = Attempt(trial.number, trial.attempt)

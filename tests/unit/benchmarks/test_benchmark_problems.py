@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from benchmarks.pipelines.sklearn import SKLEARN_TABLES
 from benchmarks.pipelines.synthetic import STAGED_FUNCTIONS, StagedFunction
 from benchmarks.problems import PROBLEMS, Problem, regret
 from benchmarks.problems.curves import LearningCurves
@@ -69,7 +70,9 @@ def test_branin_has_three_minima() -> None:
 
 def test_names_are_those_in_the_registry_and_differ() -> None:
     assert all(problem.name == name for name, problem in PROBLEMS.items())
-    assert len(PROBLEMS) == len((*FUNCTIONS, *TUNING_FUNCTIONS, *TABLES, *CELLS, *STAGED_FUNCTIONS)) + 23
+    assert (
+        len(PROBLEMS) == len((*FUNCTIONS, *TUNING_FUNCTIONS, *TABLES, *CELLS, *STAGED_FUNCTIONS, *SKLEARN_TABLES)) + 24
+    )
 
 
 def test_absent_data_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
