@@ -6,8 +6,8 @@ tuning have other places than reported ones.
 """
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -101,25 +101,30 @@ class StagedFunction:
 
 TEN, ONE, FORTY = (10.0, 1.0), (1.0, 1.0), (40.0, 10.0, 1.0)
 
-_CUTS: tuple[tuple[str, Base, tuple[int, ...], tuple[float, ...]], ...] = (
-    ("hartmann-6 [3,3] 10:1", HARTMANN, (3, 3), TEN),
-    ("hartmann-6 [3,3] 1:1", HARTMANN, (3, 3), ONE),
-    ("hartmann-6 [2,2,2] 40:10:1", HARTMANN, (2, 2, 2), FORTY),
-    ("rastrigin-6 [3,3] 10:1", RASTRIGIN, (3, 3), TEN),
-    ("rastrigin-6 [3,3] 1:1", RASTRIGIN, (3, 3), ONE),
-    ("rastrigin-6 [2,2,2] 40:10:1", RASTRIGIN, (2, 2, 2), FORTY),
-    ("ackley-8 [2,6] 10:1", ACKLEY, (2, 6), TEN),
-    ("ackley-8 [4,4] 10:1", ACKLEY, (4, 4), TEN),
-    ("ackley-8 [4,4] 1:1", ACKLEY, (4, 4), ONE),
-    ("ackley-8 [2,2,4] 40:10:1", ACKLEY, (2, 2, 4), FORTY),
-    ("griewank-6 [3,3] 10:1", GRIEWANK, (3, 3), TEN),
-    ("griewank-6 [3,3] 1:1", GRIEWANK, (3, 3), ONE),
+_CUTS = (
+    StagedFunction("hartmann-6 [3,3] 10:1", HARTMANN, (3, 3), TEN),
+    StagedFunction("hartmann-6 [3,3] 1:1", HARTMANN, (3, 3), ONE),
+    StagedFunction("hartmann-6 [2,2,2] 40:10:1", HARTMANN, (2, 2, 2), FORTY),
+    StagedFunction("rastrigin-6 [3,3] 10:1", RASTRIGIN, (3, 3), TEN),
+    StagedFunction("rastrigin-6 [3,3] 1:1", RASTRIGIN, (3, 3), ONE),
+    StagedFunction("rastrigin-6 [2,2,2] 40:10:1", RASTRIGIN, (2, 2, 2), FORTY),
+    StagedFunction("ackley-8 [2,6] 10:1", ACKLEY, (2, 6), TEN),
+    StagedFunction("ackley-8 [4,4] 10:1", ACKLEY, (4, 4), TEN),
+    StagedFunction("ackley-8 [4,4] 1:1", ACKLEY, (4, 4), ONE),
+    StagedFunction("ackley-8 [2,2,4] 40:10:1", ACKLEY, (2, 2, 4), FORTY),
+    StagedFunction("griewank-6 [3,3] 10:1", GRIEWANK, (3, 3), TEN),
+    StagedFunction("griewank-6 [3,3] 1:1", GRIEWANK, (3, 3), ONE),
 )
 _IN_THE_PAPER = (0, 3, 6, 7, 9, 10)
 
-SHIFTED = tuple(StagedFunction(f"shifted/{name}", *cut, place=1 + number) for number, (name, *cut) in enumerate(_CUTS))
-CENTRED = tuple(StagedFunction(f"centred/{_CUTS[i][0]}", *_CUTS[i][1:]) for i in _IN_THE_PAPER)
-TUNING = tuple(StagedFunction(f"tuning/{name}", *cut, place=101 + number) for number, (name, *cut) in enumerate(_CUTS))
+
+def _placed(cuts: Iterable[StagedFunction], kind: str, *, first: int) -> tuple[StagedFunction, ...]:
+    return tuple(replace(cut, name=f"{kind}/{cut.name}", place=first + number) for number, cut in enumerate(cuts))
+
+
+SHIFTED = _placed(_CUTS, "shifted", first=1)
+CENTRED = tuple(replace(_CUTS[i], name=f"centred/{_CUTS[i].name}") for i in _IN_THE_PAPER)
+TUNING = _placed(_CUTS, "tuning", first=101)
 """The same functions with their minima elsewhere: what is tuned on them is reported on the others."""
 
 STAGED_FUNCTIONS = (*SHIFTED, *CENTRED, *TUNING)
