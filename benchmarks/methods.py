@@ -3,10 +3,15 @@
 from benchmarks.drivers.botorch import BoTorch
 from benchmarks.drivers.optuna import Optuna
 from benchmarks.drivers.ours import Ours
+from benchmarks.drivers.sklearn import Randomized, Search
+from benchmarks.drivers.staged import Staged
 from benchmarks.method import Method
 from farthing.systems.baselines.bayesian import EIPerCost, LogEI
 from farthing.systems.baselines.halving import ASHA, Hyperband
 from farthing.systems.baselines.random import Random, Sobol
+from farthing.systems.baselines.staged import EEIPU, StagedBO
+from farthing.systems.pipeline.lambo import LaMBO
+from farthing.systems.pipeline.prefix_ei import PrefixEI
 
 _ENTRIES: tuple[Method, ...] = (
     Ours("random", Random()),
@@ -21,6 +26,21 @@ _ENTRIES: tuple[Method, ...] = (
     Optuna("optuna-gp", "GPSampler", packages=("optuna", "numpy", "torch")),
     Optuna("optuna-tpe-hyperband", "TPESampler", prunes=True),
     BoTorch("botorch-log-ei"),
+    Staged("prefix-ei", PrefixEI()),
+    Staged("prefix-ei-bundle", PrefixEI(rent_or_buy=None)),
+    Staged("prefix-ei-rent", PrefixEI(bundle=None, rent_or_buy=0.5)),
+    Staged("prefix-ei-plain", PrefixEI(bundle=None, rent_or_buy=None)),
+    Staged("lambo", LaMBO()),
+    Staged("lambo-paper", LaMBO.paper()),
+    Staged("staged-ei", StagedBO(cost="none")),
+    Staged("staged-lcb", StagedBO(value="lcb", cost="none")),
+    Staged("staged-ei-per-price", StagedBO(cost="price")),
+    Staged("staged-ei-cooled", StagedBO(cost="cooled")),
+    Staged("eeipu", EEIPU()),
+    Staged("staged-random", Random()),
+    Search("search-prefix-ei", PrefixEI()),
+    Search("search-optuna-tpe"),
+    Randomized("search-randomized"),
 )
 
 METHODS: dict[str, Method] = {method.name: method for method in _ENTRIES}

@@ -12,7 +12,7 @@ from benchmarks.records import Record, read_records, results_path
 from benchmarks.report import Report, print_report
 from benchmarks.resuming import make_missing, suite_options
 from benchmarks.suites import SUITES
-from benchmarks.trajectory import changes, trajectory
+from benchmarks.trajectory import changes, tallies_at, trajectory
 
 OTHER_RUNNERS = {
     **dict.fromkeys(ONLINE_SUITES, "benchmarks.online.runner"),
@@ -63,6 +63,7 @@ def result_of(run: Run, *, suite: str) -> Record:
         "cost": last.cost,
         "spent": last.spent,
         "suggest_cpu_seconds": last.suggest_seconds,
+        **({"tallies": tallies} if (tallies := tallies_at(standings, run.contest.judged_at)) else {}),
         "versions": versions(run.method.packages),
         **commit(),
     }

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
+from benchmarks.pipelines.sklearn import SKLEARN_TABLES
+from benchmarks.pipelines.synthetic import CENTRED, SHIFTED
 from benchmarks.problems import Problem
 from benchmarks.problems.synthetic import FUNCTIONS
 from benchmarks.problems.tables import CELLS, TABLES
@@ -137,6 +139,65 @@ _ENTRIES = (
             ),
         ),
     ),
+    Suite(
+        "pipeline-synthetic",
+        (
+            Contest(
+                "shifted",
+                problems=tuple(problem.name for problem in SHIFTED),
+                methods=(
+                    "prefix-ei",
+                    "prefix-ei-bundle",
+                    "prefix-ei-rent",
+                    "prefix-ei-plain",
+                    "staged-ei-cooled",
+                    "eeipu",
+                    "lambo",
+                    "staged-ei",
+                    "staged-random",
+                ),
+                judged_at=(5, 10, 20),
+                unit="full runs",
+            ),
+            Contest(
+                "centred",
+                problems=tuple(problem.name for problem in CENTRED),
+                methods=("lambo", "staged-ei", "staged-ei-cooled", "prefix-ei-plain", "prefix-ei"),
+                judged_at=(20,),
+                unit="full runs",
+            ),
+        ),
+    ),
 )
 
-SUITES = {suite.name: suite for suite in _ENTRIES}
+_REAL_PIPELINES = (
+    Suite(
+        "pipeline-nuclei",
+        (
+            Contest(
+                "seconds of work",
+                problems=("nuclei",),
+                methods=("prefix-ei", "staged-ei", "staged-ei-per-price", "staged-ei-cooled", "lambo", "staged-random"),
+                judged_at=(5, 10, 15),
+                unit="full runs",
+            ),
+        ),
+        seeds=5,
+    ),
+    Suite(
+        "pipeline-sklearn",
+        (
+            Contest(
+                "CPU seconds",
+                problems=tuple(problem.name for problem in SKLEARN_TABLES),
+                methods=("search-prefix-ei", "search-optuna-tpe", "search-randomized"),
+                judged_at=(2, 4, 8),
+                unit="full runs",
+            ),
+        ),
+        seeds=3,
+    ),
+)
+"""Real work, whose cost is measured: a full run of these problems is one second by definition."""
+
+SUITES = {suite.name: suite for suite in (*_ENTRIES, *_REAL_PIPELINES)}

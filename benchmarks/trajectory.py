@@ -1,7 +1,7 @@
 """How a method's recommendation improves with what it spends: the same arithmetic for every method."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -26,18 +26,23 @@ class Standing:
     value: float
     loss: float
     regret: float | None
+    tallies: Mapping[str, float] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        form = asdict(self)
+        del form["tallies"]
+        return form
 
 
 def trajectory(method: Method, problem: Problem, *, allowance: Allowance, seed: int) -> Iterator[Standing]:
     """The standing after every evaluation, to the first one that brings what is spent to the allowance or beyond."""
     cost = suggest_seconds = 0.0
+    tallies: dict[str, float] = {}
     for evaluations, step in enumerate(method.run(problem, budget=allowance.budget(problem), seed=seed), start=1):
         cost, suggest_seconds = cost + step.cost, suggest_seconds + step.suggest_seconds
         spent = allowance.spent(problem, evaluations=evaluations, cost=cost)
         value = problem.full_value(step.recommended)
+        tallies = {name: tallies.get(name, 0.0) + amount for name, amount in step.tallies.items()}
         yield Standing(
             evaluations,
             cost,
@@ -47,9 +52,20 @@ def trajectory(method: Method, problem: Problem, *, allowance: Allowance, seed: 
             value=value,
             loss=loss(problem, value),
             regret=regret(problem, value),
+            tallies=tallies,
         )
         if spent >= allowance.amount:
             return
+
+
+def tallies_at(standings: Sequence[Standing], judged_at: Sequence[float]) -> dict[str, dict[str, float]]:
+    """What had been added up when so much was spent, by that amount; nothing where the driver adds nothing up."""
+    found = {}
+    for amount in judged_at:
+        reached = [standing for standing in standings if standing.spent <= amount * (1 + 1e-9) and standing.tallies]
+        if reached:
+            found[f"{amount:g}"] = dict(reached[-1].tallies) | {"evaluations": reached[-1].evaluations}
+    return found
 
 
 def changes(standings: Sequence[Standing]) -> list[Standing]:

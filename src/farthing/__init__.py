@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from farthing.systems.baselines.populations import Clone as Clone
     from farthing.systems.baselines.random import Random as Random
     from farthing.systems.baselines.random import Sobol as Sobol
+    from farthing.systems.baselines.staged import EEIPU as EEIPU
+    from farthing.systems.baselines.staged import StagedBO as StagedBO
     from farthing.systems.online import CEGPUCB as CEGPUCB
     from farthing.systems.online import Bernoulli as Bernoulli
     from farthing.systems.online import Capped as Capped
@@ -50,6 +52,8 @@ if TYPE_CHECKING:
     from farthing.systems.online import Overlap as Overlap
     from farthing.systems.online import Quota as Quota
     from farthing.systems.online import ValueOfInformation as ValueOfInformation
+    from farthing.systems.pipeline.lambo import LaMBO as LaMBO
+    from farthing.systems.pipeline.prefix_ei import PrefixEI as PrefixEI
     from farthing.systems.population import PB2 as PB2
     from farthing.trials import History as History
     from farthing.trials import Measurement as Measurement
@@ -72,6 +76,7 @@ _HOMES = {
     "farthing.systems.baselines.halving": ("ASHA", "Hyperband"),
     "farthing.systems.baselines.populations": ("Clone", "PBT"),
     "farthing.systems.baselines.random": ("Random", "Sobol"),
+    "farthing.systems.baselines.staged": ("EEIPU", "StagedBO"),
     "farthing.systems.online": (
         "Bernoulli",
         "Capped",
@@ -84,6 +89,8 @@ _HOMES = {
         "ValueOfInformation",
     ),
     "farthing.systems.population": ("PB2",),
+    "farthing.systems.pipeline.lambo": ("LaMBO",),
+    "farthing.systems.pipeline.prefix_ei": ("PrefixEI",),
     "farthing.trials": ("History", "Measurement", "Prediction", "State", "Suggestion", "Trial"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

@@ -10,6 +10,7 @@ from farthing.errors import InvalidArgument, Pruned, StaleAttempt, StorageError,
 from farthing.execution import Checkpoints, Command, InlineExecutor, Job, Pipeline, ProcessExecutor, Trainable
 from farthing.space import Choice, Fidelity, Float, Int, Space
 from farthing.trials import Attempt, Problem, State
+from farthing.trials.prefixes import Eviction
 
 PLAIN = Problem(Space({"lr": Float(0.0, 1.0)}), value="error")
 TRACED = Problem(
@@ -28,6 +29,7 @@ class Listener:
     def __init__(self, *, refusal=None, on_report=lambda: None):
         self.reports = []
         self.checkpoints = []
+        self.evictions = []
         self._refusal = refusal
         self._on_report = on_report
 
@@ -41,6 +43,11 @@ class Listener:
         if self._refusal:
             raise self._refusal
         self.checkpoints.append((attempt, checkpoint))
+
+    def on_eviction(self, attempt, eviction):
+        if self._refusal:
+            raise self._refusal
+        self.evictions.append((attempt, eviction))
 
 
 @pytest.fixture
@@ -256,6 +263,18 @@ def test_a_checkpoint_is_handed_on(start, checkpoints):
     second = run(executor, job(1, resume_dir=checkpoints.path(first.checkpoint)))
     assert second.value == 1
     assert (checkpoints.path(second.checkpoint) / "done").read_text() == "2"
+
+
+def test_an_eviction_is_handed_on(start):
+    eviction = Eviction('{"denoise":{}}', 1, "limit")
+
+    def work(trial):
+        trial.tell_eviction(eviction)
+        return 0.5
+
+    listener = Listener()
+    assert run(start(work), job(4, 1), listener=listener).value == 0.5
+    assert listener.evictions == [(Attempt(4, 1), eviction)]
 
 
 def test_a_checkpoint_that_is_gone_fails_the_job(start, tmp_path):

@@ -54,6 +54,50 @@ class TestClone(StrategyContract):
     strategy = ft.Clone(population=5, interval=3)
 
 
+STAGED_SPACE = ft.Space(
+    stages={
+        "prepare": {"rate": ft.Float(1e-4, 1e-1, log=True), "layers": ft.Int(1, 3)},
+        "train": {"optimizer": ft.Choice("adam", "sgd"), "momentum": ft.Float(0.0, 0.99, when={"optimizer": "sgd"})},
+        "finish": {"units": ft.Int(4, 64, log=True)},
+    }
+)
+
+
+class TestPrefixEI(StrategyContract):
+    strategy = ft.PrefixEI()
+    space = STAGED_SPACE
+    trials = 20
+
+
+class TestPrefixEIOnAPlainSpace(StrategyContract):
+    strategy = ft.PrefixEI(bundle=None, rent_or_buy=None)
+    trials = 15
+
+
+class TestLaMBO(StrategyContract):
+    strategy = ft.LaMBO(restart=5)
+    space = STAGED_SPACE
+    trials = 20
+
+
+class TestStagedBO(StrategyContract):
+    strategy = ft.StagedBO(cost="cooled")
+    space = STAGED_SPACE
+    trials = 15
+
+
+class TestStagedConfidenceBound(StrategyContract):
+    strategy = ft.StagedBO(value="lcb", cost="none")
+    space = STAGED_SPACE
+    trials = 15
+
+
+class TestEEIPU(StrategyContract):
+    strategy = ft.EEIPU()
+    space = STAGED_SPACE
+    trials = 15
+
+
 def test_every_strategy_of_the_package_is_public_and_under_contract() -> None:
     tested = {type(suite.strategy) for suite in StrategyContract.__subclasses__()}
     for name, cls in builtin_strategies().items():

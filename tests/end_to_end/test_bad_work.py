@@ -242,6 +242,9 @@ class Listener:
     def on_checkpoint(self, attempt, checkpoint):
         self.checkpoints.append(checkpoint)
 
+    def on_eviction(self, attempt, eviction):
+        raise AssertionError("this work caches nothing")
+
 
 @pytest.fixture(scope="module", autouse=True)
 def _send_this_module_by_value():
@@ -475,6 +478,7 @@ def script(folder, body):
     class Listener:
         def on_report(self, attempt, measurement): pass
         def on_checkpoint(self, attempt, checkpoint): pass
+        def on_eviction(self, attempt, eviction): pass
 
     problem = Problem(Space({"lr": Float(0.0, 1.0)}))
     checkpoints = Checkpoints(Path(__file__).parent / "files")

@@ -43,6 +43,27 @@ def theoretical_beta(t: int, size: int, delta: float = 0.1) -> float:
 
 
 @dataclass(frozen=True, eq=False)
+class LogHopedGain:
+    """log(best − (μ − √β σ)): by how much the loss might fall below `best`; −∞ where it could not."""
+
+    gp: GP
+    best: float
+    beta: float
+
+    def __call__(self, X: Array) -> Array:
+        return _log_positive(self.best - lower_confidence_bound(*self.gp.predict(X), self.beta))
+
+    def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
+        bound, slope = ConfidenceBound(self.gp, self.beta).value_and_gradient(X)
+        gain = self.best + bound
+        return _log_positive(gain), slope / np.where(gain > 0.0, gain, 1.0)[:, None]
+
+
+def _log_positive(gain: Array) -> Array:
+    return np.asarray(np.where(gain > 0.0, np.log(np.where(gain > 0.0, gain, 1.0)), -np.inf))
+
+
+@dataclass(frozen=True, eq=False)
 class ConfidenceBound:
     """−(μ − √β σ): how low the loss might be. A constant β is simply a number; the schedules above give the others."""
 

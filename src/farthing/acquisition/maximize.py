@@ -44,6 +44,16 @@ class Domain:
     def width(self) -> int:
         return len(self.grids)
 
+    @property
+    def has_grids(self) -> bool:
+        return any(grid is not None for grid in self.grids)
+
+    def bounds(self) -> tuple[Array, Array]:
+        """The least and the greatest value of each column."""
+        ends = [(0.0, 1.0) if grid is None else (grid[0], grid[-1]) for grid in self.grids]
+        lower, upper = np.array(ends).T
+        return lower, upper
+
     def from_unit(self, U: Array) -> Array:
         """Rows of the unit cube spread evenly over the allowed values."""
         rows = U.copy()
@@ -66,11 +76,12 @@ class Domain:
         ]
         return ~np.array(coarse)
 
-    def neighbours(self, u: Array) -> Array:
-        """Rows that differ from u in one gridded column: any other category, or 1, 2, 4, … steps along an order."""
+    def neighbours(self, u: Array, lower: Array, upper: Array) -> Array:
+        """Rows within bounds that differ from u in one gridded column: any category, or 1, 2, 4, … steps on a scale."""
         rows = [np.zeros((0, self.width))]
         for j, grid in self._discrete():
             values = self._neighbouring_values(j, grid, u[j])
+            values = values[(values >= lower[j]) & (values <= upper[j])]
             changed = np.repeat(u[None, :], values.size, axis=0)
             changed[:, j] = values
             rows.append(changed)
@@ -90,12 +101,16 @@ class Domain:
 
 @dataclass(frozen=True)
 class Effort:
-    """How hard to search: points screened, searches that climb, and rounds of climbing and hopping."""
+    """How hard to search: points screened, searches that climb, and rounds of climbing and hopping.
+
+    A climb ends after `most_calls`, or once a step gains less than `value_tolerance`, relative to the value from 1 on.
+    """
 
     screened: int = 512
     restarts: int = 8
     rounds: int = 8
     most_calls: int = 60
+    value_tolerance: float = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,13 +136,25 @@ def maximize(
     """
     effort = effort or Effort()
     U, value = _screen(acquisition, domain, offered, effort, rng)
-    for _ in range(effort.rounds):
-        U, value = climb(acquisition, domain, U, value, effort=effort)
-        hopped, U, value = _hop(acquisition, domain, U, value)
-        if not hopped:
-            break
+    lower, upper = (np.broadcast_to(bound, U.shape) for bound in domain.bounds())
+    U, value = improve(acquisition, domain, U, value, lower=lower, upper=upper, effort=effort)
     best = int(np.argmax(value))
     return Maximum(domain.snap(U[best : best + 1])[0], float(value[best]))
+
+
+def improve(
+    acquisition: Acquisition, domain: Domain, U: Array, value: Array, *, lower: Array, upper: Array, effort: Effort
+) -> tuple[Array, Array]:
+    """Latent rows (R, D) of known value, all climbing and hopping together until none hops, and their new values.
+
+    Each row stays within bounds of its own (R, D), which on a grid are values of it; lower = upper holds a column.
+    """
+    for _ in range(effort.rounds):
+        U, value = climb(acquisition, domain, U, value, lower=lower, upper=upper, effort=effort)
+        hopped, U, value = _hop(acquisition, domain, U, value, lower=lower, upper=upper)
+        if not hopped:
+            break
+    return U, value
 
 
 # ------------------------------------------------------------------------------------------------------ screen
@@ -185,11 +212,11 @@ def climb(
     lower: float | Array = 0.0,
     upper: float | Array = 1.0,
 ) -> tuple[Array, Array]:
-    """All rows uphill together along the climbable columns, within bounds of shape () or (D,).
+    """All rows uphill together along the climbable columns, within bounds that are for all or for each of them.
 
     A row that rounding made worse stays where it was.
     """
-    climbable = domain.climbable()
+    climbable = domain.climbable() & np.less(lower, upper)
     if not climbable.any():
         return U, value
 
@@ -204,6 +231,7 @@ def climb(
         upper=np.where(climbable, upper, U),
         most_calls=effort.most_calls,
         first_step=CLIMB_FIRST_STEP,
+        value_tolerance=effort.value_tolerance,
     )
     return _keep_better(acquisition, domain, U, value, domain.rounded(minima.x))
 
@@ -214,15 +242,16 @@ def _keep_better(acquisition: Acquisition, domain: Domain, U: Array, value: Arra
     return np.where(better[:, None], moved, U), np.where(better, new_value, value)
 
 
-def _hop(acquisition: Acquisition, domain: Domain, U: Array, value: Array) -> tuple[bool, Array, Array]:
+def _hop(
+    acquisition: Acquisition, domain: Domain, U: Array, value: Array, *, lower: Array, upper: Array
+) -> tuple[bool, Array, Array]:
     """Each row to the best of its neighbours where that is higher; all neighbours are evaluated in one call."""
-    groups = [domain.neighbours(u) for u in U]
-    sizes = [group.shape[0] for group in groups]
-    if not sum(sizes):
+    others = [domain.neighbours(*row) for row in zip(U, lower, upper, strict=True)]
+    if not sum(len(rows) for rows in others):
         return False, U, value
-    candidates = np.concatenate(groups)
-    ends = np.cumsum(sizes)[:-1]
-    found = np.split(acquisition(domain.snap(candidates)), ends)
+    groups = [np.concatenate([u[None, :], rows]) for u, rows in zip(U, others, strict=True)]
+    ends = np.cumsum([len(group) for group in groups])[:-1]
+    found = np.split(acquisition(domain.snap(np.concatenate(groups))), ends)
     best = [int(np.argmax(part)) for part in found]
     moved = np.stack([group[b] for group, b in zip(groups, best, strict=True)])
     new_value = np.array([part[b] for part, b in zip(found, best, strict=True)])

@@ -5,6 +5,7 @@ from pathlib import Path
 from shutil import rmtree
 
 from farthing.execution import Checkpoints
+from farthing.execution.stage_cache import FOLDER
 from farthing.storage import Storage
 from farthing.study import Study
 from farthing.trials import State
@@ -26,8 +27,9 @@ def delete_study(storage: Storage, study: Study) -> int:
 
 
 def _delete_files(root: Path) -> int:
-    """Deletes the folders of the trials, and the one they are in if there is nothing else in it."""
+    """Deletes the folders of the trials and of the stages, and the one they are in if there is nothing else in it."""
     freed = Checkpoints(root).disk_use()
+    rmtree(root / FOLDER, ignore_errors=True)
     for folder in root.glob("[0-9]*"):
         if folder.name.isdecimal():
             rmtree(folder, ignore_errors=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 from farthing.errors import FarthingError, WorkError
-from farthing.execution import Command, RunningTrial, Work, as_work
+from farthing.execution import Command, KeepsOutputs, RunningTrial, Work, as_work
 from farthing.refusals import did_you_mean
 from farthing.trials import Json, Problem
 
@@ -38,6 +38,12 @@ class FileWork:
     def run(self, trial: RunningTrial) -> object:
         with contextlib.chdir(self.folder):
             return _looked_up(self).run(trial)
+
+    def lost_prefixes(self, prefixes: Mapping[str, int], root: Path) -> list[str]:
+        """None where the work keeps no outputs of stages: then none can be lost."""
+        with contextlib.chdir(self.folder):
+            work = _looked_up(self)
+            return work.lost_prefixes(prefixes, root) if isinstance(work, KeepsOutputs) else []
 
     def to_json(self) -> dict[str, Json]:
         return {"folder": str(self.folder), "command": self.command, "python": self.python}

@@ -9,6 +9,7 @@ from farthing.refusals import shown
 from farthing.study import Study
 from farthing.study.views import short_number, short_params
 from farthing.trials import Measurement, Trial
+from farthing.trials.prefixes import is_stage, was_cached
 
 
 def chosen_trial(study: Study, number: int) -> Trial:
@@ -20,7 +21,8 @@ def chosen_trial(study: Study, number: int) -> Trial:
 
 
 def trial_text(study: Study, trial: Trial) -> str:
-    paragraphs = [_facts(study, trial), _measurements(study, trial), _failure(trial), _log_place(study, trial)]
+    parts = (_facts, _stages, _measurements)
+    paragraphs = [*(part(study, trial) for part in parts), _failure(trial), _log_place(study, trial)]
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
 
 
@@ -64,6 +66,22 @@ def _run(study: Study, trial: Trial) -> str:
     """The chain of trials of which this one is the last so far, where there is one."""
     lineage = study.history.lineage(trial.number)
     return "" if len(lineage) == 1 else " → ".join(f"trial {link.number}" for link in lineage)
+
+
+def _stages(study: Study, trial: Trial) -> str:
+    """What each stage of the latest attempt cost, and whether it was computed."""
+    names = list(study.space.stages)
+    ended = {point.step or 0: point for point in trial.measurements if _is_stage_of(trial, point, len(names))}
+    rows = [[names[step], _how(point), short_number(sum(point.cost.values()))] for step, point in sorted(ended.items())]
+    return aligned(["stage", "", "cost"], rows) if rows else ""
+
+
+def _is_stage_of(trial: Trial, point: Measurement, count: int) -> bool:
+    return is_stage(point) and point.attempt == trial.attempt and (point.step or 0) < count
+
+
+def _how(point: Measurement) -> str:
+    return f"loaded, {point.saved['cache']:.4g} saved" if was_cached(point) else "computed"
 
 
 def _measurements(study: Study, trial: Trial) -> str:

@@ -1,11 +1,28 @@
 """What was spent on what, and what need not be spent."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 
-from farthing.trials import KINDS, History, Json, State
+from farthing.trials import KINDS, History, Json, Measurement, State
 from farthing.trials.measurement import total
+from farthing.trials.prefixes import is_stage, was_cached
+
+
+@dataclass(frozen=True)
+class StageBill:
+    """What one stage of a pipeline came to: how often it was computed and loaded, what was spent and saved.
+
+    Loading is part of what was spent. Work that failed is not: it is in the ledger's `failed`.
+    """
+
+    computed: int = 0
+    loaded: int = 0
+    spent: float = 0.0
+    saved: float = 0.0
+
+    def to_json(self) -> dict[str, Json]:
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -13,7 +30,8 @@ class Ledger:
     """The bill of a study.
 
     `spent` is by kind, in the study's cost unit; `saved` is by reason, in the same unit. `overhead` is the seconds
-    spent on suggesting, which are no part of `total`: they are the tuner's time, not the work's.
+    spent on suggesting, which are no part of `total`: they are the tuner's time, not the work's. `stages` has the bill
+    of each stage, where the work reported any.
     """
 
     unit: str
@@ -21,6 +39,7 @@ class Ledger:
     saved: Mapping[str, float] = field(default_factory=dict)
     overhead: float = 0.0
     trials: Mapping[str, int] = field(default_factory=dict)
+    stages: Mapping[str, StageBill] = field(default_factory=dict)
 
     @classmethod
     def of(cls, history: History) -> "Ledger":
@@ -33,6 +52,7 @@ class Ledger:
             saved={reason: amount for reason, amount in savings.items() if amount},
             overhead=math.fsum(trial.overhead for trial in history),
             trials={state.value: states.count(state.value) for state in State if state.value in states},
+            stages=_stages(history),
         )
 
     @property
@@ -47,15 +67,22 @@ class Ledger:
             "saved": dict(self.saved),
             "overhead_seconds": self.overhead,
             "trials": dict(self.trials),
+            "stages": {name: bill.to_json() for name, bill in self.stages.items()},
         }
 
     def rows(self) -> list[tuple[str, str, str]]:
         """The bill as (part, item, amount), the way every view of it shows them."""
         spent = [("spent", kind, f"{amount:.4g} {self.unit}") for kind, amount in self.spent.items()]
         saved = [("saved", reason, f"{amount:.4g} {self.unit}") for reason, amount in self.saved.items()]
+        stages = [("stage", name, self._stage_text(bill)) for name, bill in self.stages.items()]
         trials = [("trials", state, str(count)) for state, count in self.trials.items()]
         total_row = ("spent", "total", f"{self.total:.4g} {self.unit}")
-        return [*spent, total_row, *saved, ("overhead", "suggesting", f"{self.overhead:.3g} seconds"), *trials]
+        overhead = ("overhead", "suggesting", f"{self.overhead:.3g} seconds")
+        return [*spent, total_row, *saved, *stages, overhead, *trials]
+
+    def _stage_text(self, bill: StageBill) -> str:
+        spent = f"{bill.spent:.4g} {self.unit}, computed {bill.computed}×"
+        return f"{spent}, loaded {bill.loaded}×, {bill.saved:.4g} saved" if bill.loaded else spent
 
     def __str__(self) -> str:
         rows = self.rows()
@@ -67,6 +94,26 @@ class Ledger:
             f"<tr><td>{part}</td><td>{item}</td><td>{amount}</td></tr>" for part, item, amount in self.rows()
         )
         return f"<table>{cells}</table>"
+
+
+def _stages(history: History) -> dict[str, StageBill]:
+    """By the same rules as `Trial.costs`: what an attempt without a result cost is failed work."""
+    points: dict[int, list[Measurement]] = {}
+    for trial in history:
+        for point in trial.measurements:
+            if is_stage(point) and point.attempt == trial.attempt and trial.state not in (State.FAILED, State.LOST):
+                points.setdefault(point.step or 0, []).append(point)
+    return {name: _bill(points[step]) for step, name in enumerate(history.problem.space.stages) if step in points}
+
+
+def _bill(points: Sequence[Measurement]) -> StageBill:
+    loaded = sum(was_cached(point) for point in points)
+    return StageBill(
+        computed=len(points) - loaded,
+        loaded=loaded,
+        spent=math.fsum(sum(point.cost.values()) for point in points),
+        saved=math.fsum(point.saved.get("cache", 0.0) for point in points),
+    )
 
 
 def _warm_starts(history: History) -> float:

@@ -8,7 +8,7 @@ from farthing.execution.local import ProcessExecutor
 from farthing.execution.pipeline import Pipeline, Stage
 from farthing.execution.running_trial import Channel, RunningTrial
 from farthing.execution.trainable import Trainable
-from farthing.execution.work import Work, as_work
+from farthing.execution.work import KeepsOutputs, Work, as_work
 
 __all__ = [
     "Channel",
@@ -18,6 +18,7 @@ __all__ = [
     "Executor",
     "InlineExecutor",
     "Job",
+    "KeepsOutputs",
     "Listener",
     "Pipeline",
     "ProcessExecutor",

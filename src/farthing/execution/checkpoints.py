@@ -1,6 +1,5 @@
 """The folders in which trials leave what others carry on from."""
 
-import os
 import re
 from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from shutil import rmtree
 from typing import Literal
 
 from farthing.errors import InvalidArgument
+from farthing.execution.durable import flush, flush_tree, names_in, remove, size_of
 from farthing.trials import Attempt
 
 Phase = Literal["staging", "checkpoint", "deleted"]
@@ -57,11 +57,11 @@ class Checkpoints:
         if not any(staging.iterdir()):
             staging.rmdir()
             return None
-        _flush_tree(staging)
+        flush_tree(staging)
         name = self._next(staged.attempt, phase="checkpoint").name
         staging.rename(self.root / name)
         for folder in (staging.parent, self.root, self.root.parent):
-            _flush(folder)
+            flush(folder)
         return name
 
     def discard(self, staging: Path) -> None:
@@ -79,12 +79,12 @@ class Checkpoints:
         """Deletes a checkpoint if it is there; returns the bytes freed."""
         entry = self._read(name, phase="checkpoint")
         doomed = self.root / _Entry(entry.attempt, "deleted", entry.index).name
-        _remove(doomed)
+        remove(doomed)
         try:
             self.path(name).rename(doomed)
         except FileNotFoundError:
             return 0
-        return _remove(doomed)
+        return remove(doomed)
 
     def collect(self, keep: Set[str | None], *, may_live: Callable[[Attempt], bool]) -> int:
         """Deletes what nobody can need and returns the bytes freed.
@@ -106,10 +106,10 @@ class Checkpoints:
 
     def disk_use(self) -> int:
         """Bytes in all files under the root, logs included."""
-        return _size(self.root)
+        return size_of(self.root)
 
     def _collect(self, entry: _Entry) -> int:
-        return self.delete(entry.name) if entry.phase == "checkpoint" else _remove(self.root / entry.name)
+        return self.delete(entry.name) if entry.phase == "checkpoint" else remove(self.root / entry.name)
 
     def _next(self, attempt: Attempt, *, phase: Phase) -> _Entry:
         """An entry that is not there yet, also when an earlier study has left its folder."""
@@ -117,11 +117,11 @@ class Checkpoints:
         return _Entry(attempt, phase, 1 + max((entry.index for entry in own), default=0))
 
     def _numbers(self) -> list[int]:
-        return [int(name) for name in _listdir(self.root) if name.isdecimal()]
+        return [int(name) for name in names_in(self.root) if name.isdecimal()]
 
     def _entries(self, number: int) -> Iterator[_Entry]:
         folder = f"{number:06d}"
-        for name in _listdir(self.root / folder):
+        for name in names_in(self.root / folder):
             if entry := _parse(f"{folder}/{name}"):
                 yield entry
 
@@ -140,43 +140,3 @@ def _parse(name: str) -> _Entry | None:
         return None
     phase: Phase = match["phase"]  # type: ignore[assignment]  # the pattern has no others
     return _Entry(Attempt(int(match["number"]), int(match["attempt"])), phase, int(match["index"]))
-
-
-def _listdir(folder: Path) -> list[str]:
-    try:
-        return sorted(os.listdir(folder))
-    except FileNotFoundError:
-        return []
-
-
-def _flush_tree(folder: Path) -> None:
-    """Puts all files and then the folders that name them on the disk; links are not followed."""
-    for parent, _, files in os.walk(folder, topdown=False):
-        for file in files:
-            path = Path(parent, file)
-            if path.is_file() and not path.is_symlink():
-                _flush(path)
-        _flush(Path(parent))
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _remove(folder: Path) -> int:
-    freed = _size(folder)
-    rmtree(folder, ignore_errors=True)
-    return freed
-
-
-def _size(folder: Path) -> int:
-    return sum(
-        entry.stat(follow_symlinks=False).st_size
-        for parent, _, _ in os.walk(folder)
-        for entry in os.scandir(parent)
-        if entry.is_file(follow_symlinks=False)
-    )

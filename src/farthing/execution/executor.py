@@ -7,6 +7,7 @@ from typing import Protocol
 
 from farthing.execution.checkpoints import Checkpoints
 from farthing.trials import Attempt, Measurement, Outcome, Params, Trial
+from farthing.trials.prefixes import Eviction
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,8 @@ class Listener(Protocol):
     def on_report(self, attempt: Attempt, measurement: Measurement) -> None: ...
 
     def on_checkpoint(self, attempt: Attempt, checkpoint: str) -> None: ...
+
+    def on_eviction(self, attempt: Attempt, eviction: Eviction) -> None: ...
 
 
 class Executor(Protocol):

@@ -2,6 +2,7 @@
 
 import threading
 from collections import deque
+from collections.abc import Callable
 
 from farthing.costs.clock import Clock, SystemClock
 from farthing.errors import StaleAttempt, TrialFinished, WorkError
@@ -11,6 +12,7 @@ from farthing.execution.executor import Ended, Job, Listener
 from farthing.execution.running_trial import RunningTrial
 from farthing.execution.work import as_work
 from farthing.trials import Attempt, Measurement, Outcome, Problem
+from farthing.trials.prefixes import Eviction
 
 
 class InlineExecutor:
@@ -78,15 +80,17 @@ class _DirectChannel:
         return isinstance(self._error, (StaleAttempt, TrialFinished))
 
     def report(self, measurement: Measurement) -> None:
-        try:
-            self._listener.on_report(self._attempt, measurement)
-        except Exception as error:
-            self._error = error
-            raise Superseded from error
+        self._hand_over(lambda: self._listener.on_report(self._attempt, measurement))
 
     def checkpoint(self, name: str) -> None:
+        self._hand_over(lambda: self._listener.on_checkpoint(self._attempt, name))
+
+    def evict(self, eviction: Eviction) -> None:
+        self._hand_over(lambda: self._listener.on_eviction(self._attempt, eviction))
+
+    def _hand_over(self, tell: Callable[[], None]) -> None:
         try:
-            self._listener.on_checkpoint(self._attempt, name)
+            tell()
         except Exception as error:
             self._error = error
             raise Superseded from error

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from farthing.execution.executor import Job
 from farthing.execution.wire import BrokenWire
 from farthing.trials import Attempt, Failure, Json, Measurement, Outcome, State
+from farthing.trials.prefixes import Eviction
 
 GO_ON = "go on"
 STOP = "stop"
@@ -41,13 +42,20 @@ class Committed:
 
 
 @dataclass(frozen=True)
+class Evicted:
+    """The output of some stages is not cached any more, and the job waits until that is durable."""
+
+    eviction: Eviction
+
+
+@dataclass(frozen=True)
 class Finished:
     """The job is over; without an outcome because it was superseded."""
 
     outcome: Outcome | None
 
 
-News: TypeAlias = Ready | Unready | Reported | Committed | Finished
+News: TypeAlias = Ready | Unready | Reported | Committed | Evicted | Finished
 
 
 def news_to_json(news: News) -> Json:
@@ -60,6 +68,8 @@ def news_to_json(news: News) -> Json:
             return ["reported", _measurement_to_json(measurement)]
         case Committed(checkpoint):
             return ["committed", checkpoint]
+        case Evicted(eviction):
+            return ["evicted", eviction.to_json()]
         case Finished(outcome):
             return ["finished", outcome and _outcome_to_json(outcome)]
 
@@ -130,5 +140,6 @@ _READERS: dict[str, Callable[[Any], News]] = {
     "unready": lambda content: Unready(Failure(**content)),
     "reported": lambda content: Reported(Measurement(**content)),
     "committed": lambda content: Committed(str(content)),
+    "evicted": lambda content: Evicted(Eviction(**content)),
     "finished": lambda content: Finished(None if content is None else _outcome_from_json(content)),
 }

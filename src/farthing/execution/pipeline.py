@@ -1,26 +1,51 @@
-"""Work in stages, each fed with the output of the one before."""
+"""Work in stages, each fed with the output of the one before, which is kept for whoever needs it again."""
 
+import copy
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from farthing.errors import WorkError
+from farthing.execution import plain_files
+from farthing.execution.identity import identity_of_data, identity_of_function
+from farthing.execution.plain_data import NotPlain
 from farthing.execution.running_trial import RunningTrial
+from farthing.execution.stage_cache import FOLDER, Address, Kept, Load, StageCache, read_limit
 from farthing.refusals import listed, shown
+from farthing.space.stages import prefix_key
 from farthing.trials import Problem
+
+LIMIT = "10 GB"
+SAVED = "cache"
+"""The reason under which a measurement says what a stage from the cache had cost: those that have it were loaded."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage of a pipeline: `function(previous_output, **params)` returns the stage's output."""
+    """One stage of a pipeline: `function(previous_output, **params)` returns the stage's output.
+
+    Args:
+        version: changes whenever outputs do. None takes it from the code: the function's own, the constants and
+            functions of yours that it refers to, and the variables it closes over.
+        save, load: for outputs that are no plain data: `save(output, folder)` writes files, `load(folder)` reads them.
+    """
 
     function: Callable[..., Any]
+    version: str | int | None = None
+    save: Callable[[Any, Path], None] | None = field(default=None, kw_only=True)
+    load: Callable[[Path], Any] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise WorkError(
                 f"A stage must be a function, got {shown(self.function)}. Write def stage(previous, **params)."
             )
+        if (self.save is None) != (self.load is None):
+            raise WorkError("A stage must have both save and load, or neither, got one of them. Add the other.")
 
 
 class Pipeline:
@@ -28,10 +53,28 @@ class Pipeline:
 
     Each is called with the output of the one before and the params of its own stage; the first gets `source`. The
     last returns the value, or a mapping that holds it by name. What a stage cost is durable as soon as it ends.
+
+    The outputs of all stages but the last are kept beside the study's checkpoints, and a trial starts from the longest
+    run of stages whose output is there. Two workers never compute the same one at the same time: the second waits.
+
+    Args:
+        source: what the first stage gets: plain data, of which each call gets a copy, or a path, whose content counts.
+        source_version: changes whenever the source does; needed where the source is no plain data.
+        cache_limit: bytes, or a text such as "2 GB"; what takes the least time to compute again per byte goes first.
+            None keeps everything, 0 nothing.
     """
 
-    def __init__(self, *, source: object = None, **stages: Stage | Callable[..., Any]) -> None:
+    def __init__(
+        self,
+        *,
+        source: object = None,
+        source_version: str | int | None = None,
+        cache_limit: int | str | None = LIMIT,
+        **stages: Stage | Callable[..., Any],
+    ) -> None:
         self.source = source
+        self.source_version = source_version
+        self.cache_limit = read_limit(cache_limit)
         self.stages: Mapping[str, Stage] = {
             name: stage if isinstance(stage, Stage) else Stage(stage) for name, stage in stages.items()
         }
@@ -46,11 +89,150 @@ class Pipeline:
                 f"A pipeline must have the space's stages in their order ({listed(expected) or 'there are none'}), "
                 f"got {listed(self.stages) or 'none'}. Name them alike in Space(stages=...) and Pipeline(...)."
             )
+        if self.cache_limit != 0:
+            _ = self.versions, self.source_identity  # refuses what cannot be told apart; workers are sent the result
 
     def run(self, trial: RunningTrial) -> object:
         trial.count_as("stage")
-        output = self.source
-        for index, (name, stage) in enumerate(self.stages.items()):
-            output = stage.function(output, **trial.problem.space.stage_params(name, trial.params))
-            trial.settle(step=index)
+        with TemporaryDirectory(prefix="farthing-") as scratch:
+            return _Passage(self, trial, Path(scratch)).output()
+
+    def lost_prefixes(self, prefixes: Mapping[str, int], root: Path) -> list[str]:
+        """Tidies the cache of a study whose files are at `root`; returns which of these prefixes are not in it.
+
+        `prefixes` come with their lengths.
+        """
+        cache = self.cache(root)
+        cache.tidy()
+        return [key for key, length in prefixes.items() if not cache.has(self.address(key, length))]
+
+    def cache(self, root: Path) -> StageCache:
+        """The cache of a study whose files are at that place."""
+        return StageCache(root / FOLDER, limit=self.cache_limit)
+
+    def address(self, prefix: str, length: int) -> Address:
+        """Where in the cache the output of the first stages is, given their params."""
+        return Address(self.source_identity, self.versions[:length], prefix)
+
+    @cached_property
+    def versions(self) -> tuple[tuple[str, str], ...]:
+        """Of all stages that are cached, by name."""
+        return tuple((name, _version(name, stage)) for name, stage in list(self.stages.items())[:-1])
+
+    @cached_property
+    def source_identity(self) -> str:
+        if self.source_version is not None:
+            return f"given: {self.source_version}"
+        try:
+            return identity_of_data(self.source)
+        except NotPlain as refused:
+            raise WorkError(
+                f"A pipeline's source must be plain data or have a version, got {shown(refused.thing)} "
+                f"({type(refused.thing).__name__}). Add source_version='1', and change it whenever the source changes."
+            ) from None
+
+    @property
+    def fresh_source(self) -> object:
+        """The source for one call: a stage that changes what it is given must not change it for the next trial."""
+        return self.source if self.source_version is not None else copy.deepcopy(self.source)
+
+
+class _Passage:
+    """One trial's way through the stages."""
+
+    def __init__(self, pipeline: Pipeline, trial: RunningTrial, scratch: Path) -> None:
+        self._stages = list(pipeline.stages.items())
+        self._pipeline = pipeline
+        self._trial = trial
+        self._scratch = scratch
+        self._cached = 0 if pipeline.cache_limit == 0 else len(self._stages) - 1
+        self._cache = pipeline.cache(trial.study_folder)
+        keys = [prefix_key(trial.problem.space, trial.params, length + 1) for length in range(self._cached)]
+        self._lineage = [pipeline.address(key, length + 1) for length, key in enumerate(keys)]
+
+    def output(self) -> object:
+        """What the last stage returns."""
+        kept = self._longest_kept()
+        for index in range(len(kept.seconds), self._cached):
+            kept = self._next_kept(index, kept)
+        output = kept.output
+        for index in range(self._cached, len(self._stages)):
+            output = self._compute(index, output)
+            self._trial.settle(step=index)
         return output
+
+    def _longest_kept(self) -> Kept:
+        """The output to start from: that of the most stages. It has the seconds of each."""
+        for index in reversed(range(self._cached)):
+            kept = self._cache.get(self._lineage[index], self._loader(index))
+            self._tell_news()
+            if kept is not None:
+                for step in reversed(range(index + 1)):  # the last one's loading is what was paid for
+                    self._trial.settle(step=step, saved=self._savings(kept, step))
+                return kept
+        return Kept(self._pipeline.fresh_source, ())
+
+    def _next_kept(self, index: int, before: Kept) -> Kept:
+        """The output of a stage that was not there: computed, or after waiting found to be there."""
+        address = self._lineage[index]
+        with ExitStack() as held:
+            with self._trial.waiting():
+                held.enter_context(self._cache.computing(address))
+            kept = self._cache.get_held(address, self._loader(index))
+            was_there = kept is not None
+            if kept is None:
+                kept = self._compute_and_put(index, before)
+        self._trial.settle(step=index, saved=self._savings(kept, index) if was_there else {})
+        self._cache.shrink()
+        self._tell_news()
+        return kept
+
+    def _compute_and_put(self, index: int, before: Kept) -> Kept:
+        began = self._trial.spent
+        output = self._compute(index, before.output)
+        kept = Kept(output, (*before.seconds, self._trial.spent - began))
+        name, stage = self._stages[index]
+        try:
+            self._cache.put(
+                self._lineage[: index + 1], output, seconds=kept.seconds, save=stage.save or plain_files.save
+            )
+        except NotPlain as refused:
+            raise _not_plain(name, refused) from None
+        return kept
+
+    def _compute(self, index: int, previous: object) -> object:
+        name, stage = self._stages[index]
+        return stage.function(previous, **self._trial.problem.space.stage_params(name, self._trial.params))
+
+    def _loader(self, index: int) -> Load:
+        name, stage = self._stages[index]
+        return stage.load or (lambda folder: plain_files.load(folder, scratch=self._scratch / name))
+
+    def _savings(self, kept: Kept, index: int) -> dict[str, float]:
+        """What a stage had cost, where cost is seconds; that it was loaded is said in any case."""
+        return {SAVED: kept.seconds[index] if self._trial.problem.measures_cost else 0.0}
+
+    def _tell_news(self) -> None:
+        for eviction in self._cache.news():
+            self._trial.tell_eviction(eviction)
+
+
+def _version(name: str, stage: Stage) -> str:
+    if stage.version is not None:
+        return f"given: {stage.version}"
+    try:
+        return identity_of_function(stage.function)
+    except NotPlain as refused:
+        raise WorkError(
+            f"A stage's code must say what it does, got {name!r}, which holds {shown(refused.thing)} "
+            f"({type(refused.thing).__name__}). Give ft.Stage(…, version='1'), and change it whenever outputs change."
+        ) from None
+
+
+def _not_plain(name: str, refused: NotPlain) -> WorkError:
+    thing = refused.thing
+    remedy = refused.remedy or f"Give ft.Stage({name}, save=…, load=…) to keep it, or Pipeline(…, cache_limit=0)."
+    return WorkError(
+        f"A stage's output must be plain data to be kept, got {shown(thing)} ({type(thing).__name__}) from {name!r}. "
+        f"{remedy}"
+    )

@@ -15,6 +15,7 @@ from farthing.execution.failures import failure_of
 from farthing.execution.meter import Meter
 from farthing.execution.results import Result, read_gradient, read_metrics, read_result, read_value
 from farthing.trials import Failure, Measurement, Outcome, Problem, State
+from farthing.trials.prefixes import Eviction
 
 
 class Channel(Protocol):
@@ -23,6 +24,8 @@ class Channel(Protocol):
     def report(self, measurement: Measurement) -> None: ...
 
     def checkpoint(self, name: str) -> None: ...
+
+    def evict(self, eviction: Eviction) -> None: ...
 
 
 class RunningTrial:
@@ -68,6 +71,11 @@ class RunningTrial:
         return self._meter.seconds
 
     @property
+    def study_folder(self) -> Path:
+        """Where the study keeps its files."""
+        return self._checkpoints.root
+
+    @property
     def checkpoint_dir(self) -> Path:
         """A folder to leave a checkpoint in. It is committed, all at once, when the work returns."""
         if self._staging is None:
@@ -111,9 +119,22 @@ class RunningTrial:
         """Seconds since the last measurement are of that kind, as are those to come, outside of `timing` blocks."""
         self._meter.count_as(kind)
 
-    def settle(self, *, step: int | None = None) -> None:
-        """Makes what was spent so far durable, as a measurement without a value."""
-        self._send(step=step)
+    def waiting(self) -> AbstractContextManager[None]:
+        """The seconds inside are no work: they cost nothing."""
+        return self._meter.paused()
+
+    def settle(self, *, step: int | None = None, saved: Mapping[str, float] | None = None) -> None:
+        """Makes what was spent so far durable, as a measurement without a value.
+
+        In work of several stages `step` is the place of the one that has ended, from 0. `saved` is what need not be
+        paid, by reason: a stage that was loaded instead of computed saved under "cache" what it had cost.
+        """
+        self._send(step=step, saved=dict(saved or {}))
+
+    def tell_eviction(self, eviction: Eviction) -> None:
+        """Adds to the history that the output of some stages is not cached any more."""
+        with self._meter.paused():
+            self._channel.evict(eviction)
 
     @contextmanager
     def checkpoint(self) -> Iterator[Path]:

@@ -14,6 +14,7 @@ from farthing.execution.messages import (
     GO_ON,
     STOP,
     Committed,
+    Evicted,
     Finished,
     News,
     Ready,
@@ -170,11 +171,11 @@ class Slot:
                 raise _did_not_unpack(failure)
             case Finished(outcome):
                 return self._finish(assignment, outcome)
-            case Reported() | Committed():
+            case Reported() | Committed() | Evicted():
                 self._pass_on(assignment, news, listener)
         return None
 
-    def _pass_on(self, assignment: _Assignment, news: Reported | Committed, listener: Listener) -> None:
+    def _pass_on(self, assignment: _Assignment, news: Reported | Committed | Evicted, listener: Listener) -> None:
         assert self.worker is not None
         if not assignment.is_superseded:
             assignment.is_superseded = not _is_wanted(news, assignment, listener)
@@ -204,16 +205,18 @@ class Slot:
         return Outcome(State.FAILED, measurements=(closing,), failure=failure, checkpoint=assignment.checkpoint)
 
 
-def _is_wanted(news: Reported | Committed, assignment: _Assignment, listener: Listener) -> bool:
+def _is_wanted(news: Reported | Committed | Evicted, assignment: _Assignment, listener: Listener) -> bool:
     """Hands news to the listener; False when the attempt has been taken over."""
     attempt = assignment.job.attempt
     try:
         if isinstance(news, Reported):
             listener.on_report(attempt, news.measurement)
             assignment.measurements = max(assignment.measurements, news.measurement.sequence + 1)
-        else:
+        elif isinstance(news, Committed):
             listener.on_checkpoint(attempt, news.checkpoint)
             assignment.checkpoint = news.checkpoint
+        else:
+            listener.on_eviction(attempt, news.eviction)
     except (StaleAttempt, TrialFinished):
         return False
     return True

@@ -1,8 +1,9 @@
 """What can be run: a function of the trial, a Trainable, a Pipeline or a Command, behind one protocol."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from farthing.errors import WorkError
@@ -25,6 +26,14 @@ class Work(Protocol):
         Returns a number, a mapping that holds the value by name (its other numbers are kept as metrics), or None when
         the last report is the result.
         """
+
+
+@runtime_checkable
+class KeepsOutputs(Protocol):
+    """Work that keeps outputs of its stages between trials."""
+
+    def lost_prefixes(self, prefixes: Mapping[str, int], root: Path) -> list[str]:
+        """Which of these prefixes, given with their lengths, are not kept among the study's files at `root`."""
 
 
 @dataclass(frozen=True)

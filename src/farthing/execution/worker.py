@@ -19,6 +19,7 @@ from farthing.execution.job_log import JobLog
 from farthing.execution.messages import (
     GO_ON,
     Committed,
+    Evicted,
     Finished,
     News,
     Ready,
@@ -30,6 +31,7 @@ from farthing.execution.messages import (
 from farthing.execution.running_trial import RunningTrial
 from farthing.execution.work import Work
 from farthing.trials import Measurement, Outcome, Problem
+from farthing.trials.prefixes import Eviction
 
 
 def main(wire_fd: int, lifeline_fd: int) -> None:
@@ -121,6 +123,9 @@ class _WireChannel:
 
     def checkpoint(self, name: str) -> None:
         self._send(Committed(name))
+
+    def evict(self, eviction: Eviction) -> None:
+        self._send(Evicted(eviction))
 
     def close(self) -> None:
         """Refuses what threads that the work left behind may still want to say: the next job has the wire now."""

@@ -1,10 +1,20 @@
 """Stages: the parameters of a pipeline, grouped by the step that uses them."""
 
+import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from itertools import chain
+from typing import TYPE_CHECKING, Any
 
+from farthing.errors import InvalidParams
+from farthing.refusals import shown
 from farthing.space.parameters import Parameter, with_condition
+
+if TYPE_CHECKING:
+    from farthing.space.space import Space
+
+Prefix = tuple[tuple[str, tuple[tuple[str, Hashable], ...]], ...]
+"""Stages in order, each with the names and values of its active parameters."""
 
 
 def flatten(stages: Mapping[str, Mapping[str, Parameter]]) -> tuple[dict[str, Parameter], dict[str, tuple[str, ...]]]:
@@ -26,6 +36,35 @@ def flatten(stages: Mapping[str, Mapping[str, Parameter]]) -> tuple[dict[str, Pa
 def local_name(name: str) -> str:
     """What a parameter is called inside its stage."""
     return name.rpartition(".")[2]
+
+
+def prefix(space: "Space", params: Mapping[str, Any], length: int) -> Prefix:
+    """What the first `length` stages are given: what has the same prefix shares their outputs.
+
+    `params` are canonical, as `Space.check`, the encoder and every trial have them. Parameters that are not active are
+    left out.
+    """
+    if not 0 <= length <= len(space.stages):
+        raise InvalidParams(
+            f"A prefix must have 0 to {len(space.stages)} of the stages, got {shown(length)}. Count from the first."
+        )
+    first = tuple(space.stages)[:length]
+    return tuple(
+        (stage, tuple((local_name(name), _plain_zero(params[name])) for name in space.stages[stage] if name in params))
+        for stage in first
+    )
+
+
+def prefix_key(space: "Space", params: Mapping[str, Any], length: int) -> str:
+    """The prefix as JSON text, equal where the prefixes are equal: the name that events and caches know it by."""
+    return json.dumps(
+        {stage: dict(own) for stage, own in prefix(space, params, length)}, separators=(",", ":"), allow_nan=False
+    )
+
+
+def _plain_zero(value: Any) -> Any:
+    """-0.0 equals 0.0 and must read alike."""
+    return 0.0 if isinstance(value, float) and value == 0.0 else value
 
 
 def _renamed_parents(parameter: Parameter, names: Mapping[str, str]) -> Parameter:

@@ -9,6 +9,7 @@ from farthing.execution import Checkpoints, Job, RunningTrial
 from farthing.study.records import Records
 from farthing.trials import Attempt, Failure, Measurement, Outcome, Problem, State, Trial
 from farthing.trials.measurement import cost_amount, finite_number
+from farthing.trials.prefixes import Eviction
 
 
 class _ToRecords:
@@ -23,6 +24,9 @@ class _ToRecords:
 
     def checkpoint(self, name: str) -> None:
         self._records.save_checkpoint(self._attempt, name)
+
+    def evict(self, eviction: Eviction) -> None:
+        self._records.log_eviction(eviction)
 
 
 def hand_out(trial: Trial, records: Records, checkpoints: Checkpoints, *, clock: Clock) -> RunningTrial:

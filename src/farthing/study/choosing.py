@@ -7,11 +7,18 @@ from farthing.trials import Problem
 
 
 def default_strategy(problem: Problem) -> Strategy:
-    """Successive halving where there is one fidelity to halve, otherwise expected improvement per cost."""
-    from farthing.systems.baselines.bayesian import EIPerCost
-    from farthing.systems.baselines.halving import ASHA
+    """Improvement per marginal cost for stages, successive halving for one fidelity, else improvement per cost."""
+    if problem.space.stages:
+        from farthing.systems.pipeline.prefix_ei import PrefixEI
 
-    return ASHA() if len(problem.space.fidelities) == 1 else EIPerCost()
+        return PrefixEI()
+    if len(problem.space.fidelities) == 1:
+        from farthing.systems.baselines.halving import ASHA
+
+        return ASHA()
+    from farthing.systems.baselines.bayesian import EIPerCost
+
+    return EIPerCost()
 
 
 def require_budget(budget: Budget | None, strategy: Strategy) -> None:

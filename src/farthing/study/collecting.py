@@ -1,13 +1,17 @@
-"""Deletes the checkpoints that no living or possible trial can need."""
+"""Keeps a study's files and its history in step."""
 
-from farthing.execution import Checkpoints
+from farthing.execution import Checkpoints, KeepsOutputs, Work
 from farthing.study.records import Records
 from farthing.systems import Strategy
 from farthing.trials import Attempt, History, State, Trial
+from farthing.trials.prefixes import Eviction, cached_prefixes
 
 
 def collect_checkpoints(records: Records, strategy: Strategy, checkpoints: Checkpoints, *, ended: Trial) -> None:
-    """To be called when a trial has ended. A study whose trials leave no checkpoints pays nothing for it."""
+    """Deletes the checkpoints that no living or possible trial can need; to be called when a trial has ended.
+
+    A study whose trials leave no checkpoints pays nothing for it.
+    """
     if ended.checkpoint is None and ended.resume_checkpoint is None:
         return
     history = records.refresh()
@@ -42,3 +46,12 @@ def needed_checkpoints(history: History, strategy: Strategy) -> set[int]:
     sources = {trial.resume_from for trial in history.in_flight if trial.resume_from is not None}
     best = strategy.recommend(history)
     return sources | strategy.resumable(history) | ({best.trial.number} if best else set())
+
+
+def log_lost_prefixes(records: Records, work: Work, checkpoints: Checkpoints) -> None:
+    """Notes which outputs of stages are gone although the history has them: another version, or deleted files."""
+    if not isinstance(work, KeepsOutputs):
+        return
+    cached = cached_prefixes(records.refresh())
+    for prefix in work.lost_prefixes(cached, checkpoints.root):
+        records.log_eviction(Eviction(prefix, cached[prefix], "missing"))

@@ -12,6 +12,7 @@ from farthing.study.collecting import collect_checkpoints, collect_leftovers
 from farthing.study.records import Records, is_waiting
 from farthing.systems import Strategy
 from farthing.trials import Attempt, History, Measurement, State, Suggestion, Trial
+from farthing.trials.prefixes import Eviction
 
 log = logging.getLogger("farthing")
 
@@ -82,6 +83,7 @@ class Loop:
         self._seconds_before = 0.0
         self._began = 0.0
         self._stop_reason: str | None = None
+        self._warned_of: set[str] = set()
 
     def run(self) -> str:
         """Runs until the budget is spent, the strategy has finished or `stop` is called; says which."""
@@ -121,6 +123,11 @@ class Loop:
     def on_checkpoint(self, attempt: Attempt, checkpoint: str) -> None:
         self._records.save_checkpoint(attempt, checkpoint)
 
+    def on_eviction(self, attempt: Attempt, eviction: Eviction) -> None:
+        self._records.log_eviction(eviction)
+        if eviction.why in ("unwritable", "corrupt"):
+            self._warn_about_the_cache(attempt, eviction)
+
     def _run(self) -> str:
         self._records.sweep()
         while True:
@@ -146,7 +153,7 @@ class Loop:
     def _start_some(self) -> tuple[list[Trial], str]:
         history = self._records.refresh()
         left = self.remaining(history)
-        if left.cost <= 0 or left.seconds <= 0:
+        if left.cost <= 0 or left.seconds <= 0 or self._has_no_trial_left(left):
             return [], "the budget is spent"
         if is_waiting(history) and (claimed := self._records.claim(self._executor.free)):
             return claimed, ""
@@ -154,6 +161,11 @@ class Loop:
             self._strategy, plan=lambda history: (self.remaining(history), self._executor.free)
         )
         return opened, "" if opened else _why_nothing_started(uncovered, left)
+
+    def _has_no_trial_left(self, left: Remaining) -> bool:
+        """Whether no more trials may be started: without fidelities nothing is continued, so all would be new."""
+        is_waiting_for_one = is_waiting(self._records.history)
+        return left.trials < 1 and not self._records.problem.space.fidelities and not is_waiting_for_one
 
     def _submit(self, trial: Trial) -> None:
         attempt = Attempt(trial.number, trial.attempt)
@@ -194,6 +206,13 @@ class Loop:
             f"{type(self._strategy).__name__} goes on from checkpoints, got none from trial {trial.number}. Define "
             "save and load, or write to trial.checkpoint_dir and read trial.resume_dir; then start the study anew."
         )
+
+    def _warn_about_the_cache(self, attempt: Attempt, eviction: Eviction) -> None:
+        """Says once for each reason that an output could not be kept or read: trials go on, and pay for it."""
+        if eviction.why not in self._warned_of:
+            self._warned_of.add(eviction.why)
+            what = f"stage {eviction.length}'s output is {eviction.why}"
+            log.warning("Trial %d goes on without the cache, %s: %s", attempt.number, what, eviction.detail)
 
     def _others_may_bring_work(self) -> bool:
         return self._stop_reason is None and bool(self._records.history.in_flight)

@@ -12,6 +12,7 @@ from farthing.study.owner import is_gone, this_process
 from farthing.study.pricing import Prices
 from farthing.systems import Randomness, Strategy
 from farthing.trials import Attempt, History, Measurement, Outcome, State, Suggestion, Trial
+from farthing.trials.prefixes import EVICTED, Eviction
 
 MORE_CHOICES = 8
 """How many further suggestions are asked for when none of the first fits the budget."""
@@ -96,6 +97,9 @@ class Records:
 
     def save_checkpoint(self, attempt: Attempt, checkpoint: str) -> None:
         self.storage.save_checkpoint(self.name, attempt, checkpoint)
+
+    def log_eviction(self, eviction: Eviction) -> None:
+        self.storage.log_event(self.name, EVICTED, eviction.to_json())
 
     def close(self, attempt: Attempt, outcome: Outcome) -> Trial:
         trial = self._running.get(attempt) or self.refresh()[attempt.number]

@@ -131,6 +131,7 @@ def _details(trial: Trial) -> dict[str, Json]:
                 "fidelity": dict(point.fidelity),
                 "step": point.step,
                 "metrics": dict(point.metrics),
+                "saved": dict(point.saved),
                 "attempt": point.attempt,
                 "time": point.time,
             }

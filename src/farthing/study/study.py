@@ -13,7 +13,7 @@ from farthing.storage import MemoryStorage, Storage, StudyRecord, open_storage
 from farthing.study import results
 from farthing.study.asking import hand_out, told
 from farthing.study.choosing import default_strategy, require_budget
-from farthing.study.collecting import collect_checkpoints
+from farthing.study.collecting import collect_checkpoints, log_lost_prefixes
 from farthing.study.display import Callbacks, Progress, say_how_to_resume, shows_progress
 from farthing.study.folder import study_folder, temporary_folder
 from farthing.study.lineage import Lineage
@@ -175,6 +175,7 @@ class Study:
         shape = as_work(work)
         shape.check(self.problem)
         require_budget(budget, self.strategy)
+        log_lost_prefixes(self._records, shape, self.checkpoints)
         strategy = self._decider()
         observers: list[Observer] = [Callbacks(self, tuple(callbacks))]
         display = Progress(self, budget) if shows_progress(progress) else None

@@ -1,5 +1,6 @@
 """The one translator between histories and arrays: strategies see trials, numerics see rows."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import reduce
 from operator import mul
@@ -50,14 +51,21 @@ def observe(history: History) -> Observations:
     )
 
 
-def kernel_over(encoder: Encoder) -> Kernel:
-    """Matérn-5/2 with a lengthscale for each number, times an overlap kernel for the categories, times a scale."""
-    numbers = tuple(j for j in range(encoder.dimension) if j not in encoder.categories)
+def kernel_over(
+    encoder: Encoder, *, columns: Iterable[int] | None = None, radial: Callable[[tuple[int, ...]], Kernel] = Matern52
+) -> Kernel:
+    """A radial kernel with a lengthscale for each number, times an overlap kernel for the categories, times a scale.
+
+    Of all columns, unless some are named.
+    """
+    chosen = range(encoder.dimension) if columns is None else [int(j) for j in columns]
+    numbers = tuple(j for j in chosen if j not in encoder.categories)
+    categories = tuple(j for j in chosen if j in encoder.categories)
     parts: list[Kernel] = [Constant()]
     if numbers:
-        parts.append(Matern52(numbers))
-    if encoder.categories:
-        parts.append(CategoryOverlap(tuple(encoder.categories)))
+        parts.append(radial(numbers))
+    if categories:
+        parts.append(CategoryOverlap(categories))
     return reduce(mul, parts)
 
 

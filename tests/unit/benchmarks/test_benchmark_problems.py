@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from benchmarks.pipelines.sklearn import SKLEARN_TABLES
+from benchmarks.pipelines.synthetic import STAGED_FUNCTIONS, StagedFunction
 from benchmarks.problems import PROBLEMS, Problem, regret
 from benchmarks.problems.curves import LearningCurves
 from benchmarks.problems.synthetic import FUNCTIONS, TUNING_FUNCTIONS, Function, branin
@@ -26,7 +28,7 @@ def usable(problem: Problem) -> Problem:
     return problem
 
 
-def params_at(function: Function, x: tuple[float, ...]) -> dict[str, float]:
+def params_at(function: Function | StagedFunction, x: tuple[float, ...]) -> dict[str, float]:
     return {f"x{i}": number for i, number in enumerate(x, start=1)}
 
 
@@ -48,6 +50,19 @@ def test_no_random_point_beats_the_known_optimum(function: Function) -> None:
     assert min(loss for loss in losses if loss is not None) > 0
 
 
+@pytest.mark.parametrize("function", STAGED_FUNCTIONS, ids=lambda function: function.name)
+def test_a_staged_function_has_its_minimum_at_its_place_and_values_of_unit_scale(function: StagedFunction) -> None:
+    place = np.array(function.base.optimum or (0.5,) * sum(function.sizes)) + function._shift
+    params = params_at(function, tuple(place))
+    assert function.space().check(params) == params
+    assert function.full_value(params) == pytest.approx(0.0, abs=1e-8)
+    encoder = function.space().encoder
+    drawn = encoder.decode(np.random.default_rng(0).random((500, encoder.dimension)))
+    values = [function.full_value(point) for point in drawn]
+    assert min(values) > 0.0
+    assert max(values) < 2.0
+
+
 def test_branin_has_three_minima() -> None:
     for minimiser in ((-np.pi, 12.275), (np.pi, 2.275), (9.42478, 2.475)):
         assert branin(np.array(minimiser)) == pytest.approx(0.397887, abs=1e-6)
@@ -55,7 +70,9 @@ def test_branin_has_three_minima() -> None:
 
 def test_names_are_those_in_the_registry_and_differ() -> None:
     assert all(problem.name == name for name, problem in PROBLEMS.items())
-    assert len(PROBLEMS) == len((*FUNCTIONS, *TUNING_FUNCTIONS, *TABLES, *CELLS)) + 23
+    assert (
+        len(PROBLEMS) == len((*FUNCTIONS, *TUNING_FUNCTIONS, *TABLES, *CELLS, *STAGED_FUNCTIONS, *SKLEARN_TABLES)) + 24
+    )
 
 
 def test_absent_data_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,20 @@ def test_show_of_a_trial_has_its_measurements_and_its_run(farthing, digits: ft.S
     assert text.startswith("digits, trial 3: done")
     assert "trial 0 → trial 3" in text
     assert [line.split()[:2] for line in text.splitlines()[-2:]] == [["2", "0.3"], ["3", "0.25"]]
+
+
+def test_show_of_a_pipelines_trial_has_its_stages(farthing) -> None:
+    space = ft.Space(stages={"clean": {"cut": ft.Int(1, 2)}, "fit": {"shrink": ft.Float(0, 1)}})
+    pipeline = ft.Pipeline(source=[1.0, 2.0], clean=lambda numbers, cut: numbers, fit=lambda numbers, shrink: shrink)
+    study = ft.Study(space, minimize="error", storage="sqlite:///farthing.db", name="staged", strategy=ft.Random())
+    for shrink in (0.1, 0.2):
+        study.enqueue({"cut": 1, "shrink": shrink})
+    study.run(pipeline, budget=ft.Budget(trials=2), executor="inline")
+    shown = farthing("show", "staged", "--trial", "1").output
+    assert re.search(r"stage +cost\n *clean +loaded, \S+ saved +\S+\n *fit +computed +\S+\n", shown)
+    ledger = json.loads(farthing("show", "staged", "--json").output)["ledger"]
+    assert ledger["stages"]["clean"]["loaded"] == 1
+    assert ledger["saved"].keys() == {"cache"}
 
 
 def test_show_of_a_failed_trial_says_why(farthing, digits: ft.Study) -> None:

@@ -68,3 +68,32 @@ def test_the_bill_names_its_unit_in_text_and_html() -> None:
     assert "3 dollars" in str(ledger)
     assert "<td>3 dollars</td>" in ledger._repr_html_()
     assert ledger.to_json()["total"] == 3.0
+
+
+STAGED = Problem(Space(stages={"denoise": {"x": Float(0, 1)}, "score": {}}))
+
+
+def stage(step: int, seconds: float, *, saved: float | None = None, attempt: int = 1) -> Measurement:
+    savings = {} if saved is None else {"cache": saved}
+    return Measurement(step=step, cost={"stage": seconds}, saved=savings, attempt=attempt)
+
+
+def test_stages_have_bills_of_their_own_that_add_up_to_what_stages_cost() -> None:
+    trials = [
+        Trial(0, Suggestion({"x": 0.5}), State.DONE, measurements=(stage(0, 8.0), stage(1, 1.0))),
+        Trial(1, Suggestion({"x": 0.5}), State.DONE, measurements=(stage(0, 0.5, saved=8.0), stage(1, 2.0))),
+        Trial(2, Suggestion({"x": 0.9}), State.FAILED, measurements=(stage(0, 8.0),)),
+        Trial(3, Suggestion({"x": 0.7}), State.DONE, attempt=2, measurements=(stage(0, 4.0), stage(0, 8.0, attempt=2))),
+    ]
+    ledger = Ledger.of(History(STAGED, trials))
+    assert ledger.to_json()["stages"] == {
+        "denoise": {"computed": 2, "loaded": 1, "spent": 16.5, "saved": 8.0},
+        "score": {"computed": 2, "loaded": 0, "spent": 3.0, "saved": 0.0},
+    }
+    assert ledger.spent == {"stage": 19.5, "failed": 12.0}
+    assert ledger.saved == {"cache": 8.0}
+    assert ("stage", "denoise", "16.5 seconds, computed 2×, loaded 1×, 8 saved") in ledger.rows()
+
+
+def test_a_study_without_stages_has_no_bills_for_them() -> None:
+    assert Ledger.of(History(PROBLEM, [trial(0, {"training": 3.0})])).stages == {}

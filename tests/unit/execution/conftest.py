@@ -10,6 +10,7 @@ from farthing.costs import FakeClock
 from farthing.execution import Checkpoints, Job, RunningTrial
 from farthing.space import Fidelity, Float, Space
 from farthing.trials import Attempt, Measurement, Problem
+from farthing.trials.prefixes import Eviction
 
 EPOCHS = {"epochs": Fidelity(2, 10, integer=True, trace=True), "data": Fidelity(0.1, 1.0)}
 
@@ -18,12 +19,16 @@ class Recorder:
     def __init__(self) -> None:
         self.measurements: list[Measurement] = []
         self.checkpoints: list[str] = []
+        self.evictions: list[Eviction] = []
 
     def report(self, measurement: Measurement) -> None:
         self.measurements.append(measurement)
 
     def checkpoint(self, name: str) -> None:
         self.checkpoints.append(name)
+
+    def evict(self, eviction: Eviction) -> None:
+        self.evictions.append(eviction)
 
 
 @pytest.fixture

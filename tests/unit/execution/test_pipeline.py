@@ -1,10 +1,14 @@
 """Work in stages."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from farthing.errors import WorkError
 from farthing.execution import Pipeline, Stage
 from farthing.space import Float, Space
+from farthing.space.stages import prefix_key
 from farthing.trials import Problem, State
 
 
@@ -48,7 +52,7 @@ def test_what_a_stage_cost_is_recorded_as_it_ends(staged, make_trial, recorder, 
     trial = make_trial(staged, params=PARAMS)
     clock.advance(0.5)
     with pytest.raises(ValueError, match="broken"):
-        Pipeline(denoise=denoise, score=score).run(trial)
+        Pipeline(denoise=Stage(denoise, version=1), score=score).run(trial)
 
 
 def test_all_seconds_of_a_pipeline_are_of_its_stages(staged, make_trial, recorder, clock):
@@ -58,7 +62,7 @@ def test_all_seconds_of_a_pipeline_are_of_its_stages(staged, make_trial, recorde
 
     trial = make_trial(staged, params=PARAMS)
     clock.advance(1)
-    outcome = trial.finish(Pipeline(denoise=stage, score=stage).run(trial))
+    outcome = trial.finish(Pipeline(denoise=Stage(stage, version=1), score=stage).run(trial))
     assert [(point.step, point.value, point.cost) for point in recorder.measurements] == [
         (0, None, {"stage": 3.0}),
         (1, None, {"stage": 2.0}),
@@ -81,3 +85,204 @@ def test_a_pipeline_in_a_space_without_stages_is_refused(plain):
 def test_a_stage_must_be_a_function():
     with pytest.raises(WorkError, match="A stage must be a function, got 3"):
         Pipeline(denoise=3)
+
+
+@pytest.fixture
+def three():
+    stages = {
+        "denoise": {"strength": Float(0.0, 1.0)},
+        "train": {"rate": Float(0.0, 1.0)},
+        "score": {"cut": Float(0, 1)},
+    }
+    return Problem(Space(stages=stages), value="f1")
+
+
+@pytest.fixture
+def calls():
+    return []
+
+
+@pytest.fixture
+def pipeline(calls, clock):
+    """Stages that take 5, 3 and 1 seconds; versions are given because they close over the test's own objects."""
+
+    def stage(name, seconds):
+        def run(previous, **params):
+            calls.append(name)
+            clock.advance(seconds)
+            return [*previous, *params.values()] if name != "score" else sum(previous) + params["cut"]
+
+        return Stage(run, version=1)
+
+    return Pipeline(source=[100.0], denoise=stage("denoise", 5), train=stage("train", 3), score=stage("score", 1))
+
+
+def run(pipeline, problem, make_trial, **params):
+    trial = make_trial(problem, params={"strength": 0.1, "rate": 0.2, "cut": 0.3, **params})
+    return trial.finish(pipeline.run(trial)).value
+
+
+def stages_in(recorder):
+    return [(point.step, point.cost.get("stage", 0.0), point.saved) for point in recorder.measurements]
+
+
+def test_a_trial_starts_from_the_longest_run_of_stages_that_is_there(three, pipeline, make_trial, calls, recorder):
+    assert run(pipeline, three, make_trial) == pytest.approx(100.6)
+    assert run(pipeline, three, make_trial, cut=0.5) == pytest.approx(100.8)
+    assert run(pipeline, three, make_trial, rate=0.7) == pytest.approx(101.1)
+    assert calls == ["denoise", "train", "score", "score", "train", "score"]
+
+
+def test_a_stage_out_of_the_cache_says_what_it_had_cost(three, pipeline, make_trial, recorder):
+    run(pipeline, three, make_trial)
+    run(pipeline, three, make_trial, cut=0.5)
+    assert stages_in(recorder) == [
+        (0, 5.0, {}),
+        (1, 3.0, {}),
+        (2, 1.0, {}),
+        (1, 0.0, {"cache": 3.0}),
+        (0, 0.0, {"cache": 5.0}),
+        (2, 1.0, {}),
+    ]
+
+
+def test_where_cost_is_no_time_a_stage_from_the_cache_saved_none(three, pipeline, make_trial, recorder):
+    priced = replace(three, cost_unit="dollars", measures_cost=False)
+    run(pipeline, priced, make_trial)
+    run(pipeline, priced, make_trial)
+    assert stages_in(recorder)[3:] == [(1, 0.0, {"cache": 0.0}), (0, 0.0, {"cache": 0.0}), (2, 0.0, {})]
+
+
+def test_what_a_later_stage_does_to_its_input_stays_with_its_trial(three, make_trial):
+    def denoise(image, strength):
+        image += strength
+        return image
+
+    def train(image, rate):
+        image *= 2
+        return image
+
+    pipeline = Pipeline(source=np.ones(2), denoise=denoise, train=train, score=lambda image, cut: float(image[0]) + cut)
+    for _ in range(2):
+        assert run(pipeline, three, make_trial, strength=0.5, cut=0.0) == 3.0
+        assert run(pipeline, three, make_trial, strength=0.25, cut=0.0) == 2.5
+        assert run(pipeline, three, make_trial, strength=0.25, cut=0.5) == 3.0
+
+
+def test_another_version_of_a_stage_is_computed_again_with_all_that_follows(three, pipeline, make_trial, calls):
+    run(pipeline, three, make_trial)
+    calls.clear()
+    changed = {**pipeline.stages, "train": replace(pipeline.stages["train"], version=2)}
+    run(Pipeline(source=[100.0], **changed), three, make_trial)
+    assert calls == ["train", "score"]
+    calls.clear()
+    run(Pipeline(source=[200.0], **pipeline.stages), three, make_trial)
+    assert calls == ["denoise", "train", "score"]
+
+
+def test_without_a_cache_every_stage_is_computed(three, pipeline, make_trial, calls, checkpoints):
+    uncached = Pipeline(source=[100.0], cache_limit=0, **pipeline.stages)
+    run(uncached, three, make_trial)
+    run(uncached, three, make_trial)
+    assert calls == ["denoise", "train", "score"] * 2
+    assert not checkpoints.root.exists()
+
+
+def test_a_corrupt_output_is_computed_again_from_what_is_left(
+    three, pipeline, make_trial, calls, checkpoints, recorder
+):
+    value = run(pipeline, three, make_trial)
+    calls.clear()
+    (longer,) = (path for path in checkpoints.root.glob("stages/*/output/output.json") if "0.2" in path.read_text())
+    longer.write_text(longer.read_text().replace("0.2", "0.9"))
+    assert run(pipeline, three, make_trial) == value
+    assert calls == ["train", "score"]
+    assert [(eviction.length, eviction.why) for eviction in recorder.evictions] == [(2, "corrupt")]
+
+
+def test_what_the_limit_evicts_is_told(three, pipeline, make_trial, recorder):
+    small = Pipeline(source=[100.0], cache_limit=30, **pipeline.stages)
+    run(small, three, make_trial)
+    run(small, three, make_trial, strength=0.9)
+    assert {eviction.why for eviction in recorder.evictions} == {"limit"}
+
+
+class Model:
+    def __init__(self, weight):
+        self.weight = weight
+
+
+def test_an_output_that_is_no_plain_data_is_refused_with_what_to_do(three, make_trial):
+    def train(previous, rate):
+        return {"model": Model(rate)}
+
+    pipeline = Pipeline(denoise=lambda _, strength: strength, train=train, score=lambda model, cut: cut)
+    trial = make_trial(three, params={"strength": 0.1, "rate": 0.2, "cut": 0.3})
+    with pytest.raises(WorkError, match=r"got <.*Model.*> \(Model\) from 'train'\. Give ft\.Stage\(train, save="):
+        pipeline.run(trial)
+
+
+def test_a_stage_may_save_and_load_its_outputs_itself(three, make_trial, calls):
+    def train(previous, rate):
+        calls.append("train")
+        return Model(rate)
+
+    stage = Stage(
+        train,
+        version="1",
+        save=lambda model, folder: (folder / "weight").write_text(repr(model.weight)),
+        load=lambda folder: Model(float((folder / "weight").read_text())),
+    )
+    pipeline = Pipeline(denoise=lambda _, strength: 0, train=stage, score=lambda model, cut: model.weight + cut)
+    values = [run(pipeline, three, make_trial, cut=cut) for cut in (0.0, 0.5)]
+    assert (values, calls) == ([0.2, 0.7], ["train"])
+
+
+def test_a_file_that_a_stage_wrote_is_there_for_later_trials(three, make_trial, tmp_path):
+    def train(previous, rate):
+        path = tmp_path / "model.txt"
+        path.write_text(str(rate))
+        return path
+
+    pipeline = Pipeline(
+        denoise=lambda _, strength: 0,
+        train=Stage(train, version=1),
+        score=lambda path, cut: float(path.read_text()) + cut,
+    )
+    values = [run(pipeline, three, make_trial, rate=rate, cut=cut) for rate, cut in [(0.1, 0), (0.2, 0), (0.1, 0.5)]]
+    assert values == [0.1, 0.2, 0.6]
+
+
+def test_a_source_that_is_no_plain_data_needs_a_version(three):
+    stages = {name: lambda previous: previous for name in three.space.stages}
+    with pytest.raises(WorkError, match=r"plain data or have a version, got .*Model.*source_version='1'"):
+        Pipeline(source=Model(1), **stages).check(three)
+    Pipeline(source=Model(1), source_version="2024-05", **stages).check(three)
+    Pipeline(source=Model(1), cache_limit=0, **stages).check(three)
+
+
+def test_a_stage_that_closes_over_an_object_needs_a_version(three):
+    model = Model(1)
+
+    def train(previous, rate):
+        return model.weight
+
+    stages = {name: lambda previous: previous for name in three.space.stages}
+    with pytest.raises(WorkError, match=r"'train', which holds .*Model.*Give ft\.Stage\(…, version='1'\)"):
+        Pipeline(**stages | {"train": train}).check(three)
+    Pipeline(**stages | {"train": Stage(train, version=1)}).check(three)
+
+
+def test_save_and_load_come_together():
+    with pytest.raises(WorkError, match="both save and load"):
+        Stage(len, save=lambda output, folder: None)
+
+
+def test_prefixes_that_are_not_in_the_cache_are_named(three, pipeline, make_trial, checkpoints):
+    run(pipeline, three, make_trial)
+    params = {"strength": 0.1, "rate": 0.2, "cut": 0.3}
+    there = {prefix_key(three.space, params, length): length for length in (1, 2)}
+    gone = prefix_key(three.space, {**params, "rate": 0.9}, 2)
+    assert pipeline.lost_prefixes({**there, gone: 2}, checkpoints.root) == [gone]
+    changed = {**pipeline.stages, "train": replace(pipeline.stages["train"], version=2)}
+    assert Pipeline(source=[100.0], **changed).lost_prefixes(there, checkpoints.root) == [list(there)[1]]

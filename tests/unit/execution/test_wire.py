@@ -6,9 +6,19 @@ import threading
 import pytest
 
 from farthing.execution import wire
-from farthing.execution.messages import Committed, Finished, Ready, Reported, Unready, news_from_json, news_to_json
+from farthing.execution.messages import (
+    Committed,
+    Evicted,
+    Finished,
+    Ready,
+    Reported,
+    Unready,
+    news_from_json,
+    news_to_json,
+)
 from farthing.execution.wire import HEADER, BrokenWire, Mailbox, to_bytes
 from farthing.trials import Failure, Measurement, Outcome, State
+from farthing.trials.prefixes import Eviction
 
 
 @pytest.fixture
@@ -67,7 +77,7 @@ def test_what_is_no_message_is_refused(ends, frame):
 
 
 @pytest.mark.parametrize(
-    "form", [None, [], ["ready"], ["nonsense", 1], ["reported", {"worth": 3}], ["finished", {}], 3]
+    "form", [None, [], ["ready"], ["nonsense", 1], ["reported", {"worth": 3}], ["evicted", "all"], ["finished", {}], 3]
 )
 def test_what_is_no_news_is_refused(form):
     with pytest.raises(BrokenWire, match="A worker must send"):
@@ -81,6 +91,7 @@ def test_what_is_no_news_is_refused(form):
         Unready(Failure("no module", "Traceback")),
         Reported(Measurement(0.5, {"training": 1.0}, fidelity={"epochs": 3}, metrics={"auc": None}, sequence=4)),
         Committed("000001/attempt-1.checkpoint-1"),
+        Evicted(Eviction('{"denoise":{}}', 1, "unwritable", "No space left on device")),
         Finished(None),
         Finished(Outcome(State.DONE, 0.5, (Measurement(0.5, gradient={"lr": 2.0}),), checkpoint="name")),
         Finished(Outcome(State.FAILED, failure=Failure("bad", "Traceback"))),

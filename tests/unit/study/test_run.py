@@ -238,6 +238,8 @@ def test_the_strategy_is_chosen_by_the_shape_of_the_space_and_stored() -> None:
     assert chosen.strategy == ft.ASHA()
     assert ft.Study.load("study", storage).strategy == ft.ASHA()
     assert ft.Study(SPACE, minimize="error").strategy == ft.EIPerCost()
+    staged = ft.Space(stages={"first": {"x": ft.Float(0, 1)}, "last": {"y": ft.Float(0, 1)}})
+    assert ft.Study(staged, minimize="error").strategy == ft.PrefixEI()
 
 
 def test_a_study_can_move_to_another_strategy() -> None:

@@ -46,12 +46,14 @@ def draw(history: History, numbers: range, rng: Randomness) -> list[Params]:
 
 def sobol_params(history: History, count: int, rng: Randomness) -> list[Params]:
     """The next `count` points of the sequence, one for each configuration that the history does not have yet."""
-    if count < 1:
-        return []
-    encoder = history.problem.space.encoder
+    return list(history.problem.space.encoder.decode_unit(sobol_unit(history, count, rng))) if count > 0 else []
+
+
+def sobol_unit(history: History, count: int, rng: Randomness) -> "np.ndarray":
+    """The same as uniform coordinates, shape (count, d)."""
     first, last = history.configurations, history.configurations + count
-    points = _sobol_points(rng.seed, encoder.dimension, power=(last - 1).bit_length())[first:last]
-    return list(encoder.decode_unit(points))
+    dimension = history.problem.space.encoder.dimension
+    return _sobol_points(rng.seed, dimension, power=(last - 1).bit_length())[first:last]
 
 
 @lru_cache(maxsize=8)

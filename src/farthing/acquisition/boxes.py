@@ -1,0 +1,63 @@
+"""Maximising one acquisition function within many boxes, all of them together: Eq. 8 of LaMBO for all arms at once."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from farthing.acquisition.acquisition import Acquisition
+from farthing.acquisition.maximize import Domain, Effort, improve, sobol
+from farthing.models.linalg import Array
+
+EFFORT = Effort(screened=32, restarts=2, rounds=8, most_calls=30, value_tolerance=1e-6)
+"""Per box."""
+
+
+@dataclass(frozen=True, eq=False)
+class BoxMaxima:
+    """The best row of each box (K, D), as the acquisition sees it, and its value (K,)."""
+
+    x: Array
+    value: Array
+
+
+def maximize_in_boxes(
+    acquisition: Acquisition,
+    domain: Domain,
+    lower: Array,
+    upper: Array,
+    *,
+    rng: np.random.Generator,
+    offered: Array | None = None,
+    effort: Effort = EFFORT,
+) -> BoxMaxima:
+    """The highest row found within each pair of bounds (K, D); lower = upper holds a column.
+
+    Bounds of a gridded column are values of its grid. `offered` rows (n, D) are screened too, moved into every box.
+    """
+    K = lower.shape[0]
+    U = _within(domain, lower, upper, sobol(domain.width, effort.screened, rng=rng), offered)
+    value = acquisition(domain.snap(U.reshape(-1, domain.width))).reshape(K, -1)
+    best = np.argsort(-value, axis=1, kind="stable")[:, : effort.restarts]
+    starts = np.take_along_axis(U, best[:, :, None], axis=1).reshape(-1, domain.width)
+    R = best.shape[1]
+    U, found = improve(
+        acquisition,
+        domain,
+        starts,
+        np.take_along_axis(value, best, axis=1).ravel(),
+        lower=np.repeat(lower, R, axis=0),
+        upper=np.repeat(upper, R, axis=0),
+        effort=effort,
+    )
+    highest = np.arange(K) * R + np.argmax(found.reshape(K, R), axis=1)
+    return BoxMaxima(domain.snap(U[highest]), found[highest])
+
+
+def _within(domain: Domain, lower: Array, upper: Array, unit: Array, offered: Array | None) -> Array:
+    """Rows (K, S, D) of every box: the points of the unit cube spread over it, and the offered rows moved into it."""
+    rows = lower[:, None, :] + unit * (upper - lower)[:, None, :]
+    if offered is not None and offered.shape[0]:
+        complete = np.where(np.isnan(offered), 0.5, offered)
+        rows = np.concatenate([rows, np.clip(complete, lower[:, None, :], upper[:, None, :])], axis=1)
+    flat = domain.rounded(rows.reshape(-1, domain.width)) if domain.has_grids else rows
+    return np.clip(flat.reshape(rows.shape), lower[:, None, :], upper[:, None, :])

@@ -1,0 +1,184 @@
+"""Maximising over classes of rows that keep some columns as they are: the prefixes that a pipeline has computed.
+
+All classes are searched together. A row carries the number of stages that its class keeps in one more column, the
+last, so that an acquisition function can price it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import prod
+
+import numpy as np
+
+from farthing.acquisition.acquisition import Acquisition
+from farthing.acquisition.maximize import Domain, Effort, improve, perturbed, sobol
+from farthing.costs.switching import StageCosts
+from farthing.models.linalg import Array, BoolArray, IntArray
+
+FEW = 1024
+"""Classes with no more rows than this are searched one by one."""
+NEAR = 4
+"""How many of the best rows have their free columns tried in the other prefixes."""
+
+
+@dataclass(frozen=True, eq=False)
+class PrefixClass:
+    """Rows whose `held` columns (D,) are those of one of `rows` (P, D), which stand in the order of their promise."""
+
+    kept: int
+    held: BoolArray
+    rows: Array
+
+
+@dataclass(frozen=True, eq=False)
+class ClassMaximum:
+    """The best row of a class (D,), its value, and which of the class's rows it has its held columns from."""
+
+    kept: int
+    x: Array
+    value: float
+    source: int
+
+
+@dataclass(frozen=True, eq=False)
+class PricedClasses:
+    """log value − γ log price of rows with their class in the last column; −∞ where the price is above `limit`."""
+
+    log_value: Acquisition
+    costs: StageCosts
+    exponent: float = 1.0
+    limit: float = np.inf
+
+    def __call__(self, X: Array) -> Array:
+        rows, kept = split(X)
+        price = self.costs.price(rows, kept)
+        return np.where(price > self.limit, -np.inf, self.log_value(rows) - self.exponent * np.log(price))
+
+    def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
+        rows, kept = split(X)
+        value, gradient = self.log_value.value_and_gradient(rows)
+        log_price, slope = self.costs.log_price_with_gradient(rows, kept)
+        total = np.where(np.exp(log_price) > self.limit, -np.inf, value - self.exponent * log_price)
+        return total, np.pad(gradient - self.exponent * slope, ((0, 0), (0, 1)))
+
+
+@dataclass(frozen=True, eq=False)
+class NewPrefixes:
+    """−∞ where a row of class m has a prefix of m + 1 stages that is there already: it belongs to a cheaper class.
+
+    `columns[m]` are those of the first m + 1 stages, `known[m]` the rows that have been computed so far (n, D).
+    """
+
+    other: Acquisition
+    columns: Sequence[BoolArray]
+    known: Sequence[Array]
+
+    def __call__(self, X: Array) -> Array:
+        return np.where(self._is_known(X), -np.inf, self.other(X))
+
+    def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
+        value, gradient = self.other.value_and_gradient(X)
+        return np.where(self._is_known(X), -np.inf, value), gradient
+
+    def _is_known(self, X: Array) -> BoolArray:
+        rows, kept = split(X)
+        found = np.zeros(kept.size, dtype=bool)
+        for m, (columns, known) in enumerate(zip(self.columns, self.known, strict=True)):
+            if known.shape[0] and (kept == m).any():
+                found |= (kept == m) & _among(rows[:, columns], known[:, columns])
+        return found
+
+
+def split(X: Array) -> tuple[Array, IntArray]:
+    """Rows, and how many stages their class keeps."""
+    return X[:, :-1], X[:, -1].astype(np.int64)
+
+
+def maximize_classes(
+    acquisition: Acquisition,
+    domain: Domain,
+    classes: Sequence[PrefixClass],
+    *,
+    rng: np.random.Generator,
+    effort: Effort,
+) -> list[ClassMaximum]:
+    """The best row of every class; −∞ for one that has none to offer.
+
+    The class that keeps nothing has every row of the others in it, and starts from the best of those too.
+    """
+    wide = _with_class_column(domain, 1 + max(each.kept for each in classes))
+    spread = sobol(domain.width, effort.screened, rng=rng)
+    groups = [group for each in classes for group in _screened(domain, each, spread, effort, rng)]
+    rows, origin, kept = (np.concatenate(parts) for parts in zip(*groups, strict=True))
+    U = np.column_stack([rows, kept])
+    value = acquisition(wide.snap(U))
+    ends = np.cumsum([0, *(len(group[0]) for group in groups)])
+    half = max(1, effort.restarts // 2)
+    best = np.concatenate([first + _highest(value[first:last], half) for first, last in pairwise(ends)])
+    U, value, origin = U[best], value[best], origin[best]
+    borrowed = U[U[:, -1] > 0.0]
+    borrowed[:, -1] = 0.0
+    if any(each.kept == 0 for each in classes) and len(borrowed):
+        U, origin = np.concatenate([U, borrowed]), np.append(origin, np.zeros(len(borrowed), dtype=np.int64))
+        value = np.append(value, acquisition(wide.snap(borrowed)))
+    held = {each.kept: each.held for each in classes}
+    lower, upper = _bounds(wide, U, np.stack([held[m] for m in split(U)[1].tolist()]))
+    U, value = improve(acquisition, wide, U, value, lower=lower, upper=upper, effort=effort)
+    return [_best_of(wide, each.kept, U, value, origin) for each in classes]
+
+
+def _best_of(wide: Domain, kept: int, U: Array, value: Array, origin: IntArray) -> ClassMaximum:
+    own = np.flatnonzero(U[:, -1] == kept)
+    best = own[int(np.argmax(value[own]))]
+    return ClassMaximum(kept, wide.snap(U[best : best + 1])[0, :-1], float(value[best]), int(origin[best]))
+
+
+def _screened(
+    domain: Domain, each: PrefixClass, spread: Array, effort: Effort, rng: np.random.Generator
+) -> list[tuple[Array, IntArray, Array]]:
+    """Two groups of rows to screen, near what was seen and spread out, each with its origins and class."""
+    complete = np.where(np.isnan(each.rows), 0.5, each.rows)
+    P = complete.shape[0]
+    near = perturbed(domain, complete, effort.screened // 4, rng=rng)
+    crossed = np.repeat(complete[:NEAR], P, axis=0)
+    every = _every_completion(domain, each.held, P)
+    far = domain.from_unit(spread) if every is None else np.repeat(every, P, axis=0)
+    found = [np.concatenate([near, crossed]), far]
+    origins = [np.concatenate([np.arange(len(near)) % P, np.arange(len(crossed)) % P]), np.arange(len(far)) % P]
+    return [
+        (np.where(each.held, complete[origin], rows), origin, np.full(len(rows), float(each.kept)))
+        for rows, origin in zip(found, origins, strict=True)
+    ]
+
+
+def _every_completion(domain: Domain, held: BoolArray, prefixes: int) -> Array | None:
+    """All rows that differ in columns which are not held; None where there are too many."""
+    grids = [np.zeros(1) if fixed else grid for fixed, grid in zip(held, domain.grids, strict=True)]
+    finite = [grid for grid in grids if grid is not None]
+    if len(finite) < len(grids) or prefixes * prod(grid.size for grid in finite) > FEW:
+        return None
+    return np.stack([axis.ravel() for axis in np.meshgrid(*finite, indexing="ij")], axis=1)
+
+
+def _bounds(domain: Domain, U: Array, held: BoolArray) -> tuple[Array, Array]:
+    fixed = np.column_stack([held, np.ones(len(U), dtype=bool)])
+    lower, upper = domain.bounds()
+    return np.where(fixed, U, lower), np.where(fixed, U, upper)
+
+
+def _with_class_column(domain: Domain, count: int) -> Domain:
+    def snap(U: Array) -> Array:
+        return np.column_stack([domain.snap(U[:, :-1]), U[:, -1]])
+
+    return replace(domain, grids=(*domain.grids, np.arange(float(count))), snap=snap)
+
+
+def _highest(value: Array, count: int) -> IntArray:
+    return np.argsort(-value, kind="stable")[:count]
+
+
+def _among(rows: Array, known: Array) -> BoolArray:
+    """Which rows are among the known ones, inactive values being equal to each other."""
+    A, B = np.nan_to_num(rows, nan=-1.0), np.nan_to_num(known, nan=-1.0)
+    return np.asarray((A[:, None, :] == B[None, :, :]).all(axis=2).any(axis=1))

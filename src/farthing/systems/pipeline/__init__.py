@@ -1,0 +1,1 @@
+"""Deciding about pipelines: which stages to compute anew, and which to keep."""

@@ -1,0 +1,124 @@
+import numpy as np
+import pytest
+
+from farthing.acquisition.boxes import maximize_in_boxes
+from farthing.acquisition.confidence_bound import ConfidenceBound, LogHopedGain
+from farthing.acquisition.expected_improvement import LogExpectedImprovement
+from farthing.acquisition.maximize import Domain, Effort, maximize
+from farthing.acquisition.prefix_classes import NewPrefixes, PrefixClass, PricedClasses, maximize_classes
+from farthing.costs.switching import ConstantCost, StageCosts
+from farthing.models.gp import condition
+from farthing.models.kernels import Matern52
+
+RNG = np.random.default_rng(0)
+X = RNG.random((10, 3))
+GP = condition(Matern52((0, 1, 2)), np.log([0.4, 0.4, 0.4]), X, np.sum((X - 0.4) ** 2, axis=1), noise=1e-4)
+IMPROVEMENT = LogExpectedImprovement(GP, float(GP.y.min()))
+COSTS = StageCosts([ConstantCost(10.0), ConstantCost(1.0)])
+CONTINUOUS = Domain((None,) * 3)
+EFFORT = Effort(screened=128, restarts=4, most_calls=40)
+FIRST = np.array([True, False, False])
+
+
+def classes(rows: np.ndarray) -> list[PrefixClass]:
+    return [PrefixClass(0, np.zeros(3, dtype=bool), rows), PrefixClass(1, FIRST, rows)]
+
+
+def found_in(acquisition, domain=CONTINUOUS, rows=X):
+    return maximize_classes(acquisition, domain, classes(rows), rng=np.random.default_rng(1), effort=EFFORT)
+
+
+def test_held_columns_come_from_the_named_source_to_the_bit() -> None:
+    fresh, kept = found_in(PricedClasses(IMPROVEMENT, COSTS))
+    assert kept.x[0] == X[kept.source, 0]
+    assert (fresh.kept, kept.kept) == (0, 1)
+
+
+def test_the_class_that_keeps_nothing_is_at_least_as_valuable_and_as_good_as_an_ordinary_search() -> None:
+    fresh, kept = found_in(PricedClasses(IMPROVEMENT, COSTS, exponent=0.0))
+    assert fresh.value >= kept.value
+    alone = maximize(IMPROVEMENT, CONTINUOUS, rng=np.random.default_rng(2), offered=X)
+    assert fresh.value == pytest.approx(alone.value, abs=1e-3)
+
+
+def test_the_price_is_that_of_the_class() -> None:
+    for best, price in zip(found_in(PricedClasses(IMPROVEMENT, COSTS)), (11.0, 1.0), strict=True):
+        assert best.value == pytest.approx(IMPROVEMENT(best.x[None])[0] - np.log(price))
+
+
+def test_what_is_not_affordable_is_not_offered() -> None:
+    fresh, kept = found_in(PricedClasses(IMPROVEMENT, COSTS, limit=5.0))
+    assert fresh.value == -np.inf
+    assert kept.value > -np.inf
+
+
+@pytest.mark.parametrize("kind", [0.0, 1.0])
+def test_gradients_of_priced_classes_are_those_of_differences(kind: float) -> None:
+    rows = np.column_stack([RNG.random((5, 3)), np.full(5, kind)])
+    priced = PricedClasses(IMPROVEMENT, COSTS, exponent=0.7)
+    value, gradient = priced.value_and_gradient(rows)
+    np.testing.assert_allclose(value, priced(rows))
+    for j in range(3):
+        step = 1e-6 * np.eye(4)[j]
+        slope = (priced(rows + step) - priced(rows - step)) / 2e-6
+        np.testing.assert_allclose(gradient[:, j], slope, rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(gradient[:, 3], 0.0)
+
+
+def test_gradients_of_the_hoped_gain_are_those_of_differences() -> None:
+    gain = LogHopedGain(GP, best=float(GP.y.min()), beta=2.0)
+    rows = RNG.random((40, 3))
+    value, gradient = gain.value_and_gradient(rows)
+    hopeful = np.isfinite(value)
+    assert hopeful.sum() >= 5
+    for j in range(3):
+        step = 1e-6 * np.eye(3)[j]
+        slope = (gain(rows[hopeful] + step) - gain(rows[hopeful] - step)) / 2e-6
+        np.testing.assert_allclose(gradient[hopeful, j], slope, rtol=1e-4, atol=1e-5)
+
+
+def test_new_prefixes_leave_out_those_that_are_there() -> None:
+    grid = np.array([0.25, 0.75])
+    domain = Domain((grid, None, None))
+    rows = np.where(np.arange(3) == 0, 0.25, X)
+    acquisition = NewPrefixes(PricedClasses(IMPROVEMENT, COSTS), [FIRST], [rows])
+    fresh, kept = found_in(acquisition, domain, rows)
+    assert (fresh.x[0], kept.x[0]) == (0.75, 0.25)
+    everything = NewPrefixes(PricedClasses(IMPROVEMENT, COSTS), [FIRST], [np.vstack([rows, 0.75 * np.ones(3)])])
+    assert found_in(everything, domain, rows)[0].value == -np.inf
+
+
+def test_small_classes_are_searched_one_by_one() -> None:
+    grid = np.linspace(0.05, 0.95, 4)
+    domain = Domain((grid,) * 3)
+    rows = domain.rounded(X)
+    [fresh, kept] = found_in(PricedClasses(IMPROVEMENT, COSTS, exponent=0.0), domain, rows)
+    every = np.stack([axis.ravel() for axis in np.meshgrid(grid, grid, grid)], axis=1)
+    assert fresh.value == pytest.approx(IMPROVEMENT(every).max())
+    assert kept.value == pytest.approx(IMPROVEMENT(every[np.isin(every[:, 0], rows[:, 0])]).max())
+
+
+# ------------------------------------------------------------------------------------------------------- boxes
+
+BOUND = ConfidenceBound(GP, 2.0)
+
+
+def test_every_box_has_its_own_maximum_within_it() -> None:
+    lower = np.array([[0.0, 0.0, 0.0], [0.5, 0.0, 0.0], [0.3, 0.2, 0.0]])
+    upper = np.array([[1.0, 1.0, 1.0], [1.0, 0.5, 1.0], [0.3, 0.2, 1.0]])
+    found = maximize_in_boxes(BOUND, CONTINUOUS, lower, upper, rng=np.random.default_rng(0), offered=X)
+    assert (found.x >= lower).all()
+    assert (found.x <= upper).all()
+    np.testing.assert_allclose(found.value, BOUND(found.x))
+    dense = np.random.default_rng(5).random((20_000, 3))
+    for low, high, value in zip(lower, upper, found.value, strict=True):
+        assert value >= BOUND(low + dense * (high - low)).max() - 1e-3
+
+
+def test_boxes_of_gridded_columns_hold_values_of_the_grid() -> None:
+    codes, grid = np.arange(4.0), np.linspace(0.1, 0.9, 5)
+    domain = Domain((codes, grid, None), categories=frozenset({0}))
+    lower, upper = np.array([[2.0, 0.3, 0.0]]), np.array([[3.0, 0.5, 1.0]])
+    found = maximize_in_boxes(BOUND, domain, lower, upper, rng=np.random.default_rng(0))
+    assert found.x[0, 0] in (2.0, 3.0)
+    assert found.x[0, 1] in grid[1:3]

@@ -1,0 +1,88 @@
+"""Real pipelines as benchmark problems."""
+
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.drivers.sklearn import Randomized, Search
+from benchmarks.drivers.staged import Staged
+from benchmarks.pipelines import nuclei
+from benchmarks.pipelines.nuclei import Nuclei, within
+from benchmarks.pipelines.sklearn import Table
+from farthing.costs import Budget
+from farthing.systems.baselines.random import Random
+
+
+@pytest.fixture
+def table(monkeypatch: pytest.MonkeyPatch) -> Table:
+    """A table without the shared data: two classes that a kernel tells apart."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((150, 10))
+    monkeypatch.setattr(Table, "data", (X, (np.sum(X**2, axis=1) > 9).astype(int)))
+    return Table("sklearn/none", "none")
+
+
+@pytest.mark.parametrize("method", [Search("ours", Random()), Search("optuna"), Randomized("randomized")], ids=str)
+def test_a_search_is_paid_for_what_it_did_and_recommends_the_best_it_saw(table: Table, method: Search) -> None:
+    steps = list(islice(method.run(table, budget=Budget(cost=10), seed=1), 4))
+    assert all(step.cost > 0 for step in steps)
+    assert len(table.seen) == 4
+    assert table.full_value(steps[-1].recommended) == min(table.seen.values())
+
+
+def test_searches_agree_on_the_value_of_a_configuration(table: Table) -> None:
+    steps = list(islice(Search("ours", Random()).run(table, budget=Budget(cost=10), seed=1), 3))
+    search, params = table.search(), dict(steps[-1].recommended)
+    for name in ("scale", "map"):
+        search.estimator.set_params(**{name: search.alternatives[name][params.pop(name)]})
+    from sklearn.model_selection import cross_val_score
+
+    scores = cross_val_score(search.estimator.set_params(**params), *table.data, cv=search.cv)
+    assert min(table.seen.values()) == pytest.approx(1.0 - scores.mean(), abs=1e-12)
+
+
+class _Example:
+    """Stages that need no images, in the place of the example's."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def load(self) -> float:
+        return 1.0
+
+    def denoise(self, source: float, *, sigma: float, window: int, radius: int) -> float:
+        self.calls.append("denoise")
+        return source + sigma
+
+    def train(self, previous: float, *, rate: float, units: int) -> float:
+        self.calls.append("train")
+        return previous * units
+
+    def clean(self, previous: float, *, cut: float, opening: int, area: int) -> float:
+        self.calls.append("clean")
+        return 1.0 / (previous + cut)
+
+
+def test_a_prefix_is_measured_once_for_all_methods_and_seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    example = _Example()
+    monkeypatch.setattr(nuclei, "example", lambda: example)
+    params = {"sigma": 1.0, "window": 1, "radius": 3, "rate": -2.0, "units": 3, "cut": 0.5, "opening": 0, "area": 0}
+    first = Nuclei(table=tmp_path / "table.jsonl")
+    costs, value = first.stage_costs(params), first.full_value(params)
+    assert value == 1.0 - 1.0 / (2.0 * 8 + 0.5)
+    assert len(costs) == 3
+    again = Nuclei(table=tmp_path / "table.jsonl")
+    assert (again.stage_costs(params), again.full_value(params)) == (costs, value)
+    assert example.calls == ["denoise", "train", "clean"]
+    again.full_value({**params, "cut": 0.1})
+    assert sorted(example.calls[3:]) == ["clean", "denoise", "train"]
+    steps = list(islice(Staged("random", Random()).run(again, budget=Budget(cost=10), seed=0), 3))
+    assert again.full_value(steps[-1].recommended) >= (again.best_value or 0.0)
+
+
+def test_the_time_to_come_near_the_best_is_that_of_the_first_step_there() -> None:
+    steps = [{"cost": 1.0, "value": 0.5}, {"cost": 4.0, "value": 0.22}, {"cost": 9.0, "value": 0.2}]
+    records = [{"method": "a", "seed": 0, "steps": steps}, {"method": "b", "seed": 0, "steps": steps[:1]}]
+    assert within(records, 0.05, 0.2) == {"a": [4.0], "b": [float("inf")]}
