@@ -68,7 +68,7 @@ class TrainableWork:
         for done in range(_steps_before(trial, steps), steps):
             result = read_result(trained.step(), name=trial.problem.value)
             place: dict[str, Any] = {fidelity: done + 1}
-            trial.report(result.value, metrics=result.metrics, **place)
+            trial.report(result.value, metrics=result.metrics, gradient=result.gradient, **place)
         if self._defines("save"):
             _save(trained, trial.checkpoint_dir, steps=steps)
 

@@ -125,6 +125,7 @@ def _details(trial: Trial) -> dict[str, Json]:
                 "fidelity": dict(point.fidelity),
                 "step": point.step,
                 "metrics": dict(point.metrics),
+                "gradient": None if point.gradient is None else dict(point.gradient),
                 "attempt": point.attempt,
                 "time": point.time,
             }

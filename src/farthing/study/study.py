@@ -283,17 +283,28 @@ class Study:
         cost: float | None = None,
         trace: Iterable[tuple[Mapping[str, float], float]] = (),
         metrics: Mapping[str, float] | None = None,
+        gradient: Mapping[str, float] | None = None,
         failure: str | None = None,
         pruned: bool = False,
     ) -> Trial:
         """Gives a trial its one result: a value, or `failure="why"`, or `pruned=True`.
 
         `trace` holds points of its curve as (fidelity, value), in the order in which they were measured; `cost` is what
-        the whole trial cost, instead of the seconds since it was asked for.
+        the whole trial cost, instead of the seconds since it was asked for. `gradient` has derivatives of the value
+        along numeric params, in their own units.
         """
         number = trial if isinstance(trial, int) else trial.number
         running = trial if isinstance(trial, RunningTrial) else self._handed_out(number)
-        outcome = told(running, value=value, cost=cost, trace=trace, metrics=metrics, failure=failure, pruned=pruned)
+        outcome = told(
+            running,
+            value=value,
+            cost=cost,
+            trace=trace,
+            metrics=metrics,
+            gradient=gradient,
+            failure=failure,
+            pruned=pruned,
+        )
         closed = self._records.close(Attempt(number, running.attempt), outcome)
         self._asked.pop(number, None)
         return closed
