@@ -7,12 +7,14 @@ from benchmarks.method import Method
 from farthing.systems.baselines.bayesian import EIPerCost, LogEI
 from farthing.systems.baselines.halving import ASHA, Hyperband
 from farthing.systems.baselines.random import Random, Sobol
+from farthing.systems.multifidelity import TraceKG
 
 _ENTRIES: tuple[Method, ...] = (
     Ours("random", Random()),
     Ours("sobol", Sobol()),
     Ours("asha", ASHA()),
     Ours("hyperband", Hyperband()),
+    Ours("TraceKG", TraceKG()),
     Ours("log-ei", LogEI()),
     Ours("ei-per-cost", EIPerCost()),
     Ours("ei-per-cost-without-cooling", EIPerCost(cooling=False)),

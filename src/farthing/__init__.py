@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from farthing.systems.baselines.halving import Hyperband as Hyperband
     from farthing.systems.baselines.random import Random as Random
     from farthing.systems.baselines.random import Sobol as Sobol
+    from farthing.systems.multifidelity import TraceKG as TraceKG
     from farthing.systems.online import CEGPUCB as CEGPUCB
     from farthing.systems.online import Bernoulli as Bernoulli
     from farthing.systems.online import Capped as Capped
@@ -66,6 +67,7 @@ _HOMES = {
     "farthing.systems.baselines.bayesian": ("EIPerCost", "LogEI"),
     "farthing.systems.baselines.halving": ("ASHA", "Hyperband"),
     "farthing.systems.baselines.random": ("Random", "Sobol"),
+    "farthing.systems.multifidelity": ("TraceKG",),
     "farthing.systems.online": (
         "Bernoulli",
         "Capped",

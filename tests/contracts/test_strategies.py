@@ -31,6 +31,11 @@ class TestEIPerCost(StrategyContract):
     trials = 20
 
 
+class TestTraceKG(StrategyContract):
+    strategy = ft.TraceKG()
+    trials = 24
+
+
 def test_every_strategy_of_the_package_is_public_and_under_contract() -> None:
     tested = {type(suite.strategy) for suite in StrategyContract.__subclasses__()}
     for name, cls in builtin_strategies().items():

@@ -75,6 +75,8 @@ def learn_cost(
     """
     shares = np.ones(cost.size) if done is None else done
     tried = FIXED_SHARES if np.ptp(shares) > 0.0 else FIXED_SHARES[:1]
+    if warm_start is not None:  # which share is likeliest hardly depends on the rest
+        tried = [max(tried, key=lambda share: _fit(X, cost, kernel, shares, share, warm_start, True)[0])]
     fitted = [_fit(X, cost, kernel, shares, fixed_share, warm_start, keeps_theta) for fixed_share in tried]
     return max(fitted, key=lambda model: model[0])[1]
 
