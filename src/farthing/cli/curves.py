@@ -1,6 +1,5 @@
 """Learning curves: what was measured along a run, over the trials that carried it on."""
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -46,12 +45,6 @@ def last_of_runs(trials: Sequence[Trial]) -> list[Trial]:
 def with_value(history: History) -> list[Trial]:
     """The trials that have ended with a value."""
     return [trial for trial in history if trial.is_finished and trial.value is not None]
-
-
-def reach(history: History, trial: Trial) -> float:
-    """How much of the full fidelity a trial has, from 0 to 1."""
-    full = history.problem.space.full_fidelity
-    return math.prod(trial.fidelity.get(name, 0.0) / top for name, top in full.items())
 
 
 def _points(lineage: Iterable[Trial], *, axis: str) -> tuple[tuple[float, float], ...]:

@@ -4,7 +4,7 @@ import json
 import shlex
 from collections.abc import Sequence
 
-from farthing.cli.curves import Curve, curve_axis, last_of_runs, learning_curves, reach, with_value
+from farthing.cli.curves import Curve, curve_axis, last_of_runs, learning_curves, with_value
 from farthing.cli.ending import best_text, found_best, nothing_text
 from farthing.cli.storages import Address
 from farthing.cli.tables import aligned
@@ -49,7 +49,7 @@ def study_json(study: Study) -> str:
 def ranked_runs(history: History) -> list[Trial]:
     """The last trial of each run that has a value: what went furthest first, and among those the best."""
     runs = last_of_runs(with_value(history))
-    return sorted(runs, key=lambda trial: (-reach(history, trial), history.loss(trial.value or 0.0)))
+    return sorted(runs, key=lambda trial: (-history.reach(trial), history.loss(trial.value or 0.0)))
 
 
 def _title(study: Study, history: History, *, address: Address) -> str:

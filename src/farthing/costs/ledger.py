@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from farthing.costs.warm_starts import saved_by_warm_starts
 from farthing.trials import KINDS, History, Json, State
 from farthing.trials.measurement import total
 
@@ -25,7 +26,7 @@ class Ledger:
     @classmethod
     def of(cls, history: History) -> "Ledger":
         spent = total(trial.costs for trial in history)
-        savings = total([*(trial.saved for trial in history), {"warm starts": _warm_starts(history)}])
+        savings = total([*(trial.saved for trial in history), {"warm starts": saved_by_warm_starts(history)}])
         states = [trial.state.value for trial in history]
         return cls(
             unit=history.problem.cost_unit,
@@ -67,14 +68,3 @@ class Ledger:
             f"<tr><td>{part}</td><td>{item}</td><td>{amount}</td></tr>" for part, item, amount in self.rows()
         )
         return f"<table>{cells}</table>"
-
-
-def _warm_starts(history: History) -> float:
-    """What trials that started from a checkpoint would have had to pay again for the work that stood in it."""
-    behind: list[float] = []
-    inherited: list[float] = []
-    for trial in history:
-        source = trial.resume_from if trial.resume_checkpoint else None
-        inherited.append(0.0 if source is None else behind[source])
-        behind.append(inherited[-1] + trial.cost - trial.costs.get("failed", 0.0))
-    return math.fsum(work for work, trial in zip(inherited, history, strict=True) if trial.state is State.DONE)

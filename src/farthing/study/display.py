@@ -37,7 +37,7 @@ class Callbacks:
 class Progress:
     """Trials, the best value, what is spent and left, and what each worker does, redrawn four times a second."""
 
-    def __init__(self, study: "Study", budget: Budget) -> None:
+    def __init__(self, study: "Study", budget: Budget | None) -> None:
         self._study = study
         self._budget = budget
         self._latest: dict[int, tuple[Trial, Measurement | None]] = {}
@@ -94,7 +94,7 @@ class Progress:
         from rich.table import Table
 
         bars = Table.grid(padding=(0, 2))
-        for name, limit in self._budget.to_json().items():
+        for name, limit in (self._budget.to_json() if self._budget else {}).items():
             spent = min(max(limit - getattr(left, name), 0.0), limit)
             bars.add_row(
                 f"{name} budget", ProgressBar(total=limit, completed=spent, width=40), f"{spent:.4g} of {limit:g}"

@@ -26,6 +26,12 @@ def check_retries(retries: int, *, name: str) -> None:
         raise InvalidArgument(f"The number of {name} must be a whole number ≥ 0, got {retries!r}. Use 0 for none.")
 
 
+def require_budget(budget: object) -> Budget:
+    if not isinstance(budget, Budget):
+        raise InvalidArgument(f"A run needs a budget, got {budget!r}. Give budget=ft.Budget(seconds=600).")
+    return budget
+
+
 class Observer(Protocol):
     """Is shown the study as it goes, for progress displays and callbacks."""
 
@@ -38,15 +44,13 @@ class Observer(Protocol):
 
 @dataclass(frozen=True)
 class Limits:
-    """What bounds a run: the budget in all, and for each trial its seconds and how often it may fail and be retried."""
+    """What bounds a run: the budget in all, where there is one, and for each trial its seconds and its retries."""
 
-    budget: Budget
+    budget: Budget | None
     time_limit: float | None = None
     retries: int = 0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.budget, Budget):
-            raise InvalidArgument(f"A run needs a budget, got {self.budget!r}. Give budget=ft.Budget(seconds=600).")
         if self.time_limit is not None and not self.time_limit > 0:
             raise InvalidArgument(
                 f"A trial's time limit must be above 0 seconds, got {self.time_limit!r}. Leave it out for none."
@@ -55,7 +59,11 @@ class Limits:
 
 
 class Loop:
-    """Joins a strategy, the records and an executor. It is also the executor's listener."""
+    """Joins a strategy, the records and an executor. It is also the executor's listener.
+
+    With `only`, the number of a trial that is enqueued, it runs that one instead of what the strategy suggests, and
+    ends with it, whoever ran it.
+    """
 
     def __init__(
         self,
@@ -67,6 +75,7 @@ class Loop:
         checkpoints: Checkpoints,
         clock: Clock,
         observers: Sequence[Observer] = (),
+        only: int | None = None,
     ) -> None:
         self._records = records
         self._strategy = strategy
@@ -75,6 +84,7 @@ class Loop:
         self._checkpoints = checkpoints
         self._clock = clock
         self._observers = observers
+        self._only = only
         self._trials: dict[Attempt, Trial] = {}
         self._seconds_before = 0.0
         self._began = 0.0
@@ -103,6 +113,8 @@ class Loop:
         return self._records.history
 
     def remaining(self, history: History) -> Remaining:
+        if self._limits.budget is None:
+            return Remaining()
         seconds = self._seconds_before + self._clock.elapsed() - self._began
         return self._limits.budget.remaining(history, seconds=seconds)
 
@@ -138,6 +150,8 @@ class Loop:
 
     def _start_some(self) -> tuple[list[Trial], str]:
         history = self._records.refresh()
+        if self._only is not None:
+            return self._records.claim(1, number=self._only), "the trial has ended"
         left = self.remaining(history)
         if left.cost <= 0 or left.seconds <= 0:
             return [], "the budget is spent"
@@ -178,7 +192,8 @@ class Loop:
             log.warning("The first trials all failed, trial %d with: %s", trial.number, trial.failure.reason)
 
     def _others_may_bring_work(self) -> bool:
-        return self._stop_reason is None and bool(self._records.history.in_flight)
+        awaited = [trial for trial in self._records.history.in_flight if self._only in (None, trial.number)]
+        return self._stop_reason is None and bool(awaited)
 
     def _patience(self) -> float | None:
         """No limit when every event that matters will come from our own workers."""

@@ -36,6 +36,7 @@ class Best:
             "fidelity": dict(self.trial.fidelity),
             "predicted": None if self.predicted is None else [self.predicted.mean, self.predicted.deviation],
             "measured": None if self.measured is None else self.measured.number,
+            "measured_value": None if self.measured is None else self.measured.value,
         }
 
 

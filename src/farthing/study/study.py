@@ -1,6 +1,7 @@
 """The study: what a user holds."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -15,10 +16,11 @@ from farthing.study.asking import hand_out, told
 from farthing.study.choosing import default_strategy
 from farthing.study.display import Callbacks, Progress, say_how_to_resume, shows_progress
 from farthing.study.folder import study_folder, temporary_folder
-from farthing.study.loop import Limits, Loop, Observer, check_retries
+from farthing.study.loop import Limits, Loop, Observer, check_retries, require_budget
 from farthing.study.opening import create_or_continue, value_name
 from farthing.study.records import Records, is_waiting
 from farthing.study.results import Best
+from farthing.study.verifying import require_covered, verification, verified
 from farthing.study.views import study_html, study_text
 from farthing.systems import Strategy, strategy_from_json
 from farthing.trials import (
@@ -165,37 +167,86 @@ class Study:
             callbacks: each is called as `callback(study, trial)` when a trial has ended; it may call `study.stop()`.
             progress: a live display; None shows it when standard error is a terminal.
         """
-        limits = Limits(budget, time_limit, retries)
+        limits = Limits(require_budget(budget), time_limit, retries)
         shape = as_work(work)
         shape.check(self.problem)
         strategy = self._decider()
-        observers: list[Observer] = [Callbacks(self, tuple(callbacks))]
-        display = Progress(self, budget) if shows_progress(progress) else None
-        if display:
-            observers.append(display)
+        runner = self._executor(shape, executor, workers=workers, devices=devices, time_limit=time_limit)
+        try:
+            return self._loop_through(strategy, runner, limits, callbacks=callbacks, progress=progress)
+        except KeyboardInterrupt:
+            say_how_to_resume(self)
+            return "interrupted"
+
+    def verify(
+        self,
+        work: Work,
+        *,
+        budget: Budget | None = None,
+        executor: str | Executor = "processes",
+        time_limit: float | None = None,
+        retries: int = 0,
+        devices: Sequence[str] | None = None,
+        progress: bool | None = None,
+    ) -> Trial:
+        """Trains what `study.best` recommends to full fidelity and returns that trial, with its value and checkpoint.
+
+        It goes on from the configuration's own checkpoint where there is one, and is recorded like any other trial.
+        Where the recommendation has been trained to the end already, that trial is returned and nothing runs. Other
+        trials that wait are left alone. The arguments are those of `run`; without a budget there is no limit.
+        """
+        params = self.best.params
+        shape = as_work(work)
+        shape.check(self.problem)
+        limits = Limits(None if budget is None else require_budget(budget), time_limit, retries)
+        trial = verified(self.history, params) or self._enqueue_verification(params, budget)
+        if not trial.is_finished:
+            runner = self._executor(shape, executor, workers=1, devices=devices, time_limit=time_limit)
+            self._loop_through(self.strategy, runner, limits, progress=progress, only=trial.number)
+        ended = self.history[trial.number]
+        if ended.state is not State.DONE:
+            why = ended.failure.reason if ended.failure else "it chose to stop"
+            raise NoResult(
+                f"A verification must be trained to the end, got trial {ended.number}, which is {ended.state}: {why} "
+                "See its log, then verify again."
+            )
+        return ended
+
+    def _enqueue_verification(self, params: Params, budget: Budget | None) -> Trial:
+        history = self.history
+        suggestion = verification(history, params)
+        if budget is not None:
+            left = budget.remaining(history, seconds=self._storage.seconds_run(self.name))
+            require_covered(suggestion, left, in_seconds=self.problem.cost_unit == "seconds")
+        return self._storage.enqueue_trial(self.name, suggestion, retries=self._records.retries, tags=["verification"])
+
+    def _loop_through(
+        self,
+        strategy: Strategy,
+        executor: Executor,
+        limits: Limits,
+        *,
+        callbacks: Iterable[Callable[["Study", Trial], None]] = (),
+        progress: bool | None,
+        only: int | None = None,
+    ) -> str:
+        display = Progress(self, limits.budget) if shows_progress(progress) else None
+        observers: list[Observer] = [Callbacks(self, tuple(callbacks)), *([display] if display else [])]
         self._loop = Loop(
             self._records,
             strategy,
-            self._executor(shape, executor, workers=workers, devices=devices, time_limit=time_limit),
+            executor,
             limits=limits,
             checkpoints=self.checkpoints,
             clock=self._clock,
             observers=observers,
+            only=only,
         )
         try:
-            return self._run_loop(self._loop, display)
+            with display.showing(self._loop) if display else nullcontext():
+                return self._loop.run()
         finally:
             self._loop = None
-
-    def _run_loop(self, loop: Loop, display: Progress | None) -> str:
-        try:
-            if display is None:
-                return loop.run()
-            with display.showing(loop):
-                return loop.run()
-        except KeyboardInterrupt:
-            say_how_to_resume(self)
-            return "interrupted"
 
     def _executor(
         self,
@@ -397,7 +448,11 @@ class Study:
 
     @property
     def best(self) -> Best:
-        """What the strategy recommends so far. Raises `NoResult` before any trial is done."""
+        """What the strategy recommends so far. Raises `NoResult` before any trial is done.
+
+        Where a model recommends, that is the lowest value it predicts at full fidelity among the configurations seen;
+        `verify` trains it to the end.
+        """
         history = self.history
         found = self.strategy.recommend(history)
         if found is None or found.trial.value is None:

@@ -43,9 +43,9 @@ class Strategy(ABC):
         """By default the best value measured at the highest fidelity that any finished trial has."""
         if not history.done:
             return None
-        top = max(_fraction(history, trial) for trial in history.done)
+        top = max(map(history.reach, history.done))
         best = min(
-            (trial for trial in history.done if _fraction(history, trial) == top),
+            (trial for trial in history.done if history.reach(trial) == top),
             key=lambda trial: history.loss(trial.value if trial.value is not None else float("inf")),
         )
         return Recommendation(best.params, best)
@@ -56,14 +56,6 @@ class Strategy(ABC):
 
     def to_json(self) -> dict[str, Json]:
         return {"name": _name_of(type(self)), "arguments": asdict(self)}
-
-
-def _fraction(history: History, trial: Trial) -> float:
-    """How much of the full fidelity a trial has, all fidelities multiplied."""
-    fraction = 1.0
-    for name, top in history.problem.space.full_fidelity.items():
-        fraction *= trial.fidelity.get(name, 0.0) / top
-    return fraction
 
 
 def strategy_from_json(form: Json) -> Strategy:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from farthing.cli.curves import last_of_runs, reach, with_value
+from farthing.cli.curves import last_of_runs, with_value
 from farthing.cli.plots.look import ACCENT, is_failed, mark_failures, set_plain_ticks, set_value_axis
 from farthing.space import Choice, Int
 from farthing.space.parameters import Parameter
@@ -50,7 +50,7 @@ def _spread(number: int) -> float:
 
 
 def _area(history: History, trial: Trial) -> float:
-    return SMALLEST + (LARGEST - SMALLEST) * math.sqrt(reach(history, trial))
+    return SMALLEST + (LARGEST - SMALLEST) * math.sqrt(history.reach(trial))
 
 
 def set_parameter_axis(axes: Any, parameter: Parameter) -> None:
