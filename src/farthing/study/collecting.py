@@ -2,7 +2,6 @@
 
 from farthing.execution import Checkpoints
 from farthing.study.records import Records
-from farthing.study.verifying import furthest
 from farthing.systems import Strategy
 from farthing.trials import History, Trial
 
@@ -23,24 +22,4 @@ def collect_checkpoints(records: Records, strategy: Strategy, checkpoints: Check
 def needed_checkpoints(history: History, strategy: Strategy) -> set[int]:
     """Numbers of the trials that what runs starts from, that the strategy may resume, or that it may recommend."""
     sources = {trial.resume_from for trial in history.in_flight if trial.resume_from is not None}
-    return sources | strategy.resumable(history) | _recommendable(history, strategy)
-
-
-def _recommendable(history: History, strategy: Strategy) -> set[int]:
-    """What is recommended now, with what a verification of it would start from.
-
-    A strategy that recommends by what a model predicts at full fidelity may come back to any run, so that the end of
-    each is kept.
-    """
-    best = strategy.recommend(history)
-    if best is None:
-        return set()
-    start = furthest(history, best.params)
-    now = {best.trial.number} | ({start.number} if start else set())
-    return now | _ends_of_runs(history) if best.predicted and history.problem.space.fidelities else now
-
-
-def _ends_of_runs(history: History) -> set[int]:
-    """The last checkpoint of each run."""
-    with_checkpoint = [trial for trial in history.done if trial.checkpoint is not None]
-    return {trial.number for trial in with_checkpoint} - {trial.resume_from for trial in with_checkpoint}
+    return sources | strategy.resumable(history) | strategy.recommendable(history)

@@ -54,6 +54,18 @@ class Strategy(ABC):
         """Numbers of the finished trials that a later suggestion may resume; the checkpoints of others may go."""
         return set()
 
+    def recommendable(self, history: History) -> set[int]:
+        """Numbers of the finished trials that `recommend` may name, now or later: their checkpoints are kept.
+
+        What was measured stays, so by default that is the trial recommended now. A strategy with a `recommend` of its
+        own, such as by a model, may change its mind and come back to any run: the last checkpoint of each is kept.
+        """
+        if type(self).recommend is Strategy.recommend:
+            best = self.recommend(history)
+            return {best.trial.number} if best else set()
+        left = [trial for trial in history.done if trial.checkpoint is not None]
+        return {trial.number for trial in left} - {trial.resume_from for trial in left}
+
     def to_json(self) -> dict[str, Json]:
         return {"name": _name_of(type(self)), "arguments": asdict(self)}
 
