@@ -5,7 +5,8 @@ import shlex
 from collections.abc import Sequence
 
 from farthing.cli.curves import Curve, curve_axis, last_of_runs, learning_curves, with_value
-from farthing.cli.ending import best_text, found_best, nothing_text
+from farthing.cli.ending import best_text, found_best, is_verified, nothing_text
+from farthing.cli.run_plan import SETTING
 from farthing.cli.storages import Address
 from farthing.cli.tables import aligned
 from farthing.cli.terminal_chart import chart
@@ -29,7 +30,7 @@ def study_text(study: Study, *, address: Address, all_trials: bool) -> str:
         _trials(history) if all_trials else _best_runs(history),
         _chart(history, best),
         str(study.ledger),
-        _next_steps(study, history, address=address),
+        _next_steps(study, history, best, address=address),
     ]
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
 
@@ -118,9 +119,11 @@ def _curve_of(best: Best | None, curves: Sequence[Curve]) -> Curve | None:
     return next((curve for curve in curves if best and curve.includes(best.trial)), None)
 
 
-def _next_steps(study: Study, history: History, *, address: Address) -> str:
+def _next_steps(study: Study, history: History, best: Best | None, *, address: Address) -> str:
     named = f"{shlex.quote(study.name)}{address.option}"
     failed = [trial.number for trial in history if trial.failure]
     why = [f"farthing show {named} --trial {failed[-1]} --log  (why it failed)"] if failed else []
     picture = [f"farthing plot {named}"] if history.done else []
-    return "Next: " + ", ".join([*why, *picture]) if why or picture else ""
+    model = [f"farthing verify {named}  (train the best to the end)"] if best and not is_verified(study, best) else []
+    steps = [*why, *picture, *(model if SETTING in study.settings else [])]
+    return "Next: " + ", ".join(steps) if steps else ""

@@ -3,9 +3,11 @@
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from farthing.trials import History, Measurement, Params, Trial
+from farthing.errors import NoResult
+from farthing.trials import History, Measurement, Params, Prediction, Trial
 
 if TYPE_CHECKING:
+    from farthing.study.results import Best
     from farthing.study.study import Study
 
 ROWS_SHOWN = 10
@@ -29,6 +31,36 @@ def short_point(trial: Trial, point: Measurement | None) -> str:
     return " ".join([*places, f"{point.value:.5g}"])
 
 
+def best_lines(study: "Study", best: "Best") -> list[str]:
+    """What is recommended, what it is worth, and beside a prediction what was really measured at full fidelity."""
+    problem, trial = study.problem, best.trial
+    at = f", {short_params(trial.fidelity)}" if trial.fidelity else ""
+    measured = f"{best.value:.6g} (trial {trial.number}{at}"
+    if best.predicted is None or not trial.fidelity:
+        return [f"Best {problem.value}: {measured})"]
+    if study.history.is_full(trial):
+        return [f"Best {problem.value}: {measured}; predicted {short_prediction(best.predicted)})", *_rival(best)]
+    full = short_params(problem.space.full_fidelity)
+    return [
+        f"Best {problem.value}: predicted {short_prediction(best.predicted)} at {full}",
+        f"Measured so far: {best.value:.6g} at {short_params(trial.fidelity)} (trial {trial.number})",
+        *(_rival(best) or ["Measured at full fidelity: none yet"]),
+    ]
+
+
+def _rival(best: "Best") -> list[str]:
+    """The best that was measured at full fidelity, where that is another trial than the recommended one."""
+    if best.measured is None or best.measured.number == best.trial.number:
+        return []
+    return [f"Best measured at full fidelity: {best.measured.value:.6g} (trial {best.measured.number})"]
+
+
+def short_prediction(predicted: Prediction) -> str:
+    """`0.0812 ± 0.004`: the expected value and one standard deviation."""
+    deviation = "" if predicted.deviation is None else f" ± {predicted.deviation:.2g}"
+    return f"{predicted.mean:.4g}{deviation}"
+
+
 def best_rows(history: History) -> list[list[str]]:
     """The best trials as rows of text: number, value, cost, fidelity, params."""
     done = [trial for trial in history.done if trial.value is not None]
@@ -50,7 +82,7 @@ def study_text(study: "Study") -> str:
     rows = [_header(study), *best_rows(history)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return "\n".join([_title(study, history), "", *lines, "", str(study.ledger)])
+    return "\n".join([_title(study, history), *_recommendation(study), "", *lines, "", str(study.ledger)])
 
 
 def study_html(study: "Study") -> str:
@@ -60,7 +92,17 @@ def study_html(study: "Study") -> str:
     )
     rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in best_rows(history))
     table = f"<table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>"
-    return f"<p><b>{escape(_title(study, history))}</b></p>{table}{study.ledger._repr_html_()}"
+    words = "<br>".join(escape(line) for line in _recommendation(study))
+    return f"<p><b>{escape(_title(study, history))}</b></p><p>{words}</p>{table}{study.ledger._repr_html_()}"
+
+
+def _recommendation(study: "Study") -> list[str]:
+    """What a model recommends, which the table of what was measured does not tell."""
+    try:
+        best = study.best
+    except NoResult:
+        return []
+    return [*best_lines(study, best), short_params(best.params)] if best.predicted else []
 
 
 def _header(study: "Study") -> list[str]:
