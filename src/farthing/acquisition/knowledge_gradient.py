@@ -11,7 +11,7 @@ and count for the benchmark as well (taKG⁰, section 2.4); without any this is 
 C stands before S in the factor D, so that both terms share it and the normals of C. The normals of S come in
 antithetic pairs at the same normals of C: as min is concave, every pair adds at least zero, and so VOI ≥ 0.
 
-Shapes: B candidates, R rows each, q own rows, M choices, P pairs of normals, F means (one a fantasy).
+Shapes: B candidates, R rows each, q own rows, T = R + q, M choices, P pairs of normals, F means (one a fantasy).
 """
 
 from collections.abc import Sequence
@@ -22,8 +22,9 @@ from math import ceil, log2
 import numpy as np
 from scipy.special import ndtri
 
-from farthing.models.gp import GP, row_covariance
-from farthing.models.linalg import Array, IntArray, solve_lower
+from farthing.models.gp import GP, as_values, pick, pull_inputs, row_covariance
+from farthing.models.kernels import Covariance
+from farthing.models.linalg import Array, IntArray, solve_lower, solve_upper
 
 JITTER = 1e-8
 """Variance added to what is known for free, relative to the prior's: with more of it, VOI⁰ would not vanish with s."""
@@ -53,105 +54,184 @@ class KnowledgeGradient:
     def __call__(self, rows: Array, own: Array, *, along: IntArray | None = None, noise: Array | None = None) -> Array:
         """VOI (B,) of candidates with rows (B, R, D) and own rows (B, q, D).
 
-        `along` says for each of the R rows whether it is a value or a slope; `noise` (B, R) adds to the rows' variance.
+        `along` (R,) says whether each row is a value or a slope; `noise` (B, R) adds to the variance of the rows.
         """
-        B, R, _ = rows.shape
-        size = max(1, CHUNK // (max(1, self.choices.shape[0] + own.shape[1]) * self.normals.shape[0]))
-        values = np.empty(B)
-        for first in range(0, B, size):
-            some = slice(first, first + size)
-            extra = None if noise is None else noise[some]
-            values[some] = self._value(rows[some], own[some], along, extra)
-        return values
+        kinds = as_values(rows[0]) if along is None else along
+        extra = np.zeros(rows.shape[:2]) if noise is None else noise
+        values = [self._look(rows[i], own[i], kinds, extra[i]).gain() for i in self._chunks(rows, own)]
+        return np.concatenate(values) if values else np.zeros(0)
 
-    def _value(self, rows: Array, own: Array, along: IntArray | None, noise: Array | None) -> Array:
-        look = self._look(rows, own, along)
-        sigma = self._sigma(look, rows.shape[1], noise)
-        return self._expected_gain(look.means, sigma)
+    def value_and_gradient(self, rows: Array, own: Array, *, noise: Array | None = None) -> tuple[Array, Array, Array]:
+        """VOI (B,) of candidates that observe values, and its gradients in the rows and in the own rows."""
+        kinds = as_values(rows[0])
+        extra = np.zeros(rows.shape[:2]) if noise is None else noise
+        values, gradient = (
+            np.empty(rows.shape[0]),
+            np.empty((rows.shape[0], rows.shape[1] + own.shape[1], own.shape[2])),
+        )
+        for i in self._chunks(rows, own):
+            look = self._look(rows[i], own[i], kinds, extra[i])
+            values[i], gradient[i] = look.gain(), look.gradient()
+        return values, gradient[:, : rows.shape[1]], gradient[:, rows.shape[1] :]
 
-    # ------------------------------------------------------------------------------------------------ pieces
+    def sigma(self, rows: Array, own: Array) -> Array:
+        """σ̃ (B, M + q, R) of the choices and own rows."""
+        return self._look(rows, own, as_values(rows[0]), np.zeros(rows.shape[:2])).sigma.transpose(0, 2, 1)
+
+    # ------------------------------------------------------------------------------------- what all looks share
+
+    def _look(self, rows: Array, own: Array, kinds: IntArray, noise: Array) -> "_Look":
+        return _Look(self, np.concatenate([rows, own], axis=1), rows.shape[1], kinds, noise)
+
+    def _chunks(self, rows: Array, own: Array) -> list[slice]:
+        size = max(1, CHUNK // ((self.choices.shape[0] + own.shape[1]) * self.normals.shape[0]))
+        return [slice(first, first + size) for first in range(0, rows.shape[0], size)]
 
     @cached_property
-    def _gp(self) -> GP:
+    def gp(self) -> GP:
         return self.processes[0]
 
     @cached_property
-    def _V(self) -> Array:
+    def V(self) -> Array:
         """L⁻¹ k(X, choices)."""
-        gp = self._gp
-        return solve_lower(
-            gp.L, row_covariance(gp.kernel, gp.theta, gp.X, gp.along, self.choices, _values(self.choices))
-        )
+        gp, kinds = self.gp, as_values(self.choices)
+        return solve_lower(gp.L, row_covariance(gp.kernel, gp.theta, gp.X, gp.along, self.choices, kinds))
 
     @cached_property
-    def _choice_means(self) -> Array:
+    def U(self) -> Array:
+        """K⁻¹ k(X, choices)."""
+        return solve_upper(self.gp.L, self.V)
+
+    @cached_property
+    def means(self) -> Array:
+        """μ (F, M)."""
         return np.stack([gp.mean(self.choices) for gp in self.processes])
 
     @cached_property
-    def _scale(self) -> float:
-        """The prior's variance at full fidelity."""
-        return float(np.mean(self._gp.kernel.variance(self._gp.theta, self.choices)[0]))
+    def alphas(self) -> Array:
+        return np.stack([gp.alpha for gp in self.processes])
 
     @cached_property
-    def observed_noise(self) -> float:
-        return max(self._gp.noise, LEAST_NOISE * self._scale)
+    def against(self) -> Array:
+        """The rows that candidates are compared with: observations, then choices."""
+        return np.concatenate([self.gp.X, self.choices])
 
-    def _look(self, rows: Array, own: Array, along: IntArray | None) -> "_Look":
-        """Posterior covariances of the rows with each other, with own rows and with the choices, and all means."""
-        gp, (B, R, D), q = self._gp, rows.shape, own.shape[1]
-        Q = np.concatenate([rows, own], axis=1)
-        kinds = np.concatenate([_values(rows[0]) if along is None else along, _values(own[0])])
-        flat, flat_kinds = Q.reshape(-1, D), np.tile(kinds, B)
-        V = solve_lower(gp.L, row_covariance(gp.kernel, gp.theta, gp.X, gp.along, flat, flat_kinds))
-        V = V.reshape(-1, B, R + q).transpose(1, 0, 2)
-        prior = (
-            np.stack([row_covariance(gp.kernel, gp.theta, rows_of, kinds) for rows_of in Q])
-            if along is not None
-            else gp.kernel.evaluate(gp.theta, Q).K
-        )
-        joint = prior - V.transpose(0, 2, 1) @ V
-        cross = row_covariance(gp.kernel, gp.theta, self.choices, _values(self.choices), flat, flat_kinds)
-        cross = cross - self._V.T @ V.transpose(1, 0, 2).reshape(-1, B * (R + q))
-        cross = cross.reshape(-1, B, R + q).transpose(1, 2, 0)
-        own_means = np.stack([process.mean(own.reshape(-1, D)).reshape(B, q) for process in self.processes])
-        return _Look(joint, cross, self._with_choices(own_means))
+    @cached_property
+    def kinds_against(self) -> IntArray:
+        return np.concatenate([self.gp.along, as_values(self.choices)])
 
-    def _with_choices(self, own_means: Array) -> Array:
-        F, B, _ = own_means.shape
-        choices = np.broadcast_to(self._choice_means[:, None, :], (F, B, self.choices.shape[0]))
+    @cached_property
+    def scale(self) -> float:
+        """The prior's variance at full fidelity."""
+        return float(np.mean(self.gp.kernel.variance(self.gp.theta, self.choices)[0]))
+
+    def variances(self, R: int) -> Array:
+        """Σ of the rows: C(S) is known exactly, and S never as well as that."""
+        found = np.full(R, max(self.gp.noise, LEAST_NOISE * self.scale))
+        found[: self.free] = JITTER * self.scale
+        return found
+
+
+class _Look:
+    """What some candidates would see: every step of VOI on the way there, and back from its gradient."""
+
+    def __init__(self, kg: KnowledgeGradient, Q: Array, R: int, kinds: IntArray, noise: Array) -> None:
+        self._kg, self._Q, self._R = kg, Q, R
+        B, T, D = Q.shape
+        all_kinds = np.concatenate([kinds, as_values(Q[0, R:])])
+        self._covariance: Covariance = kg.gp.kernel.evaluate(kg.gp.theta, Q.reshape(-1, D), kg.against)
+        K = pick(self._covariance, np.tile(all_kinds, B), kg.kinds_against)
+        n = kg.gp.n
+        self._C = K[:, :n].reshape(B, T, n)
+        V = solve_lower(kg.gp.L, K[:, :n].T)
+        self._V = V.T.reshape(B, T, n)
+        self._prior = kg.gp.kernel.evaluate(kg.gp.theta, Q)
+        self._joint = pick(self._prior, all_kinds, all_kinds) - self._V @ self._V.transpose(0, 2, 1)
+        self._cross = (K[:, n:] - V.T @ kg.V).reshape(B, T, -1)
+        self._means = self._all_means()
+        self._factor(noise)
+
+    def _all_means(self) -> Array:
+        """μ of choices and own rows (F, B, M + q)."""
+        kg, own = self._kg, self._C[:, self._R :]
+        level = np.array([gp.m for gp in kg.processes])[:, None, None]
+        own_means = level + np.einsum("bqn,fn->fbq", own, kg.alphas)
+        F, B = own_means.shape[:2]
+        choices = np.broadcast_to(kg.means[:, None, :], (F, B, kg.means.shape[1]))
         return np.concatenate([choices, own_means], axis=2)
 
-    def _sigma(self, look: "_Look", R: int, noise: Array | None) -> Array:
-        """σ̃ (B, R, M + q)."""
-        covariance = look.joint[:, :R, :R].copy()
-        variances = np.full(R, self.observed_noise)
-        variances[: self.free] = JITTER * self._scale
-        np.einsum("bii->bi", covariance)[...] += variances if noise is None else variances + noise
-        D = np.linalg.cholesky(covariance)
-        targets = np.concatenate([look.cross[:, :R, :], look.joint[:, :R, R:]], axis=2)
-        return np.linalg.solve(D, targets)
+    def _factor(self, noise: Array) -> None:
+        R = self._R
+        covariance = self._joint[:, :R, :R].copy()
+        np.einsum("bii->bi", covariance)[...] += self._kg.variances(R) + noise
+        self._D = np.linalg.cholesky(covariance)
+        targets = np.concatenate([self._cross[:, :R], self._joint[:, :R, R:]], axis=2)
+        self.sigma = np.linalg.solve(self._D, targets)
+        """σ̃ᵀ (B, R, M + q)."""
 
-    def _expected_gain(self, means: Array, sigma: Array) -> Array:
-        """Mean over fantasies and pairs of min(before) − ½ (min(+) + min(−))."""
-        free, bought = self.normals[:, : self.free], self.normals[:, self.free :]
-        moved = np.einsum("pr,brm->bpm", bought, sigma[:, self.free :])
-        gain = np.zeros(sigma.shape[0])
-        for mean in means:
-            before = mean[:, None, :] + np.einsum("pr,brm->bpm", free, sigma[:, : self.free])
-            after = (before + moved).min(axis=2) + (before - moved).min(axis=2)
-            gain += np.mean(before.min(axis=2) - 0.5 * after, axis=1)
-        return gain / means.shape[0]
+    def gain(self) -> Array:
+        """VOI: the mean over fantasies and pairs of min(before) − ½ (min(+) + min(−))."""
+        kg, total = self._kg, np.zeros(self._Q.shape[0])
+        free, bought = self.sigma[:, : kg.free], self.sigma[:, kg.free :]
+        known = np.einsum("pr,brm->bpm", kg.normals[:, : kg.free], free)
+        moved = np.einsum("pr,brm->bpm", kg.normals[:, kg.free :], bought)
+        self._winners = []
+        for mean in self._means:
+            before = mean[:, None, :] + known
+            winners = [np.argmin(side, axis=2)[..., None] for side in (before, before + moved, before - moved)]
+            sides = zip((before, before + moved, before - moved), winners, strict=True)
+            start, plus, minus = (np.take_along_axis(side, winner, axis=2)[..., 0] for side, winner in sides)
+            total += np.mean(start - 0.5 * (plus + minus), axis=1)
+            self._winners.append(winners)
+        return total / self._means.shape[0]
+
+    def gradient(self) -> Array:
+        """∂VOI/∂Q (B, T, D), by the envelope theorem: the winners of each draw stay as they are (Theorem 1)."""
+        kg, R = self._kg, self._R
+        sigma_bar, mean_bar = self._winner_weights()
+        M = kg.choices.shape[0]
+        targets_bar = np.linalg.solve(self._D.transpose(0, 2, 1), sigma_bar)
+        joint_bar = np.zeros_like(self._joint)
+        joint_bar[:, :R, :R] = self._cholesky_pullback(-np.tril(targets_bar @ self.sigma.transpose(0, 2, 1)))
+        joint_bar[:, :R, R:] = targets_bar[:, :, M:]
+        joint_bar += joint_bar.transpose(0, 2, 1).copy()
+        cross_bar = np.zeros_like(self._cross)
+        cross_bar[:, :R] = targets_bar[:, :, :M]
+        return self._prior.input_gradient(joint_bar) + self._pulled_from_rows(joint_bar, cross_bar, mean_bar[:, :, M:])
+
+    def _winner_weights(self) -> tuple[Array, Array]:
+        """∂VOI/∂σ̃ᵀ (B, R, M + q) and ∂VOI/∂μ (F, B, M + q): what each draw's winners weigh."""
+        kg, (F, B, width), P = self._kg, self._means.shape, self._kg.normals.shape[0]
+        sigma_bar, mean_bar = np.zeros_like(self.sigma), np.zeros((F, B, width))
+        for f, winners in enumerate(self._winners):
+            before, plus, minus = (
+                _placed(winner, weight, (B, P, width))
+                for winner, weight in zip(winners, (1.0, -0.5, -0.5), strict=True)
+            )
+            whole = before + plus + minus
+            sigma_bar[:, : kg.free] += np.einsum("pr,bpm->brm", kg.normals[:, : kg.free], whole)
+            sigma_bar[:, kg.free :] += np.einsum("pr,bpm->brm", kg.normals[:, kg.free :], plus - minus)
+            mean_bar[f] = whole.sum(axis=1)
+        return sigma_bar / (F * P), mean_bar / (F * P)
+
+    def _cholesky_pullback(self, D_bar: Array) -> Array:
+        """∂F/∂Σ from ∂F/∂D for Σ = D Dᵀ:  ½ D⁻ᵀ (Φ + Φᵀ) D⁻¹, Φ the lower half of Dᵀ D̄ (Smith, 1995)."""
+        Phi = np.tril(self._D.transpose(0, 2, 1) @ D_bar)
+        np.einsum("bii->bi", Phi)[...] *= 0.5
+        inner = np.linalg.solve(self._D.transpose(0, 2, 1), Phi + Phi.transpose(0, 2, 1))
+        return 0.5 * np.linalg.solve(self._D.transpose(0, 2, 1), inner.transpose(0, 2, 1)).transpose(0, 2, 1)
+
+    def _pulled_from_rows(self, joint_bar: Array, cross_bar: Array, own_mean_bar: Array) -> Array:
+        """What comes through k(Q, X) and k(Q, choices)."""
+        kg, (B, T, D) = self._kg, self._Q.shape
+        solved = solve_upper(kg.gp.L, self._V.reshape(B * T, -1).T).T.reshape(B, T, -1)
+        C_bar = -joint_bar @ solved - cross_bar @ kg.U.T
+        C_bar[:, self._R :] += np.einsum("fbq,fn->bqn", own_mean_bar, kg.alphas)
+        weights = np.concatenate([C_bar, cross_bar], axis=2).reshape(B * T, -1)
+        return pull_inputs(self._covariance, weights, kg.kinds_against).reshape(B, T, D)
 
 
-@dataclass(frozen=True, eq=False)
-class _Look:
-    joint: Array
-    """(B, R + q, R + q)."""
-    cross: Array
-    """(B, R + q, M)."""
-    means: Array
-    """(F, B, M + q)."""
-
-
-def _values(X: Array) -> IntArray:
-    return np.full(X.shape[0], -1, dtype=np.int64)
+def _placed(winner: IntArray, weight: float, shape: tuple[int, ...]) -> Array:
+    placed = np.zeros(shape)
+    np.put_along_axis(placed, winner, weight, axis=2)
+    return placed
