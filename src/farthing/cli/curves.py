@@ -1,9 +1,10 @@
 """Learning curves: what was measured along a run, over the trials that carried it on."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from farthing.space import Space
+from farthing.study.runs import last_of_runs
 from farthing.trials import History, Measurement, Trial
 
 
@@ -34,17 +35,6 @@ def learning_curves(history: History) -> list[Curve]:
     runs = [tuple(history.lineage(trial.number)) for trial in last_of_runs(history)]
     curves = [Curve(trials, _points(trials, axis=axis)) for trials in runs]
     return [curve for curve in curves if curve.points]
-
-
-def last_of_runs(trials: Sequence[Trial]) -> list[Trial]:
-    """Of these trials those that none of them carries on."""
-    continued = {trial.resume_from for trial in trials}
-    return [trial for trial in trials if trial.number not in continued]
-
-
-def with_value(history: History) -> list[Trial]:
-    """The trials that have ended with a value."""
-    return [trial for trial in history if trial.is_finished and trial.value is not None]
 
 
 def _points(lineage: Iterable[Trial], *, axis: str) -> tuple[tuple[float, float], ...]:

@@ -4,13 +4,14 @@ import json
 import shlex
 from collections.abc import Sequence
 
-from farthing.cli.curves import Curve, curve_axis, last_of_runs, learning_curves, with_value
+from farthing.cli.curves import Curve, curve_axis, learning_curves
 from farthing.cli.ending import best_text, found_best, is_verified, nothing_text
 from farthing.cli.run_plan import SETTING
 from farthing.cli.storages import Address
 from farthing.cli.tables import aligned
 from farthing.cli.terminal_chart import chart
 from farthing.study import Best, Study
+from farthing.study.runs import ranked_runs
 from farthing.study.views import short_number, short_params, short_point
 from farthing.trials import History, State, Trial
 
@@ -45,12 +46,6 @@ def study_json(study: Study) -> str:
         "ledger": study.ledger.to_json(),
     }
     return json.dumps(summary | json.loads(study.export(format="json")))
-
-
-def ranked_runs(history: History) -> list[Trial]:
-    """The last trial of each run that has a value: what went furthest first, and among those the best."""
-    runs = last_of_runs(with_value(history))
-    return sorted(runs, key=lambda trial: (-history.reach(trial), history.loss(trial.value or 0.0)))
 
 
 def _title(study: Study, history: History, *, address: Address) -> str:

@@ -4,6 +4,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from farthing.errors import NoResult
+from farthing.study.runs import ranked_runs
 from farthing.trials import History, Measurement, Params, Prediction, Trial
 
 if TYPE_CHECKING:
@@ -62,9 +63,7 @@ def short_prediction(predicted: Prediction) -> str:
 
 
 def best_rows(history: History) -> list[list[str]]:
-    """The best trials as rows of text: number, value, cost, fidelity, params."""
-    done = [trial for trial in history.done if trial.value is not None]
-    ranked = sorted(done, key=lambda trial: (not history.is_full(trial), history.loss(trial.value or 0.0)))
+    """The runs that went furthest, the best first, as rows of text: number, value, cost, fidelity, params."""
     return [
         [
             str(trial.number),
@@ -73,7 +72,7 @@ def best_rows(history: History) -> list[list[str]]:
             short_params(trial.fidelity),
             short_params(trial.params),
         ]
-        for trial in ranked[:ROWS_SHOWN]
+        for trial in ranked_runs(history)[:ROWS_SHOWN]
     ]
 
 

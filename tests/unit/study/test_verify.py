@@ -220,3 +220,12 @@ def test_a_strategy_that_goes_by_what_was_measured_keeps_no_more_than_it_may_res
     study = study_of(trials=27, strategy=ft.ASHA(fidelity="epochs"))
     kept = {trial.number for trial in study.trials if trial.checkpoint is not None}
     assert kept == study.strategy.resumable(study.history) | {study.best.trial.number}
+
+
+def test_a_study_is_printed_with_every_run_once_what_went_furthest_first() -> None:
+    study = study_of(trials=9)
+    continued = {trial.resume_from for trial in study.trials}
+    rows = [line.split() for line in str(study).splitlines() if line[:1].isdecimal()]
+    shown = [study.trials[int(row[0])] for row in rows]
+    assert {trial.number for trial in shown} == {trial.number for trial in study.trials} - continued
+    assert [trial.fidelity["epochs"] for trial in shown] == sorted((t.fidelity["epochs"] for t in shown), reverse=True)

@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from farthing.cli.curves import last_of_runs, with_value
 from farthing.cli.plots.look import ACCENT, is_failed, mark_failures, set_plain_ticks, set_value_axis
 from farthing.space import Choice, Int
 from farthing.space.parameters import Parameter
+from farthing.study.runs import last_of_runs, with_value
 from farthing.trials import History, Trial
 
 SMALLEST, LARGEST = 10.0, 40.0
