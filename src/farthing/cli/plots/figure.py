@@ -68,7 +68,8 @@ def _figure(study: Study, best: Best, *, kind: str) -> Any:
     for place, (_, panels) in enumerate(rows):
         _draw_row(figure, grid[place], panels)
     _add_title(figure, study, best)
-    _add_scale(figure, history, colours)
+    if kind not in ("curves", "fidelities"):  # their colours mean something else
+        _add_scale(figure, history, colours)
     return figure
 
 
