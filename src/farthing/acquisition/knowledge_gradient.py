@@ -92,15 +92,15 @@ class KnowledgeGradient:
         return self.processes[0]
 
     @cached_property
-    def V(self) -> Array:
+    def half_solved(self) -> Array:
         """L⁻¹ k(X, choices)."""
         gp, kinds = self.gp, as_values(self.choices)
         return solve_lower(gp.L, row_covariance(gp.kernel, gp.theta, gp.X, gp.along, self.choices, kinds))
 
     @cached_property
-    def U(self) -> Array:
+    def solved(self) -> Array:
         """K⁻¹ k(X, choices)."""
-        return solve_upper(self.gp.L, self.V)
+        return solve_upper(self.gp.L, self.half_solved)
 
     @cached_property
     def means(self) -> Array:
@@ -147,7 +147,7 @@ class _Look:
         self._V = V.T.reshape(B, T, n)
         self._prior = kg.gp.kernel.evaluate(kg.gp.theta, Q)
         self._joint = pick(self._prior, all_kinds, all_kinds) - self._V @ self._V.transpose(0, 2, 1)
-        self._cross = (K[:, n:] - V.T @ kg.V).reshape(B, T, -1)
+        self._cross = (K[:, n:] - V.T @ kg.half_solved).reshape(B, T, -1)
         self._means = self._all_means()
         self._factor(noise)
 
@@ -225,7 +225,7 @@ class _Look:
         """What comes through k(Q, X) and k(Q, choices)."""
         kg, (B, T, D) = self._kg, self._Q.shape
         solved = solve_upper(kg.gp.L, self._V.reshape(B * T, -1).T).T.reshape(B, T, -1)
-        C_bar = -joint_bar @ solved - cross_bar @ kg.U.T
+        C_bar = -joint_bar @ solved - cross_bar @ kg.solved.T
         C_bar[:, self._R :] += np.einsum("fbq,fn->bqn", own_mean_bar, kg.alphas)
         weights = np.concatenate([C_bar, cross_bar], axis=2).reshape(B * T, -1)
         return pull_inputs(self._covariance, weights, kg.kinds_against).reshape(B, T, D)

@@ -23,7 +23,10 @@ FIXED_SHARES: Sequence[float] = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
 
 @dataclass(frozen=True, eq=False)
 class LearnedCost:
-    """What a run will cost, in the unit of the costs it was learnt from. Predictions are never below `least`."""
+    """What a run will cost, in the unit of the costs it was learnt from.
+
+    The full work is never predicted to cost less than `least`, the smallest cost seen, scaled to the full work.
+    """
 
     gp: GP
     scale: Standardise
@@ -34,17 +37,15 @@ class LearnedCost:
 
     def log_cost(self, X: Array, done: float | Array = 1.0) -> Array:
         """log t at each row of X for a run from nothing to the share `done` of the full work."""
-        g = self.scale.undo(self.gp.mean(X))
-        return np.maximum(g + self._log_share(done), np.log(self.least))
+        return self._log_full(X) + self._log_share(done)
 
     def cost(self, X: Array, done: float | Array = 1.0) -> Array:
         return np.asarray(np.exp(self.log_cost(X, done)))
 
     def increment(self, X: Array, begun: float | Array, done: float | Array) -> Array:
         """What continuing from `begun` to `done` costs; at least the fixed part, which starting again always takes."""
-        full = np.exp(self.scale.undo(self.gp.mean(X)))
         share = np.maximum(np.asarray(done) - np.asarray(begun), self.fixed_share) / (1.0 + self.fixed_share)
-        return np.asarray(np.maximum(full * share, self.least * share))
+        return np.asarray(np.exp(self._log_full(X)) * share)
 
     def __call__(self, X: Array) -> Array:
         return self.log_cost(X)
@@ -55,6 +56,9 @@ class LearnedCost:
         log_cost = self.scale.undo(mean)
         is_free = (log_cost > np.log(self.least))[:, None]
         return np.maximum(log_cost, np.log(self.least)), np.where(is_free, self.scale.scale * slope, 0.0)
+
+    def _log_full(self, X: Array) -> Array:
+        return np.maximum(self.scale.undo(self.gp.mean(X)), np.log(self.least))
 
     def _log_share(self, done: float | Array) -> Array:
         return np.asarray(np.log((self.fixed_share + np.asarray(done)) / (self.fixed_share + 1.0)))
@@ -96,5 +100,5 @@ def _fit(
     posterior = hyperparameter_posterior(kernel, X, scale.apply(g))
     theta = warm_start if keeps_theta and warm_start is not None else fit(posterior, warm_start=warm_start)
     density = float(posterior.value_and_gradient(theta[None, :])[0][0]) - g.size * np.log(scale.scale)
-    least = float(np.min(cost)) if cost.size else np.finfo(float).tiny
+    least = float(np.exp(np.min(g))) if cost.size else np.finfo(float).tiny
     return density, LearnedCost(posterior.process(theta), scale, fixed_share, least, theta)

@@ -1,4 +1,7 @@
-"""The basket: paused runs that can be carried on, and what carrying on saves."""
+"""The basket: paused runs that can be carried on, and what carrying on saves (section 2.6)."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -8,25 +11,38 @@ from farthing.systems.multifidelity.runs import Run
 from farthing.trials import History, Trial
 
 
-def paused(runs: list[Run], fidelities: Fidelities) -> list[int]:
-    """Runs, by their place in the list, that have a result, are not being continued now and are not complete."""
-    return [
-        i
-        for i, run in enumerate(runs)
-        if run.last is not None and not run.is_running and not fidelities.is_complete(reached(run, fidelities))
-    ]
+@dataclass(frozen=True)
+class Basket:
+    """Paused runs, by their places in the list of runs. `saves` says that one without a checkpoint saves as well."""
 
+    runs: Sequence[Run]
+    places: tuple[int, ...]
+    saves: bool
 
-def reached(run: Run, fidelities: Fidelities) -> Array:
-    """How far a run has come, (m,)."""
-    assert run.last is not None, "only runs with a result have come anywhere"
-    return fidelities.space.encoder.encode_fidelity([run.last.fidelity])[0]
+    @classmethod
+    def of(
+        cls, history: History, runs: Sequence[Run], fidelities: Fidelities, *, taken: Collection[int] = ()
+    ) -> "Basket":
+        """Runs with a result that are not complete, not running, and not among those that are `taken`."""
+        places = [
+            i
+            for i, run in enumerate(runs)
+            if i not in taken and run.last and not run.is_running and not fidelities.is_complete(run.reached)
+        ]
+        return cls(runs, tuple(places), continuing_saves(history))
 
+    def latest(self, most: int | None) -> "Basket":
+        """The `most` runs that were trained last: of a full basket the oldest entry is dropped."""
+        if most is None or len(self.places) <= most:
+            return self
+        by_age = sorted(self.places, key=lambda i: self.runs[i].trials[-1].number)
+        return Basket(self.runs, tuple(sorted(by_age[-most:])), self.saves)
 
-def starts_at(run: Run, fidelities: Fidelities, *, is_saving: bool) -> Array:
-    """From where a continuation pays: where the run stands, or nothing where it would have to begin again."""
-    assert run.last is not None, "only runs with a result are carried on"
-    return reached(run, fidelities) * (is_saving or run.last.checkpoint is not None)
+    def begun(self, place: int) -> Array:
+        """From where a continuation pays: where the run stands, or nothing where it would have to begin again."""
+        run = self.runs[place]
+        assert run.last is not None, "only runs with a result are in the basket"
+        return run.reached * (self.saves or run.last.checkpoint is not None)
 
 
 def continuing_saves(history: History) -> bool:
@@ -37,17 +53,17 @@ def continuing_saves(history: History) -> bool:
     """
     if history.problem.declared_cost is not None or any(trial.checkpoint for trial in history):
         return False
-    shares = [share for trial in history.done if (share := _share_paid(history, trial)) is not None]
+    shares = [share for trial in history.done if (share := _share_paid_again(history, trial)) is not None]
     return not shares or float(np.median(shares)) < 0.5
 
 
-def _share_paid(history: History, trial: Trial) -> float | None:
-    """0 where a continuation paid for its new part only, 1 where it paid for everything, by the cost so far."""
+def _share_paid_again(history: History, trial: Trial) -> float | None:
+    """0 where a continuation paid for its new part only, 1 where it paid for everything again."""
     if trial.resume_from is None or trial.cost <= 0:
         return None
     source = history[trial.resume_from]
     before = sum(earlier.cost for earlier in history.lineage(source.number))
-    work, done = (np.prod(history.problem.space.encoder.encode_fidelity([t.fidelity])) for t in (trial, source))
+    work, done = history.reach(trial), history.reach(source)
     if before <= 0 or work <= done:
         return None
     rate = before / done

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from math import log
 from operator import mul
 
 import numpy as np
@@ -11,14 +12,16 @@ from farthing.models.fidelity_kernels import DataSize, LearningCurve
 from farthing.models.fitting import fit, hyperparameter_posterior
 from farthing.models.gp import GP, VALUE
 from farthing.models.kernels import Kernel, Matern52
+from farthing.models.likelihood import HyperparameterPosterior
 from farthing.models.linalg import Array, IntArray
 from farthing.models.transforms import Standardise
+from farthing.space import Float, Space
 from farthing.systems.modelling import kernel_over
 from farthing.systems.multifidelity.levels import Fidelities
 from farthing.systems.multifidelity.loss_scale import LossScale, loss_scale
 from farthing.systems.multifidelity.runs import Point, Run
 from farthing.systems.surrogate import last_fit
-from farthing.trials import History, Json, Prediction
+from farthing.trials import History, Json, Params, Prediction
 
 GROWTH_BEFORE_REFIT = 1.12
 
@@ -28,6 +31,7 @@ class CurveModel:
     """A process over rows (x, s), the scales of the losses it sees, and what to remember of its fit."""
 
     gp: GP
+    posterior: HyperparameterPosterior
     scale: LossScale
     standard: Standardise
     theta: Array
@@ -39,13 +43,17 @@ class CurveModel:
         z, deviation = self.standard.undo(mean), np.sqrt(self.standard.undo_variance(variance))
         return Prediction(sign * float(self.scale.undo(z)[0]), float((deviation * self.scale.slope(z))[0]))
 
+    @property
+    def sloped_columns(self) -> tuple[int, ...]:
+        """The params along which derivatives were observed."""
+        return tuple(sorted(set(self.gp.along.tolist()) - {VALUE}))
+
     def note(self) -> dict[str, Json]:
         return {"theta": [float(value) for value in self.theta], "fitted_on": self.fitted_on}
 
 
-def curve_kernel(history: History, *, fidelity_kernel: str) -> Kernel:
+def curve_kernel(space: Space, *, fidelity_kernel: str) -> Kernel:
     """The kernel over x times one for each fidelity: a learning curve for traces, a data size for others, or Matérn."""
-    space = history.problem.space
     d = space.encoder.dimension
     parts = [
         Matern52((d + j,)) if fidelity_kernel == "matern" else LearningCurve(d + j) if trace else DataSize(d + j)
@@ -59,58 +67,90 @@ def fit_curves(
 ) -> CurveModel | None:
     """The model of a history's curves; None where no value is known.
 
-    The last fit noted is kept until there are 12 % more finished trials, or as long as there is one unless `may_refit`.
+    The last fit noted is kept until there are 12 % more finished trials; if not `may_refit`, as long as there is one.
     """
-    Z, loss, along = rows_of(history, runs, retain=retain)
-    if loss.size == 0:
+    seen = observe_curves(history, runs, retain=retain)
+    if seen.loss.size == 0:
         return None
-    scale = loss_scale(loss)
-    seen = scale.apply(loss)
-    standard = Standardise.of(seen)
-    kernel = curve_kernel(history, fidelity_kernel=fidelity_kernel)
-    posterior = hyperparameter_posterior(kernel, Z, standard.apply(seen), along=along)
+    scale = loss_scale(seen.loss)
+    z = scale.apply(seen.loss)
+    standard = Standardise.of(z)
+    Z, y, along = seen.with_slopes(standard.apply(z), 1.0 / (scale.slope(z) * standard.scale))
+    kernel = curve_kernel(history.problem.space, fidelity_kernel=fidelity_kernel)
+    posterior = hyperparameter_posterior(kernel, Z, y, along=along)
     theta, fitted_on = last_fit(history, "theta", size=len(posterior.parameters))
     count = sum(trial.is_finished for trial in history)
     if theta is None or (may_refit and count > GROWTH_BEFORE_REFIT * fitted_on):
         theta, fitted_on = fit(posterior, warm_start=theta), count
-    return CurveModel(posterior.process(theta), scale, standard, theta, fitted_on)
+    return CurveModel(posterior.process(theta), posterior, scale, standard, theta, fitted_on)
 
 
-def rows_of(history: History, runs: Sequence[Run], *, retain: int) -> tuple[Array, Array, IntArray]:
-    """What enters the model: rows (x, s), their losses, and whether each is a value or a slope.
+# ------------------------------------------------------------------------------------------------- what is observed
+
+
+@dataclass(frozen=True, eq=False)
+class CurvePoints:
+    """Rows (x, s), their losses, and slopes of the loss along columns of x, NaN where there are none."""
+
+    Z: Array
+    loss: Array
+    slopes: Array
+
+    def with_slopes(self, y: Array, per_loss: Array) -> tuple[Array, Array, IntArray]:
+        """Values y, which change by `per_loss` as the losses do, then slopes: rows, observations, kinds."""
+        i, j = np.nonzero(np.isfinite(self.slopes) & np.isfinite(per_loss)[:, None])
+        along = np.concatenate([np.full(y.size, VALUE, dtype=np.int64), j.astype(np.int64)])
+        return np.concatenate([self.Z, self.Z[i]]), np.concatenate([y, self.slopes[i, j] * per_loss[i]]), along
+
+
+def observe_curves(history: History, runs: Sequence[Run], *, retain: int) -> CurvePoints:
+    """What of a history's curves enters the model.
 
     Trials that failed stand in with the worst loss seen, at the fidelity that they were to reach.
     """
-    encoder = history.problem.space.encoder
-    kept = [(run, point) for run in runs for point in retained(run, retain)]
-    worst = max((point.loss for run in runs for point in run.curve), default=None)
-    if worst is None:
-        return np.zeros((0, encoder.dimension + Fidelities(history.problem.space).count)), np.zeros(0), _values(0)
-    names = history.problem.space.fidelities
-    kept += [
-        (run, Point({name: trial.fidelity[name] for name in names}, worst)) for run in runs for trial in run.failed
-    ]
-    X = encoder.encode([run.params for run, _ in kept])
-    S = encoder.encode_fidelity([point.fidelity for _, point in kept])
-    return np.hstack([X, S]), np.array([point.loss for _, point in kept]), _values(len(kept))
+    space = history.problem.space
+    kept = [(run.params, point) for run in runs for point in retained(run, retain)]
+    if kept:
+        worst = max(point.loss for run in runs for point in run.curve)
+        kept += [(run.params, Point(failed.fidelity, worst)) for run in runs for failed in run.failed]
+    X = space.encoder.encode([params for params, _ in kept])
+    S = space.encoder.encode_fidelity([point.fidelity for _, point in kept])
+    slopes = [_slopes(space, params, point, history.problem.sign) for params, point in kept]
+    return CurvePoints(
+        np.hstack([X, S]), np.array([point.loss for _, point in kept]), np.array(slopes).reshape(X.shape)
+    )
 
 
 def retained(run: Run, count: int) -> list[Point]:
-    """At most `count` points of a curve: its end, and those nearest to even shares of the way there."""
-    if not run.curve:
-        return []
+    """Points of a curve that enter the model: the observed ones nearest to those wanted.
+
+    Wanted are those that the suggestions chose, else `count` at even shares of the way to its end, which is always
+    among them. Of what is no trace, every point is kept.
+    """
     space = run.history.problem.space
-    S = space.encoder.encode_fidelity([point.fidelity for point in run.curve])
-    shares = np.arange(1, count + 1) / count
     trace = Fidelities(space).is_trace
-    if not trace.any():
+    if not (run.curve and trace.any()):
         return list(run.curve)
-    progress = np.prod(S[:, trace], axis=1)
-    end = int(np.argmax(progress))
-    wanted = shares[:, None] * S[end, trace]
-    nearest = np.argmin(np.abs(S[None, :, trace] - wanted[:, None, :]).sum(axis=2), axis=1)
+    S = space.encoder.encode_fidelity([point.fidelity for point in run.curve])
+    end = S[int(np.argmax(np.prod(S[:, trace], axis=1)))]
+    chosen = [point for trial in run.trials if isinstance(trial.note, dict) for point in trial.note.get("retained", ())]
+    wanted = np.array([*chosen, end])[:, trace] if chosen else np.arange(1, count + 1)[:, None] / count * end[trace]
+    nearest = np.argmin(np.abs(S[None, :, trace] - wanted[:, None]).sum(axis=2), axis=1)
     return [run.curve[i] for i in dict.fromkeys(nearest.tolist())]
 
 
-def _values(n: int) -> IntArray:
-    return np.full(n, VALUE, dtype=np.int64)
+def _slopes(space: Space, params: Params, point: Point, sign: float) -> list[float]:
+    """∂loss/∂u along each column of the unit cube, NaN where it was not reported or the column is not continuous."""
+    reported = point.gradient or {}
+    return [
+        sign * reported[name] * _stretch(parameter, params[name])
+        if name in reported and isinstance(parameter, Float) and parameter.step is None
+        else np.nan
+        for name, parameter in space.parameters.items()
+    ]
+
+
+def _stretch(parameter: Float, value: float) -> float:
+    """dv/du of the encoding."""
+    span = log(parameter.high / parameter.low) if parameter.log else parameter.high - parameter.low
+    return value * span if parameter.log else span

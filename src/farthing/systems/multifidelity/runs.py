@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from farthing.models.linalg import Array
 from farthing.trials import History, Params, State, Trial
 
 
@@ -39,6 +40,12 @@ class Run:
     def last(self) -> Trial | None:
         """The trial to carry on from, which is the recommended one too: the last that is done."""
         return self.done[-1] if self.done else None
+
+    @property
+    def reached(self) -> Array:
+        """How far the run has come: s of its last trial that is done, (m,)."""
+        assert self.last is not None, "only runs with a result have come anywhere"
+        return self.history.problem.space.encoder.encode_fidelity([self.last.fidelity])[0]
 
     @cached_property
     def failed(self) -> tuple[Trial, ...]:
