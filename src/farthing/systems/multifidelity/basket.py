@@ -39,10 +39,14 @@ class Basket:
         return Basket(self.runs, tuple(sorted(by_age[-most:])), self.saves)
 
     def begun(self, place: int) -> Array:
-        """From where a continuation pays: where the run stands, or nothing where it would have to begin again."""
-        run = self.runs[place]
-        assert run.last is not None, "only runs with a result are in the basket"
-        return run.reached * (self.saves or run.last.checkpoint is not None)
+        """Where the run stands, or nothing where it would have to begin again."""
+        return starts_at(self.runs[place], is_saving=self.saves)
+
+
+def starts_at(run: Run, *, is_saving: bool) -> Array:
+    """From where a continuation of a run pays; `is_saving` says that it saves without a checkpoint as well."""
+    assert run.last is not None, "only runs with a result can be carried on"
+    return run.reached * (is_saving or run.last.checkpoint is not None)
 
 
 def continuing_saves(history: History) -> bool:
