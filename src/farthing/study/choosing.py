@@ -5,8 +5,8 @@ from farthing.trials import Problem
 
 
 def default_strategy(problem: Problem) -> Strategy:
-    """Successive halving where there is one fidelity to halve, otherwise expected improvement per cost."""
+    """The most information per cost where there are fidelities to choose, otherwise expected improvement per cost."""
     from farthing.systems.baselines.bayesian import EIPerCost
-    from farthing.systems.baselines.halving import ASHA
+    from farthing.systems.multifidelity import TraceKG
 
-    return ASHA() if len(problem.space.fidelities) == 1 else EIPerCost()
+    return TraceKG() if problem.space.fidelities else EIPerCost()

@@ -36,15 +36,16 @@ def best_lines(study: "Study", best: "Best") -> list[str]:
     """What is recommended, what it is worth, and beside a prediction what was really measured at full fidelity."""
     problem, trial = study.problem, best.trial
     at = f", {short_params(trial.fidelity)}" if trial.fidelity else ""
-    measured = f"{best.value:.6g} (trial {trial.number}{at}"
+    measured, is_tried = f"{best.value:.6g} (trial {trial.number}{at}", best.params == trial.params
     if best.predicted is None or not trial.fidelity:
         return [f"Best {problem.value}: {measured})"]
-    if study.history.is_full(trial):
+    if is_tried and study.history.is_full(trial):
         return [f"Best {problem.value}: {measured}; predicted {short_prediction(best.predicted)})", *_rival(best)]
     full = short_params(problem.space.full_fidelity)
     return [
         f"Best {problem.value}: predicted {short_prediction(best.predicted)} at {full}",
-        f"Measured so far: {best.value:.6g} at {short_params(trial.fidelity)} (trial {trial.number})",
+        f"{'Measured so far' if is_tried else 'Not tried yet; the best that was'}: "
+        f"{best.value:.6g} at {short_params(trial.fidelity)} (trial {trial.number})",
         *(_rival(best) or ["Measured at full fidelity: none yet"]),
     ]
 

@@ -226,3 +226,17 @@ def test_a_recommendation_says_that_nothing_was_measured_at_full_fidelity_yet() 
     study = ft.Study(space, minimize="error", strategy=Predicting())
     study.add({"lr": 0.5}, 0.13, fidelity={"epochs": 3})
     assert best_lines(study, study.best)[-1] == "Measured at full fidelity: none yet"
+
+
+@dataclass(frozen=True)
+class Elsewhere(Predicting):
+    """Recommends what nobody has tried, as a model that looks everywhere may."""
+
+    def recommend(self, history: ft.History) -> Recommendation:
+        return Recommendation({"lr": 0.75}, history[0], Prediction(0.07, 0.01))
+
+
+def test_what_was_not_tried_is_not_said_to_have_been_measured() -> None:
+    study = predicted_study(full=False)
+    study._strategy = Elsewhere()
+    assert best_lines(study, study.best)[1] == "Not tried yet; the best that was: 0.13 at epochs=3 (trial 0)"

@@ -235,8 +235,8 @@ def test_the_strategy_is_chosen_by_the_shape_of_the_space_and_stored() -> None:
     storage = MemoryStorage()
     chosen = ft.Study(CURVES, minimize="error", storage=storage)
     chosen.ask()
-    assert chosen.strategy == ft.ASHA()
-    assert ft.Study.load("study", storage).strategy == ft.ASHA()
+    assert chosen.strategy == ft.TraceKG()
+    assert ft.Study.load("study", storage).strategy == ft.TraceKG()
     assert ft.Study(SPACE, minimize="error").strategy == ft.EIPerCost()
 
 

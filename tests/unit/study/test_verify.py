@@ -229,3 +229,18 @@ def test_a_study_is_printed_with_every_run_once_what_went_furthest_first() -> No
     shown = [study.trials[int(row[0])] for row in rows]
     assert {trial.number for trial in shown} == {trial.number for trial in study.trials} - continued
     assert [trial.fidelity["epochs"] for trial in shown] == sorted((t.fidelity["epochs"] for t in shown), reverse=True)
+
+
+def test_a_recommendation_that_was_never_tried_is_trained_from_the_start() -> None:
+    study = study_of(strategy=Elsewhere(fidelity="epochs"))
+    trial = study.verify(train, executor="inline")
+    assert (trial.params, trial.resume_from, trial.cost) == ({"x": 0.123}, None, 27)
+
+
+@dataclass(frozen=True)
+class Elsewhere(Predicting):
+    """Recommends what nobody has tried."""
+
+    def recommend(self, history: ft.History) -> Recommendation | None:
+        found = super().recommend(history)
+        return found and Recommendation({"x": 0.123}, found.trial, found.predicted)

@@ -73,8 +73,8 @@ def _fitted(settings: Settings, history: History) -> tuple[CurveModel, list[Run]
 def _best_seen(history: History, model: CurveModel, seen: list[Run]) -> Recommendation:
     rows = _at_full(history, [run.params for run in seen])
     best = int(np.argmin(model.gp.mean(rows)))
-    trial = seen[best].last
-    assert trial is not None, "it was kept for having one"
+    same = [run.last for run in seen if run.params == seen[best].params and run.last is not None]
+    trial = max(same, key=history.reach)
     return Recommendation(trial.params, trial, model.predicted(rows[best], sign=history.problem.sign))
 
 
