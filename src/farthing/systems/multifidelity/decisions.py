@@ -149,4 +149,5 @@ class Decisions:
 
     def _joined(self, part: Array) -> Array:
         """Rows of single members (N · members, k, D) as rows of all of them, (N, members · k, D)."""
-        return part.reshape(-1, self.members * part.shape[1], part.shape[2])
+        N, k, D = part.shape
+        return part.reshape(N // self.members, self.members * k, D)
