@@ -5,6 +5,9 @@ from benchmarks.drivers.optuna import Optuna
 from benchmarks.drivers.ours import Ours
 from benchmarks.method import Method
 from farthing.systems.baselines.bayesian import EIPerCost, LogEI
+from farthing.systems.baselines.boca import BOCA
+from farthing.systems.baselines.bohb import BOHB
+from farthing.systems.baselines.freeze_thaw import FreezeThawEI
 from farthing.systems.baselines.halving import ASHA, Hyperband
 from farthing.systems.baselines.random import Random, Sobol
 from farthing.systems.multifidelity import TraceKG
@@ -15,6 +18,9 @@ _ENTRIES: tuple[Method, ...] = (
     Ours("asha", ASHA()),
     Ours("hyperband", Hyperband()),
     Ours("TraceKG", TraceKG()),
+    Ours("bohb", BOHB()),
+    Ours("boca", BOCA()),
+    Ours("freeze-thaw-ei", FreezeThawEI()),
     Ours("log-ei", LogEI()),
     Ours("ei-per-cost", EIPerCost()),
     Ours("ei-per-cost-without-cooling", EIPerCost(cooling=False)),

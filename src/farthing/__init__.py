@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from farthing.systems import Strategy as Strategy
     from farthing.systems.baselines.bayesian import EIPerCost as EIPerCost
     from farthing.systems.baselines.bayesian import LogEI as LogEI
+    from farthing.systems.baselines.boca import BOCA as BOCA
+    from farthing.systems.baselines.bohb import BOHB as BOHB
+    from farthing.systems.baselines.freeze_thaw import FreezeThawEI as FreezeThawEI
     from farthing.systems.baselines.halving import ASHA as ASHA
     from farthing.systems.baselines.halving import Hyperband as Hyperband
     from farthing.systems.baselines.random import Random as Random
@@ -65,6 +68,9 @@ _HOMES = {
     "farthing.study.online": ("Decision", "OnlineTuner"),
     "farthing.systems": ("Randomness", "Recommendation", "Strategy"),
     "farthing.systems.baselines.bayesian": ("EIPerCost", "LogEI"),
+    "farthing.systems.baselines.boca": ("BOCA",),
+    "farthing.systems.baselines.bohb": ("BOHB",),
+    "farthing.systems.baselines.freeze_thaw": ("FreezeThawEI",),
     "farthing.systems.baselines.halving": ("ASHA", "Hyperband"),
     "farthing.systems.baselines.random": ("Random", "Sobol"),
     "farthing.systems.multifidelity": ("TraceKG",),

@@ -21,6 +21,20 @@ class TestHyperband(StrategyContract):
     strategy = ft.Hyperband()
 
 
+class TestBOHB(StrategyContract):
+    strategy = ft.BOHB()
+
+
+class TestBOCA(StrategyContract):
+    strategy = ft.BOCA()
+    trials = 20
+
+
+class TestFreezeThawEI(StrategyContract):
+    strategy = ft.FreezeThawEI()
+    trials = 20
+
+
 class TestLogEI(StrategyContract):
     strategy = ft.LogEI(initial=5)
     trials = 20

@@ -79,9 +79,13 @@ class Hyperband(Halving):
             *promotions,
             *(
                 rungs.start(params, rung=bracket.first_rung, note=bracket.note)
-                for params, bracket in zip(draw(history, numbers, rng), places, strict=True)
+                for params, bracket in zip(self._new_params(rungs, numbers, rng), places, strict=True)
             ),
         ]
+
+    def _new_params(self, rungs: "Rungs", numbers: range, rng: Randomness) -> Sequence[Params]:
+        """Configurations to begin with, for the trials that will have these numbers."""
+        return draw(rungs.history, numbers, rng)
 
     def resumable(self, history: History) -> set[int]:
         return {trial.number for bracket in _brackets_begun(self._rungs(history)) for trial in bracket.undecided()}
@@ -89,7 +93,10 @@ class Hyperband(Halving):
 
 @dataclass(frozen=True)
 class Rungs:
-    """A history sorted by the rungs of one fidelity. A trial stands on the highest rung that its fidelity reaches."""
+    """A history sorted by the rungs of one fidelity. A trial stands on the highest rung that its fidelity reaches.
+
+    A rung that would lie nearer to the last than by √reduction is left out: it would cost almost as much as that.
+    """
 
     history: History
     reduction: int
@@ -99,7 +106,7 @@ class Rungs:
     def levels(self) -> list[float]:
         declared = self.history.problem.space.fidelities[self.fidelity]
         levels = [declared.low]
-        while levels[-1] * self.reduction < declared.high * (1 - 1e-9):
+        while levels[-1] * self.reduction**1.5 < declared.high * (1 - 1e-9):
             levels.append(levels[-1] * self.reduction)
         return [*levels, declared.high]
 
