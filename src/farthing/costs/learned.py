@@ -17,7 +17,7 @@ from farthing.models.kernels import Kernel
 from farthing.models.linalg import Array
 from farthing.models.transforms import Standardise
 
-FIXED_SHARES: Sequence[float] = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
+FIXED_SHARES: Sequence[float] = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 """Values of c₀ that are tried; the likeliest is taken."""
 
 
@@ -78,27 +78,33 @@ def learn_cost(
     Hyperparameters are fitted from `warm_start` and the usual starts, or taken from it as they are with `keeps_theta`.
     """
     shares = np.ones(cost.size) if done is None else done
-    tried = FIXED_SHARES if np.ptp(shares) > 0.0 else FIXED_SHARES[:1]
-    if warm_start is not None:  # which share is likeliest hardly depends on the rest
-        tried = [max(tried, key=lambda share: _fit(X, cost, kernel, shares, share, warm_start, True)[0])]
-    fitted = [_fit(X, cost, kernel, shares, fixed_share, warm_start, keeps_theta) for fixed_share in tried]
-    return max(fitted, key=lambda model: model[0])[1]
+    tried = [_Shared(X, cost, kernel, shares, share) for share in FIXED_SHARES[: None if np.ptp(shares) > 0.0 else 1]]
+    if warm_start is not None:  # which share is likeliest hardly depends on the rest: one fit will do
+        tried = [max(tried, key=lambda model: model.likeliest(warm_start))]
+    keeps = keeps_theta and warm_start is not None
+    fitted = [(model, warm_start if keeps else fit(model.posterior, warm_start=warm_start)) for model in tried]
+    best, theta = max(fitted, key=lambda pair: pair[0].density(pair[1]))
+    return best.learned(theta)
 
 
-def _fit(
-    X: Array,
-    cost: Array,
-    kernel: Kernel,
-    done: Array,
-    fixed_share: float,
-    warm_start: Array | None,
-    keeps_theta: bool,
-) -> tuple[float, LearnedCost]:
-    """The log posterior density of one c₀, and the model with it. All are compared on the scale of log t."""
-    g = np.log(cost) - np.log((fixed_share + done) / (fixed_share + 1.0))
-    scale = Standardise.of(g)
-    posterior = hyperparameter_posterior(kernel, X, scale.apply(g))
-    theta = warm_start if keeps_theta and warm_start is not None else fit(posterior, warm_start=warm_start)
-    density = float(posterior.value_and_gradient(theta[None, :])[0][0]) - g.size * np.log(scale.scale)
-    least = float(np.exp(np.min(g))) if cost.size else np.finfo(float).tiny
-    return density, LearnedCost(posterior.process(theta), scale, fixed_share, least, theta)
+class _Shared:
+    """The model with one c₀, at any hyperparameters."""
+
+    def __init__(self, X: Array, cost: Array, kernel: Kernel, done: Array, fixed_share: float) -> None:
+        self._fixed_share = fixed_share
+        self._g = np.log(cost) - np.log((fixed_share + done) / (fixed_share + 1.0))
+        self._scale = Standardise.of(self._g)
+        self.posterior = hyperparameter_posterior(kernel, X, self._scale.apply(self._g))
+
+    def density(self, theta: Array) -> float:
+        """The log posterior density, on the scale of log t, so that all c₀ can be compared."""
+        log_density = float(self.posterior.value_and_gradient(theta[None, :])[0][0])
+        return log_density - self._g.size * float(np.log(self._scale.scale))
+
+    def likeliest(self, warm_start: Array) -> float:
+        """The density at the better of an earlier fit, which may have been one of another c₀, and the prior's mode."""
+        return max(self.density(warm_start), self.density(self.posterior.priors.mean))
+
+    def learned(self, theta: Array) -> LearnedCost:
+        least = float(np.exp(np.min(self._g))) if self._g.size else np.finfo(float).tiny
+        return LearnedCost(self.posterior.process(theta), self._scale, self._fixed_share, least, theta)
