@@ -1,8 +1,10 @@
 """Every method by name. A new one is one entry in this list."""
 
 from benchmarks.drivers.botorch import BoTorch
+from benchmarks.drivers.neps import NePS
 from benchmarks.drivers.optuna import Optuna
 from benchmarks.drivers.ours import Ours
+from benchmarks.drivers.smac import SMAC
 from benchmarks.method import Method
 from farthing.systems.baselines.bayesian import EIPerCost, LogEI
 from farthing.systems.baselines.boca import BOCA
@@ -29,6 +31,9 @@ _ENTRIES: tuple[Method, ...] = (
     Optuna("optuna-gp", "GPSampler", packages=("optuna", "numpy", "torch")),
     Optuna("optuna-tpe-hyperband", "TPESampler", prunes=True),
     BoTorch("botorch-log-ei"),
+    SMAC("smac-multi-fidelity"),
+    NePS("neps"),
+    NePS("neps-asha", optimizer="asha"),
 )
 
 METHODS: dict[str, Method] = {method.name: method for method in _ENTRIES}

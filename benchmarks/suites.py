@@ -94,6 +94,8 @@ CURVES_REPORTED = (
     "opda/convnext",
 )
 
+BASELINES_OF_CURVES = ("freeze-thaw-ei", "bohb", "asha", "hyperband", "random")
+
 COST_AWARE = ("ei-per-cost", "ei-per-cost-without-cooling", "log-ei", "random")
 
 
@@ -166,7 +168,28 @@ _ENTRIES = (
             Contest(
                 "learning curves",
                 problems=CURVES_FOR_TUNING,
-                methods=("asha", "hyperband", "random"),
+                methods=("TraceKG", *BASELINES_OF_CURVES),
+                judged_at=(1, 2, 5, 10),
+                unit="full runs",
+                normalised=True,
+            ),
+        ),
+        seeds=3,
+    ),
+    Suite(
+        "mf-curves",
+        (
+            Contest(
+                "learning curves and training sizes",
+                problems=CURVES_REPORTED,
+                methods=(
+                    "TraceKG",
+                    *BASELINES_OF_CURVES,
+                    "optuna-tpe-hyperband",
+                    "smac-multi-fidelity",
+                    "neps",
+                    "neps-asha",
+                ),
                 judged_at=(1, 2, 5, 10),
                 unit="full runs",
                 normalised=True,
