@@ -4,6 +4,7 @@ Both train the same networks to the same losses, bit by bit; what differs is wha
 all of the data, cost in measured seconds, in which the start-up of every trial is.
 """
 
+import os
 import subprocess
 import sys
 from dataclasses import asdict, dataclass
@@ -74,7 +75,8 @@ def _pair(seed: int, *, seconds: float) -> Pair:
     with TemporaryDirectory() as folder:
         program = REPOSITORY / "examples" / "1_multifidelity.py"
         command = [sys.executable, str(program), "--again", "--seconds", str(seconds), "--seed", str(seed)]
-        subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        environment = os.environ | {"PYTHONPATH": str(REPOSITORY / "src")}
+        subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
         place = Path(folder) / "1_multifidelity.db"
         return Pair.of(Study.load(f"digits-{seed}", place), Study.load(f"digits-{seed}-cold", place))
 

@@ -1,6 +1,7 @@
 """The loop: while the budget lasts, read, suggest, open, submit, wait, record."""
 
 import logging
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -210,11 +211,16 @@ class Loop:
                 continue
 
 
+def _for_what_is_left(left: Remaining) -> str:
+    """A strategy that knows costs suggests nothing that is too dear."""
+    return f" for the {left.cost:.3g} that is left" if left.cost < math.inf else ""
+
+
 def _why_nothing_started(uncovered: Sequence[Suggestion], left: Remaining) -> str:
     if left.trials < 1:
         return "the budget is spent"
     if not uncovered:
-        return "the strategy has nothing more to suggest"
+        return f"the strategy has nothing more to suggest{_for_what_is_left(left)}"
     predicted = uncovered[0].predicted_cost
     assert predicted is not None, "what has no predicted cost is covered by any budget that is not spent"
     return f"the next trial is predicted to cost {predicted.mean:.3g}, more than the {left.cost:.3g} that is left"
