@@ -1,6 +1,7 @@
 """Every method by name. A new one is one entry in this list."""
 
 from benchmarks.drivers.botorch import BoTorch
+from benchmarks.drivers.botorch_mf import BoTorchMFKG
 from benchmarks.drivers.neps import NePS
 from benchmarks.drivers.optuna import Optuna
 from benchmarks.drivers.ours import Ours
@@ -20,17 +21,26 @@ _ENTRIES: tuple[Method, ...] = (
     Ours("asha", ASHA()),
     Ours("hyperband", Hyperband()),
     Ours("TraceKG", TraceKG()),
+    Ours("TraceKG-plain", TraceKG(zero_avoiding=False)),
+    Ours("TraceKG-paper", TraceKG.paper()),
+    Ours("TraceKG-paper-plain", TraceKG.paper(zero_avoiding=False)),
+    Ours("kg", TraceKG(zero_avoiding=False, floor=1.0)),
     Ours("bohb", BOHB()),
     Ours("boca", BOCA()),
     Ours("freeze-thaw-ei", FreezeThawEI()),
     Ours("log-ei", LogEI()),
     Ours("ei-per-cost", EIPerCost()),
     Ours("ei-per-cost-without-cooling", EIPerCost(cooling=False)),
+    Ours("TraceKG-8", TraceKG(), batch=8),
+    Ours("kg-8", TraceKG(zero_avoiding=False, floor=1.0), batch=8),
+    Ours("log-ei-8", LogEI(), batch=8),
+    Ours("hyperband-8", Hyperband(), batch=8),
     Optuna("optuna-random", "RandomSampler"),
     Optuna("optuna-tpe", "TPESampler"),
     Optuna("optuna-gp", "GPSampler", packages=("optuna", "numpy", "torch")),
     Optuna("optuna-tpe-hyperband", "TPESampler", prunes=True),
     BoTorch("botorch-log-ei"),
+    BoTorchMFKG("botorch-qmfkg"),
     SMAC("smac-multi-fidelity"),
     NePS("neps"),
     NePS("neps-asha", optimizer="asha"),

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from benchmarks.problems import Problem
+from benchmarks.problems.augmented import AUGMENTED
 from benchmarks.problems.synthetic import FUNCTIONS
 from benchmarks.problems.tables import CELLS, TABLES
 from farthing.costs import Budget
@@ -161,6 +162,35 @@ _ENTRIES = (
                 unit="full runs",
             ),
         ),
+    ),
+    Suite(
+        "mf-synthetic",
+        (
+            Contest(
+                "one at a time",
+                problems=tuple(problem.name for problem in AUGMENTED),
+                methods=("TraceKG", "TraceKG-paper-plain", "kg", "log-ei", "boca", "hyperband"),
+                judged_at=(2, 4, 8, 10),
+                unit="cost",
+            ),
+            Contest(
+                "batches of eight",
+                problems=tuple(problem.name for problem in AUGMENTED),
+                methods=("TraceKG-8", "kg-8", "log-ei-8", "hyperband-8"),
+                judged_at=(2, 4, 8, 10),
+                unit="cost",
+                most_seeds={"TraceKG-8": 3, "kg-8": 3},
+            ),
+            Contest(
+                "beside BoTorch",
+                problems=("augmented-branin", "augmented-hartmann-6"),
+                methods=("TraceKG", "TraceKG-paper-plain", "botorch-qmfkg"),
+                judged_at=(2, 4, 8, 10),
+                unit="cost",
+                most_seeds={"botorch-qmfkg": 5},
+            ),
+        ),
+        seeds=20,
     ),
     Suite(
         "mf-curves-tuning",

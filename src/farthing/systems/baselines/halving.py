@@ -21,7 +21,10 @@ from farthing.trials import History, Json, Params, State, Suggestion, Trial
 
 @dataclass(frozen=True)
 class Halving(Strategy):
-    """What both share: rungs at low, low·reduction, low·reduction², … of one fidelity, the others held at full."""
+    """What all share: rungs at low, low·reduction, low·reduction², … of one fidelity, the others held at full.
+
+    Where several fidelities are declared it is the only trace among them, unless another is named.
+    """
 
     reduction: int = 3
     fidelity: str | None = None
@@ -227,8 +230,9 @@ def _numbers_left(history: History, budget: Remaining, count: int, *, taken: int
 
 def _halved_fidelity(history: History, name: str | None) -> str:
     declared = history.problem.space.fidelities
-    if name is None and len(declared) == 1:
-        return next(iter(declared))
+    traces = [one for one, fidelity in declared.items() if fidelity.trace]
+    if name is None and (len(declared) == 1 or len(traces) == 1):
+        return traces[0] if traces else next(iter(declared))
     if name in declared:
         return str(name)
     names = ", ".join(declared) or "none: add fidelities={…} to the space"
