@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from farthing.errors import InvalidParams, InvalidValue
 from farthing.refusals import listed, refuse_non_mapping, refuse_unknown
@@ -20,7 +21,7 @@ class Result:
 
     value: float | None = None
     metrics: dict[str, float | None] = field(default_factory=dict)
-    gradient: object = None
+    gradient: Any = None
 
 
 def read_result(returned: object, *, name: str) -> Result:
