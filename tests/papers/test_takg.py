@@ -33,7 +33,7 @@ SPACES = (CURVES, CURVES_AND_DATA, TWO_TRACES)
 
 def process(space: ft.Space, *, n: int = 10, seed: int = 0) -> GP:
     """A process over (x, s) that has seen n points of a falling curve."""
-    rng, kernel = np.random.default_rng(seed), curve_kernel(space, fidelity_kernel="curves")
+    rng, kernel = np.random.default_rng(seed), curve_kernel(space, fidelity_kernel="decays")
     Z = rng.random((n, 2 + len(space.fidelities)))
     y = (Z[:, 0] - 0.4) ** 2 + 0.3 * np.sin(4.0 * Z[:, 1]) + 0.3 * np.sum(np.exp(-3.0 * Z[:, 2:]), axis=1)
     theta = np.array([parameter.to_theta(parameter.median) for parameter in kernel.parameters])
@@ -294,7 +294,7 @@ def test_retained_points_differ_in_traces_only_and_keep_their_distance() -> None
 @given(s=st.lists(st.floats(0, 1), min_size=2, max_size=12), seed=st.integers(0, 1000), spread=st.floats(-2.0, 2.0))
 @settings(max_examples=50, deadline=None)
 def test_the_kernel_is_positive_semi_definite(s: list[float], seed: int, spread: float) -> None:
-    kernel = curve_kernel(CURVES_AND_DATA, fidelity_kernel="curves")
+    kernel = curve_kernel(CURVES_AND_DATA, fidelity_kernel="decays")
     rng = np.random.default_rng(seed)
     Z = np.hstack([rng.random((len(s), 2)), np.array(s)[:, None], rng.random((len(s), 1))])
     theta = np.array([p.to_theta(p.median) + spread * p.spread for p in kernel.parameters])

@@ -11,9 +11,10 @@ import numpy as np
 from farthing.models.fidelity_kernels import DataSize, LearningCurve
 from farthing.models.fitting import fit, hyperparameter_posterior
 from farthing.models.gp import GP, VALUE
-from farthing.models.kernels import Kernel, Matern52
+from farthing.models.kernels import Constant, Kernel, Matern52
 from farthing.models.likelihood import HyperparameterPosterior
 from farthing.models.linalg import Array, IntArray
+from farthing.models.parameters import Parameter
 from farthing.models.transforms import Standardise
 from farthing.space import Float, Space
 from farthing.systems.modelling import kernel_over
@@ -24,6 +25,7 @@ from farthing.systems.surrogate import last_fit
 from farthing.trials import History, Json, Params, Prediction
 
 GROWTH_BEFORE_REFIT = 1.12
+WANDERING = Parameter("wandering", median=0.1, spread=1.0, lower=1e-3, upper=1e2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,13 +55,25 @@ class CurveModel:
 
 
 def curve_kernel(space: Space, *, fidelity_kernel: str) -> Kernel:
-    """The kernel over x times one for each fidelity: a learning curve for traces, a data size for others, or Matérn."""
+    """The kernel over x times one for each fidelity."""
     d = space.encoder.dimension
     parts = [
-        Matern52((d + j,)) if fidelity_kernel == "matern" else LearningCurve(d + j) if trace else DataSize(d + j)
+        one_fidelity(d + j, is_trace=bool(trace), fidelity_kernel=fidelity_kernel)
         for j, trace in enumerate(Fidelities(space).is_trace)
     ]
     return reduce(mul, parts, kernel_over(space.encoder))
+
+
+def one_fidelity(column: int, *, is_trace: bool, fidelity_kernel: str) -> Kernel:
+    """A learning curve for traces and a data size for others, or Matérn.
+
+    Real curves cross and turn; a kernel of decays alone is twice as sure of their ends as it should be. "curves"
+    therefore adds what wanders along the way, smoothly and a little; "decays" is the kernel of the paper.
+    """
+    if fidelity_kernel == "matern":
+        return Matern52((column,))
+    shape: Kernel = LearningCurve(column) if is_trace else DataSize(column)
+    return shape if fidelity_kernel == "decays" else shape + Constant(WANDERING) * Matern52((column,))
 
 
 def fit_curves(

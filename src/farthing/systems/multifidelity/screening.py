@@ -7,8 +7,10 @@ candidates are drawn, those that promise the most are compared by VOI per cost a
 import numpy as np
 
 from farthing.acquisition.expected_improvement import expected_improvement
+from farthing.acquisition.maximize import perturbed
 from farthing.models.gp import VALUE
 from farthing.models.linalg import Array
+from farthing.systems.modelling import domain_of
 from farthing.systems.multifidelity.candidates import (
     Candidates,
     at_levels,
@@ -22,7 +24,8 @@ from farthing.systems.multifidelity.candidates import (
 from farthing.systems.multifidelity.choice import Choice
 from farthing.systems.multifidelity.situation import Situation
 
-DRAWN = 400
+DRAWN, DRAWN_AROUND, BEST = 400, 200, 5
+"""Configurations drawn anywhere, and around so many of the best ones seen."""
 SCREENED = 50
 PAIRS = 16
 """Antithetic pairs of normals: 32 simulated outcomes of a candidate."""
@@ -75,8 +78,13 @@ def offered_runs(situation: Situation) -> Candidates:
 
 
 def drawn(situation: Situation) -> Array:
-    key = ("candidates", len(situation.history), len(situation.pending))
-    return situation.encoder.from_unit(situation.rng.at(*key).random((DRAWN, situation.encoder.dimension)))
+    """Configurations anywhere, and around the best ones seen."""
+    rng = situation.rng.at("candidates", len(situation.history), len(situation.pending))
+    encoder = situation.encoder
+    anywhere = encoder.from_unit(rng.random((DRAWN, encoder.dimension)))
+    best = situation.seen[np.argsort(situation.mean(situation.seen), kind="stable")[:BEST]]
+    around = perturbed(domain_of(encoder), np.nan_to_num(best, nan=0.5), DRAWN_AROUND, rng=rng)
+    return np.concatenate([anywhere, encoder.snap(around)])
 
 
 def promising(situation: Situation, X: Array, count: int) -> Array:

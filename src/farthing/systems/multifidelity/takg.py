@@ -25,7 +25,7 @@ START_BUDGET = 0.5
 ALLOWED: dict[str, tuple[object, ...]] = {
     "zero_avoiding": ("auto", True, False),
     "batch_cost": ("max", "sum"),
-    "fidelity_kernel": ("curves", "matern"),
+    "fidelity_kernel": ("curves", "decays", "matern"),
     "search": ("screen", "ascent", "stochastic"),
     "recommends": ("seen", "anywhere"),
 }
@@ -48,7 +48,8 @@ class TraceKG(Strategy):
         floor: the least share of each fidelity that is suggested; None for what the fidelity declares (a tenth where
             low fidelities are not avoided otherwise).
         batch_cost: what suggestions made together cost: the largest, as they run side by side, or the sum.
-        fidelity_kernel: "curves" for a learning-curve kernel for traces and a data-size kernel for others, or "matern".
+        fidelity_kernel: "curves" for a learning-curve kernel for traces and a data-size kernel for others, with some
+            freedom to wander; "decays" for those kernels alone, as in the paper; or "matern".
         search: "screen" compares drawn candidates; "ascent" climbs in params, fidelities and retained points together;
             "stochastic" climbs with the step sizes of the paper's Theorem 2.
         recommends: "seen" for configurations with a result, "anywhere" for the lowest mean anywhere.
@@ -72,6 +73,7 @@ class TraceKG(Strategy):
             samples=samples,
             retain=retain,
             basket=10,
+            fidelity_kernel="decays",
             search="ascent",
             recommends="anywhere",
         )
