@@ -19,7 +19,8 @@ class Best:
 
     `value` is the value measured for the recommended trial; `predicted` is what a model expects at full fidelity, where
     the strategy has one; `measured` is the trial with the best value that was really measured at full fidelity, which
-    need not be the recommended one.
+    need not be the recommended one. `params` are those of `trial`, unless a strategy recommends what was not tried yet:
+    then `trial` is the best that was.
     """
 
     params: Params

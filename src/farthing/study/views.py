@@ -92,8 +92,8 @@ def study_html(study: "Study") -> str:
     )
     rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in best_rows(history))
     table = f"<table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>"
-    words = "<br>".join(escape(line) for line in _recommendation(study))
-    return f"<p><b>{escape(_title(study, history))}</b></p><p>{words}</p>{table}{study.ledger._repr_html_()}"
+    words = "".join(f"<br>{escape(line)}" for line in _recommendation(study))
+    return f"<p><b>{escape(_title(study, history))}</b>{words}</p>{table}{study.ledger._repr_html_()}"
 
 
 def _recommendation(study: "Study") -> list[str]:
