@@ -24,6 +24,7 @@ _ENTRIES: tuple[Method, ...] = (
     Ours("TraceKG-plain", TraceKG(zero_avoiding=False)),
     Ours("TraceKG-paper", TraceKG.paper()),
     Ours("TraceKG-paper-plain", TraceKG.paper(zero_avoiding=False)),
+    Ours("TraceKG-gradients", TraceKG(), gradients=True),
     Ours("kg", TraceKG(zero_avoiding=False, floor=1.0)),
     Ours("bohb", BOHB()),
     Ours("boca", BOCA()),

@@ -193,6 +193,18 @@ _ENTRIES = (
         seeds=20,
     ),
     Suite(
+        "mf-gradients",
+        (
+            Contest(
+                "with and without gradients",
+                problems=("kernel-learning",),
+                methods=("TraceKG-gradients", "TraceKG"),
+                judged_at=(0.1, 0.25, 0.5, 1),
+                unit="full runs",
+            ),
+        ),
+    ),
+    Suite(
         "mf-curves-tuning",
         (
             Contest(

@@ -9,6 +9,7 @@ from benchmarks.drivers.paying import added_cost
 from benchmarks.measuring import CpuMeter
 from benchmarks.method import Step
 from benchmarks.problems import Evaluation, Problem
+from benchmarks.problems.problem import Differentiable
 from farthing.costs import Budget
 from farthing.execution import RunningTrial
 from farthing.study import Study
@@ -21,21 +22,26 @@ class Ours:
     """One strategy. What a continued trial costs is the difference to the trial it continues.
 
     With a `batch` so many are asked for together and evaluated at once; all are told before the next are asked for.
+    With `gradients` evaluations of a problem that has them are told with theirs, and pay for it.
     """
 
     name: str
     strategy: Strategy
     batch: int = 1
+    gradients: bool = False
     packages: tuple[str, ...] = ("numpy", "scipy")
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        return self.strategy.to_json() | ({"batch": self.batch} if self.batch > 1 else {})
+        batch = {"batch": self.batch} if self.batch > 1 else {}
+        return self.strategy.to_json() | batch | ({"gradients": True} if self.gradients else {})
 
     def missing(self) -> str | None:
         return None
 
     def run(self, problem: Problem, *, budget: Budget, seed: int) -> Iterator[Step]:
+        if self.gradients and isinstance(problem, Differentiable):
+            problem = problem.with_gradient()
         aim: dict[str, Any] = {problem.direction: "value"}
         with closing(Study(problem.space(), **aim, strategy=self.strategy, seed=seed, cost_unit="cost")) as study:
             while step := self._step(study, problem, budget, seed=seed):
@@ -60,7 +66,9 @@ def _evaluate(study: Study, asked: RunningTrial, problem: Problem, meter: CpuMet
     evaluation = problem.evaluate(asked.params, asked.fidelity, seed=seed)
     cost = added_cost(problem, asked.params, evaluation, asked.fidelity, before.fidelity if before else None, seed=seed)
     with meter.running():
-        study.tell(asked, evaluation.value, cost=cost, trace=_new_points(evaluation, before))
+        study.tell(
+            asked, evaluation.value, cost=cost, trace=_new_points(evaluation, before), gradient=evaluation.gradient
+        )
     return cost
 
 

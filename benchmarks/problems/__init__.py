@@ -2,13 +2,14 @@
 
 from benchmarks.problems.augmented import AUGMENTED
 from benchmarks.problems.curves import CURVES
+from benchmarks.problems.kernel_learning import KERNEL_LEARNING
 from benchmarks.problems.problem import Evaluation, Params, Point, Problem, loss, regret
 from benchmarks.problems.recorded import RECORDED
 from benchmarks.problems.synthetic import FUNCTIONS, TUNING_FUNCTIONS
 from benchmarks.problems.tables import CELLS, TABLES
 from benchmarks.problems.training_size import SIZES
 
-_ALL = (*FUNCTIONS, *TUNING_FUNCTIONS, *AUGMENTED, *TABLES, *CELLS, *CURVES, *SIZES, *RECORDED)
+_ALL = (*FUNCTIONS, *TUNING_FUNCTIONS, *AUGMENTED, *KERNEL_LEARNING, *TABLES, *CELLS, *CURVES, *SIZES, *RECORDED)
 
 PROBLEMS: dict[str, Problem] = {problem.name: problem for problem in _ALL}
 

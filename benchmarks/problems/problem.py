@@ -24,12 +24,14 @@ class Point(NamedTuple):
 class Evaluation(NamedTuple):
     """What a tuner sees of one evaluation: its value, and what a run from nothing to that fidelity costs.
 
-    `trace` is the curve on the way where the problem has one; its last point is the evaluation itself.
+    `trace` is the curve on the way where the problem has one; its last point is the evaluation itself. `gradient` has
+    derivatives of the value along params, in their own units, where they are known.
     """
 
     value: float
     cost: float
     trace: Sequence[Point] = ()
+    gradient: Mapping[str, float] | None = None
 
 
 class Problem(Protocol):
@@ -65,6 +67,13 @@ class Judged(Problem, Protocol):
     """A problem that can judge many configurations at once, so that regret can be put on the scale of random search."""
 
     def full_values(self, many: Sequence[Params]) -> npt.NDArray[np.float64]: ...
+
+
+@runtime_checkable
+class Differentiable(Problem, Protocol):
+    """A problem whose evaluations can have gradients too, at a price."""
+
+    def with_gradient(self) -> Problem: ...
 
 
 class Span(NamedTuple):

@@ -6,6 +6,7 @@ import pytest
 from benchmarks.problems import PROBLEMS, Problem, regret
 from benchmarks.problems.augmented import AUGMENTED
 from benchmarks.problems.curves import LearningCurves
+from benchmarks.problems.kernel_learning import KERNEL_LEARNING, likelihood
 from benchmarks.problems.problem import random_params, span_of
 from benchmarks.problems.recorded import RECORDED
 from benchmarks.problems.synthetic import FUNCTIONS, TUNING_FUNCTIONS, Function, branin
@@ -38,7 +39,7 @@ def params_at(function: Function, x: tuple[float, ...]) -> dict[str, float]:
 def test_the_known_optimum_has_the_known_value_and_lies_in_the_space(function: Function) -> None:
     params = params_at(function, function.optimum)
     assert function.space().check(params) == params
-    value, cost, trace = function.evaluate(params, {}, seed=0)
+    value, cost, trace, _ = function.evaluate(params, {}, seed=0)
     # The minimisers are given to six digits; the functions are flat there, so values agree to more.
     assert value == pytest.approx(function.best_value, abs=1e-8)
     assert (cost, trace) == (1.0, ())
@@ -59,7 +60,10 @@ def test_branin_has_three_minima() -> None:
 
 def test_names_are_those_in_the_registry_and_differ() -> None:
     assert all(problem.name == name for name, problem in PROBLEMS.items())
-    assert len(PROBLEMS) == len((*FUNCTIONS, *TUNING_FUNCTIONS, *TABLES, *CELLS, *AUGMENTED, *SIZES, *RECORDED)) + 23
+    assert (
+        len(PROBLEMS)
+        == len((*FUNCTIONS, *TUNING_FUNCTIONS, *TABLES, *CELLS, *AUGMENTED, *KERNEL_LEARNING, *SIZES, *RECORDED)) + 23
+    )
 
 
 def test_absent_data_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
@@ -153,7 +157,7 @@ def test_an_augmented_function_has_its_minimum_at_full_fidelity_and_costs_what_t
     space = function.space()
     assert function.evaluate(params, space.full_fidelity, seed=0).value == pytest.approx(function.best_value, abs=1e-8)
     half = dict.fromkeys(space.fidelities, 0.5)
-    value, cost, trace = function.evaluate(params, half, seed=0)
+    value, cost, trace, _ = function.evaluate(params, half, seed=0)
     assert cost == pytest.approx(0.01 + 0.5 ** len(half))
     assert (trace[-1].fidelity, trace[-1].value, trace[-1].cost) == (half, value, cost)
     assert value != function.full_value(params)
@@ -202,3 +206,31 @@ def test_normalised_regret_is_zero_at_the_best_random_configuration_and_one_at_t
     span = span_of(problem)
     assert (span.normalised(span.best), span.normalised(span.median)) == (0.0, 1.0)
     assert span.best == pytest.approx(0.44565, abs=5e-5)
+
+
+def test_the_likelihood_of_kernel_learning_is_that_of_its_approximate_prior_and_has_its_gradient() -> None:
+    rng, theta, m = np.random.default_rng(1), np.array([0.3, -0.5, -2.0]), 12
+    x, y = rng.uniform(-5, 5, 40), rng.standard_normal(40)
+    value, gradient = likelihood(theta, x, y, m)
+    v, length, s = np.exp(theta)
+    u = np.linspace(-5, 5, m)
+    Kuu = v * np.exp(-0.5 * (u[:, None] - u) ** 2 / length**2) + 1e-8 * v * np.eye(m)
+    Kfu = v * np.exp(-0.5 * (x[:, None] - u) ** 2 / length**2)
+    Q = Kfu @ np.linalg.solve(Kuu, Kfu.T) + s * np.eye(40)
+    dense = 0.5 * (np.linalg.slogdet(2 * np.pi * Q)[1] + y @ np.linalg.solve(Q, y)) / 40
+    assert value == pytest.approx(dense, rel=1e-6)
+    steps = 1e-5 * np.eye(3)
+    numeric = [(likelihood(theta + h, x, y, m)[0] - likelihood(theta - h, x, y, m)[0]) / 2e-5 for h in steps]
+    assert gradient == pytest.approx(numeric, rel=1e-4, abs=1e-7)
+
+
+def test_kernel_learning_with_gradients_tells_them_in_units_of_the_params_and_costs_more() -> None:
+    [problem] = KERNEL_LEARNING
+    params, fidelity = random_configuration(problem), {"points": 256, "inducing": 16}
+    plain, sloped = (one.evaluate(params, fidelity, seed=0) for one in (problem, problem.with_gradient()))
+    assert (sloped.value, sloped.cost) == (plain.value, 2.5 * plain.cost)
+    assert plain.gradient is None
+    more = params | {"noise": params["noise"] * (1 + 1e-5)}
+    change = problem.evaluate(more, fidelity, seed=0).value - plain.value
+    assert sloped.gradient["noise"] == pytest.approx(change / (params["noise"] * 1e-5), rel=1e-3)
+    assert problem.best_value < problem.full_value(params)
