@@ -14,7 +14,7 @@ antithetic pairs at the same normals of C: as min is concave, every pair adds at
 Shapes: B candidates, R rows each, q own rows, T = R + q, M choices, P pairs of normals, F means (one a fantasy).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, log2
@@ -171,19 +171,20 @@ class _Look:
 
     def gain(self) -> Array:
         """VOI: the mean over fantasies and pairs of min(before) − ½ (min(+) + min(−))."""
-        kg, total = self._kg, np.zeros(self._Q.shape[0])
-        free, bought = self.sigma[:, : kg.free], self.sigma[:, kg.free :]
-        known = np.einsum("pr,brm->bpm", kg.normals[:, : kg.free], free)
-        moved = np.einsum("pr,brm->bpm", kg.normals[:, kg.free :], bought)
-        self._winners = []
+        gains = [
+            np.mean(before.min(axis=2) - 0.5 * (plus.min(axis=2) + minus.min(axis=2)), axis=1)
+            for before, plus, minus in self._outcomes()
+        ]
+        return np.asarray(np.mean(gains, axis=0))
+
+    def _outcomes(self) -> Iterator[tuple[Array, Array, Array]]:
+        """For each fantasy the simulated means (B, P, M + q): of C alone, and of both members of each pair."""
+        normals, free = self._kg.normals, self._kg.free
+        known = normals[:, :free] @ self.sigma[:, :free]
+        moved = normals[:, free:] @ self.sigma[:, free:]
         for mean in self._means:
             before = mean[:, None, :] + known
-            winners = [np.argmin(side, axis=2)[..., None] for side in (before, before + moved, before - moved)]
-            sides = zip((before, before + moved, before - moved), winners, strict=True)
-            start, plus, minus = (np.take_along_axis(side, winner, axis=2)[..., 0] for side, winner in sides)
-            total += np.mean(start - 0.5 * (plus + minus), axis=1)
-            self._winners.append(winners)
-        return total / self._means.shape[0]
+            yield before, before + moved, before - moved
 
     def gradient(self) -> Array:
         """∂VOI/∂Q (B, T, D), by the envelope theorem: the winners of each draw stay as they are (Theorem 1)."""
@@ -203,11 +204,8 @@ class _Look:
         """∂VOI/∂σ̃ᵀ (B, R, M + q) and ∂VOI/∂μ (F, B, M + q): what each draw's winners weigh."""
         kg, (F, B, width), P = self._kg, self._means.shape, self._kg.normals.shape[0]
         sigma_bar, mean_bar = np.zeros_like(self.sigma), np.zeros((F, B, width))
-        for f, winners in enumerate(self._winners):
-            before, plus, minus = (
-                _placed(winner, weight, (B, P, width))
-                for winner, weight in zip(winners, (1.0, -0.5, -0.5), strict=True)
-            )
+        for f, outcomes in enumerate(self._outcomes()):
+            before, plus, minus = (_at_lowest(side, by) for side, by in zip(outcomes, (1.0, -0.5, -0.5), strict=True))
             whole = before + plus + minus
             sigma_bar[:, : kg.free] += np.einsum("pr,bpm->brm", kg.normals[:, : kg.free], whole)
             sigma_bar[:, kg.free :] += np.einsum("pr,bpm->brm", kg.normals[:, kg.free :], plus - minus)
@@ -231,7 +229,8 @@ class _Look:
         return pull_inputs(self._covariance, weights, kg.kinds_against).reshape(B, T, D)
 
 
-def _placed(winner: IntArray, weight: float, shape: tuple[int, ...]) -> Array:
-    placed = np.zeros(shape)
-    np.put_along_axis(placed, winner, weight, axis=2)
+def _at_lowest(outcomes: Array, weight: float) -> Array:
+    """The weight where each draw has its minimum, zero elsewhere."""
+    placed = np.zeros_like(outcomes)
+    np.put_along_axis(placed, np.argmin(outcomes, axis=2)[..., None], weight, axis=2)
     return placed

@@ -81,8 +81,9 @@ def learn_cost(
     tried = [_Shared(X, cost, kernel, shares, share) for share in FIXED_SHARES[: None if np.ptp(shares) > 0.0 else 1]]
     if warm_start is not None:  # which share is likeliest hardly depends on the rest: one fit will do
         tried = [max(tried, key=lambda model: model.likeliest(warm_start))]
-    keeps = keeps_theta and warm_start is not None
-    fitted = [(model, warm_start if keeps else fit(model.posterior, warm_start=warm_start)) for model in tried]
+        if keeps_theta:
+            return tried[0].learned(warm_start)
+    fitted = [(model, fit(model.posterior, warm_start=warm_start)) for model in tried]
     best, theta = max(fitted, key=lambda pair: pair[0].density(pair[1]))
     return best.learned(theta)
 

@@ -198,4 +198,6 @@ class Climb:
             Candidates(x[i : i + 1], s[i : i + 1], begun[i : i + 1], source[i : i + 1]) for i in range(self.members)
         ]
         retained = self.decisions.points(rows)
-        return [Choice(*found, per_cost, kept) for *found, kept in zip(chosen, costs.tolist(), retained, strict=True)]
+        return [
+            Choice(one, cost, per_cost, kept) for one, cost, kept in zip(chosen, costs.tolist(), retained, strict=True)
+        ]

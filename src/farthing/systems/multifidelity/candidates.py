@@ -94,7 +94,7 @@ def variance_of_unseen(S: Array, fidelities: Fidelities) -> Array:
     below = np.any(amounts < np.array([fidelity.low for fidelity in declared]) - 1e-9, axis=2)
     repeated = np.zeros(S.shape[:2], dtype=bool)
     repeated[:, :-1] = np.all(np.abs(np.diff(amounts, axis=1)) < 1e-12, axis=2)
-    return UNSEEN * (below | repeated)
+    return np.where(below | repeated, UNSEEN, 0.0)
 
 
 def with_params(X: Array, S: Array) -> Array:

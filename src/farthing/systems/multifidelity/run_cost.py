@@ -109,7 +109,7 @@ class LearntRunCost:
     def _full(self, X: Array, S: Array) -> Array:
         """The cost of all of the traces, at these other fidelities."""
         others = np.prod(S[:, ~self.fidelities.is_trace], axis=1)
-        return others * self.model.cost(_with_others(X, S, self.fidelities))
+        return np.asarray(others * self.model.cost(_with_others(X, S, self.fidelities)))
 
     def _share(self, S: Array, begun: Array) -> Array:
         """What of that is to be paid: (c₀ + s₁)/(c₀ + 1), or max(s₁ − b₁, c₀)/(c₀ + 1) for runs that go on."""
@@ -172,10 +172,10 @@ class DeclaredRunCost:
             moved[:, j] += np.nan_to_num(step)
             X_bar[:, j] = np.where(np.isnan(X[:, j]), 0.0, (np.log(self(moved, S, begun)) - here) / step)
         for j, fidelity in enumerate(self.problem.space.fidelities.values()):
-            step = 1.0 / fidelity.high if fidelity.integer else STEP
+            back = 1.0 / fidelity.high if fidelity.integer else STEP
             moved = S.copy()
-            moved[:, j] -= step
-            S_bar[:, j] = (here - np.log(self(X, moved, begun))) / step
+            moved[:, j] -= back
+            S_bar[:, j] = (here - np.log(self(X, moved, begun))) / back
         return here, X_bar, S_bar
 
     @property
@@ -188,7 +188,7 @@ class DeclaredRunCost:
     def _cost(self, X: Array, S: Array) -> Array:
         encoder = self.problem.space.encoder
         runs = zip(encoder.decode(X), encoder.decode_fidelity(S), strict=True)
-        return np.maximum(np.array([self.problem.cost_of(*run) for run in runs], dtype=float), LEAST_DECLARED)
+        return np.asarray(np.maximum([self.problem.cost_of(*run) for run in runs], LEAST_DECLARED), dtype=float)
 
     def note(self) -> dict[str, Json]:
         return {}

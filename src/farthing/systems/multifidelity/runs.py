@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from farthing.models.linalg import Array
 from farthing.trials import History, Params, State, Trial
 
@@ -45,7 +47,7 @@ class Run:
     def reached(self) -> Array:
         """How far the run has come: s of its last trial that is done, (m,)."""
         assert self.last is not None, "only runs with a result have come anywhere"
-        return self.history.problem.space.encoder.encode_fidelity([self.last.fidelity])[0]
+        return np.asarray(self.history.problem.space.encoder.encode_fidelity([self.last.fidelity])[0])
 
     @cached_property
     def failed(self) -> tuple[Trial, ...]:

@@ -12,6 +12,7 @@ from farthing.models.gp import VALUE
 from farthing.models.linalg import Array
 from farthing.systems.modelling import domain_of
 from farthing.systems.multifidelity.candidates import (
+    NEW,
     Candidates,
     at_levels,
     crossed,
@@ -22,10 +23,12 @@ from farthing.systems.multifidelity.candidates import (
     zeroed,
 )
 from farthing.systems.multifidelity.choice import Choice
+from farthing.systems.multifidelity.levels import LEAST_STEP
 from farthing.systems.multifidelity.situation import Situation
 
 DRAWN, DRAWN_AROUND, BEST = 400, 200, 5
 """Configurations drawn anywhere, and around so many of the best ones seen."""
+AGAIN = 10
 SCREENED = 50
 PAIRS = 16
 """Antithetic pairs of normals: 32 simulated outcomes of a candidate."""
@@ -63,7 +66,22 @@ def offered(situation: Situation, *, may_be_new: bool) -> Candidates:
     if not may_be_new:
         return runs
     count = max(SCREENED // 2, SCREENED - np.unique(runs.source).size)
-    return runs.and_also(crossed(promising(situation, drawn(situation), count), situation.grid))
+    new = crossed(promising(situation, drawn(situation), count), situation.grid)
+    return joined([runs, new, *offered_again(situation)])
+
+
+def offered_again(situation: Situation) -> list[Candidates]:
+    """The best configurations seen, from nothing, with more of what is no trace: that cannot be continued."""
+    others = ~situation.fidelities.is_trace
+    if not others.any():
+        return []
+    best = [situation.finished[i] for i in np.argsort(situation.mean(situation.seen), kind="stable")[:AGAIN]]
+    nothing = np.zeros(situation.fidelities.count)
+    return [
+        at_levels(situation.params_of([run])[0], situation.grid[more], begun=nothing, source=NEW)
+        for run in best
+        for more in [np.any(situation.grid[:, others] > run.reached[others] + LEAST_STEP, axis=1)]
+    ]
 
 
 def offered_runs(situation: Situation) -> Candidates:
@@ -109,4 +127,4 @@ def value_of_information(situation: Situation, candidates: Candidates) -> Array:
     along = None if kinds is None else np.concatenate([np.full(C.shape[1], VALUE, dtype=np.int64), kinds])
     rows, own = with_params(candidates.X, seen), situation.at_full(candidates.X)[:, None, :]
     parts = situation.information(situation.seen, free=C.shape[1], bought=points * repeats, pairs=PAIRS)
-    return np.mean([part(rows, own, along=along, noise=noise) for part in parts], axis=0)
+    return np.asarray(np.mean([part(rows, own, along=along, noise=noise) for part in parts], axis=0))

@@ -69,7 +69,14 @@ class Situation:
     @cached_property
     def seen(self) -> Array:
         """The configurations with a result (N, d): what is recommended by default."""
-        return self.encoder.encode([run.params for run in self.runs if run.last is not None])
+        return self.params_of(self.finished)
+
+    @cached_property
+    def finished(self) -> list[Run]:
+        return [run for run in self.runs if run.last is not None]
+
+    def params_of(self, runs: Sequence[Run]) -> Array:
+        return self.encoder.encode([run.params for run in runs])
 
     @cached_property
     def basket(self) -> Basket:
@@ -136,7 +143,7 @@ class Situation:
     def mean(self, X: Array) -> Array:
         """The posterior mean at full fidelity (N,), over samples and fantasies."""
         rows = self.at_full(X)
-        return np.mean([gp.mean(rows) for processes in self.processes for gp in processes], axis=0)
+        return np.asarray(np.mean([gp.mean(rows) for processes in self.processes for gp in processes], axis=0))
 
     def information(
         self, choices: Array, *, free: int, bought: int, pairs: int, draw: int = 0
