@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from benchmarks.drivers.paying import added_cost
@@ -44,8 +44,12 @@ class Ours:
             problem = problem.with_gradient()
         aim: dict[str, Any] = {problem.direction: "value"}
         with closing(Study(problem.space(), **aim, strategy=self.strategy, seed=seed, cost_unit="cost")) as study:
-            while step := self._step(study, problem, budget, seed=seed):
+            while step := self._step(study, problem, self._of_all(budget), seed=seed):
                 yield step
+
+    def _of_all(self, budget: Budget) -> Budget:
+        """What a batch costs is its dearest part; the study counts the sum."""
+        return budget if budget.cost is None else replace(budget, cost=self.batch * budget.cost)
 
     def _step(self, study: Study, problem: Problem, budget: Budget, *, seed: int) -> Step | None:
         """None when the strategy has nothing more to suggest."""
