@@ -187,7 +187,7 @@ _ENTRIES = (
                 methods=("TraceKG", "TraceKG-paper-plain", "botorch-qmfkg"),
                 judged_at=(2, 4, 8, 10),
                 unit="cost",
-                most_seeds={"botorch-qmfkg": 5},
+                most_seeds={"botorch-qmfkg": 3},
             ),
         ),
         seeds=20,

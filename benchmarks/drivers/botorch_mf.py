@@ -28,7 +28,7 @@ class BoTorchMFKG:
 
     name: str
     initial: int = 6
-    most: int = 40
+    most: int = 24
     fantasies: int = 16
     restarts: int = 3
     raw_samples: int = 64
@@ -73,7 +73,7 @@ class BoTorchMFKG:
         return np.asarray(x)
 
     def _lowest_mean(self, model: Any, m: int) -> tuple[Array, Any]:
-        from botorch.acquisition import PosteriorMean
+        from botorch.acquisition.analytic import PosteriorMean
         from botorch.acquisition.fixed_feature import FixedFeatureAcquisitionFunction
         from botorch.optim.optimize import optimize_acqf
 
@@ -98,13 +98,14 @@ class BoTorchMFKG:
         model = _fitted(rows, losses, m)
         bounds = _bounds(model, m)
         columns = list(range(rows.shape[1] - m, rows.shape[1]))
+        targets = dict.fromkeys(columns, 1.0)
         cost = GenericDeterministicModel(lambda Z: FIXED_COST + Z[..., columns].prod(dim=-1, keepdim=True))
         knowledge = qMultiFidelityKnowledgeGradient(
             model=model,
             num_fantasies=self.fantasies,
             current_value=self._lowest_mean(model, m)[1],
             cost_aware_utility=InverseCostWeightedUtility(cost_model=cost),
-            project=lambda Z: project_to_target_fidelity(X=Z, target_fidelities=dict.fromkeys(columns, 1.0)),
+            project=lambda Z: project_to_target_fidelity(Z, d=rows.shape[1], target_fidelities=targets),
         )
         search: dict[str, Any] = {"num_restarts": self.restarts, "raw_samples": self.raw_samples}
         found, _ = optimize_acqf(

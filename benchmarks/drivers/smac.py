@@ -8,6 +8,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from benchmarks.drivers.promoting import Incumbent, PausedRuns, plain_value, rounded, the_fidelity
@@ -63,7 +64,7 @@ class SMAC:
             min_budget=declared.low,
             max_budget=declared.high,
             seed=seed,
-            output_directory=folder,
+            output_directory=Path(folder),
         )
         return MultiFidelityFacade(scenario, target_function=_never_called, logging_level=False, overwrite=True)
 

@@ -66,6 +66,8 @@ class Problem(Protocol):
 class Judged(Problem, Protocol):
     """A problem that can judge many configurations at once, so that regret can be put on the scale of random search."""
 
+    def __hash__(self) -> int: ...
+
     def full_values(self, many: Sequence[Params]) -> npt.NDArray[np.float64]: ...
 
 

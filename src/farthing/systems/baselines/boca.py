@@ -38,7 +38,7 @@ class BOCA(CurveGuided):
             return ConfidenceBound(gp, beta)
 
         option = search.best_option(bound, rng, may_be_new=may_be_new)
-        return option and search.suggestion(option, _telling_level(search, option))
+        return None if option is None else search.suggestion(option, _telling_level(search, option))
 
 
 def _telling_level(search: "CurveSearch", option: "Option") -> "Array":

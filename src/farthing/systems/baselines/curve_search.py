@@ -121,7 +121,7 @@ class CurveSearch:
         """Further along the traces; where there are none, anything that is more in one fidelity and less in none."""
         if self.fidelities.is_trace.any():
             return self.fidelities.further(self.grid, stands)
-        return self.grid[np.all(self.grid >= stands, axis=1) & np.any(self.grid > stands, axis=1)]
+        return np.asarray(self.grid[np.all(self.grid >= stands, axis=1) & np.any(self.grid > stands, axis=1)])
 
     def _best_paused(self, target: Acquisition) -> Option | None:
         waiting = [run for run in self.runs if self._is_waiting(run)]

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from farthing.acquisition.acquisition import Acquisition
     from farthing.models.gp import GP
+    from farthing.models.linalg import Array
     from farthing.systems.baselines.curve_search import CurveSearch
 
 
@@ -32,10 +33,12 @@ class FreezeThawEI(CurveGuided):
             return LogExpectedImprovement(gp, best)
 
         option = search.best_option(improvement, rng, may_be_new=may_be_new)
-        return option and search.suggestion(option, _next_level(search, search.targets(option)[0]))
+        if option is None:
+            return None
+        return search.suggestion(option, _next_level(search, search.targets(option)[0]))
 
 
-def _next_level(search: "CurveSearch", levels: "np.ndarray") -> "np.ndarray":
+def _next_level(search: "CurveSearch", levels: "Array") -> "Array":
     """The least of the levels; what is no trace is at its full amount where traces are there to be short of."""
     import numpy as np
 
