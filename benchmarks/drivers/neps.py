@@ -6,12 +6,13 @@ dropped. A continued configuration is charged for what it adds. What is recommen
 fidelity. Its ifBO cannot be compared where its weights cannot be downloaded.
 """
 
+import atexit
 import json
 import os
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -42,16 +43,16 @@ class NePS:
 
     def run(self, problem: Problem, *, budget: Budget, seed: int) -> Iterator[Step]:
         space, runs, best = problem.space(), PausedRuns(problem, seed=seed), Incumbent(problem)
-        with _worker() as talk:
-            talk({"space": _tables(space), "optimizer": self.optimizer, "seed": seed})
-            while True:
-                asked = talk({"ask": True})
-                params = _params(space, asked["config"])
-                fidelity = rounded(space, asked["config"][the_fidelity(space)])
-                evaluation, cost = runs.evaluate(params, fidelity)
-                told = talk({"tell": asked["id"], "loss": loss(problem, evaluation.value), "cost": cost})
-                best.see(params, Point(fidelity, evaluation.value, evaluation.cost))
-                yield Step(best.params, cost, asked["cpu_seconds"] + told["cpu_seconds"])
+        talk = _worker(_interpreter()).talk
+        talk({"space": _tables(space), "optimizer": self.optimizer, "seed": seed})
+        while True:
+            asked = talk({"ask": True})
+            params = _params(space, asked["config"])
+            fidelity = rounded(space, asked["config"][the_fidelity(space)])
+            evaluation, cost = runs.evaluate(params, fidelity)
+            told = talk({"tell": asked["id"], "loss": loss(problem, evaluation.value), "cost": cost})
+            best.see(params, Point(fidelity, evaluation.value, evaluation.cost))
+            yield Step(best.params, cost, asked["cpu_seconds"] + told["cpu_seconds"])
 
 
 def _interpreter() -> Path:
@@ -65,33 +66,36 @@ def _version() -> str | None:
     return found[-1].name.split("-")[1].removesuffix(".dist") if found else None
 
 
-@contextmanager
-def _worker() -> Iterator[Any]:
-    """A function that sends one JSON line and returns the answer; the process ends with the block.
+class Worker:
+    """A process that answers one JSON line with another. Starting it takes seconds, so that all runs share one."""
 
-    -I keeps our packages, and this file of the same name, out of its way.
-    """
-    process = subprocess.Popen(
-        [str(_interpreter()), "-I", str(WORKER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    stdin, stdout = process.stdin, process.stdout
-    assert stdin is not None
-    assert stdout is not None
+    def __init__(self, interpreter: Path) -> None:
+        """-I keeps our packages, and this file of the same name, out of its way."""
+        self._process = subprocess.Popen(
+            [str(interpreter), "-I", str(WORKER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
 
-    def talk(request: Mapping[str, Any]) -> Any:
+    def talk(self, request: Mapping[str, Any]) -> Any:
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
         stdin.write(json.dumps(request) + "\n")
         stdin.flush()
         answer = stdout.readline()
         if not answer:
-            raise RuntimeError(f"NePS ended with exit code {process.wait()}; see the errors above.")
+            raise RuntimeError(f"NePS ended with exit code {self._process.wait()}; see the errors above.")
         return json.loads(answer)
 
-    try:
-        yield talk
-    finally:
-        stdin.close()
-        process.wait()
-        stdout.close()
+    def close(self) -> None:
+        """Its standard input ends, and so does the process."""
+        self._process.communicate()
+
+
+@cache
+def _worker(interpreter: Path) -> Worker:
+    worker = Worker(interpreter)
+    atexit.register(worker.close)
+    return worker
 
 
 def _tables(space: Space) -> dict[str, Any]:
