@@ -352,3 +352,39 @@ def test_a_continuation_takes_a_minimum_step(begun: float, floor: float) -> None
     levels = fidelities.further(fidelities.grid(floor), np.array([begun]))
     assert np.all(levels[:, 0] >= begun + LEAST_STEP * (1.0 - begun) - 1e-9)
     assert (levels.size == 0) == fidelities.is_complete(np.array([begun]))
+
+
+# ---------------------------------------------------------------------------------------------- slopes (section 2.7)
+
+
+def test_slopes_add_to_the_value_of_information() -> None:
+    """ta-dKG⁰ observes more of the same points, so that it expects a lower minimum."""
+    gp, found = process(CURVES), candidates(CURVES, count=30)
+    decisions = Decisions(Fidelities(CURVES), 2, True)
+    V = decisions.of(found)
+
+    def value(observed: list[int]) -> Array:
+        bought = decisions.bought * len(observed)
+        normals = np.random.default_rng(3).standard_normal((256, decisions.free + bought))
+        parts = [KnowledgeGradient((gp,), some_choices(CURVES), normals, decisions.free)]
+        return np.exp(InformationPerCost(parts, decisions, PricedByParams(), observed=np.array(observed))(V))
+
+    assert np.mean(value([-1, 0, 1])) > 1.1 * np.mean(value([-1]))
+
+
+def test_sigma_with_slopes_is_what_conditioning_on_them_does_to_the_mean() -> None:
+    gp, choices, found = process(CURVES), some_choices(CURVES), candidates(CURVES, count=3)
+    rows = with_params(found.X, np.repeat(found.S[:, None, :], 3, axis=1))
+    own, along = at_full(CURVES, found.X)[:, None, :], np.array([-1, 0, 1])
+    voi = KnowledgeGradient((gp,), choices, np.ones((1, 3)))
+    for b in range(3):
+        mean, covariance = gp.joint(rows[b], along)
+        noise = voi.variances(3)
+        D = np.linalg.cholesky(covariance + np.diag(noise))
+        targets = np.concatenate([choices, own[b]])
+        lowest = [gp.mean(targets).min()]
+        for sign in (1.0, -1.0):
+            after = gp.condition_on(rows[b], mean + D @ (sign * np.ones(3)), noise=noise, along=along)
+            lowest.append(after.mean(targets).min())
+        expected = lowest[0] - 0.5 * (lowest[1] + lowest[2])
+        assert voi(rows[b : b + 1], own[b : b + 1], along=along)[0] == pytest.approx(expected, abs=1e-8)

@@ -65,11 +65,11 @@ class Climb:
         )
 
     def objective(self, pairs: int, *, draw: int = 0) -> InformationPerCost:
-        free, bought = self.decisions.free, self.decisions.bought
+        free, observed = self.decisions.free, self.situation.observed
+        bought = self.decisions.bought * observed.size
         parts = self.situation.information(self.choices, free=free, bought=bought, pairs=pairs, draw=draw)
-        return InformationPerCost(
-            parts, self.decisions, self.situation.cost, cast("BatchCost", self.situation.settings.batch_cost)
-        )
+        batch_cost = cast("BatchCost", self.situation.settings.batch_cost)
+        return InformationPerCost(parts, self.decisions, self.situation.cost, batch_cost, observed)
 
     @cached_property
     def choices(self) -> Array:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from farthing.models.gp import VALUE
 from farthing.models.linalg import Array, BoolArray, IntArray
 from farthing.systems.multifidelity.levels import Fidelities
 
@@ -95,6 +96,12 @@ def variance_of_unseen(S: Array, fidelities: Fidelities) -> Array:
     repeated = np.zeros(S.shape[:2], dtype=bool)
     repeated[:, :-1] = np.all(np.abs(np.diff(amounts, axis=1)) < 1e-12, axis=2)
     return np.where(below | repeated, UNSEEN, 0.0)
+
+
+def kinds_of_rows(observed: IntArray, *, free: int, points: int) -> tuple[IntArray, IntArray]:
+    """For rows of C(S) and then, for each thing observed, of S: what each row tells, and which of (C, S) it is."""
+    along = np.concatenate([np.full(free, VALUE, dtype=np.int64), np.repeat(observed, points)])
+    return along, np.concatenate([np.arange(free), np.tile(free + np.arange(points), observed.size)])
 
 
 def with_params(X: Array, S: Array) -> Array:

@@ -1,18 +1,22 @@
 """log(VOI/cost) of decisions: what taKG maximises (Eqs. 2.2 and 2.3), with its gradient."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
 from farthing.acquisition.knowledge_gradient import KnowledgeGradient
-from farthing.models.linalg import Array
+from farthing.models.gp import VALUE
+from farthing.models.linalg import Array, IntArray
+from farthing.systems.multifidelity.candidates import kinds_of_rows
 from farthing.systems.multifidelity.decisions import Decisions
 from farthing.systems.multifidelity.run_cost import RunCost
 
 LEAST_VALUE = 1e-30
 """What counts as no value at all: its logarithm is finite, and flat."""
+
+STEP = 1e-5
 
 BatchCost = Literal["max", "sum"]
 
@@ -28,11 +32,11 @@ class InformationPerCost:
     decisions: Decisions
     cost: RunCost
     batch_cost: BatchCost = "max"
+    observed: IntArray = field(default_factory=lambda: np.array([VALUE]))
+    """What each point of S tells: its value, and slopes where the work reports them."""
 
     def __call__(self, V: Array) -> Array:
-        rows, own = self.decisions.rows(V)
-        voi = np.mean([part(rows, own) for part in self.parts], axis=0)
-        return np.asarray(np.log(np.maximum(voi, LEAST_VALUE)) - self._log_cost(V)[0])
+        return np.asarray(np.log(np.maximum(self._voi(V), LEAST_VALUE)) - self._log_cost(V)[0])
 
     def value_and_gradient(self, V: Array) -> tuple[Array, Array]:
         voi, voi_gradient = self.information(V)
@@ -49,11 +53,25 @@ class InformationPerCost:
         return ratio, voi_gradient * np.exp(-log_cost)[:, None] - ratio[:, None] * cost_gradient
 
     def information(self, V: Array) -> tuple[Array, Array]:
-        """VOI (N,) and its gradient in V."""
+        """VOI (N,) and its gradient in V; with slopes by differences, as third derivatives of kernels are not here."""
+        if self.observed.size > 1:
+            return self._voi(V), self._differences(V)
         rows, own = self.decisions.rows(V)
         values, rows_bar, own_bar = zip(*(part.value_and_gradient(rows, own) for part in self.parts), strict=True)
         mean = [np.mean(found, axis=0) for found in (values, rows_bar, own_bar)]
         return mean[0], self.decisions.pulled(V, mean[1], mean[2])
+
+    def _voi(self, V: Array) -> Array:
+        rows, own = self.decisions.rows(V)
+        along, seen = kinds_of_rows(self.observed, free=self.decisions.free, points=self.decisions.bought)
+        return np.asarray(np.mean([part(rows[:, seen], own, along=along) for part in self.parts], axis=0))
+
+    def _differences(self, V: Array) -> Array:
+        """All differences in one call; along NaN there are none."""
+        steps = STEP * np.eye(V.shape[1])
+        moved = np.concatenate([V[:, None, :] + steps, V[:, None, :] - steps], axis=1)
+        found = self._voi(moved.reshape(-1, V.shape[1])).reshape(V.shape[0], 2, V.shape[1])
+        return np.asarray((found[:, 0] - found[:, 1]) / (2.0 * STEP))
 
     def costs(self, V: Array) -> Array:
         """What each member costs, (N, members)."""

@@ -8,7 +8,6 @@ import numpy as np
 
 from farthing.acquisition.expected_improvement import expected_improvement
 from farthing.acquisition.maximize import perturbed
-from farthing.models.gp import VALUE
 from farthing.models.linalg import Array
 from farthing.systems.modelling import domain_of
 from farthing.systems.multifidelity.candidates import (
@@ -17,6 +16,7 @@ from farthing.systems.multifidelity.candidates import (
     at_levels,
     crossed,
     joined,
+    kinds_of_rows,
     retained_points,
     variance_of_unseen,
     with_params,
@@ -119,12 +119,9 @@ def value_of_information(situation: Situation, candidates: Candidates) -> Array:
     fidelities = situation.fidelities
     S = retained_points(candidates, fidelities, retain=situation.settings.retain)
     C = zeroed(S, fidelities) if situation.form == "taKG0" else S[:, :0]
-    points, kinds = S.shape[1], situation.kinds(S.shape[1])
-    repeats = 1 if kinds is None else kinds.size // points
-    seen = np.concatenate([C, *[S] * repeats], axis=1)
-    unseen = variance_of_unseen(S, fidelities)
-    noise = np.concatenate([np.zeros(C.shape[:2]), *[unseen] * repeats], axis=1)
-    along = None if kinds is None else np.concatenate([np.full(C.shape[1], VALUE, dtype=np.int64), kinds])
-    rows, own = with_params(candidates.X, seen), situation.at_full(candidates.X)[:, None, :]
-    parts = situation.information(situation.seen, free=C.shape[1], bought=points * repeats, pairs=PAIRS)
+    along, seen = kinds_of_rows(situation.observed, free=C.shape[1], points=S.shape[1])
+    noise = np.concatenate([np.zeros(C.shape[:2]), variance_of_unseen(S, fidelities)], axis=1)[:, seen]
+    rows = with_params(candidates.X, np.concatenate([C, S], axis=1)[:, seen])
+    own = situation.at_full(candidates.X)[:, None, :]
+    parts = situation.information(situation.seen, free=C.shape[1], bought=seen.size - C.shape[1], pairs=PAIRS)
     return np.asarray(np.mean([part(rows, own, along=along, noise=noise) for part in parts], axis=0))

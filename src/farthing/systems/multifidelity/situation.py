@@ -155,12 +155,10 @@ class Situation:
         normals = antithetic_normals(pairs, free, bought, rng=self.rng.at("normals", len(self.history), draw))
         return [KnowledgeGradient(found, self.at_full(choices), normals, free) for found in self.processes]
 
-    def kinds(self, points: int) -> IntArray | None:
-        """Of the rows of S: values, and a slope along each column where slopes were seen (ta-dKG⁰); None for values."""
-        columns = self.model.sloped_columns
-        if not columns:
-            return None
-        return np.repeat(np.array([VALUE, *columns], dtype=np.int64), points)
+    @property
+    def observed(self) -> IntArray:
+        """What each point of S tells: its value, and a slope along every column where slopes were seen (ta-dKG⁰)."""
+        return np.array([VALUE, *self.model.sloped_columns], dtype=np.int64)
 
     def with_also(self, chosen: Candidates) -> "Situation":
         """The situation once something was chosen."""

@@ -9,6 +9,8 @@ import farthing as ft
 from farthing.costs import Budget, Remaining
 from farthing.errors import InvalidArgument
 from farthing.systems import Randomness
+from farthing.systems.multifidelity.curve_model import fit_curves
+from farthing.systems.multifidelity.runs import runs_of
 from farthing.trials import History, Measurement, Params, Problem, State, Suggestion, Trial
 
 EPOCHS = ft.Fidelity(1, 27, integer=True, trace=True)
@@ -240,3 +242,66 @@ def test_arguments_are_checked(arguments: dict[str, object], words: str) -> None
 def test_a_space_without_fidelities_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="at least one fidelity"):
         suggest(ft.TraceKG(), History(Problem(ft.Space(PARAMS))))
+
+
+# ------------------------------------------------------------------------------------------------------- gradients
+
+SLOPED = ft.Space(
+    {"rate": ft.Float(1e-3, 1.0, log=True), "shift": ft.Float(-2, 2)}, fidelities={"data": ft.Fidelity(0.1, 1)}
+)
+
+
+def bowl(params: Params, fidelity: Mapping[str, float]) -> tuple[float, dict[str, float]]:
+    """A loss and its gradient, in the params' own units."""
+    x, y = math.log(params["rate"]) + 3.0, params["shift"] - 0.5
+    loss = 1.0 + x**2 + 0.5 * y**2 + 0.3 * (1.0 - fidelity["data"])
+    return loss, {"rate": 2.0 * x / params["rate"], "shift": y}
+
+
+def sloped_history(*, slopes: bool, trials: int = 6) -> History:
+    history = History(Problem(SLOPED))
+    for number in range(trials):
+        [one] = suggest(ft.TraceKG(), history)
+        value, gradient = bowl(one.params, one.fidelity)
+        point = Measurement(
+            value=value, fidelity=one.fidelity, gradient=gradient if slopes else None, cost={"training": 1.0}
+        )
+        made = Trial(number, one, State.DONE, measurements=(point,), value=value)
+        history = history.updated([made], version=number)
+    return history
+
+
+def test_slopes_enter_the_model_in_its_own_units() -> None:
+    history = sloped_history(slopes=True)
+    model = fit_curves(history, runs_of(history), retain=2, fidelity_kernel="curves")
+    assert model is not None
+    assert model.sloped_columns == (0, 1)
+    encoder, step = SLOPED.encoder, 1e-6
+    X = encoder.encode([trial.params for trial in history])
+    for j in (0, 1):
+        moved = X.copy()
+        moved[:, j] += step
+        there = [bowl(params, trial.fidelity)[0] for params, trial in zip(encoder.decode(moved), history, strict=True)]
+        here = [bowl(trial.params, trial.fidelity)[0] for trial in history]
+        seen = [model.standard.apply(model.scale.apply(np.array(losses))) for losses in (here, there)]
+        slopes = model.gp.y[model.gp.along == j]
+        np.testing.assert_allclose(slopes, (seen[1] - seen[0]) / step, rtol=1e-3, atol=1e-3)
+
+
+def test_with_slopes_the_same_trials_tell_more() -> None:
+    rows = np.hstack([np.random.default_rng(0).random((200, 2)), np.ones((200, 1))])
+    truth = np.array([bowl(params, {"data": 1.0})[0] for params in SLOPED.encoder.decode(rows[:, :2])])
+
+    def misfit(slopes: bool) -> float:
+        history = sloped_history(slopes=slopes, trials=5)
+        model = fit_curves(history, runs_of(history), retain=2, fidelity_kernel="curves")
+        assert model is not None
+        expected = model.standard.apply(model.scale.apply(truth))
+        return float(np.sqrt(np.mean((model.gp.mean(rows) - expected) ** 2)))
+
+    assert misfit(slopes=True) < 0.7 * misfit(slopes=False)
+
+
+def test_the_ascent_takes_slopes_into_account() -> None:
+    [one] = suggest(ft.TraceKG.paper(), sloped_history(slopes=True))
+    assert SLOPED.check(one.params) == one.params
