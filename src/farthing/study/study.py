@@ -20,7 +20,7 @@ from farthing.study.loop import Limits, Loop, Observer, check_retries, require_b
 from farthing.study.opening import create_or_continue, value_name
 from farthing.study.records import Records, is_waiting
 from farthing.study.results import Best
-from farthing.study.verifying import require_covered, verification, verified
+from farthing.study.verifying import require_covered, require_done, verification, verified
 from farthing.study.views import study_html, study_text
 from farthing.systems import Strategy, strategy_from_json
 from farthing.trials import (
@@ -195,30 +195,21 @@ class Study:
         Where the recommendation has been trained to the end already, that trial is returned and nothing runs. Other
         trials that wait are left alone. The arguments are those of `run`; without a budget there is no limit.
         """
-        params = self.best.params
+        params, history = self.best.params, self.history
+        found = verified(history, params)
+        if found is not None and found.state is State.DONE:
+            return found
         shape = as_work(work)
         shape.check(self.problem)
         limits = Limits(None if budget is None else require_budget(budget), time_limit, retries)
-        trial = verified(self.history, params) or self._enqueue_verification(params, budget)
-        if not trial.is_finished:
-            runner = self._executor(shape, executor, workers=1, devices=devices, time_limit=time_limit)
-            self._loop_through(self.strategy, runner, limits, progress=progress, only=trial.number)
-        ended = self.history[trial.number]
-        if ended.state is not State.DONE:
-            why = ended.failure.reason if ended.failure else "it chose to stop"
-            raise NoResult(
-                f"A verification must be trained to the end, got trial {ended.number}, which is {ended.state}: {why} "
-                "See its log, then verify again."
-            )
-        return ended
-
-    def _enqueue_verification(self, params: Params, budget: Budget | None) -> Trial:
-        history = self.history
         suggestion = verification(history, params)
-        if budget is not None:
+        if budget is not None and found is None:
             left = budget.remaining(history, seconds=self._storage.seconds_run(self.name))
             require_covered(suggestion, left, in_seconds=self.problem.cost_unit == "seconds")
-        return self._storage.enqueue_trial(self.name, suggestion, retries=self._records.retries, tags=["verification"])
+        runner = self._executor(shape, executor, workers=1, devices=devices, time_limit=time_limit)
+        number = (found or self._enqueue(suggestion, tags=["verification"])).number
+        self._loop_through(self.strategy, runner, limits, progress=progress, only=number)
+        return require_done(self.history[number])
 
     def _loop_through(
         self,
@@ -396,7 +387,9 @@ class Study:
         self, params: Params, *, fidelity: Mapping[str, float] | None = None, tags: Sequence[str] = ()
     ) -> Trial:
         """Puts a configuration of your own in line: it is run, or handed out, before the strategy is asked again."""
-        suggestion = self._suggestion(params, fidelity)
+        return self._enqueue(self._suggestion(params, fidelity), tags=tags)
+
+    def _enqueue(self, suggestion: Suggestion, *, tags: Sequence[str]) -> Trial:
         return self._storage.enqueue_trial(self.name, suggestion, retries=self._records.retries, tags=tags)
 
     def annotate(

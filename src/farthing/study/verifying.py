@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from farthing.costs import Remaining
 from farthing.costs.warm_starts import work_behind
-from farthing.errors import InvalidArgument
+from farthing.errors import InvalidArgument, NoResult
 from farthing.trials import History, Params, Prediction, State, Suggestion, Trial
 
 
@@ -50,6 +50,16 @@ def require_covered(suggestion: Suggestion, left: Remaining, *, in_seconds: bool
     raise InvalidArgument(
         f"A verification must fit what is left of the budget, got one{price} with {_amounts_left(left)} left. "
         "Budgets count all runs of a study: give a larger one, or none."
+    )
+
+
+def require_done(trial: Trial) -> Trial:
+    if trial.state is State.DONE:
+        return trial
+    why = f": {trial.failure.reason}" if trial.failure else ""
+    raise NoResult(
+        f"A verification must be trained to the end, got trial {trial.number}, which is {trial.state}{why}. "
+        f"Look at what it printed: farthing show --trial {trial.number} --log."
     )
 
 

@@ -198,8 +198,11 @@ def test_retries_and_time_limits_are_those_of_a_run() -> None:
 
     assert study.verify(flaky, executor="inline", retries=1).state is ft.State.DONE
     assert attempts == [1, 2]
+    other = study_of()
+    count = len(other.trials)
     with pytest.raises(InvalidArgument, match="which nobody can stop"):
-        study_of().verify(train, executor="inline", time_limit=1.0)
+        other.verify(train, executor="inline", time_limit=1.0)
+    assert len(other.trials) == count, "what is refused leaves no trial behind"
 
 
 def test_every_run_that_a_model_may_come_back_to_keeps_its_last_checkpoint(tmp_path: Path) -> None:
