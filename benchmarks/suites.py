@@ -199,7 +199,7 @@ _ENTRIES = (
                 "with and without gradients",
                 problems=("kernel-learning",),
                 methods=("TraceKG-gradients", "TraceKG"),
-                judged_at=(0.1, 0.25, 0.5, 1),
+                judged_at=(0.25, 0.5, 1, 2),
                 unit="full runs",
             ),
         ),

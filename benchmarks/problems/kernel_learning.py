@@ -32,7 +32,7 @@ SPACE = Space(
         "lengthscale": Float(3e-2, 1e1, log=True),
         "noise": Float(1e-3, 1e1, log=True),
     },
-    fidelities={"points": Fidelity(128, POINTS, integer=True), "inducing": Fidelity(16, INDUCING, integer=True)},
+    fidelities={"points": Fidelity(256, POINTS, integer=True), "inducing": Fidelity(24, INDUCING, integer=True)},
 )
 
 
