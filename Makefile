@@ -50,7 +50,14 @@ check: test
 docs: $(VENV)/.dev
 	$(BIN)/mkdocs build --strict
 
-bench-setup: $(VENV)/.bench
+# NePS needs older packages than the other peers, so it has an environment of its own. Torch is pinned as for the rest.
+.bench-venv/.neps: constraints.txt
+	$(PYTHON) -m venv .bench-venv
+	.bench-venv/bin/python -m pip install --quiet --disable-pip-version-check \
+		$(shell grep '^torch==' constraints.txt) neural-pipeline-search==0.17.0
+	@touch $@
+
+bench-setup: $(VENV)/.bench .bench-venv/.neps
 
 clean:
-	rm -rf $(VENV) site build dist demo-output
+	rm -rf $(VENV) .bench-venv site build dist demo-output

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import permutations
 from statistics import fmean
 from typing import Any, NamedTuple, TypeAlias
 
+from benchmarks.problems.problem import Span
 from benchmarks.spread import Spread
 
 Pair: TypeAlias = tuple[str, int]
@@ -29,7 +30,10 @@ class Wins(NamedTuple):
 
 @dataclass(frozen=True)
 class Judgement:
-    """How methods compare when so much is spent; average ranks are over `pairs`, a problem and a seed each."""
+    """How methods compare when so much is spent; average ranks and means are over `pairs`, a problem and a seed each.
+
+    There are means of normalised regret only, over all problems and over each family of them.
+    """
 
     at: float
     methods: tuple[str, ...]
@@ -37,6 +41,7 @@ class Judgement:
     average_rank: Mapping[str, float]
     pairs: int
     wins: Mapping[tuple[str, str], Wins]
+    means: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -47,11 +52,14 @@ class Judgement:
             },
             "average_rank": dict(self.average_rank),
             "pairs": self.pairs,
+            "mean": {family: dict(by_method) for family, by_method in self.means.items()},
             "wins_ties_losses": {f"{one} against {other}": list(wins) for (one, other), wins in self.wins.items()},
         }
 
 
-def judge(records: Iterable[Mapping[str, Any]], methods: Sequence[str], *, at: float) -> Judgement:
+def judge(
+    records: Iterable[Mapping[str, Any]], methods: Sequence[str], *, at: float, normalised: bool = False
+) -> Judgement:
     scores = scores_at(records, at)
     return Judgement(
         at,
@@ -60,6 +68,7 @@ def judge(records: Iterable[Mapping[str, Any]], methods: Sequence[str], *, at: f
         average_rank=average_ranks(scores, methods),
         pairs=len(complete_pairs(scores, methods)),
         wins=paired_wins(scores, methods),
+        means=mean_scores(scores, methods) if normalised else {},
     )
 
 
@@ -72,10 +81,13 @@ def scores_at(records: Iterable[Mapping[str, Any]], spent: float) -> dict[Pair, 
 
 
 def score_at(record: Mapping[str, Any], spent: float) -> float:
-    """The regret, or the loss where the best is not known, of what was recommended when so much was spent."""
+    """The regret of what was recommended when so much was spent: normalised where the record says by what, and the
+    loss where the best is not known."""
     reached = [step for step in record["steps"] if step["spent"] <= spent * (1 + 1e-9)]
     if not reached:
         return math.inf
+    if record.get("span"):
+        return Span(**record["span"]).normalised(reached[-1]["loss"])
     return float(reached[-1]["loss"] if reached[-1]["regret"] is None else reached[-1]["regret"])
 
 
@@ -101,6 +113,26 @@ def average_ranks(scores: Scores, methods: Sequence[str]) -> dict[str, float]:
     complete = complete_pairs(scores, methods)
     ranks = [_ranks([scores[pair][method] for method in methods]) for pair in complete]
     return {method: fmean(own) for method, own in zip(methods, zip(*ranks, strict=True), strict=False)}
+
+
+def mean_scores(scores: Scores, methods: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Over the pairs that all the methods have: of all problems, then of each family, the part of a name before "/".
+
+    Who has nothing to recommend yet counts as the median random configuration, 1.
+    """
+    complete = complete_pairs(scores, methods)
+    families: dict[str, list[Pair]] = {"all": complete}
+    for pair in complete:
+        families.setdefault(pair[0].partition("/")[0], []).append(pair)
+    return {
+        family: {method: fmean(_or_median(scores[pair][method]) for pair in pairs) for method in methods}
+        for family, pairs in families.items()
+        if pairs
+    }
+
+
+def _or_median(score: float) -> float:
+    return score if math.isfinite(score) else 1.0
 
 
 def complete_pairs(scores: Scores, methods: Sequence[str]) -> list[Pair]:

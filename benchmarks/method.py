@@ -10,13 +10,15 @@ from farthing.costs import Budget
 class Step(NamedTuple):
     """One evaluation: what it cost, the CPU seconds it took to choose it, and what is recommended after it.
 
-    Only what was added is paid for: continuing a paused run costs the difference to what it had cost already. `tallies`
+    Only what was added is paid for: continuing a paused run costs the difference to what it had cost already. A batch
+    that is evaluated at once is one step of so many `evaluations`; it costs as much as the dearest of them. `tallies`
     are further amounts to add up, where a driver has any.
     """
 
     recommended: Params
     cost: float
     suggest_seconds: float
+    evaluations: int = 1
     tallies: Mapping[str, float] = {}
 
 

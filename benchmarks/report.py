@@ -28,7 +28,9 @@ class ContestReport:
     def of(cls, contest: Contest, records: Sequence[Record]) -> "ContestReport":
         present = {record["method"] for record in records}
         methods = tuple(method for method in contest.methods if method in present)
-        judgements = tuple(judge(records, methods, at=spent) for spent in contest.judged_at)
+        judgements = tuple(
+            judge(records, methods, at=spent, normalised=contest.normalised) for spent in contest.judged_at
+        )
         return cls(contest, methods, judgements, {method: _suggest_ms(records, method) for method in methods})
 
     def to_json(self) -> dict[str, Any]:
@@ -121,7 +123,15 @@ def current_records(contest: Contest, records: Iterable[Record]) -> list[Record]
 
 
 def _tables(judgement: Judgement) -> list[str]:
-    return [_regrets(judgement), _standings(judgement)]
+    means = [_means(judgement)] if judgement.means else []
+    return [_regrets(judgement), _standings(judgement), *means]
+
+
+def _means(judgement: Judgement) -> str:
+    rows = [["mean normalised regret", *judgement.methods]]
+    for family, by_method in judgement.means.items():
+        rows.append([family, *(f"{by_method[method]:.3f}" for method in judgement.methods)])
+    return table(rows)
 
 
 def _regrets(judgement: Judgement) -> str:

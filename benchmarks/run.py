@@ -7,6 +7,7 @@ from pathlib import Path
 
 from benchmarks.online.suites import ONLINE_SUITES
 from benchmarks.plan import Plan, Run, make_plan
+from benchmarks.problems.problem import Judged, span_of
 from benchmarks.provenance import commit, versions
 from benchmarks.records import Record, read_records, results_path
 from benchmarks.report import Report, print_report
@@ -58,6 +59,7 @@ def result_of(run: Run, *, suite: str) -> Record:
         "judged_at": run.contest.judged_at,
         "best_value": run.problem.best_value,
         "full_cost": run.problem.full_cost,
+        "span": _span(run),
         "steps": [standing.to_json() for standing in changes(standings)],
         "evaluations": last.evaluations,
         "cost": last.cost,
@@ -67,6 +69,11 @@ def result_of(run: Run, *, suite: str) -> Record:
         "versions": versions(run.method.packages),
         **commit(),
     }
+
+
+def _span(run: Run) -> dict[str, float] | None:
+    """What regret is normalised by, where it is."""
+    return span_of(run.problem)._asdict() if run.contest.normalised and isinstance(run.problem, Judged) else None
 
 
 if __name__ == "__main__":

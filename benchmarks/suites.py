@@ -7,29 +7,33 @@ from typing import Any, Literal, TypeAlias
 from benchmarks.pipelines.sklearn import SKLEARN_TABLES
 from benchmarks.pipelines.synthetic import CENTRED, SHIFTED
 from benchmarks.problems import Problem
+from benchmarks.problems.augmented import AUGMENTED
 from benchmarks.problems.synthetic import FUNCTIONS
 from benchmarks.problems.tables import CELLS, TABLES
 from farthing.costs import Budget
 
-Unit: TypeAlias = Literal["evaluations", "full runs"]
+Unit: TypeAlias = Literal["evaluations", "full runs", "cost"]
 
 
 @dataclass(frozen=True)
 class Allowance:
-    """What a method may spend: so many evaluations, or the cost of so many usual runs at full fidelity."""
+    """What a method may spend: evaluations, the cost of so many usual runs at full fidelity, or cost as it is."""
 
     amount: float
     unit: Unit
 
     def spent(self, problem: Problem, *, evaluations: int, cost: float) -> float:
         """What was spent, in this unit."""
-        return evaluations if self.unit == "evaluations" else cost / problem.full_cost
+        return evaluations if self.unit == "evaluations" else cost / self._cost_of_one(problem)
 
     def budget(self, problem: Problem) -> Budget:
         """The same for a study."""
         if self.unit == "evaluations":
             return Budget(trials=round(self.amount))
-        return Budget(cost=self.amount * problem.full_cost)
+        return Budget(cost=self.amount * self._cost_of_one(problem))
+
+    def _cost_of_one(self, problem: Problem) -> float:
+        return problem.full_cost if self.unit == "full runs" else 1.0
 
     def to_json(self) -> dict[str, Any]:
         return {"amount": self.amount, "unit": self.unit}
@@ -39,7 +43,8 @@ class Allowance:
 class Contest:
     """Methods that are comparable, on problems of one kind. `judged_at` are amounts spent, the last one the end.
 
-    `most_seeds` limits methods that take too long for all of them.
+    `most_seeds` limits methods that take too long for all of them. Where it is `normalised`, regret is on the scale of
+    random search: 0 is the best of 20 000 random configurations, 1 their median.
     """
 
     name: str
@@ -48,6 +53,7 @@ class Contest:
     judged_at: tuple[float, ...]
     unit: Unit
     most_seeds: Mapping[str, int] = field(default_factory=dict)
+    normalised: bool = False
 
     @property
     def allowance(self) -> Allowance:
@@ -72,6 +78,26 @@ HELD_OUT = ("fcnet/parkinsons_telemonitoring", "hpobench-mlp/segment")
 """Tables on which `LogEI` and `EIPerCost` were tuned: how those do on them is not reported."""
 
 REPORTED_TABLES = tuple(problem.name for problem in TABLES if problem.name not in HELD_OUT)
+
+CURVES_FOR_TUNING = tuple(f"lcbench/{instance}" for instance in (3945, 7593, 126025, 126026, 146212, 167104))
+"""Learning curves on which `TraceKG` and the multi-fidelity baselines were tuned: the report is on others."""
+
+CURVES_REPORTED = (
+    *(
+        f"lcbench/{instance}"
+        for instance in (167152, 167161, 167181, 167184, 167190, 167200, 168329, 168330, 168335, 168868)
+    ),
+    "taskset/imdb_patch128_LSTM128_bs64",
+    "taskset/imdb_patch32_GRU64_avg_bs128",
+    "taskset/imdb_patch32_VRNN64_tanh_avg_bs128",
+    "rbv2_xgboost/16",
+    "rbv2_xgboost/470",
+    "rbv2_svm/182",
+    "rbv2_svm/1457",
+    "opda/convnext",
+)
+
+BASELINES_OF_CURVES = ("freeze-thaw-ei", "bohb", "asha", "hyperband", "random")
 
 COST_AWARE = ("ei-per-cost", "ei-per-cost-without-cooling", "log-ei", "random")
 
@@ -167,6 +193,82 @@ _ENTRIES = (
                 unit="full runs",
             ),
         ),
+    ),
+    Suite(
+        "mf-synthetic",
+        (
+            Contest(
+                "one at a time",
+                problems=tuple(problem.name for problem in AUGMENTED),
+                methods=("TraceKG", "TraceKG-paper-plain", "kg", "log-ei", "boca", "hyperband"),
+                judged_at=(2, 4, 8, 10),
+                unit="cost",
+            ),
+            Contest(
+                "batches of eight",
+                problems=tuple(problem.name for problem in AUGMENTED),
+                methods=("TraceKG-8", "kg-8", "log-ei-8", "hyperband-8"),
+                judged_at=(2, 4, 8, 10),
+                unit="cost",
+                most_seeds={"TraceKG-8": 3, "kg-8": 3},
+            ),
+            Contest(
+                "beside BoTorch",
+                problems=("augmented-branin", "augmented-hartmann-6"),
+                methods=("TraceKG", "TraceKG-paper-plain", "botorch-qmfkg"),
+                judged_at=(2, 4, 8, 10),
+                unit="cost",
+                most_seeds={"botorch-qmfkg": 3},
+            ),
+        ),
+        seeds=20,
+    ),
+    Suite(
+        "mf-gradients",
+        (
+            Contest(
+                "with and without gradients",
+                problems=("kernel-learning",),
+                methods=("TraceKG-gradients", "TraceKG"),
+                judged_at=(0.25, 0.5, 1, 2),
+                unit="full runs",
+            ),
+        ),
+    ),
+    Suite(
+        "mf-curves-tuning",
+        (
+            Contest(
+                "learning curves",
+                problems=CURVES_FOR_TUNING,
+                methods=("TraceKG", *BASELINES_OF_CURVES),
+                judged_at=(1, 2, 5, 10),
+                unit="full runs",
+                normalised=True,
+            ),
+        ),
+        seeds=3,
+    ),
+    Suite(
+        "mf-curves",
+        (
+            Contest(
+                "learning curves and training sizes",
+                problems=CURVES_REPORTED,
+                methods=(
+                    "TraceKG",
+                    *BASELINES_OF_CURVES,
+                    "optuna-tpe-hyperband",
+                    "smac-multi-fidelity",
+                    "neps",
+                    "neps-asha",
+                ),
+                judged_at=(1, 2, 5, 10),
+                unit="full runs",
+                normalised=True,
+            ),
+        ),
+        seeds=3,
     ),
 )
 

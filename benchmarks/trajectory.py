@@ -36,10 +36,11 @@ class Standing:
 
 def trajectory(method: Method, problem: Problem, *, allowance: Allowance, seed: int) -> Iterator[Standing]:
     """The standing after every evaluation, to the first one that brings what is spent to the allowance or beyond."""
-    cost = suggest_seconds = 0.0
+    evaluations, cost, suggest_seconds = 0, 0.0, 0.0
     tallies: dict[str, float] = {}
-    for evaluations, step in enumerate(method.run(problem, budget=allowance.budget(problem), seed=seed), start=1):
-        cost, suggest_seconds = cost + step.cost, suggest_seconds + step.suggest_seconds
+    for step in method.run(problem, budget=allowance.budget(problem), seed=seed):
+        evaluations, cost = evaluations + step.evaluations, cost + step.cost
+        suggest_seconds += step.suggest_seconds
         spent = allowance.spent(problem, evaluations=evaluations, cost=cost)
         value = problem.full_value(step.recommended)
         tallies = {name: tallies.get(name, 0.0) + amount for name, amount in step.tallies.items()}

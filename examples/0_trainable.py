@@ -47,6 +47,6 @@ space = ft.Space(
     {"rate": ft.Float(1e-4, 1.0, log=True), "decay": ft.Float(1e-6, 1e-1, log=True)},
     fidelities={"epochs": ft.Fidelity(1, 9, integer=True, trace=True)},
 )
-study = ft.Study(space, minimize="error", seed=0)  # one fidelity, so the strategy is ASHA
+study = ft.Study(space, minimize="error", seed=0)  # a fidelity, so the strategy is TraceKG
 study.run(Digits, budget=ft.Budget(trials=18), workers=2)
 print(study)

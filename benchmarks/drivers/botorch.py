@@ -44,7 +44,7 @@ class BoTorch:
         torch.set_num_threads(1)
         torch.manual_seed(seed)
         encoder = problem.space().encoder
-        design = _sobol(encoder.dimension, self.initial, seed=seed)
+        design = sobol(encoder.dimension, self.initial, seed=seed)
         rows, losses = np.zeros((0, encoder.dimension)), np.zeros(0)
         while True:
             meter = CpuMeter()
@@ -76,7 +76,7 @@ class BoTorch:
         return np.asarray(found.detach()[0])
 
 
-def _sobol(dimension: int, count: int, *, seed: int) -> Array:
+def sobol(dimension: int, count: int, *, seed: int) -> Array:
     from torch.quasirandom import SobolEngine
 
     engine = SobolEngine(dimension, scramble=True, seed=seed)  # type: ignore[no-untyped-call]

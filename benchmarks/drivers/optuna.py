@@ -1,20 +1,22 @@
 """Drives Optuna by ask and tell, as its own users would.
 
 An ordered choice becomes an integer, its index, so that Optuna knows of the order as our strategies do. With a pruner,
-a run reports every point of its curve and pays up to the point at which it is pruned. What is recommended is the best
-value at the highest fidelity that any run reached, which is the rule of our own strategies.
+a run reports every point of its curve and pays up to the point at which it is pruned; where there is no curve it is
+trained anew at each rung of the pruner, and pays for each. What is recommended is the best value at the highest
+fidelity that any run reached, which is the rule of our own strategies without a model.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.drivers.promoting import Incumbent
 from benchmarks.measuring import CpuMeter
 from benchmarks.method import Step
-from benchmarks.problems import Evaluation, Params, Point, Problem, loss
+from benchmarks.problems import Params, Point, Problem
 from benchmarks.problems.data import missing_package
 from farthing.costs import Budget
-from farthing.space import Choice, Float, Int, Parameter, Space
+from farthing.space import Choice, Fidelity, Float, Int, Parameter, Space
 
 if TYPE_CHECKING:
     import optuna
@@ -44,9 +46,7 @@ class Optuna:
             with meter.running():
                 trial = study.ask()
                 params = suggest(trial, space)
-            evaluation = problem.evaluate(params, space.full_fidelity, seed=seed)
-            with meter.running():
-                reached = self._tell(study, trial, evaluation)
+            reached = self._evaluated(study, trial, problem, params, meter, seed=seed)
             best.see(params, reached)
             yield Step(best.params, reached.cost, meter.seconds)
 
@@ -58,31 +58,30 @@ class Optuna:
         pruner = _hyperband(problem.space()) if self.prunes else optuna.pruners.NopPruner()
         return optuna.create_study(direction=problem.direction, sampler=sampler, pruner=pruner)
 
-    def _tell(self, study: "optuna.Study", trial: "optuna.Trial", evaluation: Evaluation) -> Point:
-        """Where the run ended: at the point where it was pruned, otherwise with the evaluation."""
+    def _evaluated(
+        self,
+        study: "optuna.Study",
+        trial: "optuna.Trial",
+        problem: Problem,
+        params: Params,
+        meter: CpuMeter,
+        *,
+        seed: int,
+    ) -> Point:
+        """Where the run ended, and what it cost: at the point where it was pruned, otherwise at full fidelity."""
         import optuna
 
-        for point in evaluation.trace if self.prunes else ():
-            trial.report(point.value, step=_amount(point))
-            if trial.should_prune():
-                study.tell(trial, state=optuna.trial.TrialState.PRUNED)
-                return point
-        study.tell(trial, evaluation.value)
-        return evaluation.trace[-1] if evaluation.trace else Point({}, evaluation.value, evaluation.cost)
-
-
-class Incumbent:
-    """The best of the runs that went furthest."""
-
-    def __init__(self, problem: Problem) -> None:
-        self.params: Params = {}
-        self._problem = problem
-        self._furthest: tuple[float, float] | None = None
-
-    def see(self, params: Params, reached: Point) -> None:
-        rank = (-sum(reached.fidelity.values()), loss(self._problem, reached.value))
-        if self._furthest is None or rank < self._furthest:
-            self.params, self._furthest = params, rank
+        space = problem.space()
+        for point in _points(problem, params, seed=seed) if self.prunes else ():
+            with meter.running():
+                trial.report(point.value, step=_step(space, point))
+                if trial.should_prune():
+                    study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+                    return point
+        full = problem.evaluate(params, space.full_fidelity, seed=seed)
+        with meter.running():
+            study.tell(trial, full.value)
+        return point if self.prunes else Point(space.full_fidelity, full.value, full.cost)
 
 
 def suggest(trial: "optuna.Trial", space: Space) -> Params:
@@ -105,13 +104,50 @@ def _suggest_one(trial: "optuna.Trial", name: str, parameter: Parameter) -> Any:
             return trial.suggest_categorical(name, options)
 
 
+def _points(problem: Problem, params: Params, *, seed: int) -> Iterator[Point]:
+    """What a run reports on its way, the last at full fidelity; costs are those of all that was trained."""
+    if trace := problem.evaluate(params, problem.space().full_fidelity, seed=seed).trace:
+        yield from trace
+        return
+    cost = 0.0
+    for fidelity in _rungs(problem.space()):
+        found = problem.evaluate(params, fidelity, seed=seed)
+        cost += found.cost
+        yield Point(fidelity, found.value, cost)
+
+
+REDUCTION = 3
+"""Optuna's default."""
+
+PARTS = 100
+"""Steps are whole numbers: a fidelity that is not counts in hundredths of the whole."""
+
+
 def _hyperband(space: Space) -> "optuna.pruners.BasePruner":
     import optuna
 
     [fidelity] = space.fidelities.values()
-    return optuna.pruners.HyperbandPruner(min_resource=round(fidelity.low), max_resource=round(fidelity.high))
+    return optuna.pruners.HyperbandPruner(
+        min_resource=_whole(fidelity, fidelity.low),
+        max_resource=_whole(fidelity, fidelity.high),
+        reduction_factor=REDUCTION,
+    )
 
 
-def _amount(point: Point) -> int:
-    [amount] = point.fidelity.values()
-    return round(amount)
+def _rungs(space: Space) -> Iterator[dict[str, float]]:
+    """Where the pruner looks: the least amount times powers of the reduction factor, and the whole."""
+    [(name, fidelity)] = space.fidelities.items()
+    amount = fidelity.low
+    while amount < fidelity.high:
+        yield {name: amount}
+        amount *= REDUCTION
+    yield {name: fidelity.high}
+
+
+def _step(space: Space, point: Point) -> int:
+    [fidelity], [amount] = space.fidelities.values(), point.fidelity.values()
+    return _whole(fidelity, amount)
+
+
+def _whole(fidelity: Fidelity, amount: float) -> int:
+    return round(amount) if fidelity.integer else round(PARTS * amount / fidelity.high)

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from benchmarks.drivers.paying import added_cost
 from benchmarks.measuring import CpuMeter
 from benchmarks.method import Step
 from benchmarks.problems import Evaluation, Problem
+from benchmarks.problems.problem import Differentiable
 from farthing.costs import Budget
-from farthing.errors import NoSuggestion
+from farthing.execution import RunningTrial
 from farthing.study import Study
 from farthing.systems import Strategy
 from farthing.trials import Trial
@@ -17,40 +19,61 @@ from farthing.trials import Trial
 
 @dataclass(frozen=True)
 class Ours:
-    """One strategy. What a continued trial costs is the difference to the trial it continues."""
+    """One strategy. What a continued trial costs is the difference to the trial it continues.
+
+    With a `batch` so many are asked for together and evaluated at once; all are told before the next are asked for.
+    With `gradients` evaluations of a problem that has them are told with theirs, and pay for it.
+    """
 
     name: str
     strategy: Strategy
+    batch: int = 1
+    gradients: bool = False
     packages: tuple[str, ...] = ("numpy", "scipy")
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        return self.strategy.to_json()
+        batch = {"batch": self.batch} if self.batch > 1 else {}
+        return self.strategy.to_json() | batch | ({"gradients": True} if self.gradients else {})
 
     def missing(self) -> str | None:
         return None
 
     def run(self, problem: Problem, *, budget: Budget, seed: int) -> Iterator[Step]:
+        if self.gradients and isinstance(problem, Differentiable):
+            problem = problem.with_gradient()
         aim: dict[str, Any] = {problem.direction: "value"}
         with closing(Study(problem.space(), **aim, strategy=self.strategy, seed=seed, cost_unit="cost")) as study:
-            try:
-                while True:
-                    yield _one_evaluation(study, problem, budget, seed=seed)
-            except NoSuggestion:
-                return
+            while step := self._step(study, problem, self._of_all(budget), seed=seed):
+                yield step
+
+    def _of_all(self, budget: Budget) -> Budget:
+        """What a batch costs is its dearest part; the study counts the sum."""
+        return budget if budget.cost is None else replace(budget, cost=self.batch * budget.cost)
+
+    def _step(self, study: Study, problem: Problem, budget: Budget, *, seed: int) -> Step | None:
+        """None when the strategy has nothing more to suggest."""
+        meter = CpuMeter()
+        with meter.running():
+            asked = study.ask(self.batch, budget=budget)
+        if not asked:
+            return None
+        costs = [_evaluate(study, one, problem, meter, seed=seed) for one in asked]
+        with meter.running():
+            best = study.best.params
+        return Step(best, max(costs), meter.seconds, evaluations=len(costs))
 
 
-def _one_evaluation(study: Study, problem: Problem, budget: Budget, *, seed: int) -> Step:
-    meter = CpuMeter()
-    with meter.running():
-        asked = study.ask(budget=budget)
+def _evaluate(study: Study, asked: RunningTrial, problem: Problem, meter: CpuMeter, *, seed: int) -> float:
+    """Evaluates and tells one trial; what it cost."""
     before = _continued(study, asked.number)
     evaluation = problem.evaluate(asked.params, asked.fidelity, seed=seed)
-    paid = problem.evaluate(asked.params, before.fidelity, seed=seed).cost if before else 0.0
-    cost = max(0.0, evaluation.cost - paid)
+    cost = added_cost(problem, asked.params, evaluation, asked.fidelity, before.fidelity if before else None, seed=seed)
     with meter.running():
-        study.tell(asked, evaluation.value, cost=cost, trace=_new_points(evaluation, before))
-    return Step(study.best.params, cost, meter.seconds)
+        study.tell(
+            asked, evaluation.value, cost=cost, trace=_new_points(evaluation, before), gradient=evaluation.gradient
+        )
+    return cost
 
 
 def _continued(study: Study, number: int) -> Trial | None:
@@ -65,5 +88,5 @@ def _new_points(evaluation: Evaluation, before: Trial | None) -> list[tuple[Mapp
     return [
         (point.fidelity, point.value)
         for point in evaluation.trace[:-1]
-        if all(amount > reached.get(name, 0.0) for name, amount in point.fidelity.items())
+        if any(amount > reached.get(name, 0.0) for name, amount in point.fidelity.items())
     ]

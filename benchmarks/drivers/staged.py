@@ -54,7 +54,8 @@ class Staged:
             spent += trial.cost
             history = history.updated([trial], version=trial.number)
             best = min(history.done, key=lambda trial: trial.value or 0.0)
-            yield Step(best.params, trial.cost, meter.seconds, {"regret": trial.value or 0.0, "movement": moved})
+            tallies = {"regret": trial.value or 0.0, "movement": moved}
+            yield Step(best.params, trial.cost, meter.seconds, tallies=tallies)
 
 
 class _Cache:

@@ -3,12 +3,29 @@
 from benchmarks.pipelines.nuclei import NUCLEI
 from benchmarks.pipelines.sklearn import SKLEARN_TABLES
 from benchmarks.pipelines.synthetic import STAGED_FUNCTIONS
+from benchmarks.problems.augmented import AUGMENTED
 from benchmarks.problems.curves import CURVES
+from benchmarks.problems.kernel_learning import KERNEL_LEARNING
 from benchmarks.problems.problem import Evaluation, Params, Point, Problem, loss, regret
+from benchmarks.problems.recorded import RECORDED
 from benchmarks.problems.synthetic import FUNCTIONS, TUNING_FUNCTIONS
 from benchmarks.problems.tables import CELLS, TABLES
+from benchmarks.problems.training_size import SIZES
 
-_ALL = (*FUNCTIONS, *TUNING_FUNCTIONS, *TABLES, *CELLS, *CURVES, *STAGED_FUNCTIONS, NUCLEI, *SKLEARN_TABLES)
+_ALL = (
+    *FUNCTIONS,
+    *TUNING_FUNCTIONS,
+    *AUGMENTED,
+    *KERNEL_LEARNING,
+    *TABLES,
+    *CELLS,
+    *CURVES,
+    *SIZES,
+    *RECORDED,
+    *STAGED_FUNCTIONS,
+    NUCLEI,
+    *SKLEARN_TABLES,
+)
 
 PROBLEMS: dict[str, Problem] = {problem.name: problem for problem in _ALL}
 

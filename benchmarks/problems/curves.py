@@ -5,21 +5,17 @@ its authors say, so that the least which may be asked for is epoch 2.
 """
 
 import csv
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
-from pathlib import Path
-from typing import Any, TypeAlias
+from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from benchmarks.problems.data import data_folder, missing_file, missing_package
-from benchmarks.problems.problem import Direction, Evaluation, Params, Point, Problem
+from benchmarks.problems.data import data_folder
+from benchmarks.problems.problem import Direction, Evaluation, Judged, Params, Point, random_params
+from benchmarks.problems.yahpo import Array, missing_surrogate, predict
 from farthing.space import Fidelity, Float, Int, Space
-
-Array: TypeAlias = npt.NDArray[np.float64]
 
 FIRST_EPOCH, LAST_EPOCH = 2, 52
 CONFIGURATIONS_FOR_FULL_COST = 200
@@ -69,7 +65,7 @@ class LearningCurves:
         return f"lcbench/{self.instance}"
 
     def missing(self) -> str | None:
-        return missing_package("onnxruntime") or missing_file("yahpo/lcbench/model.onnx")
+        return missing_surrogate("lcbench")
 
     def space(self) -> Space:
         return SPACE
@@ -84,33 +80,33 @@ class LearningCurves:
     @cached_property
     def best_value(self) -> float:
         """The best that the surrogate's authors found in 500 000 draws. Not a strict bound: some lie a little above."""
-        with (self._folder / "random_search_extremes.csv").open(encoding="utf-8") as file:
+        with (data_folder() / "yahpo/lcbench/random_search_extremes.csv").open(encoding="utf-8") as file:
             extremes = {
                 (row["instance"], row["metric"], row["statistic"]): row["value"] for row in csv.DictReader(file)
             }
         return float(extremes[str(self.instance), "val_accuracy", "max"])
 
+    def full_values(self, many: Sequence[Params]) -> Array:
+        return self._at_the_end(many)["val_accuracy"]
+
     @cached_property
     def full_cost(self) -> float:
         """Median seconds of all epochs, over random configurations that are always the same."""
-        unit = np.random.default_rng(0).random((CONFIGURATIONS_FOR_FULL_COST, len(SPACE.parameters)))
-        drawn = SPACE.encoder.decode(SPACE.encoder.from_unit(unit))
-        rows = [{**params, "epoch": LAST_EPOCH} for params in drawn]
-        return float(np.median(_surrogate(self._folder).predict(self.instance, rows)["time"]))
+        return float(np.median(self._at_the_end(random_params(self, CONFIGURATIONS_FOR_FULL_COST))["time"]))
 
-    @property
-    def _folder(self) -> Path:
-        return data_folder() / "yahpo/lcbench"
+    def _at_the_end(self, many: Sequence[Params]) -> dict[str, Array]:
+        return predict("lcbench", [{**params, "OpenML_task_id": self.instance, "epoch": LAST_EPOCH} for params in many])
 
     def _curve(self, params: Params) -> tuple[Point, ...]:
-        return _curve(self._folder, self.instance, tuple(params.items()))
+        return _curve(self.instance, tuple(params.items()))
 
 
 @lru_cache(maxsize=4096)
-def _curve(folder: Path, instance: int, params: tuple[tuple[str, Any], ...]) -> tuple[Point, ...]:
+def _curve(instance: int, params: tuple[tuple[str, Any], ...]) -> tuple[Point, ...]:
     """All points from FIRST_EPOCH on. Predicted seconds dip a little in places: a later epoch never costs less."""
     epochs = range(FIRST_EPOCH, LAST_EPOCH + 1)
-    predicted = _surrogate(folder).predict(instance, [{**dict(params), "epoch": epoch} for epoch in epochs])
+    rows = [{**dict(params), "OpenML_task_id": instance, "epoch": epoch} for epoch in epochs]
+    predicted = predict("lcbench", rows)
     seconds = np.maximum.accumulate(predicted["time"])
     return tuple(
         Point({"epoch": epoch}, float(value), float(cost))
@@ -118,34 +114,4 @@ def _curve(folder: Path, instance: int, params: tuple[tuple[str, Any], ...]) -> 
     )
 
 
-class Surrogate:
-    """The ONNX model with the order of its inputs and outputs."""
-
-    def __init__(self, folder: Path) -> None:
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        self._session = onnxruntime.InferenceSession(
-            str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
-        )
-        self._meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
-        self._encoding = json.loads((folder / "encoding.json").read_text(encoding="utf-8"))
-
-    def predict(self, instance: int, rows: list[dict[str, Any]]) -> dict[str, Array]:
-        """Each output by name, an entry a row."""
-        code = self._encoding["OpenML_task_id"][str(instance)]
-        inputs = {
-            "x_cat": np.full((len(rows), 1), code, dtype=np.int32),
-            "x_cont": np.array([[row[name] for name in self._meta["x_cont"]] for row in rows], dtype=np.float32),
-        }
-        outputs = np.asarray(self._session.run(None, inputs)[0], dtype=float)
-        return dict(zip(self._meta["y"], outputs.T, strict=True))
-
-
-@cache
-def _surrogate(folder: Path) -> Surrogate:
-    return Surrogate(folder)
-
-
-CURVES: tuple[Problem, ...] = tuple(LearningCurves(instance) for instance in INSTANCES)
+CURVES: tuple[Judged, ...] = tuple(LearningCurves(instance) for instance in INSTANCES)

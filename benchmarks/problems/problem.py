@@ -1,7 +1,11 @@
 """What every benchmark problem is: something to tune whose answers are known."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from functools import cache
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
 
 from farthing.space import Space
 
@@ -20,12 +24,14 @@ class Point(NamedTuple):
 class Evaluation(NamedTuple):
     """What a tuner sees of one evaluation: its value, and what a run from nothing to that fidelity costs.
 
-    `trace` is the curve on the way where the problem has one; its last point is the evaluation itself.
+    `trace` is the curve on the way where the problem has one; its last point is the evaluation itself. `gradient` has
+    derivatives of the value along params, in their own units, where they are known.
     """
 
     value: float
     cost: float
     trace: Sequence[Point] = ()
+    gradient: Mapping[str, float] | None = None
 
 
 class Problem(Protocol):
@@ -54,6 +60,50 @@ class Problem(Protocol):
 
     def full_value(self, params: Params) -> float:
         """The value by which a configuration is judged: at full fidelity, without noise. No tuner sees it."""
+
+
+@runtime_checkable
+class Judged(Problem, Protocol):
+    """A problem that can judge many configurations at once, so that regret can be put on the scale of random search."""
+
+    def __hash__(self) -> int: ...
+
+    def full_values(self, many: Sequence[Params]) -> npt.NDArray[np.float64]: ...
+
+
+@runtime_checkable
+class Differentiable(Problem, Protocol):
+    """A problem whose evaluations can have gradients too, at a price."""
+
+    def with_gradient(self) -> Problem: ...
+
+
+class Span(NamedTuple):
+    """Where losses at full fidelity lie: the best of many random configurations, and their median."""
+
+    best: float
+    median: float
+
+    def normalised(self, loss: float) -> float:
+        """0 is the best of many random configurations, 1 their median. It can be a little below 0."""
+        return (loss - self.best) / (self.median - self.best)
+
+
+RANDOM_CONFIGURATIONS = 20_000
+
+
+@cache
+def span_of(problem: Judged) -> Span:
+    """From random configurations that are always the same."""
+    values = problem.full_values(random_params(problem, RANDOM_CONFIGURATIONS))
+    losses = values if problem.direction == "minimize" else -values
+    return Span(float(np.min(losses)), float(np.median(losses)))
+
+
+def random_params(problem: Problem, count: int) -> list[dict[str, Any]]:
+    """Random configurations, always the same."""
+    encoder = problem.space().encoder
+    return encoder.decode_unit(np.random.default_rng(0).random((count, encoder.dimension)))
 
 
 def loss(problem: Problem, value: float) -> float:

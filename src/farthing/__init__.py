@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from farthing.systems import Strategy as Strategy
     from farthing.systems.baselines.bayesian import EIPerCost as EIPerCost
     from farthing.systems.baselines.bayesian import LogEI as LogEI
+    from farthing.systems.baselines.boca import BOCA as BOCA
+    from farthing.systems.baselines.bohb import BOHB as BOHB
+    from farthing.systems.baselines.freeze_thaw import FreezeThawEI as FreezeThawEI
     from farthing.systems.baselines.halving import ASHA as ASHA
     from farthing.systems.baselines.halving import Hyperband as Hyperband
     from farthing.systems.baselines.populations import PBT as PBT
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from farthing.systems.baselines.random import Sobol as Sobol
     from farthing.systems.baselines.staged import EEIPU as EEIPU
     from farthing.systems.baselines.staged import StagedBO as StagedBO
+    from farthing.systems.multifidelity import TraceKG as TraceKG
     from farthing.systems.online import CEGPUCB as CEGPUCB
     from farthing.systems.online import Bernoulli as Bernoulli
     from farthing.systems.online import Capped as Capped
@@ -73,10 +77,14 @@ _HOMES = {
     "farthing.study.online": ("Decision", "OnlineTuner"),
     "farthing.systems": ("Randomness", "Recommendation", "Strategy"),
     "farthing.systems.baselines.bayesian": ("EIPerCost", "LogEI"),
+    "farthing.systems.baselines.boca": ("BOCA",),
+    "farthing.systems.baselines.bohb": ("BOHB",),
+    "farthing.systems.baselines.freeze_thaw": ("FreezeThawEI",),
     "farthing.systems.baselines.halving": ("ASHA", "Hyperband"),
     "farthing.systems.baselines.populations": ("Clone", "PBT"),
     "farthing.systems.baselines.random": ("Random", "Sobol"),
     "farthing.systems.baselines.staged": ("EEIPU", "StagedBO"),
+    "farthing.systems.multifidelity": ("TraceKG",),
     "farthing.systems.online": (
         "Bernoulli",
         "Capped",

@@ -21,6 +21,20 @@ class TestHyperband(StrategyContract):
     strategy = ft.Hyperband()
 
 
+class TestBOHB(StrategyContract):
+    strategy = ft.BOHB()
+
+
+class TestBOCA(StrategyContract):
+    strategy = ft.BOCA()
+    trials = 20
+
+
+class TestFreezeThawEI(StrategyContract):
+    strategy = ft.FreezeThawEI()
+    trials = 20
+
+
 class TestLogEI(StrategyContract):
     strategy = ft.LogEI(initial=5)
     trials = 20
@@ -96,6 +110,11 @@ class TestEEIPU(StrategyContract):
     strategy = ft.EEIPU()
     space = STAGED_SPACE
     trials = 15
+
+
+class TestTraceKG(StrategyContract):
+    strategy = ft.TraceKG()
+    trials = 24
 
 
 def test_every_strategy_of_the_package_is_public_and_under_contract() -> None:

@@ -112,9 +112,9 @@ class StorageMachine(RuleBasedStateMachine):
     def add(self, proposal: Suggestion, outcome: Outcome) -> None:
         self.each(lambda storage: storage.add_trial(self.study, proposal, outcome))
 
-    @rule(owner=owners)
-    def claim(self, owner: str) -> None:
-        self.hold([self.each(lambda storage: storage.claim_trial(self.study, owner=owner, lease=LEASE))])
+    @rule(owner=owners, number=st.none() | st.integers(0, 5))
+    def claim(self, owner: str, number: int | None) -> None:
+        self.hold([self.each(lambda storage: storage.claim_trial(self.study, owner=owner, lease=LEASE, number=number))])
 
     @precondition(lambda self: self.attempts)
     @rule(pick=picks, points=st.lists(points, max_size=3))

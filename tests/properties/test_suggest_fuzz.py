@@ -32,6 +32,10 @@ SPACES = (
         },
         fidelities={"epochs": ft.Fidelity(1, 9, integer=True)},
     ),
+    ft.Space(
+        {"x": ft.Float(0, 1), "c": ft.Choice("a", "b"), "y": ft.Float(0, 1, when={"c": "a"})},
+        fidelities={"epochs": ft.Fidelity(1, 30, integer=True, trace=True), "data": ft.Fidelity(0.01, 1.0)},
+    ),
 )
 Values = Callable[[np.random.Generator, int], np.ndarray]
 VALUES: tuple[Values, ...] = (
@@ -95,6 +99,21 @@ def check_suggestions(number: int) -> None:
         assert len(suggestions) == count
         for suggestion in suggestions:
             assert history.problem.space.check(suggestion.params) == suggestion.params
+    if history.problem.space.fidelities and number % 2:
+        check_fidelities(history, budget, count, number)
+
+
+def check_fidelities(history: History, budget: Remaining, count: int, number: int) -> None:
+    """What `TraceKG` suggests can be run; where nothing is affordable it suggests nothing."""
+    strategy = (ft.TraceKG(), ft.TraceKG(zero_avoiding=False, retain=3), ft.TraceKG.paper())[number % 3]
+    space = history.problem.space
+    suggestions = strategy.suggest(history, budget, count, Randomness(number))
+    assert len(suggestions) <= count
+    for suggestion in suggestions:
+        assert space.check(suggestion.params) == suggestion.params
+        assert space.check_fidelity(suggestion.fidelity) == suggestion.fidelity
+    best = strategy.recommend(history)
+    assert (best is not None) == bool(history.done)
 
 
 @pytest.mark.parametrize("first", range(0, QUICK, AT_ONCE))

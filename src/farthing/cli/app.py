@@ -15,6 +15,7 @@ from farthing.cli.commands.plot import plot
 from farthing.cli.commands.resume import resume
 from farthing.cli.commands.run import run
 from farthing.cli.commands.show import show
+from farthing.cli.commands.verify import verify
 from farthing.errors import FarthingError
 
 
@@ -74,5 +75,5 @@ def farthing(debug: bool) -> None:
     """
 
 
-for command in (demo, run, resume, list_studies, show, best, plot, export, check, delete):
+for command in (demo, run, resume, list_studies, show, best, verify, plot, export, check, delete):
     farthing.add_command(command)

@@ -1,10 +1,11 @@
 """Learning curves: what was measured along a run, over the trials that carried it on."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from farthing.space import Space
+from farthing.study.runs import last_of_runs
 from farthing.trials import History, Measurement, Trial
 
 
@@ -13,11 +14,18 @@ class Curve:
     """The values of one run by the amount of work behind them. `trials` are those that carried it on, in order."""
 
     trials: tuple[Trial, ...]
+    axis: str
     points: tuple[tuple[float, float], ...]
 
     @property
     def last(self) -> Trial:
         return self.trials[-1]
+
+    @property
+    def pauses(self) -> tuple[tuple[float, float], ...]:
+        """The points at which the run was carried on by another trial."""
+        ends = {_place(trial.points[-1], self.axis) for trial in self.trials[:-1] if trial.points}
+        return tuple(point for point in self.points if point[0] in ends)
 
     def includes(self, trial: Trial) -> bool:
         return any(part.number == trial.number for part in self.trials)
@@ -29,29 +37,19 @@ def curve_axis(space: Space) -> str:
     return next(iter([*traces, *space.fidelities]), "step")
 
 
+def breadth(history: History, trial: Trial) -> float:
+    """How much of the full amount a trial has of the fidelities that curves do not run along, from 0 to 1."""
+    space = history.problem.space
+    others = {name: top for name, top in space.full_fidelity.items() if name != curve_axis(space)}
+    return math.prod(trial.fidelity.get(name, 0.0) / top for name, top in others.items())
+
+
 def learning_curves(history: History) -> list[Curve]:
     """The curve of each run that measured anything, by the number of its last trial."""
     axis = curve_axis(history.problem.space)
     runs = [tuple(history.lineage(trial.number)) for trial in last_of_runs(history)]
-    curves = [Curve(trials, _points(trials, axis=axis)) for trials in runs]
+    curves = [Curve(trials, axis, _points(trials, axis=axis)) for trials in runs]
     return [curve for curve in curves if curve.points]
-
-
-def last_of_runs(trials: Sequence[Trial]) -> list[Trial]:
-    """Of these trials those that none of them carries on."""
-    continued = {trial.resume_from for trial in trials}
-    return [trial for trial in trials if trial.number not in continued]
-
-
-def with_value(history: History) -> list[Trial]:
-    """The trials that have ended with a value."""
-    return [trial for trial in history if trial.is_finished and trial.value is not None]
-
-
-def reach(history: History, trial: Trial) -> float:
-    """How much of the full fidelity a trial has, from 0 to 1."""
-    full = history.problem.space.full_fidelity
-    return math.prod(trial.fidelity.get(name, 0.0) / top for name, top in full.items())
 
 
 def _points(lineage: Iterable[Trial], *, axis: str) -> tuple[tuple[float, float], ...]:

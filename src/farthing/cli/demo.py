@@ -15,7 +15,8 @@ from farthing.cli.run_plan import RunPlan, store_plan
 from farthing.cli.running import ending_cleanly_on_sigterm
 from farthing.cli.storages import Address, address_of, opened_storage
 from farthing.study import Best, Study
-from farthing.systems.baselines.halving import ASHA
+from farthing.study.views import short_params
+from farthing.trials import Trial
 
 WORKERS = 2
 FINISHED = "demo_finished"
@@ -30,13 +31,16 @@ def run_demo(folder: Path, *, seconds: float) -> int:
         save_examples(folder)
     address = address_of(folder / "demo.db")
     with closing(begin_or_continue(address)) as study:
-        reason = _tune(study, folder, seconds=seconds)
+        plan = _plan(folder, seconds=seconds)
+        reason = _tune(study, plan)
         if reason == INTERRUPTED:
             click.echo(f"Go on with: farthing demo --seconds {seconds:g} --output {folder}", err=True)
             return EXIT_CODE_INTERRUPTED
-        study.remember(**{FINISHED: True})
+        best = study.best
         draw(study, _picture(study, folder), kind="all")
-        click.echo(_ending(study, folder, address=address))
+        trained = study.verify(plan.work)
+        study.remember(**{FINISHED: True})
+        click.echo(_ending(study, best, trained, folder, address=address))
     return 0
 
 
@@ -52,16 +56,19 @@ def begin_or_continue(address: Address) -> Study:
     number = len(demos) + 1
     kept = f"; {demos[-1].name} is kept beside it" if demos else ""
     click.echo(f"Starting a fresh study, digits-{number}, in {address}{kept}.")
-    return Study(SPACE, minimize="error", strategy=ASHA(), storage=address.place, name=f"digits-{number}", seed=number)
+    return Study(SPACE, minimize="error", storage=address.place, name=f"digits-{number}", seed=number)
 
 
-def _tune(study: Study, folder: Path, *, seconds: float) -> str:
+def _plan(folder: Path, *, seconds: float) -> RunPlan:
+    work = FileWork(folder.absolute(), python="farthing.cli.digits:train")
+    return RunPlan(work, {"seconds": seconds}, workers=WORKERS)
+
+
+def _tune(study: Study, plan: RunPlan) -> str:
+    length, workers = f"{plan.limits['seconds']:g} seconds", f"{plan.workers} workers"
     click.echo(
-        f"Tuning a neural network on 1797 handwritten digits for {seconds:g} seconds with {WORKERS} workers.\n"
-        "Networks start with 3 epochs; the best third goes on from its checkpoint to 9, then 27 and 81.\n"
-    )
-    plan = RunPlan(
-        FileWork(folder.absolute(), python="farthing.cli.digits:train"), {"seconds": seconds}, workers=WORKERS
+        f"Tuning a neural network on 1797 handwritten digits for {length} with {workers}.\n"
+        "Each trial is what promises most for its cost: some epochs of a new network, or more of one that was paused.\n"
     )
     store_plan(study, plan)
     with ending_cleanly_on_sigterm():
@@ -72,13 +79,12 @@ def _picture(study: Study, folder: Path) -> Path:
     return folder / f"{study.name}.png"
 
 
-def _ending(study: Study, folder: Path, *, address: Address) -> str:
-    best = study.best
+def _ending(study: Study, best: Best, trained: Trial, folder: Path, *, address: Address) -> str:
     named = f"{shlex.quote(study.name)}{address.option}"
     return "\n\n".join(
         [
             best_text(study, best),
-            _test_text(study, best, folder=folder),
+            _test_text(study, trained, folder=folder),
             str(study.ledger),
             _savings_text(study),
             f"A picture of it: {_picture(study, folder)}",
@@ -90,13 +96,16 @@ def _ending(study: Study, folder: Path, *, address: Address) -> str:
     )
 
 
-def _test_text(study: Study, best: Best, *, folder: Path) -> str:
-    """How well the best network does on digits that no choice was based on."""
-    assert best.trial.checkpoint is not None, "the best trial's checkpoint is kept"
+def _test_text(study: Study, trained: Trial, *, folder: Path) -> str:
+    """How well the network that was trained to the end does on digits that no choice was based on."""
+    assert trained.checkpoint is not None, "the checkpoint of what was recommended is kept"
     _, _, test = load_examples(folder)
-    network = Network.load(study.checkpoints.path(best.trial.checkpoint))
-    accuracy = 1.0 - network.error(test, activation=best.params["activation"])
-    return f"Test accuracy: {accuracy:.1%} of {len(test.digits)} digits that tuning never saw"
+    network = Network.load(study.checkpoints.path(trained.checkpoint))
+    accuracy = 1.0 - network.error(test, activation=trained.params["activation"])
+    return (
+        f"Trained to the end ({short_params(trained.fidelity)}, trial {trained.number}): error {trained.value:.4g}.\n"
+        f"Test accuracy: {accuracy:.1%} of {len(test.digits)} digits that tuning never saw."
+    )
 
 
 def _savings_text(study: Study) -> str:

@@ -8,7 +8,8 @@ import click
 from farthing.cli.storages import Address
 from farthing.errors import NoResult
 from farthing.study import Best, Study
-from farthing.study.views import short_number, short_params
+from farthing.study.verifying import verified
+from farthing.study.views import best_lines, short_number
 from farthing.trials import Json
 
 INTERRUPTED = "interrupted"
@@ -17,18 +18,18 @@ EXIT_CODE_INTERRUPTED = 130
 
 def end(study: Study, reason: str, *, address: Address, as_json: bool, quiet: bool) -> int:
     """Prints how a run ended; returns its exit code."""
+    best = found_best(study)
     if as_json:
-        click.echo(json.dumps(ending_form(study, reason)))
+        click.echo(json.dumps(ending_form(study, best, reason)))
     elif reason != INTERRUPTED and not quiet:
-        click.echo(ending_text(study, reason, address=address))
+        click.echo(ending_text(study, best, reason, address=address))
     if reason == INTERRUPTED:
         click.echo(f"Go on with: farthing resume {shlex.quote(study.name)}{address.option}", err=True)
         return EXIT_CODE_INTERRUPTED
-    return 0 if found_best(study) else 1
+    return 0 if best else 1
 
 
-def ending_form(study: Study, reason: str) -> dict[str, Json]:
-    best = found_best(study)
+def ending_form(study: Study, best: Best | None, reason: str) -> dict[str, Json]:
     return {
         "study": study.name,
         "reason": reason,
@@ -37,10 +38,9 @@ def ending_form(study: Study, reason: str) -> dict[str, Json]:
     }
 
 
-def ending_text(study: Study, reason: str, *, address: Address) -> str:
-    best = found_best(study)
+def ending_text(study: Study, best: Best | None, reason: str, *, address: Address) -> str:
     found = best_text(study, best) if best else nothing_text(study)
-    parts = [f"{study.name} ended: {reason}.", found, str(study.ledger), next_steps(study, address=address)]
+    parts = [f"{study.name} ended: {reason}.", found, str(study.ledger), next_steps(study, best, address=address)]
     return "\n\n".join(parts)
 
 
@@ -53,10 +53,14 @@ def found_best(study: Study) -> Best | None:
 
 def best_text(study: Study, best: Best) -> str:
     """The best configuration, a line for each parameter."""
-    at = f", {short_params(best.trial.fidelity)}" if best.trial.fidelity else ""
     width = max(len(name) for name in best.params)
     lines = [f"  {name:<{width}}  {short_number(value)}" for name, value in best.params.items()]
-    return "\n".join([f"Best {study.problem.value}: {best.value:.6g} (trial {best.trial.number}{at})", *lines])
+    return "\n".join([*best_lines(study, best), *lines])
+
+
+def is_verified(study: Study, best: Best) -> bool:
+    """Whether what is recommended was trained to full fidelity, or is about to be."""
+    return verified(study.history, best.params) is not None
 
 
 def nothing_text(study: Study) -> str:
@@ -66,7 +70,7 @@ def nothing_text(study: Study) -> str:
     return f"No trial of {len(study.trials)} is done, so there is no best yet.{last}"
 
 
-def next_steps(study: Study, *, address: Address) -> str:
+def next_steps(study: Study, best: Best | None, *, address: Address) -> str:
     """Commands worth trying next, ready to be copied."""
     named = f"{shlex.quote(study.name)}{address.option}"
     steps = {
@@ -74,5 +78,7 @@ def next_steps(study: Study, *, address: Address) -> str:
         f"farthing plot {named}": "a picture of it",
         f"farthing resume {named} --seconds N": "go on, with a larger budget in all",
     }
+    if best and not is_verified(study, best):
+        steps[f"farthing verify {named}"] = "train the best to full fidelity"
     width = max(map(len, steps))
     return "\n".join(["Next:", *(f"  {command:<{width}}  {what}" for command, what in steps.items())])

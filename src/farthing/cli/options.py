@@ -18,19 +18,25 @@ storage_option = click.option(
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for a program to read.")
 
-_RUN_OPTIONS = (
-    click.option("--workers", type=click.IntRange(min=1), metavar="N", help="How many trials run at once."),
-    click.option("--seconds", type=float, metavar="LIMIT", help="Seconds of wall clock that all runs may take."),
-    click.option("--cost", type=float, metavar="LIMIT", help="What all trials may cost, in the study's unit."),
-    click.option("--trials", type=int, metavar="LIMIT", help="How many configurations may be tried in all."),
-    click.option("--inline", is_flag=True, help="Run trials in this process, one at a time, for debugging."),
-    json_option,
-    click.option("--quiet", is_flag=True, help="Print nothing but errors (and the JSON, with --json)."),
-)
+_workers = click.option("--workers", type=click.IntRange(min=1), metavar="N", help="How many trials run at once.")
+_seconds = click.option("--seconds", type=float, metavar="LIMIT", help="Seconds of wall clock that all runs may take.")
+_cost = click.option("--cost", type=float, metavar="LIMIT", help="What all trials may cost, in the study's unit.")
+_trials = click.option("--trials", type=int, metavar="LIMIT", help="How many configurations may be tried in all.")
+_inline = click.option("--inline", is_flag=True, help="Run trials in this process, one at a time, for debugging.")
+_quiet = click.option("--quiet", is_flag=True, help="Print nothing but errors (and the JSON, with --json).")
 
 
 def run_options(command: Command) -> Command:
     """What `run` and `resume` can be told about a run; the limits take the place of those the study has."""
-    for option in reversed(_RUN_OPTIONS):
+    return _with(command, _workers, _seconds, _cost, _trials, _inline, json_option, _quiet)
+
+
+def verify_options(command: Command) -> Command:
+    """What of it is for a run of one trial."""
+    return _with(command, _seconds, _cost, _inline, json_option, _quiet)
+
+
+def _with(command: Command, *options: Command) -> Command:
+    for option in reversed(options):
         command = option(command)
     return command

@@ -4,13 +4,15 @@ import json
 import shlex
 from collections.abc import Sequence
 
-from farthing.cli.curves import Curve, curve_axis, last_of_runs, learning_curves, reach, with_value
-from farthing.cli.ending import best_text, found_best, nothing_text
+from farthing.cli.curves import Curve, curve_axis, learning_curves
+from farthing.cli.ending import best_text, found_best, is_verified, nothing_text
 from farthing.cli.population_view import population_text
+from farthing.cli.run_plan import SETTING
 from farthing.cli.storages import Address
 from farthing.cli.tables import aligned
 from farthing.cli.terminal_chart import chart
 from farthing.study import Best, Study
+from farthing.study.runs import ranked_runs
 from farthing.study.views import short_bytes, short_number, short_params, short_point
 from farthing.trials import History, State, Trial
 
@@ -32,7 +34,7 @@ def study_text(study: Study, *, address: Address, all_trials: bool) -> str:
         _chart(history, best),
         str(study.ledger),
         _disk_use(study),
-        _next_steps(study, history, address=address),
+        _next_steps(study, history, best, address=address),
     ]
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
 
@@ -47,12 +49,6 @@ def study_json(study: Study) -> str:
         "ledger": study.ledger.to_json(),
     }
     return json.dumps(summary | json.loads(study.export(format="json")))
-
-
-def ranked_runs(history: History) -> list[Trial]:
-    """The last trial of each run that has a value: what went furthest first, and among those the best."""
-    runs = last_of_runs(with_value(history))
-    return sorted(runs, key=lambda trial: (-reach(history, trial), history.loss(trial.value or 0.0)))
 
 
 def _title(study: Study, history: History, *, address: Address) -> str:
@@ -128,9 +124,11 @@ def _curve_of(best: Best | None, curves: Sequence[Curve]) -> Curve | None:
     return next((curve for curve in curves if best and curve.includes(best.trial)), None)
 
 
-def _next_steps(study: Study, history: History, *, address: Address) -> str:
+def _next_steps(study: Study, history: History, best: Best | None, *, address: Address) -> str:
     named = f"{shlex.quote(study.name)}{address.option}"
     failed = [trial.number for trial in history if trial.failure]
     why = [f"farthing show {named} --trial {failed[-1]} --log  (why it failed)"] if failed else []
     picture = [f"farthing plot {named}"] if history.done else []
-    return "Next: " + ", ".join([*why, *picture]) if why or picture else ""
+    model = [f"farthing verify {named}  (train the best to the end)"] if best and not is_verified(study, best) else []
+    steps = [*why, *picture, *(model if SETTING in study.settings else [])]
+    return "Next: " + ", ".join(steps) if steps else ""

@@ -53,6 +53,7 @@ def _facts(study: Study, trial: Trial) -> str:
         "cost": f"{trial.cost:.4g} {study.problem.cost_unit}" + (f" ({costs})" if costs else ""),
         "run": _run(study, trial),
         "attempt": "" if trial.attempt == 1 else str(trial.attempt),
+        "why": _why(trial),
         "note": "" if trial.note is None else shown(trial.note),
         "tags": " ".join(trial.tags),
         "comment": trial.comment,
@@ -60,6 +61,11 @@ def _facts(study: Study, trial: Trial) -> str:
     width = max(map(len, facts))
     lines = [f"  {name:<{width}}  {fact}" for name, fact in facts.items() if fact]
     return "\n".join([f"{study.name}, trial {trial.number}: {trial.state}", *lines])
+
+
+def _why(trial: Trial) -> str:
+    """What the strategy says of its choice, where it says anything."""
+    return str(trial.note.get("why", "")) if isinstance(trial.note, dict) else ""
 
 
 def _run(study: Study, trial: Trial) -> str:

@@ -17,13 +17,16 @@ from farthing.models.kernels import Kernel
 from farthing.models.linalg import Array
 from farthing.models.transforms import Standardise
 
-FIXED_SHARES: Sequence[float] = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
+FIXED_SHARES: Sequence[float] = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 """Values of c₀ that are tried; the likeliest is taken."""
 
 
 @dataclass(frozen=True, eq=False)
 class LearnedCost:
-    """What a run will cost, in the unit of the costs it was learnt from. Predictions are never below `least`."""
+    """What a run will cost, in the unit of the costs it was learnt from.
+
+    The full work is never predicted to cost less than `least`, the smallest cost seen, scaled to the full work.
+    """
 
     gp: GP
     scale: Standardise
@@ -34,17 +37,15 @@ class LearnedCost:
 
     def log_cost(self, X: Array, done: float | Array = 1.0) -> Array:
         """log t at each row of X for a run from nothing to the share `done` of the full work."""
-        g = self.scale.undo(self.gp.mean(X))
-        return np.maximum(g + self._log_share(done), np.log(self.least))
+        return self._log_full(X) + self._log_share(done)
 
     def cost(self, X: Array, done: float | Array = 1.0) -> Array:
         return np.asarray(np.exp(self.log_cost(X, done)))
 
     def increment(self, X: Array, begun: float | Array, done: float | Array) -> Array:
         """What continuing from `begun` to `done` costs; at least the fixed part, which starting again always takes."""
-        full = np.exp(self.scale.undo(self.gp.mean(X)))
         share = np.maximum(np.asarray(done) - np.asarray(begun), self.fixed_share) / (1.0 + self.fixed_share)
-        return np.asarray(np.maximum(full * share, self.least * share))
+        return np.asarray(np.exp(self._log_full(X)) * share)
 
     def __call__(self, X: Array) -> Array:
         return self.log_cost(X)
@@ -55,6 +56,9 @@ class LearnedCost:
         log_cost = self.scale.undo(mean)
         is_free = (log_cost > np.log(self.least))[:, None]
         return np.maximum(log_cost, np.log(self.least)), np.where(is_free, self.scale.scale * slope, 0.0)
+
+    def _log_full(self, X: Array) -> Array:
+        return np.maximum(self.scale.undo(self.gp.mean(X)), np.log(self.least))
 
     def _log_share(self, done: float | Array) -> Array:
         return np.asarray(np.log((self.fixed_share + np.asarray(done)) / (self.fixed_share + 1.0)))
@@ -74,25 +78,34 @@ def learn_cost(
     Hyperparameters are fitted from `warm_start` and the usual starts, or taken from it as they are with `keeps_theta`.
     """
     shares = np.ones(cost.size) if done is None else done
-    tried = FIXED_SHARES if np.ptp(shares) > 0.0 else FIXED_SHARES[:1]
-    fitted = [_fit(X, cost, kernel, shares, fixed_share, warm_start, keeps_theta) for fixed_share in tried]
-    return max(fitted, key=lambda model: model[0])[1]
+    tried = [_Shared(X, cost, kernel, shares, share) for share in FIXED_SHARES[: None if np.ptp(shares) > 0.0 else 1]]
+    if warm_start is not None:  # which share is likeliest hardly depends on the rest: one fit will do
+        tried = [max(tried, key=lambda model: model.likeliest(warm_start))]
+        if keeps_theta:
+            return tried[0].learned(warm_start)
+    fitted = [(model, fit(model.posterior, warm_start=warm_start)) for model in tried]
+    best, theta = max(fitted, key=lambda pair: pair[0].density(pair[1]))
+    return best.learned(theta)
 
 
-def _fit(
-    X: Array,
-    cost: Array,
-    kernel: Kernel,
-    done: Array,
-    fixed_share: float,
-    warm_start: Array | None,
-    keeps_theta: bool,
-) -> tuple[float, LearnedCost]:
-    """The log posterior density of one c₀, and the model with it. All are compared on the scale of log t."""
-    g = np.log(cost) - np.log((fixed_share + done) / (fixed_share + 1.0))
-    scale = Standardise.of(g)
-    posterior = hyperparameter_posterior(kernel, X, scale.apply(g))
-    theta = warm_start if keeps_theta and warm_start is not None else fit(posterior, warm_start=warm_start)
-    density = float(posterior.value_and_gradient(theta[None, :])[0][0]) - g.size * np.log(scale.scale)
-    least = float(np.min(cost)) if cost.size else np.finfo(float).tiny
-    return density, LearnedCost(posterior.process(theta), scale, fixed_share, least, theta)
+class _Shared:
+    """The model with one c₀, at any hyperparameters."""
+
+    def __init__(self, X: Array, cost: Array, kernel: Kernel, done: Array, fixed_share: float) -> None:
+        self._fixed_share = fixed_share
+        self._g = np.log(cost) - np.log((fixed_share + done) / (fixed_share + 1.0))
+        self._scale = Standardise.of(self._g)
+        self.posterior = hyperparameter_posterior(kernel, X, self._scale.apply(self._g))
+
+    def density(self, theta: Array) -> float:
+        """The log posterior density, on the scale of log t, so that all c₀ can be compared."""
+        log_density = float(self.posterior.value_and_gradient(theta[None, :])[0][0])
+        return log_density - self._g.size * float(np.log(self._scale.scale))
+
+    def likeliest(self, warm_start: Array) -> float:
+        """The density at the better of an earlier fit, which may have been one of another c₀, and the prior's mode."""
+        return max(self.density(warm_start), self.density(self.posterior.priors.mean))
+
+    def learned(self, theta: Array) -> LearnedCost:
+        least = float(np.exp(np.min(self._g))) if self._g.size else np.finfo(float).tiny
+        return LearnedCost(self.posterior.process(theta), self._scale, self._fixed_share, least, theta)

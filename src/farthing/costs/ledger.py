@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
+from farthing.costs.warm_starts import saved_by_warm_starts
 from farthing.trials import KINDS, History, Json, Measurement, State
 from farthing.trials.measurement import total
 from farthing.trials.prefixes import is_stage, was_cached
@@ -44,7 +45,7 @@ class Ledger:
     @classmethod
     def of(cls, history: History) -> "Ledger":
         spent = total(trial.costs for trial in history)
-        savings = total([*(trial.saved for trial in history), {"warm starts": _warm_starts(history)}])
+        savings = total([*(trial.saved for trial in history), {"warm starts": saved_by_warm_starts(history)}])
         states = [trial.state.value for trial in history]
         return cls(
             unit=history.problem.cost_unit,
@@ -114,20 +115,3 @@ def _bill(points: Sequence[Measurement]) -> StageBill:
         spent=math.fsum(sum(point.cost.values()) for point in points),
         saved=math.fsum(point.saved.get("cache", 0.0) for point in points),
     )
-
-
-def _warm_starts(history: History) -> float:
-    """What trials that started from a checkpoint would have had to pay again for the work that stood in it.
-
-    The next interval of a member of a population is the same run going on, which saves nothing; a copy does.
-    """
-    behind: list[float] = []
-    saved: list[float] = []
-    for trial in history:
-        source = history[trial.resume_from] if trial.resume_checkpoint and trial.resume_from is not None else None
-        inherited = 0.0 if source is None else behind[source.number]
-        behind.append(inherited + trial.cost - trial.costs.get("failed", 0.0))
-        goes_on = source is not None and trial.member is not None and trial.member == source.member
-        if trial.state is State.DONE and not goes_on:
-            saved.append(inherited)
-    return math.fsum(saved)

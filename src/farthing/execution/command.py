@@ -13,6 +13,7 @@ from typing import IO, Any
 
 from farthing.errors import WorkError
 from farthing.execution.failures import WorkFailed, describe_exit
+from farthing.execution.results import GRADIENT
 from farthing.execution.running_trial import RunningTrial
 from farthing.execution.template import Template
 from farthing.refusals import shown
@@ -30,8 +31,9 @@ class Command:
 
     Fields are the params, the fidelities, `resume_dir`, `checkpoint_dir` and `trial` (its number); `Template` says how
     they are filled in. A line that is a JSON object with the value's name among its keys is a report, as of
-    `trial.report`: fidelities and `step` say where it was measured, `cost` is charged, other numbers are metrics. In a
-    space with a trace fidelity, a last line that does not name it is the result. Other lines go to the trial's log.
+    `trial.report`: fidelities and `step` say where it was measured, `cost` is charged, `gradient` has derivatives along
+    params, other numbers are metrics. In a space with a trace fidelity, a last line that does not name it is the
+    result. Other lines go to the trial's log.
     """
 
     def __init__(self, line: str) -> None:
@@ -103,7 +105,8 @@ class _Reports:
         place = {name: said.pop(name) for name in ("step", *self._fidelities) if name in said}
         value = said.pop(self._value)
         metrics = {name: number for name, number in said.items() if type(number) in (int, float)}
-        self._trial.report(value, metrics=metrics, **place)
+        gradient = None if GRADIENT in metrics else said.get(GRADIENT)
+        self._trial.report(value, metrics=metrics, gradient=gradient, **place)
 
 
 class _LastLines:

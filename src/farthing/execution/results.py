@@ -3,19 +3,25 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from farthing.errors import InvalidParams, InvalidValue
-from farthing.refusals import listed, refuse_unknown
+from farthing.refusals import listed, refuse_non_mapping, refuse_unknown
+from farthing.space import Choice, Space
 from farthing.trials import Params
 from farthing.trials.measurement import finite_number
+
+GRADIENT = "gradient"
+"""The key of a returned mapping, or of a command's line, that has the derivatives; one number there is a metric."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A value with the other numbers that came along. No value: the last report counts."""
+    """A value with what else came along, its gradient as it came. No value: the last report counts."""
 
     value: float | None = None
     metrics: dict[str, float | None] = field(default_factory=dict)
+    gradient: Any = None
 
 
 def read_result(returned: object, *, name: str) -> Result:
@@ -30,7 +36,8 @@ def read_result(returned: object, *, name: str) -> Result:
             f"Return {{{name!r}: ...}} or the number alone."
         )
     others = {str(key): number for key, number in returned.items() if key != name and _is_number(number)}
-    return Result(read_value(returned[name], name=name), read_metrics(others))
+    gradient = None if GRADIENT in others else returned.get(GRADIENT)
+    return Result(read_value(returned[name], name=name), read_metrics(others), gradient)
 
 
 def read_value(value: object, *, name: str) -> float:
@@ -43,12 +50,18 @@ def read_metrics(metrics: Mapping[str, object] | None) -> dict[str, float | None
     return {str(name): _metric(number, name=str(name)) for name, number in (metrics or {}).items()}
 
 
-def read_gradient(gradient: Mapping[str, object] | None, params: Params) -> dict[str, float] | None:
-    """The derivative of the value along some of the trial's params."""
+def read_gradient(gradient: object, space: Space, params: Params) -> dict[str, float] | None:
+    """The derivative of the value along some of the numbers among the trial's params, each in its own units."""
     if gradient is None:
         return None
-    refuse_unknown(gradient, params, what="Names in a gradient", error=InvalidParams)
-    return {name: finite_number(_plain(slope), what=f"The gradient along {name!r}") for name, slope in gradient.items()}
+    refuse_non_mapping(gradient, what="A gradient", error=InvalidValue)
+    assert isinstance(gradient, Mapping)
+    numbers = [name for name in params if not isinstance(space.parameters[name], Choice)]
+    refuse_unknown(gradient, numbers, what="A gradient's names (active numeric params)", error=InvalidParams)
+    slopes = {
+        name: finite_number(_plain(slope), what=f"The gradient along {name!r}") for name, slope in gradient.items()
+    }
+    return slopes or None
 
 
 def _metric(given: object, *, name: str) -> float | None:

@@ -95,7 +95,9 @@ class RunningTrial:
         """Adds a point to the trial's curve; when this returns, the point is durable.
 
         The fidelity is that of the point: `trial.report(error, epochs=3)`. What is not named is as in
-        `trial.fidelity`; in a space without fidelities `step` counts 1, 2, 3, … unless it is given.
+        `trial.fidelity`; in a space without fidelities `step` counts 1, 2, 3, … unless it is given. `gradient` has the
+        derivatives of the value along some or all numeric params, each in the param's own units, also where its scale
+        is logarithmic: `gradient={"lr": …}` is ∂value/∂lr.
         """
         space = self.problem.space
         place = fidelity_of_report(space, self.fidelity, fidelity)
@@ -104,7 +106,7 @@ class RunningTrial:
             fidelity=place,
             step=next_step(step, self._last_step) if step is not None or not place else None,
             metrics=read_metrics(metrics),
-            gradient=read_gradient(gradient, self.params),
+            gradient=read_gradient(gradient, space, self.params),
         )
 
     def charge(self, amount: float, kind: str = "training") -> None:
@@ -155,10 +157,11 @@ class RunningTrial:
         """How the trial ended, given what the work returned. A result that is none makes a failed outcome."""
         try:
             result = self._counting(read_result(returned, name=self.problem.value))
+            gradient = read_gradient(result.gradient, self.problem.space, self.params)
             self._commit()
         except (FarthingError, OSError) as error:
             return self.fail(failure_of(error))
-        return self._outcome(State.DONE, value=result.value, closing=self._closing(returned, result))
+        return self._outcome(State.DONE, value=result.value, closing=self._closing(returned, result, gradient))
 
     def fail(self, failure: Failure) -> Outcome:
         return self._outcome(State.FAILED, closing=self._measurement(), failure=failure)
@@ -184,13 +187,23 @@ class RunningTrial:
             )
         return Result(self._last.value)
 
-    def _closing(self, returned: object, result: Result) -> Measurement:
+    def _closing(self, returned: object, result: Result, gradient: Mapping[str, float] | None) -> Measurement:
         """The last measurement: the returned value at the trial's fidelity, or only what is left to pay."""
         if returned is None:
             return self._measurement()
         return self._measurement(
-            value=result.value, fidelity=self.fidelity, step=self._closing_step(result), metrics=result.metrics
+            value=result.value,
+            fidelity=self.fidelity,
+            step=self._closing_step(result),
+            metrics=result.metrics,
+            gradient=gradient or self._gradient_reported_with(result),
         )
+
+    def _gradient_reported_with(self, result: Result) -> Mapping[str, float] | None:
+        """A result that was reported before takes the place of that report, and must not lose its gradient."""
+        if self._last is None or (self._last.value, self._last.fidelity) != (result.value, self.fidelity):
+            return None
+        return self._last.gradient
 
     def _closing_step(self, result: Result) -> int | None:
         """A value that was just reported stays one point of the curve; another one comes after it."""

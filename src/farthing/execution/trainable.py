@@ -68,7 +68,8 @@ class TrainableWork:
         for done in range(_steps_before(trial, steps), steps):
             result = read_result(trained.step(), name=trial.problem.value)
             place: dict[str, Any] = {fidelity: done + 1}
-            trial.report(_required(result, self.trainable), metrics=result.metrics, **place)
+            value = _required(result, self.trainable)
+            trial.report(value, metrics=result.metrics, gradient=result.gradient, **place)
         if self._defines("save"):
             _save(trained, trial.checkpoint_dir, steps=steps)
 

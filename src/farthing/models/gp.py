@@ -78,12 +78,12 @@ class GP:
         ∇μ = ∇k(x, X) α   and   ∇σ² = ∇k(x, x) − 2 ∇k(x, X) K⁻¹ k(X, x)
         """
         covariance = self.kernel.evaluate(self.theta, X, self.X)
-        C = _pick(covariance, as_values(X), self.along)
+        C = pick(covariance, as_values(X), self.along)
         V = solve_lower(self.L, C.T)
         prior, prior_gradient = self.kernel.variance(self.theta, X)
         variance = _positive(prior - np.einsum("ij,ij->j", V, V), prior)
-        mean_gradient = _pull_inputs(covariance, np.broadcast_to(self.alpha, C.shape), self.along)
-        reduction = _pull_inputs(covariance, solve_upper(self.L, V).T, self.along)
+        mean_gradient = pull_inputs(covariance, np.broadcast_to(self.alpha, C.shape), self.along)
+        reduction = pull_inputs(covariance, solve_upper(self.L, V).T, self.along)
         return self.m + C @ self.alpha, variance, mean_gradient, prior_gradient - 2.0 * reduction
 
     def joint(self, X: Array, along: IntArray | None = None) -> tuple[Array, Array]:
@@ -197,23 +197,30 @@ def row_covariance(
     along_z: IntArray | None = None,
 ) -> Array:
     """Prior covariance between what the rows of X and of Z observe; of X with itself when Z is not given."""
-    return _pick(kernel.evaluate(theta, X, Z), along_x, along_x if along_z is None else along_z)
+    return pick(kernel.evaluate(theta, X, Z), along_x, along_x if along_z is None else along_z)
 
 
-def _pick(covariance: Covariance, along_x: IntArray, along_z: IntArray) -> Array:
-    """Entries of k, ∂k/∂x, ∂k/∂z or ∂²k/∂x∂z, as each pair of rows asks; not to be changed."""
-    K = np.broadcast_to(covariance.K, (along_x.size, along_z.size))
-    i, j = np.flatnonzero(along_x != VALUE), np.flatnonzero(along_z != VALUE)
-    if not (i.size or j.size):
+def pick(covariance: Covariance, along_x: IntArray, along_z: IntArray) -> Array:
+    """Entries of k, ∂k/∂x, ∂k/∂z or ∂²k/∂x∂z (…, n, m), as each pair of rows asks; not to be changed."""
+    K = covariance.K
+    K = np.broadcast_to(K, (*K.shape[:-2], along_x.size, along_z.size))
+    is_slope_x, is_slope_z = along_x != VALUE, along_z != VALUE
+    if not (is_slope_x.any() or is_slope_z.any()):
         return K
-    picked, (dx, dz, dxdz) = K.copy(), covariance.jet()
-    picked[i, :] = dx[i, :, along_x[i]]
-    picked[:, j] = dz[:, j, along_z[j]]
-    picked[np.ix_(i, j)] = dxdz[i[:, None], j[None, :], along_x[i][:, None], along_z[j][None, :]]
-    return picked
+    dx, dz, dxdz = covariance.jet()
+    ex, ez = _unit_rows(along_x, dx.shape[-1]), _unit_rows(along_z, dx.shape[-1])
+    picked = np.where(is_slope_x[:, None], np.einsum("...nmd,nd->...nm", dx, ex), K)
+    sloped = np.einsum("...nmd,md->...nm", dz, ez)
+    crossed = np.einsum("...nmd,nd->...nm", np.einsum("...nmde,me->...nmd", dxdz, ez), ex)
+    return np.where(is_slope_z, np.where(is_slope_x[:, None], crossed, sloped), picked)
 
 
-def _pull_inputs(covariance: Covariance, W: Array, along_z: IntArray) -> Array:
+def _unit_rows(along: IntArray, D: int) -> Array:
+    """The direction of each row's slope (n, D); zero for values."""
+    return np.asarray(along[:, None] == np.arange(D), dtype=float)
+
+
+def pull_inputs(covariance: Covariance, W: Array, along_z: IntArray) -> Array:
     """∂/∂X_i Σ_j W_ij cov(f(X_i), row j)."""
     j = np.flatnonzero(along_z != VALUE)
     if not j.size:

@@ -186,12 +186,13 @@ class MemoryStorage:
             found.put(ended)
             return ended.trial
 
-    def claim_trial(self, study: str, *, owner: str, lease: float) -> Trial | None:
+    def claim_trial(self, study: str, *, owner: str, lease: float, number: int | None = None) -> Trial | None:
         with self._study(study) as found:
             now = self.now()
             swept = found.expired(now=now)
             pending = [entry for entry in [*found.flying(State.PENDING), *swept] if not entry.trial.is_finished]
-            oldest = sorted(pending, key=lambda entry: entry.trial.number)[:1]
+            wanted = [entry for entry in pending if number is None or entry.trial.number == number]
+            oldest = sorted(wanted, key=lambda entry: entry.trial.number)[:1]
             claimed = [lifecycle.claimed(entry, owner=owner, lease=lease, now=now) for entry in oldest]
             if swept or claimed:
                 found.put(*swept, *claimed)

@@ -131,10 +131,10 @@ class SqlStorage:
 
         return self._change(study, add, opens=1)
 
-    def claim_trial(self, study: str, *, owner: str, lease: float) -> Trial | None:
+    def claim_trial(self, study: str, *, owner: str, lease: float, number: int | None = None) -> Trial | None:
         def claim(found: StudyRows) -> Trial | None:
             swept = _sweep(found)
-            before = found.oldest_pending()
+            before = found.oldest_pending(number)
             if before is None and not swept:
                 raise NothingChanged(None)
             if before is None:

@@ -86,6 +86,7 @@ OLDEST_PENDING = (
     .limit(1)
     .with_for_update(skip_locked=True)
 )
+THIS_PENDING = OLDEST_PENDING.where(trial.c.number == bindparam("this_trial"))
 """The locked study keeps other claims out already; skipping locked rows keeps this one from waiting for anything."""
 
 _named_study = study.c.name == bindparam("this_name")

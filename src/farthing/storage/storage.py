@@ -115,10 +115,11 @@ class Storage(Protocol):
     def add_trial(self, study: str, suggestion: Suggestion, outcome: Outcome, *, tags: Sequence[str] = ()) -> Trial:
         """Opens and closes a trial whose result was obtained elsewhere."""
 
-    def claim_trial(self, study: str, *, owner: str, lease: float) -> Trial | None:
+    def claim_trial(self, study: str, *, owner: str, lease: float, number: int | None = None) -> Trial | None:
         """The oldest pending trial, now running for `owner`; None when there is none. No two callers get the same.
 
-        A trial whose lease has ended is swept first, so that it can be claimed like any other.
+        With a `number`, only the trial of that number is claimed. A trial whose lease has ended is swept first,
+        so that it can be claimed like any other.
         """
 
     def record(self, study: str, attempt: Attempt, measurements: Sequence[Measurement], *, lease: float) -> None:

@@ -75,8 +75,12 @@ class StudyRows:
         """Running trials whose leases have ended or whose owners are dead."""
         return [rows.entry(row) for row in self.execute(statements.ENDED_TRIALS, clock=self.now, dead=list(dead))]
 
-    def oldest_pending(self) -> Entry | None:
-        row = self.execute(statements.OLDEST_PENDING).first()
+    def oldest_pending(self, number: int | None = None) -> Entry | None:
+        """With a number, the trial of that number, where it is pending."""
+        if number is None:
+            row = self.execute(statements.OLDEST_PENDING).first()
+        else:
+            row = self.execute(statements.THIS_PENDING, this_trial=number).first()
         return None if row is None else self._whole(rows.entry(row))
 
     def all_entries(self) -> list[Entry]:

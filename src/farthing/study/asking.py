@@ -6,6 +6,8 @@ from dataclasses import replace
 from farthing.costs import Clock
 from farthing.errors import InvalidArgument, InvalidValue
 from farthing.execution import Checkpoints, Job, RunningTrial
+from farthing.execution.results import GRADIENT, read_gradient
+from farthing.refusals import shown
 from farthing.study.records import Records
 from farthing.trials import Attempt, Failure, Measurement, Outcome, Problem, State, Trial
 from farthing.trials.measurement import cost_amount, finite_number
@@ -49,6 +51,7 @@ def told(
     cost: float | None = None,
     trace: Iterable[tuple[Mapping[str, float], float]] = (),
     metrics: Mapping[str, float] | None = None,
+    gradient: Mapping[str, float] | None = None,
     failure: str | None = None,
     pruned: bool = False,
 ) -> Outcome:
@@ -58,6 +61,11 @@ def told(
             f"A trial has one result, got value={value!r}, failure={failure!r}, pruned={pruned}. Tell one of them."
         )
     points = _trace_points(running.problem, trace)
+    slopes = read_gradient(gradient, running.problem.space, running.params)
+    if slopes and (failure is not None or pruned or (value is None and not points)):
+        raise InvalidArgument(
+            f"A gradient belongs to a value, got {shown(slopes)} without one. Tell the value too, or leave it out."
+        )
     charge = None if cost is None else {"training": cost_amount(cost)}
     if failure is not None:
         return _joined(points, running.fail(Failure(failure)), charge)
@@ -67,7 +75,7 @@ def told(
     if value is None and points:
         value = points[-1].value
     result = None if value is None else {**(metrics or {}), name: finite_number(value, what=f"The value {name!r}")}
-    outcome = running.finish(result)
+    outcome = running.finish(result if slopes is None else {**(result or {}), GRADIENT: slopes})
     if outcome.state is State.FAILED:
         raise InvalidValue(outcome.failure.reason if outcome.failure else "The result could not be read.")
     return _joined(points, outcome, charge)

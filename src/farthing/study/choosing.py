@@ -7,15 +7,15 @@ from farthing.trials import Problem
 
 
 def default_strategy(problem: Problem) -> Strategy:
-    """Improvement per marginal cost for stages, successive halving for one fidelity, else improvement per cost."""
+    """By what there is to choose: stages, fidelities, or neither."""
     if problem.space.stages:
         from farthing.systems.pipeline.prefix_ei import PrefixEI
 
         return PrefixEI()
-    if len(problem.space.fidelities) == 1:
-        from farthing.systems.baselines.halving import ASHA
+    if problem.space.fidelities:
+        from farthing.systems.multifidelity import TraceKG
 
-        return ASHA()
+        return TraceKG()
     from farthing.systems.baselines.bayesian import EIPerCost
 
     return EIPerCost()

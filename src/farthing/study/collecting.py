@@ -42,10 +42,9 @@ def _may_live(history: History, attempt: Attempt) -> bool:
 
 
 def needed_checkpoints(history: History, strategy: Strategy) -> set[int]:
-    """Numbers of the trials that what runs starts from, that the strategy may resume, or that hold the best result."""
+    """Numbers of the trials that what runs starts from, that the strategy may resume, or that it may recommend."""
     sources = {trial.resume_from for trial in history.in_flight if trial.resume_from is not None}
-    best = strategy.recommend(history)
-    return sources | strategy.resumable(history) | ({best.trial.number} if best else set())
+    return sources | strategy.resumable(history) | strategy.recommendable(history)
 
 
 def log_lost_prefixes(records: Records, work: Work, checkpoints: Checkpoints) -> None:

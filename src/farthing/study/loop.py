@@ -1,6 +1,7 @@
 """The loop: while the budget lasts, read, suggest, open, submit, wait, record."""
 
 import logging
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -59,7 +60,11 @@ class Limits:
 
 
 class Loop:
-    """Joins a strategy, the records and an executor. It is also the executor's listener."""
+    """Joins a strategy, the records and an executor. It is also the executor's listener.
+
+    With `only`, the number of a trial that is enqueued, it runs that one instead of what the strategy suggests, and
+    ends with it, whoever ran it.
+    """
 
     def __init__(
         self,
@@ -71,6 +76,7 @@ class Loop:
         checkpoints: Checkpoints,
         clock: Clock,
         observers: Sequence[Observer] = (),
+        only: int | None = None,
     ) -> None:
         self._records = records
         self._strategy = strategy
@@ -79,6 +85,7 @@ class Loop:
         self._checkpoints = checkpoints
         self._clock = clock
         self._observers = observers
+        self._only = only
         self._trials: dict[Attempt, Trial] = {}
         self._seconds_before = 0.0
         self._began = 0.0
@@ -152,6 +159,8 @@ class Loop:
 
     def _start_some(self) -> tuple[list[Trial], str]:
         history = self._records.refresh()
+        if self._only is not None:
+            return self._records.claim(1, number=self._only), "the trial has ended"
         left = self.remaining(history)
         if left.cost <= 0 or left.seconds <= 0 or self._has_no_trial_left(left):
             return [], "the budget is spent"
@@ -215,7 +224,8 @@ class Loop:
             log.warning("Trial %d goes on without the cache, %s: %s", attempt.number, what, eviction.detail)
 
     def _others_may_bring_work(self) -> bool:
-        return self._stop_reason is None and bool(self._records.history.in_flight)
+        awaited = [trial for trial in self._records.history.in_flight if self._only in (None, trial.number)]
+        return self._stop_reason is None and bool(awaited)
 
     def _patience(self) -> float | None:
         """No limit when every event that matters will come from our own workers."""
@@ -232,11 +242,16 @@ class Loop:
                 continue
 
 
+def _for_what_is_left(left: Remaining) -> str:
+    """A strategy that knows costs suggests nothing that is too dear."""
+    return f" for the {left.cost:.3g} that is left" if left.cost < math.inf else ""
+
+
 def _why_nothing_started(uncovered: Sequence[Suggestion], left: Remaining) -> str:
     if left.trials < 1:
         return "the budget is spent"
     if not uncovered:
-        return "the strategy has nothing more to suggest"
+        return f"the strategy has nothing more to suggest{_for_what_is_left(left)}"
     predicted = uncovered[0].predicted_cost
     assert predicted is not None, "what has no predicted cost is covered by any budget that is not spent"
     return f"the next trial is predicted to cost {predicted.mean:.3g}, more than the {left.cost:.3g} that is left"

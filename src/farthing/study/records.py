@@ -50,11 +50,14 @@ class Records:
         dead = {trial.owner for trial in self.refresh().in_flight if trial.owner and is_gone(trial.owner)}
         return self.storage.sweep(self.name, dead=sorted(dead))
 
-    def claim(self, count: int) -> list[Trial]:
-        """Up to `count` pending trials, running now: enqueued ones, and lost or failed ones to be tried again."""
+    def claim(self, count: int, *, number: int | None = None) -> list[Trial]:
+        """Up to `count` pending trials, running now: enqueued ones, and lost or failed ones to be tried again.
+
+        With a `number`, no other than that one.
+        """
         claimed: list[Trial] = []
         while len(claimed) < count:
-            trial = self.storage.claim_trial(self.name, owner=this_process(), lease=self.leases.seconds)
+            trial = self.storage.claim_trial(self.name, owner=this_process(), lease=self.leases.seconds, number=number)
             if trial is None:
                 break
             claimed.append(self._begin(trial))

@@ -12,6 +12,7 @@ from farthing.execution.attempts import run_attempt
 from farthing.space import Choice, Fidelity, Space
 from farthing.study.schedule import Change, Schedule
 from farthing.trials import Attempt, Measurement, Problem, State
+from farthing.trials.prefixes import Eviction
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,8 @@ class _Curve:
             self.values.append((int(measurement.fidelity[self._fidelity]), measurement.value))
 
     def checkpoint(self, name: str) -> None: ...
+
+    def evict(self, eviction: Eviction) -> None: ...
 
 
 def _schedule(given: Any, *, steps: int | None, value: str) -> Schedule:

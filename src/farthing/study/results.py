@@ -20,8 +20,9 @@ class Best:
 
     `value` is the value measured for the recommended trial; `predicted` is what a model expects at full fidelity, where
     the strategy has one; `measured` is the trial with the best value that was really measured at full fidelity, which
-    need not be the recommended one. `schedule` is which params were in force from which step on, where there are steps;
-    `ever` is the best trial of a population at any interval, of which `trial` is the best at the last.
+    need not be the recommended one. `params` are those of `trial`, unless a strategy recommends what was not tried yet:
+    then `trial` is the best that was. `schedule` is which params were in force from which step on, where there are
+    steps; `ever` is the best trial of a population at any interval, of which `trial` is the best at the last.
     """
 
     params: Params
@@ -40,6 +41,7 @@ class Best:
             "fidelity": dict(self.trial.fidelity),
             "predicted": None if self.predicted is None else [self.predicted.mean, self.predicted.deviation],
             "measured": None if self.measured is None else self.measured.number,
+            "measured_value": None if self.measured is None else self.measured.value,
             "schedule": None if self.schedule is None else self.schedule.to_json(),
             "ever": None if self.ever is None else self.ever.number,
         }
@@ -132,6 +134,7 @@ def _details(trial: Trial) -> dict[str, Json]:
                 "step": point.step,
                 "metrics": dict(point.metrics),
                 "saved": dict(point.saved),
+                "gradient": None if point.gradient is None else dict(point.gradient),
                 "attempt": point.attempt,
                 "time": point.time,
             }

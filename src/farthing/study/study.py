@@ -1,6 +1,7 @@
 """The study: what a user holds."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -22,6 +23,7 @@ from farthing.study.opening import create_or_continue, value_name
 from farthing.study.records import Records, is_waiting
 from farthing.study.results import Best
 from farthing.study.schedule import schedule_of
+from farthing.study.verifying import require_covered, require_done, verification, verified
 from farthing.study.views import study_html, study_text
 from farthing.systems import Strategy, strategy_from_json
 from farthing.trials import (
@@ -177,33 +179,73 @@ class Study:
         require_budget(budget, self.strategy)
         log_lost_prefixes(self._records, shape, self.checkpoints)
         strategy = self._decider()
-        observers: list[Observer] = [Callbacks(self, tuple(callbacks))]
-        display = Progress(self, budget) if shows_progress(progress) else None
-        if display:
-            observers.append(display)
+        runner = self._executor(shape, executor, workers=workers, devices=devices, time_limit=time_limit)
+        try:
+            return self._loop_through(strategy, runner, limits, callbacks=callbacks, progress=progress)
+        except KeyboardInterrupt:
+            say_how_to_resume(self)
+            return "interrupted"
+
+    def verify(
+        self,
+        work: Work,
+        *,
+        budget: Budget | None = None,
+        executor: str | Executor = "processes",
+        time_limit: float | None = None,
+        retries: int = 0,
+        devices: Sequence[str] | None = None,
+        progress: bool | None = None,
+    ) -> Trial:
+        """Trains what `study.best` recommends to full fidelity and returns that trial, with its value and checkpoint.
+
+        It goes on from the configuration's own checkpoint where there is one, and is recorded like any other trial.
+        Where the recommendation has been trained to the end already, that trial is returned and nothing runs. Other
+        trials that wait are left alone. The arguments are those of `run`; without a budget there is no limit.
+        """
+        params, history = self.best.params, self.history
+        found = verified(history, params)
+        if found is not None and found.state is State.DONE:
+            return found
+        shape = as_work(work)
+        shape.check(self.problem)
+        limits = Limits(budget, time_limit, retries)
+        suggestion = verification(history, params)
+        if budget is not None and found is None:
+            left = budget.remaining(history, seconds=self._storage.seconds_run(self.name))
+            require_covered(suggestion, left, in_seconds=self.problem.cost_unit == "seconds")
+        runner = self._executor(shape, executor, workers=1, devices=devices, time_limit=time_limit)
+        number = (found or self._enqueue(suggestion, tags=["verification"])).number
+        self._loop_through(self.strategy, runner, limits, progress=progress, only=number)
+        return require_done(self.history[number])
+
+    def _loop_through(
+        self,
+        strategy: Strategy,
+        executor: Executor,
+        limits: Limits,
+        *,
+        callbacks: Iterable[Callable[["Study", Trial], None]] = (),
+        progress: bool | None,
+        only: int | None = None,
+    ) -> str:
+        display = Progress(self, limits.budget) if shows_progress(progress) else None
+        observers: list[Observer] = [Callbacks(self, tuple(callbacks)), *([display] if display else [])]
         self._loop = Loop(
             self._records,
             strategy,
-            self._executor(shape, executor, workers=workers, devices=devices, time_limit=time_limit),
+            executor,
             limits=limits,
             checkpoints=self.checkpoints,
             clock=self._clock,
             observers=observers,
+            only=only,
         )
         try:
-            return self._run_loop(self._loop, display)
+            with display.showing(self._loop) if display else nullcontext():
+                return self._loop.run()
         finally:
             self._loop = None
-
-    def _run_loop(self, loop: Loop, display: Progress | None) -> str:
-        try:
-            if display is None:
-                return loop.run()
-            with display.showing(loop):
-                return loop.run()
-        except KeyboardInterrupt:
-            say_how_to_resume(self)
-            return "interrupted"
 
     def _executor(
         self,
@@ -291,17 +333,28 @@ class Study:
         cost: float | None = None,
         trace: Iterable[tuple[Mapping[str, float], float]] = (),
         metrics: Mapping[str, float] | None = None,
+        gradient: Mapping[str, float] | None = None,
         failure: str | None = None,
         pruned: bool = False,
     ) -> Trial:
         """Gives a trial its one result: a value, or `failure="why"`, or `pruned=True`.
 
         `trace` holds points of its curve as (fidelity, value), in the order in which they were measured; `cost` is what
-        the whole trial cost, instead of the seconds since it was asked for.
+        the whole trial cost, instead of the seconds since it was asked for. `gradient` has derivatives of the value
+        along numeric params, in their own units.
         """
         number = trial if isinstance(trial, int) else trial.number
         running = trial if isinstance(trial, RunningTrial) else self._handed_out(number)
-        outcome = told(running, value=value, cost=cost, trace=trace, metrics=metrics, failure=failure, pruned=pruned)
+        outcome = told(
+            running,
+            value=value,
+            cost=cost,
+            trace=trace,
+            metrics=metrics,
+            gradient=gradient,
+            failure=failure,
+            pruned=pruned,
+        )
         closed = self._records.close(Attempt(number, running.attempt), outcome)
         self._asked.pop(number, None)
         collect_checkpoints(self._records, self.strategy, self.checkpoints, ended=closed)
@@ -343,7 +396,9 @@ class Study:
         self, params: Params, *, fidelity: Mapping[str, float] | None = None, tags: Sequence[str] = ()
     ) -> Trial:
         """Puts a configuration of your own in line: it is run, or handed out, before the strategy is asked again."""
-        suggestion = self._suggestion(params, fidelity)
+        return self._enqueue(self._suggestion(params, fidelity), tags=tags)
+
+    def _enqueue(self, suggestion: Suggestion, *, tags: Sequence[str]) -> Trial:
         return self._storage.enqueue_trial(self.name, suggestion, retries=self._records.retries, tags=tags)
 
     def annotate(
@@ -395,7 +450,11 @@ class Study:
 
     @property
     def best(self) -> Best:
-        """What the strategy recommends so far. Raises `NoResult` before any trial is done."""
+        """What the strategy recommends so far. Raises `NoResult` before any trial is done.
+
+        Where a model recommends, that is the lowest value it predicts at full fidelity among the configurations seen;
+        `verify` trains it to the end.
+        """
         history = self.history
         found = self.strategy.recommend(history)
         if found is None or found.trial.value is None:

@@ -3,9 +3,12 @@
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from farthing.trials import History, Measurement, Params, Trial
+from farthing.errors import NoResult
+from farthing.study.runs import ranked_runs
+from farthing.trials import History, Measurement, Params, Prediction, Trial
 
 if TYPE_CHECKING:
+    from farthing.study.results import Best
     from farthing.study.study import Study
 
 ROWS_SHOWN = 10
@@ -39,10 +42,39 @@ def short_point(trial: Trial, point: Measurement | None) -> str:
     return " ".join([*places, f"{point.value:.5g}"])
 
 
+def best_lines(study: "Study", best: "Best") -> list[str]:
+    """What is recommended, what it is worth, and beside a prediction what was really measured at full fidelity."""
+    problem, trial = study.problem, best.trial
+    at = f", {short_params(trial.fidelity)}" if trial.fidelity else ""
+    measured, is_tried = f"{best.value:.6g} (trial {trial.number}{at}", best.params == trial.params
+    if best.predicted is None or not trial.fidelity:
+        return [f"Best {problem.value}: {measured})"]
+    if is_tried and study.history.is_full(trial):
+        return [f"Best {problem.value}: {measured}; predicted {short_prediction(best.predicted)})", *_rival(best)]
+    full = short_params(problem.space.full_fidelity)
+    return [
+        f"Best {problem.value}: predicted {short_prediction(best.predicted)} at {full}",
+        f"{'Measured so far' if is_tried else 'Not tried yet; the best that was'}: "
+        f"{best.value:.6g} at {short_params(trial.fidelity)} (trial {trial.number})",
+        *(_rival(best) or ["Measured at full fidelity: none yet"]),
+    ]
+
+
+def _rival(best: "Best") -> list[str]:
+    """The best that was measured at full fidelity, where that is another trial than the recommended one."""
+    if best.measured is None or best.measured.number == best.trial.number:
+        return []
+    return [f"Best measured at full fidelity: {best.measured.value:.6g} (trial {best.measured.number})"]
+
+
+def short_prediction(predicted: Prediction) -> str:
+    """`0.0812 ± 0.004`: the expected value and one standard deviation."""
+    deviation = "" if predicted.deviation is None else f" ± {predicted.deviation:.2g}"
+    return f"{predicted.mean:.4g}{deviation}"
+
+
 def best_rows(history: History) -> list[list[str]]:
-    """The best trials as rows of text: number, value, cost, fidelity, params."""
-    done = [trial for trial in history.done if trial.value is not None]
-    ranked = sorted(done, key=lambda trial: (not history.is_full(trial), history.loss(trial.value or 0.0)))
+    """The runs that went furthest, the best first, as rows of text: number, value, cost, fidelity, params."""
     return [
         [
             str(trial.number),
@@ -51,7 +83,7 @@ def best_rows(history: History) -> list[list[str]]:
             short_params(trial.fidelity),
             short_params(trial.params),
         ]
-        for trial in ranked[:ROWS_SHOWN]
+        for trial in ranked_runs(history)[:ROWS_SHOWN]
     ]
 
 
@@ -60,7 +92,7 @@ def study_text(study: "Study") -> str:
     rows = [_header(study), *best_rows(history)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return "\n".join([_title(study, history), "", *lines, "", str(study.ledger)])
+    return "\n".join([_title(study, history), *_recommendation(study), "", *lines, "", str(study.ledger)])
 
 
 def study_html(study: "Study") -> str:
@@ -70,7 +102,17 @@ def study_html(study: "Study") -> str:
     )
     rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in best_rows(history))
     table = f"<table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>"
-    return f"<p><b>{escape(_title(study, history))}</b></p>{table}{study.ledger._repr_html_()}"
+    words = "".join(f"<br>{escape(line)}" for line in _recommendation(study))
+    return f"<p><b>{escape(_title(study, history))}</b>{words}</p>{table}{study.ledger._repr_html_()}"
+
+
+def _recommendation(study: "Study") -> list[str]:
+    """What a model recommends, which the table of what was measured does not tell."""
+    try:
+        best = study.best
+    except NoResult:
+        return []
+    return [*best_lines(study, best), short_params(best.params)] if best.predicted else []
 
 
 def _header(study: "Study") -> list[str]:

@@ -59,9 +59,9 @@ class Strategy(ABC):
         """By default the best value measured at the highest fidelity that any finished trial has."""
         if not history.done:
             return None
-        top = max(_fraction(history, trial) for trial in history.done)
+        top = max(map(history.reach, history.done))
         best = min(
-            (trial for trial in history.done if _fraction(history, trial) == top),
+            (trial for trial in history.done if history.reach(trial) == top),
             key=lambda trial: history.loss(trial.value if trial.value is not None else float("inf")),
         )
         return Recommendation(best.params, best)
@@ -70,16 +70,20 @@ class Strategy(ABC):
         """Numbers of the finished trials that a later suggestion may resume; the checkpoints of others may go."""
         return set()
 
+    def recommendable(self, history: History) -> set[int]:
+        """Numbers of the finished trials that `recommend` may name, now or later: their checkpoints are kept.
+
+        What was measured stays, so by default that is the trial recommended now. A strategy with a `recommend` of its
+        own, such as by a model, may change its mind and come back to any run: the last checkpoint of each is kept.
+        """
+        if type(self).recommend is Strategy.recommend:
+            best = self.recommend(history)
+            return {best.trial.number} if best else set()
+        left = [trial for trial in history.done if trial.checkpoint is not None]
+        return {trial.number for trial in left} - {trial.resume_from for trial in left}
+
     def to_json(self) -> dict[str, Json]:
         return {"name": _name_of(type(self)), "arguments": asdict(self)}
-
-
-def _fraction(history: History, trial: Trial) -> float:
-    """How much of the full fidelity a trial has, all fidelities multiplied."""
-    fraction = 1.0
-    for name, top in history.problem.space.full_fidelity.items():
-        fraction *= trial.fidelity.get(name, 0.0) / top
-    return fraction
 
 
 def strategy_from_json(form: Json) -> Strategy:

@@ -283,6 +283,16 @@ class _Opening(_Using):
         assert [self.claim_some().number for _ in range(3)] == [0, 1, 2]
         assert self.claim() is None
 
+    def test_a_pending_trial_may_be_claimed_by_its_number(self) -> None:
+        for _ in range(3):
+            self.store.enqueue_trial(STUDY, suggestion())
+        claimed = self.store.claim_trial(STUDY, owner=OWNER, lease=LEASE, number=1)
+        assert claimed is not None
+        assert (claimed.number, claimed.state) == (1, State.RUNNING)
+        assert self.store.claim_trial(STUDY, owner=OWNER, lease=LEASE, number=1) is None
+        assert self.store.claim_trial(STUDY, owner=OWNER, lease=LEASE, number=7) is None
+        assert [trial.state for trial in self.trials()] == [State.PENDING, State.RUNNING, State.PENDING]
+
     def test_claiming_nothing_changes_nothing(self) -> None:
         before = self.version()
         assert self.claim() is None

@@ -21,6 +21,7 @@ from farthing.execution import Checkpoints, Ended, InlineExecutor, Job, ProcessE
 from farthing.study.replaying import problem_of
 from farthing.study.schedule import Schedule
 from farthing.trials import Attempt, Measurement, Params, State
+from farthing.trials.prefixes import Eviction
 
 FIDELITY = "steps"
 
@@ -209,6 +210,10 @@ class _Values:
     def report(self, measurement: Measurement) -> None: ...
 
     def checkpoint(self, name: str) -> None: ...
+
+    def on_eviction(self, attempt: Attempt, eviction: Eviction) -> None: ...
+
+    def evict(self, eviction: Eviction) -> None: ...
 
 
 def _changed(params: Params, other_params: Params | None) -> dict[str, Any]:

@@ -19,7 +19,8 @@ class Measurement:
     `cost` is what was paid *since the trial's previous measurement*, by kind: measured seconds, or, where `charged`, an
     amount that the user named and that replaces the measured seconds of its attempt. `saved` is what need not be paid,
     by reason. `sequence` counts the measurements of one attempt, so that writing one twice changes nothing.
-    `params` is set only where they change during a trial. `time` is the storage's clock, in seconds since 1970.
+    `params` is set only where they change during a trial. `gradient` has derivatives of the value along numeric params,
+    each in the param's own units whatever its scale. `time` is the storage's clock, in seconds since 1970.
     """
 
     value: float | None = None

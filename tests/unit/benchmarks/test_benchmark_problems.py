@@ -6,9 +6,14 @@ import pytest
 from benchmarks.pipelines.sklearn import SKLEARN_TABLES
 from benchmarks.pipelines.synthetic import STAGED_FUNCTIONS, StagedFunction
 from benchmarks.problems import PROBLEMS, Problem, regret
+from benchmarks.problems.augmented import AUGMENTED
 from benchmarks.problems.curves import LearningCurves
+from benchmarks.problems.kernel_learning import KERNEL_LEARNING, likelihood
+from benchmarks.problems.problem import random_params, span_of
+from benchmarks.problems.recorded import RECORDED
 from benchmarks.problems.synthetic import FUNCTIONS, TUNING_FUNCTIONS, Function, branin
 from benchmarks.problems.tables import CELLS, TABLES, Table
+from benchmarks.problems.training_size import SIZES
 
 TABLE_FIGURES = {  # best mean, its cost in seconds, median of the means
     "fcnet/naval_propulsion": (3.1911e-05, 183.3, 0.1445),
@@ -36,7 +41,7 @@ def params_at(function: Function | StagedFunction, x: tuple[float, ...]) -> dict
 def test_the_known_optimum_has_the_known_value_and_lies_in_the_space(function: Function) -> None:
     params = params_at(function, function.optimum)
     assert function.space().check(params) == params
-    value, cost, trace = function.evaluate(params, {}, seed=0)
+    value, cost, trace, _ = function.evaluate(params, {}, seed=0)
     # The minimisers are given to six digits; the functions are flat there, so values agree to more.
     assert value == pytest.approx(function.best_value, abs=1e-8)
     assert (cost, trace) == (1.0, ())
@@ -71,7 +76,22 @@ def test_branin_has_three_minima() -> None:
 def test_names_are_those_in_the_registry_and_differ() -> None:
     assert all(problem.name == name for name, problem in PROBLEMS.items())
     assert (
-        len(PROBLEMS) == len((*FUNCTIONS, *TUNING_FUNCTIONS, *TABLES, *CELLS, *STAGED_FUNCTIONS, *SKLEARN_TABLES)) + 24
+        len(PROBLEMS)
+        == len(
+            (
+                *FUNCTIONS,
+                *TUNING_FUNCTIONS,
+                *TABLES,
+                *CELLS,
+                *AUGMENTED,
+                *KERNEL_LEARNING,
+                *SIZES,
+                *RECORDED,
+                *STAGED_FUNCTIONS,
+                *SKLEARN_TABLES,
+            )
+        )
+        + 24
     )
 
 
@@ -154,3 +174,92 @@ def test_cells_that_were_not_trained_three_times_have_the_repeats_there_are(
     params = {name: values[pick] for (name, values), pick in zip(options, picks, strict=True)}
     for seed in range(10):
         assert table.evaluate(params, {}, seed=seed).value in fewest[~np.isnan(fewest)]
+
+
+def random_configuration(problem: Problem) -> dict[str, object]:
+    return random_params(problem, 1)[0]
+
+
+@pytest.mark.parametrize("function", AUGMENTED, ids=lambda function: function.name)
+def test_an_augmented_function_has_its_minimum_at_full_fidelity_and_costs_what_the_paper_says(function) -> None:
+    params = {f"x{i}": number for i, number in enumerate(function.optimum, start=1)}
+    space = function.space()
+    assert function.evaluate(params, space.full_fidelity, seed=0).value == pytest.approx(function.best_value, abs=1e-8)
+    half = dict.fromkeys(space.fidelities, 0.5)
+    value, cost, trace, _ = function.evaluate(params, half, seed=0)
+    assert cost == pytest.approx(0.01 + 0.5 ** len(half))
+    assert (trace[-1].fidelity, trace[-1].value, trace[-1].cost) == (half, value, cost)
+    assert value != function.full_value(params)
+
+
+@pytest.mark.parametrize("function", AUGMENTED, ids=lambda function: function.name)
+def test_the_trace_of_an_augmented_function_is_that_of_shorter_runs(function) -> None:
+    params, fidelity = random_configuration(function), dict.fromkeys(function.space().fidelities, 0.7)
+    trace = function.evaluate(params, fidelity, seed=0).trace
+    assert [point.cost for point in trace] == sorted({point.cost for point in trace})
+    for point in trace:
+        shorter = function.evaluate(params, point.fidelity, seed=0)
+        assert (shorter.value, shorter.cost) == (point.value, point.cost)
+
+
+@pytest.mark.parametrize("problem", [*SIZES, *RECORDED], ids=lambda problem: problem.name)
+def test_a_problem_judges_one_configuration_as_it_judges_many(problem) -> None:
+    usable(problem)
+    drawn = random_params(problem, 5)
+    full = problem.space().full_fidelity
+    expected = pytest.approx([problem.evaluate(params, full, seed=0).value for params in drawn], rel=1e-5)
+    assert problem.full_values(drawn).tolist() == expected
+    assert [problem.full_value(params) for params in drawn] == expected
+
+
+@pytest.mark.parametrize("problem", RECORDED, ids=lambda problem: problem.name)
+def test_a_recorded_run_is_seen_where_it_was_recorded(problem) -> None:
+    usable(problem)
+    runs = problem._runs
+    [(name, fidelity)] = problem.space().fidelities.items()
+    params = problem.space().check(runs.params[7])
+    trace = problem.evaluate(params, {name: fidelity.high}, seed=0).trace
+    assert [point.value for point in trace] == runs.values[7].tolist()
+    assert [point.cost for point in trace] == runs.costs[7].tolist() == sorted(runs.costs[7])
+    assert np.isfinite(runs.values).all()
+
+
+def test_recorded_runs_have_the_figures_of_the_data_readme() -> None:
+    figures = {"taskset/imdb_patch32_GRU64_avg_bs128": 0.44565, "taskset/imdb_patch32_LSTM128_bs128": 0.5301}
+    for name, best in (figures | {"opda/convnext": 0.74888}).items():
+        assert usable(PROBLEMS[name]).best_value == pytest.approx(best, abs=5e-5)
+
+
+def test_normalised_regret_is_zero_at_the_best_random_configuration_and_one_at_the_median() -> None:
+    problem = usable(PROBLEMS["taskset/imdb_patch32_GRU64_avg_bs128"])
+    span = span_of(problem)
+    assert (span.normalised(span.best), span.normalised(span.median)) == (0.0, 1.0)
+    assert span.best == pytest.approx(0.44565, abs=5e-5)
+
+
+def test_the_likelihood_of_kernel_learning_is_that_of_its_approximate_prior_and_has_its_gradient() -> None:
+    rng, theta, m = np.random.default_rng(1), np.array([0.3, -0.5, -2.0]), 12
+    x, y = rng.uniform(-5, 5, 40), rng.standard_normal(40)
+    value, gradient = likelihood(theta, x, y, m)
+    v, length, s = np.exp(theta)
+    u = np.linspace(-5, 5, m)
+    Kuu = v * np.exp(-0.5 * (u[:, None] - u) ** 2 / length**2) + 1e-8 * v * np.eye(m)
+    Kfu = v * np.exp(-0.5 * (x[:, None] - u) ** 2 / length**2)
+    Q = Kfu @ np.linalg.solve(Kuu, Kfu.T) + s * np.eye(40)
+    dense = 0.5 * (np.linalg.slogdet(2 * np.pi * Q)[1] + y @ np.linalg.solve(Q, y)) / 40
+    assert value == pytest.approx(dense, rel=1e-6)
+    steps = 1e-5 * np.eye(3)
+    numeric = [(likelihood(theta + h, x, y, m)[0] - likelihood(theta - h, x, y, m)[0]) / 2e-5 for h in steps]
+    assert gradient == pytest.approx(numeric, rel=1e-4, abs=1e-7)
+
+
+def test_kernel_learning_with_gradients_tells_them_in_units_of_the_params_and_costs_more() -> None:
+    [problem] = KERNEL_LEARNING
+    params, fidelity = random_configuration(problem), {"points": 256, "inducing": 24}
+    plain, sloped = (one.evaluate(params, fidelity, seed=0) for one in (problem, problem.with_gradient()))
+    assert (sloped.value, sloped.cost) == (plain.value, 2.5 * plain.cost)
+    assert plain.gradient is None
+    more = params | {"noise": params["noise"] * (1 + 1e-5)}
+    change = problem.evaluate(more, fidelity, seed=0).value - plain.value
+    assert sloped.gradient["noise"] == pytest.approx(change / (params["noise"] * 1e-5), rel=1e-3)
+    assert problem.best_value < problem.full_value(params)

@@ -1,7 +1,8 @@
 """Learning curves out of a history."""
 
 import farthing as ft
-from farthing.cli.curves import curve_axis, last_of_runs, learning_curves, with_value
+from farthing.cli.curves import curve_axis, learning_curves
+from farthing.study.runs import last_of_runs, with_value
 
 
 def test_a_continued_run_is_one_curve(digits: ft.Study) -> None:

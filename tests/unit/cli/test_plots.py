@@ -1,18 +1,26 @@
 """Pictures: that they are drawn, and of what. Warnings are errors, so a layout that does not fit fails."""
 
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import farthing as ft
-from farthing.cli.plots.look import plain_number
+from farthing.cli.plots import draw
+from farthing.cli.plots.learning import draw_curves
+from farthing.cli.plots.look import merit, plain_number
 from farthing.cli.plots.progress import progress_of
+from farthing.cli.plots.spending import draw_spending
+from farthing.systems import Recommendation
+from farthing.trials import Measurement, Outcome, Prediction
 
 PNG = b"\x89PNG"
 
 
-@pytest.mark.parametrize("kind", ["all", "progress", "curves", "params"])
+@pytest.mark.parametrize("kind", ["all", "progress", "curves", "fidelities", "params"])
 def test_a_picture_of_each_kind_is_drawn(farthing, folder: Path, digits: ft.Study, kind: str) -> None:
     result = farthing("--debug", "plot", "--kind", kind)
 
@@ -73,3 +81,82 @@ def test_progress_counts_every_cost_and_keeps_the_best(digits: ft.Study) -> None
 )
 def test_labels_are_plain_numbers(number: float, text: str) -> None:
     assert plain_number(number) == text
+
+
+def test_a_study_without_fidelities_has_no_picture_of_them(farthing) -> None:
+    study = ft.Study(ft.Space({"x": ft.Float(0, 1)}), minimize="error", storage="plain.db", strategy=ft.Random())
+    study.tell(study.ask(), 0.5)
+
+    result = farthing("plot", "--kind", "fidelities")
+
+    assert result.exit_code == 1
+    assert "A picture of fidelities needs a space that has some" in result.stderr
+
+
+@dataclass(frozen=True)
+class Predicting(ft.ASHA):
+    """Recommends the first trial by a prediction."""
+
+    def recommend(self, history: ft.History) -> Recommendation:
+        return Recommendation(history[0].params, history[0], Prediction(0.2, 0.05))
+
+
+def drawn(draw: Callable[[Any], None]) -> Any:
+    """The axes after drawing on them."""
+    from matplotlib.figure import Figure
+
+    axes = Figure().add_subplot()
+    draw(axes)
+    return axes
+
+
+def two_fidelities() -> ft.Study:
+    """Two runs on a quarter of the data, one of which was continued from 3 to 9 epochs, and one on all of them."""
+    fidelities = {"epochs": ft.Fidelity(1, 9, integer=True, trace=True), "data": ft.Fidelity(0.25, 1.0)}
+    space = ft.Space({"x": ft.Float(0, 1)}, fidelities=fidelities)
+    study = ft.Study(space, minimize="error", storage="two.db", name="two", strategy=Predicting(fidelity="epochs"))
+    runs = [(3, 0.25, 0.5, None), (3, 1.0, 0.4, None), (9, 0.25, 0.3, 0)]
+    for epochs, data, value, source in runs:
+        fidelity = {"epochs": epochs, "data": data}
+        measured = [
+            Measurement(value + 1 / n, fidelity={"epochs": n, "data": data}, sequence=n) for n in (epochs - 1, epochs)
+        ]
+        suggestion = ft.Suggestion({"x": value}, fidelity, resume_from=source)
+        study._storage.add_trial("two", suggestion, Outcome(ft.State.DONE, value=value, measurements=measured))
+    return study
+
+
+def test_bars_are_as_high_as_runs_came_and_as_wide_as_their_other_fidelities() -> None:
+    history = two_fidelities().history
+    axes = drawn(lambda axes: draw_spending(axes, history, merit(history), best=history[2]))
+
+    assert [bar.get_height() for bar in axes.patches] == [9, 3]
+    widths = [bar.get_width() for bar in axes.patches]
+    assert widths[0] / widths[1] == pytest.approx(0.25)
+    pauses = [line.get_segments()[0][0][1] for line in axes.collections if len(line.get_segments())]
+    assert pauses == [3]
+
+
+def test_the_best_run_is_the_darkest() -> None:
+    history = two_fidelities().history
+    colours = merit(history)
+
+    assert colours.keys() == {1, 2}
+    assert sum(colours[2][:3]) < sum(colours[1][:3])
+
+
+def test_a_prediction_is_drawn_at_full_fidelity_and_a_ring_where_a_run_was_continued() -> None:
+    study = two_fidelities()
+    axes = drawn(lambda axes: draw_curves(axes, study.history, merit(study.history), best=study.best))
+
+    lines = [(list(line.get_xdata()), list(line.get_ydata())) for line in axes.lines]
+    assert ([9.0], [0.2]) in lines, "what is expected of trial 0 at all of the 9 epochs"
+    assert ([3.0], [pytest.approx(0.5 + 1 / 3)]) in lines
+
+
+def test_a_picture_of_several_fidelities_and_a_prediction_is_drawn(farthing, folder: Path) -> None:
+    two_fidelities().close()
+    study = ft.Study.load("two", "two.db", strategy=Predicting(fidelity="epochs"))
+    draw(study, folder / "two.png", kind="all")
+
+    assert (folder / "two.png").read_bytes().startswith(PNG)

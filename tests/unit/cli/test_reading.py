@@ -4,11 +4,17 @@ import csv
 import io
 import json
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 import farthing as ft
+from farthing.cli.ending import best_text
+from farthing.study.views import best_lines
+from farthing.systems import Recommendation
+from farthing.trials import Prediction
 
 
 def test_list_has_a_line_for_each_study(farthing, digits: ft.Study) -> None:
@@ -189,3 +195,63 @@ def test_delete_takes_the_files_of_the_study_with_it_and_nothing_else(farthing, 
     assert result.exit_code == 0
     assert farthing("list").output == "No studies yet.\n"
     assert [path.name for path in root.iterdir()] == ["precious.txt"]
+
+
+@dataclass(frozen=True)
+class Predicting(ft.Strategy):
+    """Recommends the first trial, whatever came of it, as a model might."""
+
+    def suggest(self, history: ft.History, budget: object, count: int, rng: object) -> Sequence[ft.Suggestion]:
+        return []
+
+    def recommend(self, history: ft.History) -> Recommendation:
+        return Recommendation(history[0].params, history[0], Prediction(0.0812, 0.0039))
+
+
+def predicted_study(*, full: bool) -> ft.Study:
+    """Trial 0 is recommended, at 3 epochs or at all 9; trial 1 was measured at 9."""
+    space = ft.Space({"lr": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(1, 9, integer=True, trace=True)})
+    study = ft.Study(space, minimize="error", storage="predicted.db", name="predicted", strategy=Predicting(), seed=1)
+    study.add({"lr": 0.5}, 0.13, fidelity={"epochs": 9 if full else 3})
+    study.add({"lr": 0.25}, 0.125, fidelity={"epochs": 9})
+    return study
+
+
+SHORT = [
+    "Best error: predicted 0.0812 ± 0.0039 at epochs=9",
+    "Measured so far: 0.13 at epochs=3 (trial 0)",
+    "Best measured at full fidelity: 0.125 (trial 1)",
+]
+FULL = [
+    "Best error: 0.13 (trial 0, epochs=9; predicted 0.0812 ± 0.0039)",
+    "Best measured at full fidelity: 0.125 (trial 1)",
+]
+
+
+@pytest.mark.parametrize(("full", "lines"), [(False, SHORT), (True, FULL)])
+def test_a_recommendation_by_a_model_says_what_is_predicted_and_what_was_measured(full: bool, lines: list[str]) -> None:
+    study = predicted_study(full=full)
+    assert best_text(study, study.best).splitlines() == [*lines, "  lr  0.5"]
+    assert str(study).splitlines()[1 : len(lines) + 2] == [*lines, "lr=0.5"]
+    assert "<br>".join(lines) in study._repr_html_()
+
+
+def test_a_recommendation_says_that_nothing_was_measured_at_full_fidelity_yet() -> None:
+    space = ft.Space({"lr": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(1, 9, integer=True, trace=True)})
+    study = ft.Study(space, minimize="error", strategy=Predicting())
+    study.add({"lr": 0.5}, 0.13, fidelity={"epochs": 3})
+    assert best_lines(study, study.best)[-1] == "Measured at full fidelity: none yet"
+
+
+@dataclass(frozen=True)
+class Elsewhere(Predicting):
+    """Recommends what nobody has tried, as a model that looks everywhere may."""
+
+    def recommend(self, history: ft.History) -> Recommendation:
+        return Recommendation({"lr": 0.75}, history[0], Prediction(0.07, 0.01))
+
+
+def test_what_was_not_tried_is_not_said_to_have_been_measured() -> None:
+    study = predicted_study(full=False)
+    study._strategy = Elsewhere()
+    assert best_lines(study, study.best)[1] == "Not tried yet; the best that was: 0.13 at epochs=3 (trial 0)"

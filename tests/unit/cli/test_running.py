@@ -179,3 +179,64 @@ def test_work_that_has_moved_is_refused_and_says_what_to_do(farthing, file: Path
 
     assert result.exit_code == 1
     assert "farthing run FILE.toml" in result.stderr
+
+
+CURVES = """
+[study]
+name = "curves"
+minimize = "error"
+[budget]
+trials = 6
+[space]
+x = {float = [0.0, 1.0]}
+[fidelities]
+epochs = {int = [1, 9], trace = true}
+[strategy]
+name = "ASHA"
+[work]
+python = "curves_work.py:work"
+"""
+
+
+@pytest.fixture
+def curves(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A study file whose work leaves checkpoints."""
+    monkeypatch.delitem(sys.modules, "curves_work", raising=False)
+    (folder / "curves_work.py").write_text(
+        "def work(trial):\n"
+        "    done = int((trial.resume_dir / 'epoch').read_text()) if trial.resume_dir else 0\n"
+        "    for epoch in range(done + 1, trial.fidelity['epochs'] + 1):\n"
+        "        trial.report(trial.params['x'] + 1 / epoch, epochs=epoch)\n"
+        "    (trial.checkpoint_dir / 'epoch').write_text(str(epoch))\n"
+    )
+    (folder / "curves.toml").write_text(CURVES)
+    return folder / "curves.toml"
+
+
+def test_what_is_recommended_is_trained_to_the_end(farthing, curves: Path) -> None:
+    ended = farthing("run", curves, "--inline")
+    assert "farthing verify curves" in ended.output
+
+    result = farthing("verify", "--inline")
+
+    assert result.exit_code == 0
+    study = ft.Study.load("curves", "farthing.db")
+    trial = study.trials[-1]
+    assert result.output.startswith(f"error {trial.value:.6g} at epochs=9 (trial {trial.number})\nx=")
+    assert f"Its files: {study.checkpoints.path(trial.checkpoint or '')}" in result.output
+    assert (trial.fidelity, trial.points[0].fidelity) == ({"epochs": 9}, {"epochs": 4})
+    assert "verify" not in farthing("show").output
+
+
+def test_a_verification_is_json_for_a_program_and_happens_once(farthing, curves: Path) -> None:
+    farthing("run", curves, "--inline", "--quiet")
+    first, second = (json.loads(farthing("verify", "--inline", "--json").output) for _ in range(2))
+    assert first == second
+    assert (first["study"], first["best"]["fidelity"]) == ("curves", {"epochs": 9})
+
+
+def test_a_verification_needs_a_study_that_was_run_here_and_a_budget_that_fits(farthing, curves: Path) -> None:
+    farthing("run", curves, "--inline", "--quiet")
+    refused = farthing("verify", "--inline", "--cost", "1e-9")
+    assert refused.exit_code == 1
+    assert "A verification must fit what is left of the budget" in refused.stderr

@@ -7,7 +7,7 @@ from farthing.trials import State, Suggestion, Trial
 
 
 def curve(number: int, *points: tuple[float, float]) -> Curve:
-    return Curve((Trial(number, Suggestion({"x": 1}), State.DONE),), points)
+    return Curve((Trial(number, Suggestion({"x": 1}), State.DONE),), "epochs", points)
 
 
 def test_a_line_joins_its_points() -> None:

@@ -1,6 +1,10 @@
 from dataclasses import replace
 
-from farthing import Float, History, Ledger, Measurement, Space, State, Suggestion, Trial
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from farthing import Fidelity, Float, History, Ledger, Measurement, Space, State, Suggestion, Trial
 from farthing.trials import Problem
 
 PROBLEM = Problem(Space({"x": Float(0, 1)}), cost_unit="dollars")
@@ -97,3 +101,65 @@ def test_stages_have_bills_of_their_own_that_add_up_to_what_stages_cost() -> Non
 
 def test_a_study_without_stages_has_no_bills_for_them() -> None:
     assert Ledger.of(History(PROBLEM, [trial(0, {"training": 3.0})])).stages == {}
+
+
+SECONDS = Problem(
+    Space({"x": Float(0, 1)}, fidelities={"epochs": Fidelity(1, 9, integer=True, trace=True)}), cost_unit="seconds"
+)
+
+
+def reported(number: int, costs: list[float], *, first: int, source: int | None = None, charged: bool = False) -> Trial:
+    """A trial that reported every epoch from `first` on; `costs` are what each report cost."""
+    return Trial(
+        number,
+        Suggestion({"x": 0.5}, fidelity={"epochs": first + len(costs) - 1}, resume_from=source),
+        State.DONE,
+        measurements=tuple(
+            Measurement(0.5, {"training": cost}, charged=charged, fidelity={"epochs": first + index}, sequence=index)
+            for index, cost in enumerate(costs)
+        ),
+        resume_checkpoint=None if source is None else "a checkpoint",
+    )
+
+
+def test_the_start_up_that_a_continued_run_pays_again_is_not_saved() -> None:
+    """A run takes 10 seconds to start and 2 an epoch: starting over takes 10 + 2·9, continuing took 10 + 2·6."""
+    history = History(SECONDS, [reported(0, [12, 2, 2], first=1), reported(1, [12, 2, 2, 2, 2, 2], first=4, source=0)])
+    assert Ledger.of(history).saved == {"warm starts": pytest.approx(6.0)}
+
+
+def test_what_stands_behind_a_second_continuation_has_no_start_up_in_it_either() -> None:
+    runs = [
+        reported(0, [12, 2, 2], first=1),
+        reported(1, [12, 2, 2], first=4, source=0),
+        reported(2, [12, 2], first=7, source=1),
+    ]
+    assert Ledger.of(History(SECONDS, runs)).saved == {"warm starts": pytest.approx(6.0 + 12.0)}
+
+
+def test_charged_amounts_are_saved_whole() -> None:
+    """The difference of two charges is what continuing costs, fixed part or not."""
+    runs = [reported(0, [12, 2], first=1, charged=True), reported(1, [2], first=3, source=0, charged=True)]
+    assert Ledger.of(History(SECONDS, runs)).saved == {"warm starts": pytest.approx(14.0)}
+
+
+def test_of_a_single_report_no_start_up_can_be_told() -> None:
+    runs = [reported(0, [12], first=3), reported(1, [14, 2], first=4, source=0)]
+    assert Ledger.of(History(SECONDS, runs)).saved == {"warm starts": pytest.approx(12.0)}
+
+
+@given(
+    start_up=st.floats(0, 1e3),
+    rate=st.floats(1e-3, 1e3),
+    lengths=st.lists(st.integers(2, 5), min_size=2, max_size=4),
+)
+def test_steady_runs_save_exactly_what_starting_over_would_add(
+    start_up: float, rate: float, lengths: list[int]
+) -> None:
+    runs, done, expected = [], 0, 0.0
+    for number, length in enumerate(lengths):
+        costs = [start_up + rate, *[rate] * (length - 1)]
+        runs.append(reported(number, costs, first=done + 1, source=number - 1 if number else None))
+        expected += rate * done
+        done += length
+    assert Ledger.of(History(SECONDS, runs)).saved["warm starts"] == pytest.approx(expected, rel=1e-6, abs=1e-6)

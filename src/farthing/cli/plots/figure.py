@@ -8,12 +8,13 @@ from typing import Any
 from farthing.cli.ending import found_best
 from farthing.cli.files import writing
 from farthing.cli.plots.learning import draw_curves, has_curves
-from farthing.cli.plots.look import MUTED, STYLE, is_failed, shading
+from farthing.cli.plots.look import MUTED, STYLE, is_failed, merit, shading
 from farthing.cli.plots.parameters import draw_parameter
 from farthing.cli.plots.progress import draw_progress
+from farthing.cli.plots.spending import draw_spending
 from farthing.errors import InvalidArgument, MissingExtra, NoResult
 from farthing.study import Best, Study
-from farthing.study.views import short_params
+from farthing.study.views import short_params, short_prediction
 from farthing.trials import History, Trial
 
 Panel = Callable[[Any], None]
@@ -22,7 +23,7 @@ Panel = Callable[[Any], None]
 MOST_COLUMNS = 5
 """Of small panels in a row."""
 
-WIDTH, TITLE_HEIGHT, MAIN_HEIGHT, SMALL_HEIGHT = 12.0, 0.7, 3.6, 2.5
+WIDTH, TITLE_HEIGHT, MAIN_HEIGHT, SPENDING_HEIGHT, SMALL_HEIGHT = 12.0, 0.7, 3.6, 2.5, 2.5
 """Inches."""
 
 RESOLUTION = 150
@@ -38,7 +39,7 @@ def require_matplotlib() -> None:
 
 
 def draw(study: Study, path: Path, *, kind: str) -> None:
-    """Saves a picture: `all` panels, or only `progress`, `curves` or `params`."""
+    """Saves a picture: `all` panels, or only `progress`, `curves`, `fidelities` or `params`."""
     require_matplotlib()
     import matplotlib
 
@@ -56,7 +57,9 @@ def _figure(study: Study, best: Best, *, kind: str) -> Any:
 
     history = study.history
     colours = shading(history)
-    rows = _rows(*_panels(history, best, colours=colours, kind=kind))
+    rows = _rows(_main_panels(history, best, colours=colours, kind=kind), MAIN_HEIGHT)
+    rows += _rows(_spending_panels(study, best, kind=kind), SPENDING_HEIGHT)
+    rows += _rows(_small_panels(history, best, colours=colours, kind=kind), SMALL_HEIGHT)
     heights = [height for height, _ in rows]
     height = TITLE_HEIGHT + sum(heights)
     layout = ConstrainedLayoutEngine(rect=(0, 0, 1, sum(heights) / height), w_pad=0.08, h_pad=0.08)
@@ -65,36 +68,51 @@ def _figure(study: Study, best: Best, *, kind: str) -> Any:
     for place, (_, panels) in enumerate(rows):
         _draw_row(figure, grid[place], panels)
     _add_title(figure, study, best)
-    _add_scale(figure, history, colours)
+    if kind not in ("curves", "fidelities"):  # their colours mean something else
+        _add_scale(figure, history, colours)
     return figure
 
 
-def _panels(history: History, best: Best, *, colours: Any, kind: str) -> tuple[list[Panel], list[Panel]]:
-    """The wide panels and the small ones."""
-    main: list[Panel] = []
+def _main_panels(history: History, best: Best, *, colours: Any, kind: str) -> list[Panel]:
+    panels: list[Panel] = []
     if kind in ("all", "progress"):
-        main.append(lambda axes: draw_progress(axes, history, colours))
+        panels.append(lambda axes: draw_progress(axes, history, colours, best=best))
     if kind == "curves" or (kind == "all" and has_curves(history)):
-        main.append(lambda axes: draw_curves(axes, history, colours, best=best.trial))
+        panels.append(lambda axes: draw_curves(axes, history, merit(history), best=best))
+    return panels
+
+
+def _spending_panels(study: Study, best: Best, *, kind: str) -> list[Panel]:
+    history = study.history
+    has_fidelities = bool(history.problem.space.fidelities)
+    if kind == "fidelities" and not has_fidelities:
+        raise InvalidArgument(
+            f"A picture of fidelities needs a space that has some, got {study.name!r} without. Leave out --kind."
+        )
+    if not (has_fidelities and kind in ("all", "fidelities")):
+        return []
+    return [lambda axes: draw_spending(axes, history, merit(history), best=best.trial)]
+
+
+def _small_panels(history: History, best: Best, *, colours: Any, kind: str) -> list[Panel]:
     if kind not in ("all", "params"):
-        return main, []
+        return []
     names = history.problem.space.parameters
-    return main, [_parameter_panel(history, colours, name=name, best=best.trial) for name in names]
+    return [_parameter_panel(history, colours, name=name, best=best.trial) for name in names]
 
 
 def _parameter_panel(history: History, colours: Any, *, name: str, best: Trial) -> Panel:
     return lambda axes: draw_parameter(axes, history, colours, name=name, best=best)
 
 
-def _rows(main: list[Panel], small: list[Panel]) -> list[tuple[float, list[Panel]]]:
-    """The panels of each row and its height; a last row that is not full has empty places at its end."""
-    rows = [(MAIN_HEIGHT, main)] if main else []
-    if not small:
-        return rows
-    count = math.ceil(len(small) / MOST_COLUMNS)
-    columns = math.ceil(len(small) / count)
-    places = [*small, *[_leave_empty] * (count * columns - len(small))]
-    return [*rows, *((SMALL_HEIGHT, places[start : start + columns]) for start in range(0, len(places), columns))]
+def _rows(panels: list[Panel], height: float) -> list[tuple[float, list[Panel]]]:
+    """The panels in rows of that height; a last row that is not full has empty places at its end."""
+    if not panels:
+        return []
+    count = math.ceil(len(panels) / MOST_COLUMNS)
+    columns = math.ceil(len(panels) / count)
+    places = [*panels, *[_leave_empty] * (count * columns - len(panels))]
+    return [(height, places[start : start + columns]) for start in range(0, len(places), columns)]
 
 
 def _leave_empty(axes: Any) -> None:
@@ -116,7 +134,9 @@ def _draw_row(figure: Any, where: Any, panels: list[Panel]) -> None:
 
 def _add_title(figure: Any, study: Study, best: Best) -> None:
     ledger = study.ledger
-    title = f"{study.name}: {study.problem.value} {best.value:.4g} after {ledger.total:.4g} {ledger.unit}"
+    is_predicted = best.predicted is not None and not study.history.is_full(best.trial)
+    value = f"predicted {short_prediction(best.predicted)}" if best.predicted and is_predicted else f"{best.value:.4g}"
+    title = f"{study.name}: {study.problem.value} {value} after {ledger.total:.4g} {ledger.unit}"
     chosen = f"trial {best.trial.number}  {short_params({**best.trial.fidelity, **best.params})}"
     height = figure.get_size_inches()[1]
     figure.text(0.1 / WIDTH, 1 - 0.1 / height, title, va="top", fontsize=13, fontweight="bold")

@@ -1,10 +1,12 @@
 """How all panels look: one palette, light grids, no frames."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from farthing.cli.scales import is_wide
-from farthing.trials import History, State, Trial
+from farthing.study.runs import last_of_runs
+from farthing.trials import History, Prediction, State, Trial
 
 INK, MUTED, GRID = "#22313f", "#7b8794", "#e6e9ed"
 ACCENT, FAILED = "#d1495b", "#d1495b"
@@ -42,6 +44,9 @@ STYLE: dict[Any, Any] = {
 ROOM = 200.0
 """Up to this factor between its ends a logarithmic axis has room for labels within a decade."""
 
+SMALLEST, LARGEST = 10.0, 40.0
+"""Areas of the dots of a trial that barely began and of a full one."""
+
 OUTLIERS = 0.02
 """The part of the values, at the bad end, for which a linear axis is not stretched: runs that diverged."""
 
@@ -53,6 +58,22 @@ def shading(history: History) -> Any:
 
     colours = LinearSegmentedColormap.from_list("farthing", SHADES)
     return ScalarMappable(Normalize(0, max(1, len(history) - 1)), colours)
+
+
+def merit(history: History) -> dict[int, Any]:
+    """The colour of each run by the number of its last trial: the darker, the better its value is among the runs."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    colours = LinearSegmentedColormap.from_list("farthing", SHADES)
+    runs = last_of_runs(history)
+    losses = sorted({history.loss(trial.points[-1].value or 0.0) for trial in runs if trial.points}, reverse=True)
+    steps = max(1, len(losses) - 1)
+    return {
+        trial.number: colours(losses.index(history.loss(trial.points[-1].value or 0.0)) / steps)
+        if trial.points
+        else MUTED
+        for trial in runs
+    }
 
 
 def set_value_axis(axes: Any, values: Sequence[float], history: History) -> None:
@@ -86,6 +107,29 @@ def plain_number(value: float) -> str:
 
 def is_failed(trial: Trial) -> bool:
     return trial.state in (State.FAILED, State.LOST)
+
+
+def area(history: History, trial: Trial) -> float:
+    """Of the dot of a trial: the larger, the further it went."""
+    return SMALLEST + (LARGEST - SMALLEST) * math.sqrt(history.reach(trial))
+
+
+def draw_expected(axes: Any, place: float, predicted: Prediction, *, label: str) -> None:
+    """A diamond at the expected value, with one standard deviation up and down where it is known."""
+    axes.errorbar(
+        [place],
+        [predicted.mean],
+        yerr=predicted.deviation,
+        fmt="D",
+        color=ACCENT,
+        markersize=5,
+        markerfacecolor="white",
+        elinewidth=1.2,
+        capsize=3,
+        zorder=5,
+        label=label,
+        clip_on=False,
+    )
 
 
 def mark_failures(axes: Any, places: Sequence[Any], history: History) -> None:

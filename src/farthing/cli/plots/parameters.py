@@ -1,17 +1,13 @@
 """The value against one parameter."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
-from farthing.cli.curves import last_of_runs, reach, with_value
-from farthing.cli.plots.look import ACCENT, is_failed, mark_failures, set_plain_ticks, set_value_axis
+from farthing.cli.plots.look import ACCENT, area, is_failed, mark_failures, set_plain_ticks, set_value_axis
 from farthing.space import Choice, Int
 from farthing.space.parameters import Parameter
+from farthing.study.runs import last_of_runs, with_value
 from farthing.trials import History, Trial
-
-SMALLEST, LARGEST = 10.0, 40.0
-"""Areas of the dots of a run that barely began and of a full one."""
 
 JITTER = 0.22
 """How far dots of one option are spread, so that they do not hide each other."""
@@ -26,7 +22,7 @@ def draw_parameter(axes: Any, history: History, colours: Any, *, name: str, best
     axes.scatter(
         places(active, parameter, name),
         [trial.value for trial in active],
-        s=[_area(history, trial) for trial in active],
+        s=[area(history, trial) for trial in active],
         c=[colours.to_rgba(trial.number) for trial in active],
         edgecolors=[ACCENT if trial.number == best.number else "white" for trial in active],
         linewidths=[1.8 if trial.number == best.number else 0.3 for trial in active],
@@ -47,10 +43,6 @@ def places(trials: Sequence[Trial], parameter: Parameter, name: str) -> list[flo
 def _spread(number: int) -> float:
     """Multiples of the golden ratio modulo 1 fill the interval evenly, and a trial is always drawn in one place."""
     return JITTER * (2 * ((number * 0.6180339887498949) % 1) - 1)
-
-
-def _area(history: History, trial: Trial) -> float:
-    return SMALLEST + (LARGEST - SMALLEST) * math.sqrt(reach(history, trial))
 
 
 def set_parameter_axis(axes: Any, parameter: Parameter) -> None:

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from farthing.cli.plots.look import ACCENT, is_failed, mark_failures, set_value_axis
+from farthing.cli.plots.look import ACCENT, area, draw_expected, is_failed, mark_failures, set_value_axis
+from farthing.study import Best
 from farthing.trials import History, Trial
 
 
@@ -29,14 +30,15 @@ def progress_of(history: History) -> list[Progress]:
     return steps
 
 
-def draw_progress(axes: Any, history: History, colours: Any) -> None:
+def draw_progress(axes: Any, history: History, colours: Any, *, best: Best) -> None:
+    """A dot for each trial, the larger the further it went, and the best of all; beside them what a model predicts."""
     steps = progress_of(history)
     valued = [step for step in steps if step.trial.value is not None]
     values = [step.trial.value for step in valued if step.trial.value is not None]
     axes.scatter(
         [step.spent for step in valued],
         values,
-        s=14,
+        s=[area(history, step.trial) for step in valued] if history.problem.space.fidelities else 14,
         c=[colours.to_rgba(step.trial.number) for step in valued],
         linewidths=0,
         label="a trial",
@@ -49,6 +51,10 @@ def draw_progress(axes: Any, history: History, colours: Any) -> None:
         linewidth=1.8,
         label="the best so far",
     )
+    if best.predicted is not None and not history.is_full(best.trial):
+        draw_expected(
+            axes, history.cost, best.predicted, label=f"trial {best.trial.number}, predicted at full fidelity"
+        )
     mark_failures(axes, [step.spent for step in steps if is_failed(step.trial)], history)
     set_value_axis(axes, values, history)
     axes.set_xlim(left=0)

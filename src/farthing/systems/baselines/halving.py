@@ -21,7 +21,10 @@ from farthing.trials import History, Json, Params, State, Suggestion, Trial
 
 @dataclass(frozen=True)
 class Halving(Strategy):
-    """What both share: rungs at low, low·reduction, low·reduction², … of one fidelity, the others held at full."""
+    """What all share: rungs at low, low·reduction, low·reduction², … of one fidelity, the others held at full.
+
+    Where several fidelities are declared it is the only trace among them, unless another is named.
+    """
 
     reduction: int = 3
     fidelity: str | None = None
@@ -79,9 +82,13 @@ class Hyperband(Halving):
             *promotions,
             *(
                 rungs.start(params, rung=bracket.first_rung, note=bracket.note)
-                for params, bracket in zip(draw(history, numbers, rng), places, strict=True)
+                for params, bracket in zip(self._new_params(rungs, numbers, rng), places, strict=True)
             ),
         ]
+
+    def _new_params(self, rungs: "Rungs", numbers: range, rng: Randomness) -> Sequence[Params]:
+        """Configurations to begin with, for the trials that will have these numbers."""
+        return draw(rungs.history, numbers, rng)
 
     def resumable(self, history: History) -> set[int]:
         return {trial.number for bracket in _brackets_begun(self._rungs(history)) for trial in bracket.undecided()}
@@ -89,7 +96,10 @@ class Hyperband(Halving):
 
 @dataclass(frozen=True)
 class Rungs:
-    """A history sorted by the rungs of one fidelity. A trial stands on the highest rung that its fidelity reaches."""
+    """A history sorted by the rungs of one fidelity. A trial stands on the highest rung that its fidelity reaches.
+
+    A rung that would lie nearer to the last than by √reduction is left out: it would cost almost as much as that.
+    """
 
     history: History
     reduction: int
@@ -99,7 +109,7 @@ class Rungs:
     def levels(self) -> list[float]:
         declared = self.history.problem.space.fidelities[self.fidelity]
         levels = [declared.low]
-        while levels[-1] * self.reduction < declared.high * (1 - 1e-9):
+        while levels[-1] * self.reduction**1.5 < declared.high * (1 - 1e-9):
             levels.append(levels[-1] * self.reduction)
         return [*levels, declared.high]
 
@@ -220,8 +230,9 @@ def _numbers_left(history: History, budget: Remaining, count: int, *, taken: int
 
 def _halved_fidelity(history: History, name: str | None) -> str:
     declared = history.problem.space.fidelities
-    if name is None and len(declared) == 1:
-        return next(iter(declared))
+    traces = [one for one, fidelity in declared.items() if fidelity.trace]
+    if name is None and (len(declared) == 1 or len(traces) == 1):
+        return traces[0] if traces else next(iter(declared))
     if name in declared:
         return str(name)
     names = ", ".join(declared) or "none: add fidelities={…} to the space"

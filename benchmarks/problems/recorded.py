@@ -1,0 +1,195 @@
+"""Real learning curves that were recorded for random configurations: TaskSet's recurrent networks, OPDA's ConvNeXt.
+
+A space is searched as the runs were drawn from it. A configuration stands for the recorded run that is nearest to it
+(Euclidean, in the coordinates of the encoder), so that every tuner sees the same piecewise constant problem through
+its usual interface, and continuing or repeating a configuration shows the same run.
+"""
+
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial import cKDTree
+
+from benchmarks.problems.data import data_folder, missing_file
+from benchmarks.problems.problem import Direction, Evaluation, Judged, Params, Point
+from farthing.space import Fidelity, Float, Int, Space
+
+Array: TypeAlias = npt.NDArray[np.float64]
+
+
+class Runs(NamedTuple):
+    """Recorded runs: their params, and for each the value and the cost from nothing at every amount of the fidelity."""
+
+    params: tuple[Params, ...]
+    values: Array
+    costs: Array
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """`file` holds the runs; the one fidelity counts the points of a curve from 1."""
+
+    name: str
+    file: str
+    declared: Space
+    direction: Direction
+
+    def missing(self) -> str | None:
+        return missing_file(self.file)
+
+    def space(self) -> Space:
+        return self.declared
+
+    def evaluate(self, params: Params, fidelity: Mapping[str, float], *, seed: int) -> Evaluation:
+        [(name, amount)] = fidelity.items()
+        [run] = self._nearest([params])
+        trace = tuple(
+            Point({name: point + 1}, float(self._runs.values[run, point]), float(self._runs.costs[run, point]))
+            for point in range(round(amount))
+        )
+        return Evaluation(trace[-1].value, trace[-1].cost, trace)
+
+    def full_value(self, params: Params) -> float:
+        return float(self.full_values([params])[0])
+
+    def full_values(self, many: Sequence[Params]) -> Array:
+        return np.asarray(self._runs.values[self._nearest(many), -1])
+
+    @cached_property
+    def best_value(self) -> float:
+        final = self._runs.values[:, -1]
+        return float(final.min() if self.direction == "minimize" else final.max())
+
+    @cached_property
+    def full_cost(self) -> float:
+        return float(np.median(self._runs.costs[:, -1]))
+
+    @property
+    def _runs(self) -> Runs:
+        return _read_runs(self.file)
+
+    def _nearest(self, many: Sequence[Params]) -> npt.NDArray[np.int64]:
+        return np.asarray(self._tree.query(self.declared.encoder.encode(many))[1])
+
+    @cached_property
+    def _tree(self) -> Any:
+        return cKDTree(self.declared.encoder.encode(self._runs.params))
+
+
+@cache
+def _read_runs(file: str) -> Runs:
+    return _read_task(file) if file.startswith("taskset/") else _read_convnext(file)
+
+
+# ------------------------------------------------------------------------------------------------------- TaskSet
+
+POINTS = 50
+DIVERGED = 2.0
+"""A loss that is not a number, or higher than this many times the usual loss before training, counts as that much."""
+
+ADAM = Space(
+    {
+        "learning_rate": Float(1e-8, 10.0, log=True),
+        "one_minus_beta1": Float(1e-4, 1.0, log=True),
+        "one_minus_beta2": Float(1e-6, 1.0, log=True),
+        "epsilon": Float(1e-10, 1e3, log=True),
+        "l1": Float(1e-8, 10.0, log=True),
+        "l2": Float(1e-8, 10.0, log=True),
+        "linear_decay": Float(1e-7, 1e-4, log=True),
+        "exponential_decay": Float(1e-6, 1e-3, log=True),
+    },
+    fidelities={"point": Fidelity(1, POINTS, integer=True, trace=True)},
+)
+
+
+def _read_task(file: str) -> Runs:
+    """Validation loss at 50 points after the start. No time was recorded: a point costs 1."""
+    with np.load(data_folder() / file) as stored:
+        names = [str(name) for name in stored["hp_names"]]
+        rows, curves = np.asarray(stored["hp"], dtype=float), np.asarray(stored["valid_loss"], dtype=float)
+    ceiling = DIVERGED * float(np.nanmedian(curves[:, 0]))
+    values = np.minimum(np.nan_to_num(curves[:, 1:], nan=ceiling), ceiling)
+    costs = np.tile(np.arange(1.0, POINTS + 1), (len(values), 1))
+    return Runs(tuple(_adam(dict(zip(names, row.tolist(), strict=True))) for row in rows), values, costs)
+
+
+def _adam(recorded: dict[str, float]) -> Params:
+    """Momenta as they were drawn: their distance from 1, on a logarithmic scale."""
+    near_one = {f"one_minus_{name}": 1.0 - recorded.pop(name) for name in ("beta1", "beta2")}
+    values = recorded | near_one
+    return {
+        name: float(np.clip(values[name], parameter.low, parameter.high)) for name, parameter in _floats(ADAM).items()
+    }
+
+
+def _floats(space: Space) -> dict[str, Float]:
+    return {name: parameter for name, parameter in space.parameters.items() if isinstance(parameter, Float)}
+
+
+# ---------------------------------------------------------------------------------------------------------- OPDA
+
+PARTS = 20
+CHANCE = 0.001
+"""Accuracy over the thousand classes of a run that diverged."""
+
+CONVNEXT = Space(
+    {
+        "epochs": Int(20, 100),
+        "batch_size": Int(128, 1024, log=True),
+        "lr": Float(5e-3, 50.0, log=True),
+        "peak": Float(0.0, 0.8),
+        "momentum": Float(0.7, 1.0),
+        "weight_decay": Float(1e-6, 1e-3, log=True),
+        "label_smoothing": Float(0.0, 0.5),
+    },
+    fidelities={"twentieths": Fidelity(1, PARTS, integer=True, trace=True)},
+)
+
+
+def _read_convnext(file: str) -> Runs:
+    """Top-1 accuracy and seconds at each twentieth of a run's own schedule; `peak` is where in it the rate is highest.
+
+    A run that diverged is at chance from then on and costs nothing more. One that diverged in its first epoch left no
+    time: it counts as the usual first epoch of the others.
+    """
+    with gzip.open(data_folder() / file) as lines:
+        runs = [json.loads(line) for line in lines]
+    first = float(np.median([run["learning_curve"][0]["time"] for run in runs if run["learning_curve"]]))
+    curves = [_convnext_curve(run, first_epoch=first) for run in runs]
+    params = tuple(_convnext_params(run) for run in runs)
+    return Runs(params, np.array([values for values, _ in curves]), np.array([costs for _, costs in curves]))
+
+
+def _convnext_curve(run: Mapping[str, Any], *, first_epoch: float) -> tuple[list[float], list[float]]:
+    measured = [(point["top_1"], point["time"]) for point in run["learning_curve"]]
+    after = (CHANCE, measured[-1][1] if measured else first_epoch)
+    ends = [-(-run["epochs"] * part // PARTS) - 1 for part in range(1, PARTS + 1)]
+    values, costs = zip(*(measured[end] if end < len(measured) else after for end in ends), strict=True)
+    return list(values), list(costs)
+
+
+def _convnext_params(run: Mapping[str, Any]) -> Params:
+    names = ("epochs", "batch_size", "lr", "momentum", "weight_decay", "label_smoothing")
+    return CONVNEXT.check({**{name: run[name] for name in names}, "peak": run["lr_peak_epoch"] / run["epochs"]})
+
+
+TASKS = (
+    "imdb_patch128_LSTM128_bs64",
+    "imdb_patch128_LSTM128_embed128_bs64",
+    "imdb_patch32_GRU64_avg_bs128",
+    "imdb_patch32_IRNN64_relu_avg_bs128",
+    "imdb_patch32_LSTM128_E128_bs128",
+    "imdb_patch32_LSTM128_bs128",
+    "imdb_patch32_VRNN128_tanh_bs128",
+    "imdb_patch32_VRNN64_tanh_avg_bs128",
+)
+RECORDED: tuple[Judged, ...] = (
+    *(Recorded(f"taskset/{task}", f"taskset/{task}.npz", ADAM, "minimize") for task in TASKS),
+    Recorded("opda/convnext", "opda/convnext-tiny_tuning.results.jsonl.gz", CONVNEXT, "maximize"),
+)

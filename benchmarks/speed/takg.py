@@ -1,0 +1,221 @@
+"""One suggestion of `TraceKG` beside BoTorch's multi-fidelity knowledge gradient, which take turns on the same data.
+
+The data are n observations: n/2 runs at uniform params and fidelities, each seen at half of its trace and at its end,
+which is what enters our model by default. One suggestion is made untimed, so that a method that warm-starts its next fit
+does so, as in the middle of a study; then several in a row are timed, by CPU, on one thread, each told its result before
+the next. BoTorch fits a `SingleTaskMultiFidelityGP` to the same rows and optimises `qMultiFidelityKnowledgeGradient`
+with 16 fantasies and 3 restarts; with the settings of its tutorial (128 fantasies, 10 restarts, 512 raw samples, at most
+200 iterations) it is timed once, at the sizes in `TUTORIAL_SIZES`.
+"""
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks.bars import Bar, Result, at_most
+from benchmarks.problems.augmented import AUGMENTED, FIXED_COST, Augmented
+from benchmarks.problems.data import missing_package
+from benchmarks.spread import Spread
+from farthing.costs import Remaining
+from farthing.systems.multifidelity import TraceKG
+from farthing.systems.randomness import Randomness
+from farthing.trials import History, Measurement, Problem, State, Suggestion, Trial
+
+SIZES, QUICK_SIZES, TUTORIAL_SIZES = (16, 48, 96, 200), (16,), (16,)
+NAMES = ("augmented-branin", "augmented-hartmann-6", "augmented-rosenbrock-3")
+IN_A_ROW, BOTORCH_IN_A_ROW = 8, 1
+SHARE, MOST_SECONDS, MOST_SIZE = 1 / 20, 0.3, 100
+CONTENDERS = {"ours": TraceKG(), "ours, paper": TraceKG.paper()}
+
+Seconds = dict[str, float]
+"""CPU seconds of each contender."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How hard BoTorch searches."""
+
+    fantasies: int
+    restarts: int
+    raw_samples: int
+    iterations: int
+
+
+LIGHT = Settings(fantasies=16, restarts=3, raw_samples=64, iterations=200)
+TUTORIAL = Settings(fantasies=128, restarts=10, raw_samples=512, iterations=200)
+
+
+def run(*, seeds: int, quick: bool) -> Result:
+    """`seeds` is the number of histories of each size."""
+    missing = missing_package("botorch")
+    peers: dict[str, Callable[..., float]] = {} if missing else {"botorch": botorchs}
+    rows: list[dict[str, Any]] = []
+    bars: list[Bar] = []
+    with threadpool_limits(limits=1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for problem in (found for found in AUGMENTED if found.name in NAMES):
+            assert isinstance(problem, Augmented)
+            _compare(problem, peers, 8, seed=999)  # the first call of each pays for imports and caches
+            for n in QUICK_SIZES if quick else SIZES:
+                found = [_compare(problem, peers, n, seed=seed) for seed in range(seeds)]
+                tutorial = not (missing or quick) and n in TUTORIAL_SIZES
+                slow = botorchs(problem, drawn(problem, n, seed=0), TUTORIAL) if tutorial else None
+                rows.append(_row(problem, n, found, slow))
+                bars += _bars(problem, n, found)
+    return Result(figures={"one suggestion": rows}, bars=bars, left_out=[missing] if missing else [])
+
+
+# -------------------------------------------------------------------------------------------------------- the data
+
+
+def drawn(problem: Augmented, n: int, *, seed: int) -> list[Trial]:
+    """n/2 runs, each seen twice."""
+    space, rng = problem.space(), np.random.default_rng([seed, n])
+    params = space.encoder.decode_unit(rng.random((n // 2, space.encoder.dimension)))
+    fidelities = space.encoder.decode_fidelity(rng.uniform(0.2, 1.0, (n // 2, len(space.fidelities))))
+    return [
+        seen(problem, number, Suggestion(one, fidelity))
+        for number, (one, fidelity) in enumerate(zip(params, fidelities, strict=True))
+    ]
+
+
+def seen(problem: Augmented, number: int, suggestion: Suggestion) -> Trial:
+    *_, traced = suggestion.fidelity
+    half = {**suggestion.fidelity, traced: max(0.1, suggestion.fidelity[traced] / 2)}
+    points = [
+        Measurement(value=problem.evaluate(suggestion.params, at, seed=0).value, fidelity=at)
+        for at in (half, suggestion.fidelity)
+    ]
+    return Trial(number, suggestion, State.DONE, value=points[-1].value, measurements=tuple(points))
+
+
+def declared(params: object, fidelity: Any) -> float:
+    return FIXED_COST + float(np.prod(list(fidelity.values())))
+
+
+# ------------------------------------------------------------------------------------------------------- contenders
+
+
+def ours(strategy: TraceKG, problem: Augmented, trials: Sequence[Trial]) -> float:
+    """The cost is known to both: BoTorch gets it as its cost model."""
+    history = History(Problem(problem.space(), declared_cost=declared), trials)
+    seconds = []
+    for _ in range(1 + IN_A_ROW):
+        began = time.process_time()
+        [suggestion] = strategy.suggest(history, Remaining(), 1, Randomness(0))
+        seconds.append(time.process_time() - began)
+        history = history.updated([seen(problem, len(history), suggestion)], version=len(history))
+    return fmean(seconds[1:])
+
+
+def botorchs(problem: Augmented, trials: Sequence[Trial], settings: Settings = LIGHT) -> float:
+    import torch
+
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    encoder = problem.space().encoder
+    points = [(trial.params, point) for trial in trials for point in trial.measurements]
+    X = np.hstack(
+        [
+            encoder.encode([params for params, _ in points]),
+            encoder.encode_fidelity([point.fidelity for _, point in points]),
+        ]
+    )
+    loss = np.array([point.value for _, point in points])
+    seconds = []
+    for _ in range(BOTORCH_IN_A_ROW):
+        began = time.process_time()
+        row = suggest_by_botorch(X, loss, fidelities=problem.fidelities, settings=settings)
+        seconds.append(time.process_time() - began)
+        params, fidelity = encoder.decode(row[None, : -problem.fidelities]), row[-problem.fidelities :]
+        amounts = dict(zip(problem.space().fidelities, np.maximum(fidelity, 0.1).tolist(), strict=True))
+        X = np.vstack([X, row])
+        loss = np.append(loss, problem.evaluate(params[0], amounts, seed=0).value)
+    return fmean(seconds)
+
+
+def suggest_by_botorch(X: Any, loss: Any, *, fidelities: int, settings: Settings) -> Any:
+    """As in BoTorch's tutorial on continuous multi-fidelity BO with the knowledge gradient, for one point."""
+    import torch
+    from botorch.acquisition import PosteriorMean
+    from botorch.acquisition.cost_aware import InverseCostWeightedUtility
+    from botorch.acquisition.fixed_feature import FixedFeatureAcquisitionFunction
+    from botorch.acquisition.knowledge_gradient import qMultiFidelityKnowledgeGradient
+    from botorch.acquisition.utils import project_to_target_fidelity
+    from botorch.fit import fit_gpytorch_mll
+    from botorch.models.deterministic import GenericDeterministicModel
+    from botorch.models.gp_regression_fidelity import SingleTaskMultiFidelityGP
+    from botorch.models.transforms import Standardize
+    from botorch.optim.initializers import gen_one_shot_kg_initial_conditions
+    from botorch.optim.optimize import optimize_acqf
+    from gpytorch.mlls import ExactMarginalLogLikelihood
+
+    D = X.shape[1]
+    columns = list(range(D - fidelities, D))
+    model = SingleTaskMultiFidelityGP(
+        torch.tensor(X),
+        torch.tensor(-loss)[:, None],
+        outcome_transform=Standardize(m=1),
+        data_fidelities=columns,
+    )
+    fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+    bounds = torch.stack([torch.zeros(D), torch.ones(D)]).double()
+    bounds[0, columns] = 0.1
+    at_full = FixedFeatureAcquisitionFunction(PosteriorMean(model), d=D, columns=columns, values=[1.0] * fidelities)
+    _, current = optimize_acqf(
+        at_full, bounds[:, : D - fidelities], q=1, num_restarts=settings.restarts, raw_samples=settings.raw_samples
+    )
+    cost = GenericDeterministicModel(lambda Z: FIXED_COST + Z[..., columns].prod(dim=-1, keepdim=True))
+    targets = dict.fromkeys(columns, 1.0)
+    acquisition = qMultiFidelityKnowledgeGradient(
+        model=model,
+        num_fantasies=settings.fantasies,
+        current_value=current,
+        cost_aware_utility=InverseCostWeightedUtility(cost_model=cost),
+        project=lambda Z: project_to_target_fidelity(X=Z, target_fidelities=targets),
+    )
+    search: dict[str, Any] = {"num_restarts": settings.restarts, "raw_samples": settings.raw_samples}
+    starts = gen_one_shot_kg_initial_conditions(acq_function=acquisition, bounds=bounds, q=1, **search)
+    candidates, _ = optimize_acqf(
+        acquisition,
+        bounds,
+        q=1,
+        batch_initial_conditions=starts,
+        options={"batch_limit": 5, "maxiter": settings.iterations},
+        **search,
+    )
+    return candidates.detach().numpy()[0]
+
+
+# -------------------------------------------------------------------------------------------------------- measuring
+
+
+def _compare(problem: Augmented, peers: dict[str, Callable[..., float]], n: int, *, seed: int) -> Seconds:
+    trials = drawn(problem, n, seed=seed)
+    mine = {name: ours(strategy, problem, trials) for name, strategy in CONTENDERS.items()}
+    return mine | {name: peer(problem, trials) for name, peer in peers.items()}
+
+
+def _row(problem: Augmented, n: int, found: list[Seconds], tutorial: float | None) -> dict[str, Any]:
+    times = {f"{name}, CPU ms": str(Spread.of(1000 * seconds[name] for seconds in found)) for name in found[0]}
+    shares = {f"{name} / botorch": str(_share(found, name)) for name in CONTENDERS if "botorch" in found[0]}
+    slow = {} if tutorial is None else {"botorch, tutorial, CPU ms": round(1000 * tutorial)}
+    return {"function": problem.name, "n": n, **times, **shares, **slow, "histories": len(found)}
+
+
+def _share(found: list[Seconds], name: str) -> Spread:
+    return Spread.of(seconds[name] / seconds["botorch"] for seconds in found)
+
+
+def _bars(problem: Augmented, n: int, found: list[Seconds]) -> list[Bar]:
+    where = f"{problem.name}, n = {n}"
+    measured = Spread.of(seconds["ours"] for seconds in found).median
+    shares = [at_most(f"{where}, ours / BoTorch", limit=SHARE, measured=_share(found, "ours").median, unit="CPU")]
+    seconds = [at_most(f"{where}, ours", limit=MOST_SECONDS, measured=measured, unit="CPU s")]
+    return (shares if "botorch" in found[0] else []) + (seconds if n <= MOST_SIZE else [])

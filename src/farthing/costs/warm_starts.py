@@ -1,0 +1,67 @@
+"""What trials that start from a checkpoint need not pay again."""
+
+import math
+
+from farthing.trials import History, Measurement, State, Trial
+
+
+def saved_by_warm_starts(history: History) -> float:
+    """What trials that are done would have had to pay for the work that stood in the checkpoints they began with.
+
+    The next interval of a member of a population is the same run going on, which saves nothing; a copy does.
+    """
+    behind = work_behind(history)
+    return math.fsum(
+        behind[source]
+        for trial in history
+        if trial.state is State.DONE
+        and (source := _source(trial)) is not None
+        and (trial.member is None or trial.member != history[source].member)
+    )
+
+
+def work_behind(history: History) -> list[float]:
+    """For each trial what it would cost to come as far again, without the start-up that every run pays anyway.
+
+    What led to the checkpoint that a trial began with is part of it; failed attempts are not.
+    """
+    behind: list[float] = []
+    for trial in history:
+        source = _source(trial)
+        own = trial.cost - trial.costs.get("failed", 0.0) - _start_up(history, trial)
+        behind.append(own if source is None else behind[source] + own)
+    return behind
+
+
+def _source(trial: Trial) -> int | None:
+    return trial.resume_from if trial.resume_checkpoint else None
+
+
+def _start_up(history: History, trial: Trial) -> float:
+    """The seconds that a run took before its training began, as far as its reports tell.
+
+    They are what the first report cost beyond the rate of the later ones. Amounts that were charged or declared have
+    no start-up: the difference between two of them is what continuing costs. Of a single report nothing can be told.
+    """
+    own = [point for point in trial.measurements if point.attempt == trial.attempt]
+    reports = [point for point in own if point.value is not None]
+    traces = [name for name, fidelity in history.problem.space.fidelities.items() if fidelity.trace]
+    if not traces or len(reports) < 2 or any(point.charged for point in own):
+        return 0.0
+    first, last = reports[0], reports[-1]
+    begun, axis = _begun_at(history, trial, traces[0]), traces[0]
+    paid_later = math.fsum(_paid(point) for point in own if first.sequence < point.sequence <= last.sequence)
+    trained_later = last.fidelity[axis] - first.fidelity[axis]
+    if trained_later <= 0:
+        return 0.0
+    paid_first = math.fsum(_paid(point) for point in own if point.sequence <= first.sequence)
+    return max(0.0, paid_first - paid_later / trained_later * (first.fidelity[axis] - begun))
+
+
+def _begun_at(history: History, trial: Trial, axis: str) -> float:
+    source = _source(trial)
+    return 0.0 if source is None else history[source].fidelity.get(axis, 0.0)
+
+
+def _paid(point: Measurement) -> float:
+    return math.fsum(point.cost.values())

@@ -1,0 +1,22 @@
+"""Runs: what was begun once, over all the trials that carried it on."""
+
+from collections.abc import Sequence
+
+from farthing.trials import History, Trial
+
+
+def last_of_runs(trials: Sequence[Trial]) -> list[Trial]:
+    """Of these trials those that none of them carries on."""
+    continued = {trial.resume_from for trial in trials}
+    return [trial for trial in trials if trial.number not in continued]
+
+
+def with_value(history: History) -> list[Trial]:
+    """The trials that have ended with a value."""
+    return [trial for trial in history if trial.is_finished and trial.value is not None]
+
+
+def ranked_runs(history: History) -> list[Trial]:
+    """The last trial of each run that has a value: what went furthest first, and among those the best."""
+    runs = last_of_runs(with_value(history))
+    return sorted(runs, key=lambda trial: (-history.reach(trial), history.loss(trial.value or 0.0)))

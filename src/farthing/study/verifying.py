@@ -1,0 +1,89 @@
+"""Training the recommended configuration to full fidelity: one trial, and no other."""
+
+import math
+from collections.abc import Mapping
+
+from farthing.costs import Remaining
+from farthing.costs.warm_starts import work_behind
+from farthing.errors import InvalidArgument, NoResult
+from farthing.trials import History, Params, Prediction, State, Suggestion, Trial
+
+
+def verified(history: History, params: Params) -> Trial | None:
+    """The trial that ran these params to full fidelity, is to do so, or does; the first such one."""
+    full = [trial for trial in history if history.is_full(trial) and trial.params == params]
+    done = [trial for trial in full if trial.state is State.DONE]
+    return next(iter([*done, *(trial for trial in full if not trial.is_finished)]), None)
+
+
+def verification(history: History, params: Params) -> Suggestion:
+    """These params at full fidelity, from the furthest of their runs that leads there."""
+    source = furthest(history, params)
+    full = history.problem.space.full_fidelity
+    return Suggestion(
+        params,
+        full,
+        resume_from=None if source is None else source.number,
+        predicted_cost=_predicted_cost(history, params, full, source=source),
+    )
+
+
+def furthest(history: History, params: Params) -> Trial | None:
+    """The trial that full fidelity is nearest from: a run may go on along its traces, the rest must be full already.
+
+    A trial that left a checkpoint comes before one that went further and left none.
+    """
+    fidelities = history.problem.space.fidelities
+    leading = [
+        trial
+        for trial in _done(history, params)
+        if all(trial.fidelity[name] >= fidelity.high for name, fidelity in fidelities.items() if not fidelity.trace)
+    ]
+    return max(leading, key=lambda trial: (trial.checkpoint is not None, history.reach(trial)), default=None)
+
+
+def require_covered(suggestion: Suggestion, left: Remaining, *, in_seconds: bool) -> None:
+    predicted = suggestion.predicted_cost
+    if left.covers(predicted, is_new=suggestion.resume_from is None, in_seconds=in_seconds):
+        return
+    price = "" if predicted is None else f", predicted to cost {predicted.mean:.3g},"
+    raise InvalidArgument(
+        f"A verification must fit what is left of the budget, got one{price} with {_amounts_left(left)} left. "
+        "Budgets count all runs of a study: give a larger one, or none."
+    )
+
+
+def require_done(trial: Trial) -> Trial:
+    if trial.state is State.DONE:
+        return trial
+    why = f": {trial.failure.reason}" if trial.failure else ""
+    raise NoResult(
+        f"A verification must be trained to the end, got trial {trial.number}, which is {trial.state}{why}. "
+        f"Look at what it printed: farthing show --trial {trial.number} --log."
+    )
+
+
+def _predicted_cost(
+    history: History, params: Params, full: Mapping[str, float], *, source: Trial | None
+) -> Prediction | None:
+    """As declared, or in proportion to what the configuration has cost so far; None where it has cost nothing."""
+    start = source if source is not None and source.checkpoint is not None else None
+    problem = history.problem
+    if problem.declared_cost is not None:
+        head_start = problem.cost_of(params, start.fidelity) if start else 0.0
+        return Prediction(max(0.0, problem.cost_of(params, full) - head_start))
+    known = source or max(_done(history, params), key=history.reach, default=None)
+    paid = 0.0 if known is None else work_behind(history)[known.number]
+    if known is None or not paid:
+        return None
+    whole = paid / history.reach(known)
+    return Prediction(whole - paid if start else whole)
+
+
+def _done(history: History, params: Params) -> list[Trial]:
+    return [trial for trial in history.done if trial.params == params]
+
+
+def _amounts_left(left: Remaining) -> str:
+    amounts = {"cost": left.cost, "seconds": left.seconds, "trials": left.trials}
+    return ", ".join(f"{name} {max(0.0, amount):.3g}" for name, amount in amounts.items() if amount < math.inf)

@@ -1,0 +1,98 @@
+"""Runs: the trials of one configuration that carried each other on, read as one learning curve."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from farthing.models.linalg import Array
+from farthing.trials import History, Params, State, Trial
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of a curve: the fidelity reached, the loss there, and its derivatives along params where reported."""
+
+    fidelity: Mapping[str, float]
+    loss: float
+    gradient: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """One configuration and every trial that trained it further, the oldest first."""
+
+    history: History
+    trials: tuple[Trial, ...]
+
+    @property
+    def params(self) -> Params:
+        return self.trials[0].params
+
+    @property
+    def is_running(self) -> bool:
+        return not all(trial.is_finished for trial in self.trials)
+
+    @cached_property
+    def done(self) -> tuple[Trial, ...]:
+        return tuple(trial for trial in self.trials if trial.state is State.DONE and trial.value is not None)
+
+    @property
+    def last(self) -> Trial | None:
+        """The trial to carry on from, which is the recommended one too: the last that is done."""
+        return self.done[-1] if self.done else None
+
+    @property
+    def reached(self) -> Array:
+        """How far the run has come: s of its last trial that is done, (m,)."""
+        assert self.last is not None, "only runs with a result have come anywhere"
+        return np.asarray(self.history.problem.space.encoder.encode_fidelity([self.last.fidelity])[0])
+
+    @cached_property
+    def failed(self) -> tuple[Trial, ...]:
+        """Trials that ended without a value."""
+        return tuple(trial for trial in self.trials if trial.is_finished and trial.value is None)
+
+    @cached_property
+    def curve(self) -> tuple[Point, ...]:
+        """Every point measured, of those in one place the last, in the order in which they were first reached."""
+        latest: dict[tuple[float, ...], Point] = {}
+        for trial in self.trials:
+            for point in _points(self.history, trial):
+                latest[tuple(point.fidelity.values())] = point
+        return tuple(latest.values())
+
+    @property
+    def cost(self) -> float:
+        """What all of it cost: what one run from nothing to here would have, as far as is known."""
+        return sum(trial.cost for trial in self.trials)
+
+
+def runs_of(history: History) -> list[Run]:
+    """The runs of a history, in the order in which they began."""
+    members: dict[int, list[Trial]] = {}
+    roots: dict[int, int] = {}
+    for trial in history:
+        source = trial.resume_from
+        roots[trial.number] = trial.number if source is None else roots[source]
+        members.setdefault(roots[trial.number], []).append(trial)
+    return [Run(history, tuple(trials)) for trials in members.values()]
+
+
+def _points(history: History, trial: Trial) -> Sequence[Point]:
+    """What a trial measured. Points that name no fidelity are on no curve, unless they are the result itself."""
+    if trial.state in (State.FAILED, State.LOST):
+        return ()
+    names = history.problem.space.fidelities
+    named = [
+        Point({name: measured.fidelity.get(name, trial.fidelity[name]) for name in names}, history.loss(value), slope)
+        for measured in trial.points
+        if measured.fidelity and (value := measured.value) is not None
+        for slope in [measured.gradient]
+    ]
+    if trial.value is None or (trial.state is State.PRUNED and named):
+        return named
+    result = Point({name: trial.fidelity[name] for name in names}, history.loss(trial.value))
+    is_named = any(point.fidelity == result.fidelity for point in named)
+    return named if is_named else [*named, result]

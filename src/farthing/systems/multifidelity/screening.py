@@ -1,0 +1,127 @@
+"""The default choice: random configurations and paused runs at geometric levels, screened and compared.
+
+What wins on learning curves is which run to carry on and how far, rather than where exactly a new one begins; so
+candidates are drawn, those that promise the most are compared by VOI per cost at all levels, and nothing is climbed.
+"""
+
+import numpy as np
+
+from farthing.acquisition.expected_improvement import expected_improvement
+from farthing.acquisition.maximize import perturbed
+from farthing.models.linalg import Array
+from farthing.systems.modelling import domain_of
+from farthing.systems.multifidelity.candidates import (
+    NEW,
+    Candidates,
+    at_levels,
+    crossed,
+    joined,
+    kinds_of_rows,
+    retained_points,
+    variance_of_unseen,
+    with_params,
+    zeroed,
+)
+from farthing.systems.multifidelity.choice import Choice
+from farthing.systems.multifidelity.levels import LEAST_STEP
+from farthing.systems.multifidelity.situation import Situation
+
+DRAWN, DRAWN_AROUND, BEST = 400, 200, 5
+"""Configurations drawn anywhere, and around so many of the best ones seen."""
+AGAIN = 10
+SCREENED = 50
+PAIRS = 16
+"""Antithetic pairs of normals: 32 simulated outcomes of a candidate."""
+
+
+def choose_one_by_one(situation: Situation, count: int, *, limit: float, new_left: float) -> list[Choice]:
+    """Up to `count` evaluations, each as if those before it were pending: fantasies of what they return average out."""
+    chosen: list[Choice] = []
+    while len(chosen) < count:
+        choice = choose_screened(situation, limit=limit, may_be_new=new_left >= 1)
+        if choice is None:
+            break
+        chosen.append(choice)
+        situation = situation.with_also(choice.candidate)
+        limit, new_left = limit - choice.cost, new_left - choice.is_new
+    return chosen
+
+
+def choose_screened(situation: Situation, *, limit: float, may_be_new: bool) -> Choice | None:
+    """The candidate of highest VOI per cost among those that cost at most `limit`; None where there is none."""
+    candidates = offered(situation, may_be_new=may_be_new)
+    cost = situation.cost(candidates.X, candidates.S, candidates.begun)
+    affordable = cost <= limit
+    if not affordable.any():
+        return None
+    candidates, cost = candidates.picked(affordable), cost[affordable]
+    per_cost = value_of_information(situation, candidates) / cost
+    best = int(np.argmax(per_cost))
+    return Choice(candidates.picked(np.array([best])), float(cost[best]), float(per_cost[best]))
+
+
+def offered(situation: Situation, *, may_be_new: bool) -> Candidates:
+    """New configurations and paused ones, each at every level that it can reach."""
+    runs = offered_runs(situation)
+    if not may_be_new:
+        return runs
+    count = max(SCREENED // 2, SCREENED - np.unique(runs.source).size)
+    new = crossed(promising(situation, drawn(situation), count), situation.grid)
+    return joined([runs, new, *offered_again(situation)])
+
+
+def offered_again(situation: Situation) -> list[Candidates]:
+    """The best configurations seen, from nothing, with more of what is no trace: that cannot be continued."""
+    others = ~situation.fidelities.is_trace
+    if not others.any():
+        return []
+    best = [situation.finished[i] for i in np.argsort(situation.mean(situation.seen), kind="stable")[:AGAIN]]
+    nothing = np.zeros(situation.fidelities.count)
+    return [
+        at_levels(situation.params_of([run])[0], situation.grid[more], begun=nothing, source=NEW)
+        for run in best
+        for more in [np.any(situation.grid[:, others] > run.reached[others] + LEAST_STEP, axis=1)]
+    ]
+
+
+def offered_runs(situation: Situation) -> Candidates:
+    """The paused runs of the basket, each at every level that it can reach."""
+    basket = situation.basket.latest(situation.settings.basket)
+    parts = [crossed(np.zeros((0, situation.encoder.dimension)), situation.grid)]
+    for place in basket.places:
+        levels = situation.fidelities.further(situation.grid, basket.runs[place].reached)
+        x = situation.encoder.encode([basket.runs[place].params])[0]
+        parts.append(at_levels(x, levels, begun=basket.begun(place), source=place))
+    return joined(parts)
+
+
+def drawn(situation: Situation) -> Array:
+    """Configurations anywhere, and around the best ones seen."""
+    rng = situation.rng.at("candidates", len(situation.history), len(situation.pending))
+    encoder = situation.encoder
+    anywhere = encoder.from_unit(rng.random((DRAWN, encoder.dimension)))
+    best = situation.seen[np.argsort(situation.mean(situation.seen), kind="stable")[:BEST]]
+    around = perturbed(domain_of(encoder), np.nan_to_num(best, nan=0.5), DRAWN_AROUND, rng=rng)
+    return np.concatenate([anywhere, encoder.snap(around)])
+
+
+def promising(situation: Situation, X: Array, count: int) -> Array:
+    """The rows with the highest expected improvement at full fidelity."""
+    gp = situation.processes[0][0]
+    mean, variance = gp.predict(situation.at_full(X))
+    best = float(np.min(gp.mean(situation.at_full(situation.seen))))
+    improvement = expected_improvement(mean, variance, best)
+    return np.asarray(X[np.argsort(-improvement, kind="stable")[:count]])
+
+
+def value_of_information(situation: Situation, candidates: Candidates) -> Array:
+    """VOI or VOI⁰ (N,), where one of the configurations seen, or the candidate itself, is recommended."""
+    fidelities = situation.fidelities
+    S = retained_points(candidates, fidelities, retain=situation.settings.retain)
+    C = zeroed(S, fidelities) if situation.form == "taKG0" else S[:, :0]
+    along, seen = kinds_of_rows(situation.observed, free=C.shape[1], points=S.shape[1])
+    noise = np.concatenate([np.zeros(C.shape[:2]), variance_of_unseen(S, fidelities)], axis=1)[:, seen]
+    rows = with_params(candidates.X, np.concatenate([C, S], axis=1)[:, seen])
+    own = situation.at_full(candidates.X)[:, None, :]
+    parts = situation.information(situation.seen, free=C.shape[1], bought=seen.size - C.shape[1], pairs=PAIRS)
+    return np.asarray(np.mean([part(rows, own, along=along, noise=noise) for part in parts], axis=0))
