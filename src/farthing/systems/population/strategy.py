@@ -128,6 +128,11 @@ class PopulationStrategy(Strategy):
         ever = members.best(trial for own in members.successes.values() for trial in own.values())
         return Recommendation(final.params, final, best_ever=ever)
 
+    def recommendable(self, history: History) -> set[int]:
+        """The trial recommended now: values are measured, and a later interval puts another in its place."""
+        best = self.recommend(history)
+        return {best.trial.number} if best else set()
+
     def resumable(self, history: History) -> set[int]:
         """What members may yet continue or copy, and where an interval began that nobody has finished yet."""
         members = Members(history, self.population)
