@@ -162,7 +162,6 @@ _ENTRIES = (
             "Every": tuple(f"Every {n}" for n in STEPS),
             "Every, paper's β": tuple(f"Every {n}, paper's β" for n in STEPS),
         },
-        seeds=60,
         ours=(
             "default",
             *(f"expected regret {price:g}" for price in PRICES),
