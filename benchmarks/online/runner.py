@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     path = options.output or results_path(suite.name)
     games = list(_games(suite, seeds=options.seeds, problems=options.problems or (), methods=options.methods or ()))
     make_missing(path, games, result_of=result_of)
-    records = [record for record in read_records(path) if record["suite"] == suite.name]
+    records = [record for record in read_records(path) if _belongs(record, suite)]
     if not records:
         sys.stderr.write(f"Nothing of {suite.name} can be run: the patterns match nothing, or all of it is left out.\n")
         return 1
@@ -72,6 +72,11 @@ def _games(suite: OnlineSuite, *, seeds: int | None, problems: Sequence[str], me
             for name in suite.contenders:
                 if matches(name, methods):
                     yield Game(suite, world, name, seed)
+
+
+def _belongs(record: Record, suite: OnlineSuite) -> bool:
+    """Whether a result is of this suite; one with a lower seed is of a time when things were chosen on it."""
+    return bool(record["suite"] == suite.name and record["seed"] >= suite.first_seed)
 
 
 def result_of(game: Game) -> Record:

@@ -98,16 +98,19 @@ def _arm_rule(rule: QueryRule) -> Make:
 
 
 _ARMS: dict[str, Make] = {
+    # those with a GP are without a level, as they were published
     "UCB1, forgetting": lambda facts: UCB1(rule=BER),
     "ε-greedy": lambda facts: EpsilonGreedy(rule=BER),
     "softmax": lambda facts: Softmax(rule=BER),
     "EXP3.S": lambda facts: EXP3S(rule=BER),
-    "GP-UCB": lambda facts: GPBandit(kernel="independent", forgetting=0.0, rule=BER, floor=0.0),
-    "R-GP-UCB": lambda facts: RestartedGPUCB(kernel="independent", block=200, forgetting=0.01, rule=BER, floor=0.0),
-    "TV-GP-UCB": lambda facts: GPBandit(kernel="independent", rule=BER, floor=0.0),
-    "TV-GP-EI": lambda facts: GPBandit(kernel="independent", acquisition="ei", rule=BER, floor=0.0),
-    "TV-GP-PI": lambda facts: GPBandit(kernel="independent", acquisition="pi", rule=BER, floor=0.0),
-    "CE κ=0.95": lambda facts: CEGPUCB(kernel="independent", rule=Confidence(0.95), beta="paper"),
+    "GP-UCB": lambda facts: GPBandit(kernel="independent", level=0.0, forgetting=0.0, rule=BER, floor=0.0),
+    "R-GP-UCB": lambda facts: RestartedGPUCB(
+        kernel="independent", level=0.0, block=200, forgetting=0.01, rule=BER, floor=0.0
+    ),
+    "TV-GP-UCB": lambda facts: GPBandit(kernel="independent", level=0.0, rule=BER, floor=0.0),
+    "TV-GP-EI": lambda facts: GPBandit(kernel="independent", level=0.0, acquisition="ei", rule=BER, floor=0.0),
+    "TV-GP-PI": lambda facts: GPBandit(kernel="independent", level=0.0, acquisition="pi", rule=BER, floor=0.0),
+    "CE κ=0.95": lambda facts: CEGPUCB(kernel="independent", level=0.0, rule=Confidence(0.95), beta="paper"),
     "default": lambda facts: CEGPUCB(kernel="independent"),
     **{f"expected regret {p:g}": _arm_rule(ExpectedRegret(p)) for p in ARM_PRICES},
 }
@@ -162,7 +165,6 @@ _ENTRIES = (
             "Every": tuple(f"Every {n}" for n in STEPS),
             "Every, paper's β": tuple(f"Every {n}, paper's β" for n in STEPS),
         },
-        seeds=60,
         ours=(
             "default",
             *(f"expected regret {price:g}" for price in PRICES),
