@@ -94,6 +94,17 @@ def _plain(fact):
     return member, interval, json.dumps(params), source, value
 
 
+class Located(Agent):
+    def step(self):
+        return {**super().step(), "process": os.getpid()}
+
+
+def test_workers_live_on_between_intervals():
+    study = study_of(STRATEGIES[2])
+    study.run(Located, workers=2)
+    assert len({point.metrics["process"] for trial in study.trials for point in trial.points}) == 2
+
+
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=["pb2", "pbt", "clone", "async"])
 def test_the_source_of_every_member_is_there_when_it_starts(strategy, tmp_path):
     study = study_of(strategy, folder=tmp_path)
