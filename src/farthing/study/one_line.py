@@ -10,17 +10,17 @@ from farthing.space import Space
 from farthing.study.study import Study, Work
 
 
-def minimize(work: Work, space: Space, *, budget: Budget, value: str = "value", **settings: Any) -> Study:
+def minimize(work: Work, space: Space, *, budget: Budget | None = None, value: str = "value", **settings: Any) -> Study:
     """Runs a whole study in one line and returns it; `settings` go to `Study` and to `Study.run`."""
     return _run_whole(work, space, budget, {"minimize": value}, settings)
 
 
-def maximize(work: Work, space: Space, *, budget: Budget, value: str = "value", **settings: Any) -> Study:
+def maximize(work: Work, space: Space, *, budget: Budget | None = None, value: str = "value", **settings: Any) -> Study:
     """Like `minimize`, for a value that should be large."""
     return _run_whole(work, space, budget, {"maximize": value}, settings)
 
 
-def _run_whole(work: Work, space: Space, budget: Budget, aim: dict[str, Any], settings: dict[str, Any]) -> Study:
+def _run_whole(work: Work, space: Space, budget: Budget | None, aim: dict[str, Any], settings: dict[str, Any]) -> Study:
     of_study, of_run = (inspect.signature(method).parameters.keys() for method in (Study, Study.run))
     refuse_unknown(settings, [*of_study, *of_run], what="Settings", error=InvalidArgument)
     for_run = settings.keys() & of_run

@@ -73,18 +73,21 @@ class Schedule(Sequence[Change]):
 
 
 def schedule_of(history: History, trial: Trial) -> Schedule | None:
-    """How the run that ends with that trial was trained; None where the space has no trace to count steps along."""
+    """How the run that ends with that trial was trained; None where that is not told in steps along one trace."""
     space = history.problem.space
     traces = [name for name, fidelity in space.fidelities.items() if fidelity.trace and fidelity.integer]
-    if len(traces) != 1 or traces[0] not in trial.fidelity:
+    chain = history.lineage(trial.number)
+    if len(traces) != 1 or not all(traces[0] in link.fidelity for link in chain):
         return None
-    trace, start = traces[0], 0
+    ends = [int(link.fidelity[traces[0]]) for link in chain]
+    starts = [0, *ends[:-1]]
+    if any(end <= start for start, end in zip(starts, ends, strict=True)):
+        return None
     changes: list[Change] = []
-    for link in history.lineage(trial.number):
+    for start, link in zip(starts, chain, strict=True):
         if not changes or changes[-1][1] != link.params:
             changes.append((start, dict(link.params)))
-        start = int(link.fidelity[trace])
-    return Schedule(tuple(changes), start, fidelity=trace, value=history.problem.value)
+    return Schedule(tuple(changes), ends[-1], fidelity=traces[0], value=history.problem.value)
 
 
 def _change(given: Any) -> Change:

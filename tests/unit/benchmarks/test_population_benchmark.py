@@ -32,7 +32,8 @@ def test_the_same_seed_is_the_same_run_and_another_is_another() -> None:
 
 def test_the_toy_has_the_best_schedule_of_the_paper() -> None:
     """With h = (1, 1) throughout, each θ shrinks by 0.98 a step."""
-    toy, state = Toy(), (0.9, 0.9)
+    toy = Toy()
+    state = toy.start(0)
     for interval in range(1, toy.intervals + 1):
         state = toy.train(state, {"h0": 1.0, "h1": 1.0}, interval, 0)
     assert state[0] == pytest.approx(0.9 * 0.98 ** (4 * 50))

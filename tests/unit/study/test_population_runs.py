@@ -10,12 +10,16 @@ import pytest
 
 import farthing as ft
 from farthing.errors import InvalidArgument, WorkError
-from farthing.trials import Attempt
+from farthing.study.schedule import schedule_of
+from farthing.trials import Attempt, Problem
 
 SPACE = ft.Space({"lr": ft.Float(0.0, 1.0), "kind": ft.Choice("a", "b")})
 POPULATION, INTERVAL, STEPS = 4, 2, 10
 SIZE = {"population": POPULATION, "interval": INTERVAL, "steps": STEPS}
 STRATEGIES = [ft.PB2(**SIZE), ft.PBT(**SIZE), ft.Clone(**SIZE), ft.PB2(**SIZE, mode="async")]
+
+
+STEPS_OF_9 = ft.Fidelity(1, 9, integer=True, trace=True)
 
 
 class Agent(ft.Trainable):
@@ -92,6 +96,17 @@ def test_members_share_the_workers_and_it_makes_no_difference(found, workers):
 def _plain(fact):
     member, interval, params, source, value = fact
     return member, interval, json.dumps(params), source, value
+
+
+class Located(Agent):
+    def step(self):
+        return {**super().step(), "process": os.getpid()}
+
+
+def test_workers_live_on_between_intervals():
+    study = study_of(STRATEGIES[2])
+    study.run(Located, workers=2)
+    assert len({point.metrics["process"] for trial in study.trials for point in trial.points}) == 2
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=["pb2", "pbt", "clone", "async"])
@@ -284,6 +299,17 @@ def test_runs_of_other_strategies_are_members_too():
     assert study.best.schedule == ft.Schedule(
         ((0, study.best.params),), int(study.best.trial.fidelity["epochs"]), "epochs", "error"
     )
+
+
+@pytest.mark.parametrize(
+    ("fidelity", "ends"),
+    [(None, ({}, {})), (ft.Fidelity(1, 9, trace=True), ({"e": 1.0}, {"e": 2.0})), (STEPS_OF_9, ({"e": 2}, {"e": 2}))],
+)
+def test_a_run_that_is_not_told_in_steps_has_no_schedule(fidelity, ends):
+    space = ft.Space({"x": ft.Float(0, 1)}, fidelities={"e": fidelity} if fidelity else None)
+    suggestions = [ft.Suggestion({"x": 0.1}, ends[0]), ft.Suggestion({"x": 0.2}, ends[1], resume_from=0)]
+    trials = [ft.Trial(number, told, ft.State.DONE, value=1.0) for number, told in enumerate(suggestions)]
+    assert schedule_of(ft.History(Problem(space), trials), trials[1]) is None
 
 
 # ---- what is stored --------------------------------------------------------------------------------------------------

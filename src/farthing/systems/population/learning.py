@@ -25,6 +25,9 @@ MOST_ROWS = 150
 NOISE = Parameter("noise", median=3e-2, spread=2.0, lower=1e-3, upper=1.0)
 """Scores of training are noisy; without the floor the model would explain noise by ever shorter lengthscales."""
 
+FORGETTING = Parameter("forgetting", median=0.15, spread=1.0, lower=1e-4, upper=0.9, scale="logit")
+"""What training gains from some params changes within a few intervals."""
+
 
 @dataclass(frozen=True, eq=False)
 class Changes:
@@ -72,7 +75,7 @@ def kernel_over(encoder: Encoder) -> Kernel:
         parts.append(SE(numbers, ard=False))
     if encoder.categories:
         parts.append(CategoryOverlap(tuple(encoder.categories)))
-    return reduce(mul, [*parts, TimeDecay(encoder.dimension)])
+    return reduce(mul, [*parts, TimeDecay(encoder.dimension, FORGETTING)])
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ class PB2(PopulationStrategy):
     replaced: those who go on and those chosen before count as running.
 
     Args:
-        beta: weight of the uncertainty, μ + √β σ; None is the paper's schedule, 0.2 + log 0.4t.
+        beta: weight of the uncertainty, μ + √β σ; None is 4, or without a box the paper's schedule, 0.2 + log 0.4t.
         box: params are chosen within ± box/2 of the donor's, in the unit cube; with the probability that a random
             configuration beats the donor's, they are drawn at random instead. None is the paper's method: the whole
             cube, no draws.
@@ -30,9 +30,7 @@ class PB2(PopulationStrategy):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.beta is not None and not self.beta >= 0.0:
-            raise InvalidArgument(
-                f"The weight β must be ≥ 0, got {self.beta!r}. Leave it out for the paper's schedule."
-            )
+            raise InvalidArgument(f"The weight β must be ≥ 0, got {self.beta!r}. Leave it out for the usual one.")
         if self.box is not None and not 0.0 < self.box <= 2.0:
             raise InvalidArgument(
                 f"The side of the box must be above 0 and at most 2, got {self.box!r}. 0.4 is usual, None the paper's."

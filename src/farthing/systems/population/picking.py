@@ -23,6 +23,9 @@ from farthing.systems.randomness import Randomness
 COMPARED = 128
 """Random configurations that the donor's is compared with."""
 
+NEAR_BETA = 4.0
+"""Weight of the uncertainty near a donor: there it leads to what is unknown, not to the faces of the cube."""
+
 NEAR = Effort(screened=256, restarts=4, most_calls=12)
 WIDE = Effort(screened=512, restarts=8, rounds=4, most_calls=20)
 
@@ -68,7 +71,8 @@ class Picking:
 
     def _bound(self, gp: GP, pending: Array) -> Acquisition:
         """Eq. 5, μ_{t,1} + √β_t σ_{t,b}, at the interval about to run; −∞ at what is running already."""
-        beta = pb2_beta(self.interval) if self.beta is None else self.beta
+        usual = pb2_beta(self.interval) if self.box is None else NEAR_BETA
+        beta = usual if self.beta is None else self.beta
         return Unvisited(Held(ConfidenceBound(gp, beta), (float(self.interval),)), pending[:, :-1])
 
     def _chance(self, centre: Array, generator: np.random.Generator) -> float:
