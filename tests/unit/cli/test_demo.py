@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from farthing.cli import demo_pipeline
 from farthing.cli.demo import FINISHED, begin_or_continue
 from farthing.cli.storages import address_of
 
@@ -37,3 +38,11 @@ def test_the_demo_needs_scikit_learn_and_names_the_extra(farthing, monkeypatch: 
 
     assert result.exit_code == 1
     assert "pip install 'farthing[demo]'" in result.stderr
+
+
+def test_the_stages_of_the_pipeline_demo_read_digits() -> None:
+    params = {"zoom": 1.5, "blur": 0.5, "count": 100, "gamma": 0.01, "alpha": 0.1}
+    output = demo_pipeline.pipeline.source
+    for name, stage in demo_pipeline.pipeline.stages.items():
+        output = stage.function(output, **demo_pipeline.SPACE.stage_params(name, params))
+    assert 0.0 < output < 0.15

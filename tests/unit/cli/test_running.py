@@ -179,3 +179,29 @@ def test_work_that_has_moved_is_refused_and_says_what_to_do(farthing, file: Path
 
     assert result.exit_code == 1
     assert "farthing run FILE.toml" in result.stderr
+
+
+PIPELINE_WORK = """
+import farthing as ft
+calls = []
+def double(number, times):
+    calls.append(times)
+    return number * times
+def score(number, shift):
+    return number + shift
+staged_pipeline = ft.Pipeline(source=2, double=double, score=score)
+"""
+
+
+def test_a_pipeline_can_be_the_work_of_a_study_file(farthing, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "staged_work", raising=False)
+    (file.parent / "staged_work.py").write_text(PIPELINE_WORK)
+    stages = "[stages.double]\ntimes = {int = [1, 2]}\n[stages.score]\nshift = {float = [0.0, 1.0]}"
+    rewrite(file, "[space]\nx = {float = [-1.0, 1.0]}", stages)
+    rewrite(file, "parabola_work.py:work", "staged_work.py:staged_pipeline")
+    assert farthing("run", file, "--inline").exit_code == 0
+    assert farthing("resume", "--inline", "--trials", "9").exit_code == 0
+    calls = sys.modules.pop("staged_work").calls
+    assert len(calls) == len(set(calls))
+    bill = json.loads(farthing("show", "--json").output)["ledger"]["stages"]["double"]
+    assert (bill["computed"], bill["loaded"]) == (len(calls), 9 - len(calls))

@@ -7,7 +7,7 @@ import click
 
 
 @click.command()
-@click.argument("what", type=click.Choice(["digits", "online"]), default="digits")
+@click.argument("what", type=click.Choice(["digits", "online", "pipeline"]), default="digits")
 @click.option("--seconds", type=click.FloatRange(min=1), default=25.0, show_default=True, help="How long to tune.")
 @click.option(
     "--output",
@@ -21,7 +21,8 @@ def demo(what: str, seconds: float, output: Path) -> None:
 
     Two workers train networks for three epochs each; the best third goes on to nine, the best of those to 27, and so
     on, each from its checkpoint. Run again, it starts a second study beside the first, or continues one that was
-    interrupted. `farthing demo online` tunes a classifier while it learns, and validates only when it is worth it.
+    interrupted. `farthing demo online` tunes a classifier while it learns, and validates only when it is worth it;
+    `farthing demo pipeline` tunes three stages and computes none of them twice.
     Needs scikit-learn and matplotlib: pip install 'farthing[demo]'.
 
     \b
@@ -32,6 +33,10 @@ def demo(what: str, seconds: float, output: Path) -> None:
         from farthing.cli.demo_online import run_online_demo
 
         sys.exit(run_online_demo(output))
+    if what == "pipeline":
+        from farthing.cli.demo_pipeline import run_pipeline_demo
+
+        sys.exit(run_pipeline_demo(output, seconds=seconds))
     from farthing.cli.demo import run_demo
 
     sys.exit(run_demo(output, seconds=seconds))

@@ -15,17 +15,19 @@ from farthing.cli.options import storage_option, study_argument
 )
 @click.option(
     "--kind",
-    type=click.Choice(["all", "progress", "curves", "params", "model"]),
+    type=click.Choice(["all", "progress", "curves", "stages", "params", "model"]),
     default="all",
     show_default=True,
-    help="progress: the best value against what was spent. curves: learning curves. params: the value against each "
-    "parameter. model: what a model makes of the study, and how far it can be trusted.",
+    help="progress: the best value against what was spent. curves: learning curves. stages: what each stage of a "
+    "pipeline cost, and what came from the cache. params: the value against each parameter. model: what a model makes "
+    "of the study, and how far it can be trusted.",
 )
 def plot(study: str | None, storage: str | None, output: Path | None, kind: str) -> None:
     """Draw a study: value against cost, curves, parameters.
 
     The picture has the best value against what was spent, learning curves, and the value against each parameter.
-    Of an online run it has what was believed, and where it was asked for.
+    Of a pipeline it has what each stage cost and what the cache saved, of an online run what was believed, and where it
+    was asked for.
     STUDY may be left out where there is only one. Needs matplotlib: pip install 'farthing[plot]'.
 
     \b

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from farthing.cli.ending import found_best
 from farthing.cli.files import writing
@@ -11,6 +11,7 @@ from farthing.cli.plots.learning import draw_curves, has_curves
 from farthing.cli.plots.look import MUTED, STYLE, is_failed, shading
 from farthing.cli.plots.parameters import draw_parameter
 from farthing.cli.plots.progress import draw_progress
+from farthing.cli.plots.stages import draw_cache, draw_stage_costs, has_stages
 from farthing.errors import InvalidArgument, MissingExtra, NoResult
 from farthing.study import Best, Study
 from farthing.study.views import short_params
@@ -19,10 +20,19 @@ from farthing.trials import History, Trial
 Panel = Callable[[Any], None]
 """Draws on the axes it is given."""
 
+
+class Row(NamedTuple):
+    """Panels beside each other, and how high they are in inches."""
+
+    height: float
+    panels: list[Panel]
+    shares_value: bool = True
+
+
 MOST_COLUMNS = 5
 """Of small panels in a row."""
 
-WIDTH, TITLE_HEIGHT, MAIN_HEIGHT, SMALL_HEIGHT = 12.0, 0.7, 3.6, 2.5
+WIDTH, TITLE_HEIGHT, MAIN_HEIGHT, STAGES_HEIGHT, SMALL_HEIGHT = 12.0, 0.7, 3.6, 3.2, 2.5
 """Inches."""
 
 RESOLUTION = 150
@@ -38,13 +48,15 @@ def require_matplotlib() -> None:
 
 
 def draw(study: Study, path: Path, *, kind: str) -> None:
-    """Saves a picture: `all` panels, or only `progress`, `curves` or `params`."""
+    """Saves a picture: `all` panels, or only `progress`, `curves`, `stages` or `params`."""
     require_matplotlib()
     import matplotlib
 
     best = found_best(study)
     if best is None:
         raise NoResult(f"A picture needs a trial that is done, got none of {study.name!r}. Run the study first.")
+    if kind == "stages" and not has_stages(study.history):
+        raise NoResult(f"A picture of stages needs a pipeline's trials, got none of {study.name!r}. Leave --kind out.")
     with matplotlib.rc_context(STYLE):
         figure = _figure(study, best, kind=kind)
         save(figure, path)
@@ -56,14 +68,14 @@ def _figure(study: Study, best: Best, *, kind: str) -> Any:
 
     history = study.history
     colours = shading(history)
-    rows = _rows(*_panels(history, best, colours=colours, kind=kind))
-    heights = [height for height, _ in rows]
+    rows = _rows(*_panels(history, best, colours=colours, kind=kind), stages=_stage_panels(history, kind=kind))
+    heights = [row.height for row in rows]
     height = TITLE_HEIGHT + sum(heights)
     layout = ConstrainedLayoutEngine(rect=(0, 0, 1, sum(heights) / height), w_pad=0.08, h_pad=0.08)
     figure = Figure(figsize=(WIDTH, height), layout=layout)
     grid = figure.add_gridspec(len(rows), 1, height_ratios=heights)
-    for place, (_, panels) in enumerate(rows):
-        _draw_row(figure, grid[place], panels)
+    for place, row in enumerate(rows):
+        _draw_row(figure, grid[place], row)
     _add_title(figure, study, best)
     _add_scale(figure, history, colours)
     return figure
@@ -82,36 +94,43 @@ def _panels(history: History, best: Best, *, colours: Any, kind: str) -> tuple[l
     return main, [_parameter_panel(history, colours, name=name, best=best.trial) for name in names]
 
 
+def _stage_panels(history: History, *, kind: str) -> list[Panel]:
+    if kind not in ("all", "stages") or not has_stages(history):
+        return []
+    return [lambda axes: draw_stage_costs(axes, history), lambda axes: draw_cache(axes, history)]
+
+
 def _parameter_panel(history: History, colours: Any, *, name: str, best: Trial) -> Panel:
     return lambda axes: draw_parameter(axes, history, colours, name=name, best=best)
 
 
-def _rows(main: list[Panel], small: list[Panel]) -> list[tuple[float, list[Panel]]]:
-    """The panels of each row and its height; a last row that is not full has empty places at its end."""
-    rows = [(MAIN_HEIGHT, main)] if main else []
+def _rows(main: list[Panel], small: list[Panel], *, stages: list[Panel]) -> list[Row]:
+    """All rows; a last one that is not full has empty places at its end."""
+    first = (Row(MAIN_HEIGHT, main), Row(STAGES_HEIGHT, stages, shares_value=False))
+    rows = [row for row in first if row.panels]
     if not small:
         return rows
     count = math.ceil(len(small) / MOST_COLUMNS)
     columns = math.ceil(len(small) / count)
     places = [*small, *[_leave_empty] * (count * columns - len(small))]
-    return [*rows, *((SMALL_HEIGHT, places[start : start + columns]) for start in range(0, len(places), columns))]
+    return [*rows, *(Row(SMALL_HEIGHT, places[start : start + columns]) for start in range(0, len(places), columns))]
 
 
 def _leave_empty(axes: Any) -> None:
     axes.set_axis_off()
 
 
-def _draw_row(figure: Any, where: Any, panels: list[Panel]) -> None:
-    """Draws panels beside each other. They share the value's axis, which is labelled at the left."""
-    row: list[Any] = []
-    grid = where.subgridspec(1, len(panels))
-    for place, panel in enumerate(panels):
-        axes = figure.add_subplot(grid[place], sharey=row[0] if row else None)
+def _draw_row(figure: Any, where: Any, row: Row) -> None:
+    """Draws panels beside each other. Where they share the value's axis, it is labelled at the left."""
+    first: Any = None
+    grid = where.subgridspec(1, len(row.panels))
+    for place, panel in enumerate(row.panels):
+        axes = figure.add_subplot(grid[place], sharey=first)
         panel(axes)
-        if row:
+        if first is not None:
             axes.tick_params(labelleft=False)
             axes.set_ylabel("")
-        row.append(axes)
+        first = axes if row.shares_value and first is None else first
 
 
 def _add_title(figure: Any, study: Study, best: Best) -> None:
