@@ -82,7 +82,7 @@ class Ledger:
 
     def _stage_text(self, bill: StageBill) -> str:
         spent = f"{bill.spent:.4g} {self.unit}, computed {bill.computed}×"
-        return f"{spent}, loaded {bill.loaded}×, {bill.saved:.4g} saved" if bill.loaded else spent
+        return f"{spent}, loaded {bill.loaded}×, saved {bill.saved:.4g} {self.unit}" if bill.loaded else spent
 
     def __str__(self) -> str:
         rows = self.rows()
