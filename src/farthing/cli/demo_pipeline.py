@@ -45,7 +45,7 @@ def enlarge(images: Array, *, zoom: float, blur: float) -> Array:
     """More pixels, then smoother ones; a row for each image."""
     large = [ndimage.gaussian_filter(ndimage.zoom(image, zoom, order=1), blur) for image in images]
     rows = np.stack(large).reshape(len(images), -1)
-    return (rows - rows.mean()) / rows.std()
+    return np.asarray((rows - rows.mean()) / rows.std())
 
 
 def features(rows: Array, *, count: int, gamma: float) -> Array:
