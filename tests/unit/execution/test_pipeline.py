@@ -70,6 +70,15 @@ def test_all_seconds_of_a_pipeline_are_of_its_stages(staged, make_trial, recorde
     assert outcome.measurements[0].cost == {}
 
 
+def test_what_came_before_a_wait_is_of_the_stages_too(staged, make_trial, recorder, clock):
+    trial = make_trial(staged, params=PARAMS)
+    clock.advance(1)
+    with trial.waiting():
+        clock.advance(50)
+    Pipeline(denoise=lambda previous, strength: 0.5, score=lambda previous, **params: 0.5).run(trial)
+    assert [point.cost for point in recorder.measurements] == [{"stage": 1.0}, {}]
+
+
 @pytest.mark.parametrize("names", [[], ["denoise"], ["score", "denoise"], ["denoise", "score", "plot"]])
 def test_stages_that_are_not_those_of_the_space_are_refused_at_the_start(staged, names):
     pipeline = Pipeline(**dict.fromkeys(names, lambda previous: previous))
