@@ -189,12 +189,14 @@ def test_another_version_of_a_stage_is_computed_again_with_all_that_follows(thre
     assert calls == ["denoise", "train", "score"]
 
 
-def test_without_a_cache_every_stage_is_computed(three, pipeline, make_trial, calls, checkpoints):
+def test_without_a_cache_every_stage_is_computed(three, pipeline, make_trial, calls, checkpoints, recorder):
     uncached = Pipeline(source=[100.0], cache_limit=0, **pipeline.stages)
     run(uncached, three, make_trial)
     run(uncached, three, make_trial)
     assert calls == ["denoise", "train", "score"] * 2
     assert not checkpoints.root.exists()
+    assert [(eviction.length, eviction.why) for eviction in recorder.evictions] == [(1, "limit"), (2, "limit")] * 2
+    assert uncached.lost_prefixes({"a": 1, "b": 2}, checkpoints.root) == ["a", "b"]
 
 
 def test_a_corrupt_output_is_computed_again_from_what_is_left(
