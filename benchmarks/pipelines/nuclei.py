@@ -24,6 +24,7 @@ from benchmarks.problems.data import REPOSITORY, missing_file, missing_package
 from benchmarks.problems.problem import Direction, Evaluation, Params
 from benchmarks.records import append_record, read_records, results_path
 from farthing.execution import plain_files
+from farthing.execution.identity import identity_of_function
 from farthing.execution.stage_cache import Address, StageCache
 from farthing.space import Float, Int, Space
 from farthing.space.stages import prefix_key
@@ -94,11 +95,16 @@ class Nuclei:
 
     @cached_property
     def _rows(self) -> dict[str, dict[str, Any]]:
-        return {row["prefix"]: row for row in read_records(self.table)}
+        return {row["prefix"]: row for row in read_records(self.table) if row["version"] == self._version}
 
     @cached_property
     def _outputs(self) -> StageCache:
-        return StageCache(Path(tempfile.mkdtemp(prefix="farthing-nuclei-")), limit=KEPT)
+        return StageCache(Path(tempfile.gettempdir(), "farthing-nuclei"), limit=KEPT)
+
+    @cached_property
+    def _version(self) -> str:
+        """Of the example's stages: what other code took and found is not used."""
+        return "-".join(identity_of_function(getattr(example(), name))[:8] for name in SPACE.stages)
 
     @cached_property
     def _source(self) -> Any:
@@ -109,7 +115,8 @@ class Nuclei:
         key = prefix_key(SPACE, params, length)
         if key not in self._rows:
             _, seconds, value = self._computed(params, length)
-            row = {"prefix": key, "seconds": seconds, **({} if value is None else {"value": value})}
+            row = {"version": self._version, "prefix": key, "seconds": seconds}
+            row |= {} if value is None else {"value": value}
             append_record(self.table, row)
             self._rows[key] = row
         return self._rows[key]
@@ -134,8 +141,8 @@ class Nuclei:
         return self._computed(params, length)[0] if kept is None else kept.output
 
     def _address(self, params: Params, length: int) -> Address:
-        versions = tuple((name, "1") for name in list(SPACE.stages)[:length])
-        return Address("nuclei", versions, prefix_key(SPACE, params, length))
+        versions = tuple((name, self._version) for name in list(SPACE.stages)[:length])
+        return Address(str(self.table), versions, prefix_key(SPACE, params, length))
 
 
 NUCLEI = Nuclei()
