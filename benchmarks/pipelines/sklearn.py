@@ -96,4 +96,4 @@ def _key(params: Params) -> str:
     return repr(sorted(params.items()))
 
 
-SKLEARN_TABLES = tuple(Table(f"sklearn/{file}", file) for file in ("satimage", "spambase", "churn", "optdigits"))
+SKLEARN_TABLES = tuple(Table(f"sklearn/{file}", file) for file in ("satimage", "spambase", "churn"))
