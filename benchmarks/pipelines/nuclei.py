@@ -7,19 +7,15 @@ all is up to its cache.
 """
 
 import importlib.util
-import math
-import sys
 import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from statistics import median
 from types import ModuleType
 from typing import Any
 
-from benchmarks.markdown import table
 from benchmarks.problems.data import REPOSITORY, missing_file, missing_package
 from benchmarks.problems.problem import Direction, Evaluation, Params
 from benchmarks.records import append_record, read_records, results_path
@@ -147,34 +143,3 @@ class Nuclei:
 
 NUCLEI = Nuclei()
 """The one there is: its table and its outputs are shared by all methods and seeds."""
-
-
-def within(records: list[dict[str, Any]], share: float, best: float) -> dict[str, list[float]]:
-    """For each method the seconds of work, by seed, after which 1 − loss was within that share of the best known.
-
-    A run that never got there counts as infinite.
-    """
-    target = (1.0 - best) * (1.0 - share)
-    found: dict[str, list[float]] = {}
-    for record in sorted(records, key=lambda record: record["seed"]):
-        reached = [step["cost"] for step in record["steps"] if 1.0 - step["value"] >= target]
-        found.setdefault(record["method"], []).append(min(reached, default=float("inf")))
-    return found
-
-
-def report(path: Path) -> str:
-    """For each method the seconds to within 5 % of the best: the median, all seeds, and who was there first."""
-    records = read_records(path)
-    best = min(step["value"] for record in records for step in record["steps"])
-    seconds = within(records, 0.05, best)
-    first, rows = next(iter(seconds)), [["method", "median seconds", "by seed", f"{next(iter(seconds))} was first"]]
-    for method, own in seconds.items():
-        wins = sum(ours < theirs for ours, theirs in zip(seconds[first], own, strict=True))
-        shown = ", ".join("–" if math.isinf(one) else f"{one:.1f}" for one in own)
-        middle = median(own)
-        rows.append([method, "–" if math.isinf(middle) else f"{middle:.1f}", shown, f"{wins} of {len(own)}"])
-    return f"Best known F1: {1.0 - best:.3f}.\n\n{table(rows)}"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(report(results_path("pipeline-nuclei")) + "\n")

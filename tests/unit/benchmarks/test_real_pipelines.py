@@ -10,7 +10,8 @@ import pytest
 from benchmarks.drivers.sklearn import Randomized, Search
 from benchmarks.drivers.staged import Staged
 from benchmarks.pipelines import nuclei
-from benchmarks.pipelines.nuclei import Nuclei, report, within
+from benchmarks.pipelines.near_best import report, within
+from benchmarks.pipelines.nuclei import Nuclei
 from benchmarks.pipelines.sklearn import Table
 from benchmarks.records import append_record
 from farthing.costs import Budget
@@ -94,7 +95,7 @@ def test_a_prefix_is_measured_once_for_all_methods_and_seeds(tmp_path: Path, mon
 def test_the_time_to_come_near_the_best_is_that_of_the_first_step_there() -> None:
     steps = [{"cost": 1.0, "value": 0.5}, {"cost": 4.0, "value": 0.22}, {"cost": 9.0, "value": 0.2}]
     records = [{"method": "a", "seed": 0, "steps": steps}, {"method": "b", "seed": 0, "steps": steps[:1]}]
-    assert within(records, 0.05, 0.2) == {"a": [4.0], "b": [float("inf")]}
+    assert within(records, 0.05, 0.2) == {"a": {0: 4.0}, "b": {0: float("inf")}}
 
 
 def test_the_report_says_who_was_near_the_best_first(tmp_path: Path) -> None:
@@ -103,5 +104,5 @@ def test_the_report_says_who_was_near_the_best_first(tmp_path: Path) -> None:
             steps = [{"cost": 1.0, "value": 0.5}, {"cost": cost + seed, "value": 0.2}]
             append_record(tmp_path / "records.jsonl", {"method": method, "seed": seed, "steps": steps})
     said = report(tmp_path / "records.jsonl")
-    assert "Best known F1: 0.800" in said
+    assert "the best known F1, 0.800" in said
     assert "| b | 6.5 | 6.0, 7.0 | 2 of 2 |" in " ".join(said.split())
