@@ -1,7 +1,7 @@
 """Finds nuclei in microscopy images with a pipeline of three stages, and computes no stage twice.
 
-    python examples/4_pipeline.py                   two minutes of tuning with two workers
-    python examples/4_pipeline.py --seconds 30      a shorter look
+    python examples/4_pipeline.py                   a minute of tuning with two workers
+    python examples/4_pipeline.py --seconds 300     a longer look
 
     images ── denoise ── train ── clean ── F1 of the nuclei that were found
               sigma      rate     cut
@@ -150,10 +150,10 @@ def main(seconds: float, workers: int) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
     if data_file().is_file():
         main(options.seconds, options.workers)
     else:
-        print(f"The nuclei are not at {data_file()}: set FARTHING_DATA to the folder of benchmark data.")
+        print(f"Skipped: {data_file()} is not there. Set FARTHING_DATA to the folder of benchmark data.")

@@ -7,7 +7,6 @@ all is up to its cache.
 """
 
 import importlib.util
-import json
 import tempfile
 import time
 from collections.abc import Mapping
@@ -21,6 +20,7 @@ from benchmarks.problems.data import REPOSITORY, missing_file, missing_package
 from benchmarks.problems.problem import Direction, Evaluation, Params
 from benchmarks.records import append_record, read_records, results_path
 from farthing.execution import plain_files
+from farthing.execution.identity import identity_of_function
 from farthing.execution.stage_cache import Address, StageCache
 from farthing.space import Float, Int, Space
 from farthing.space.stages import prefix_key
@@ -91,11 +91,16 @@ class Nuclei:
 
     @cached_property
     def _rows(self) -> dict[str, dict[str, Any]]:
-        return {row["prefix"]: row for row in read_records(self.table)}
+        return {row["prefix"]: row for row in read_records(self.table) if row["version"] == self._version}
 
     @cached_property
     def _outputs(self) -> StageCache:
-        return StageCache(Path(tempfile.mkdtemp(prefix="farthing-nuclei-")), limit=KEPT)
+        return StageCache(Path(tempfile.gettempdir(), "farthing-nuclei"), limit=KEPT)
+
+    @cached_property
+    def _version(self) -> str:
+        """Of the example's stages: what other code took and found is not used."""
+        return "-".join(identity_of_function(getattr(example(), name))[:8] for name in SPACE.stages)
 
     @cached_property
     def _source(self) -> Any:
@@ -106,7 +111,8 @@ class Nuclei:
         key = prefix_key(SPACE, params, length)
         if key not in self._rows:
             _, seconds, value = self._computed(params, length)
-            row = {"prefix": key, "seconds": seconds, **({} if value is None else {"value": value})}
+            row = {"version": self._version, "prefix": key, "seconds": seconds}
+            row |= {} if value is None else {"value": value}
             append_record(self.table, row)
             self._rows[key] = row
         return self._rows[key]
@@ -131,34 +137,9 @@ class Nuclei:
         return self._computed(params, length)[0] if kept is None else kept.output
 
     def _address(self, params: Params, length: int) -> Address:
-        versions = tuple((name, "1") for name in list(SPACE.stages)[:length])
-        return Address("nuclei", versions, prefix_key(SPACE, params, length))
+        versions = tuple((name, self._version) for name in list(SPACE.stages)[:length])
+        return Address(str(self.table), versions, prefix_key(SPACE, params, length))
 
 
 NUCLEI = Nuclei()
 """The one there is: its table and its outputs are shared by all methods and seeds."""
-
-
-def within(records: list[dict[str, Any]], share: float, best: float) -> dict[str, list[float]]:
-    """For each method the seconds of work, by seed, after which 1 − loss was within that share of the best known.
-
-    A run that never got there counts as infinite.
-    """
-    target = (1.0 - best) * (1.0 - share)
-    found: dict[str, list[float]] = {}
-    for record in sorted(records, key=lambda record: record["seed"]):
-        reached = [step["cost"] for step in record["steps"] if 1.0 - step["value"] >= target]
-        found.setdefault(record["method"], []).append(min(reached, default=float("inf")))
-    return found
-
-
-def report(path: Path) -> str:
-    """Medians over the seeds, and how often each method was there before the others."""
-    records = read_records(path)
-    best = min(step["value"] for record in records for step in record["steps"])
-    seconds = within(records, 0.05, best)
-    return json.dumps({"best F1": 1.0 - best, "seconds to within 5 %": seconds}, indent=1)
-
-
-if __name__ == "__main__":
-    print(report(results_path("pipeline-nuclei")))

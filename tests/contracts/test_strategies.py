@@ -80,36 +80,36 @@ STAGED_SPACE = ft.Space(
 class TestPrefixEI(StrategyContract):
     strategy = ft.PrefixEI()
     space = STAGED_SPACE
-    trials = 20
+    trials = 14
 
 
 class TestPrefixEIOnAPlainSpace(StrategyContract):
     strategy = ft.PrefixEI(bundle=None, rent_or_buy=None)
-    trials = 15
+    trials = 10
 
 
 class TestLaMBO(StrategyContract):
     strategy = ft.LaMBO(restart=5)
     space = STAGED_SPACE
-    trials = 20
+    trials = 14
 
 
 class TestStagedBO(StrategyContract):
     strategy = ft.StagedBO(cost="cooled")
     space = STAGED_SPACE
-    trials = 15
+    trials = 10
 
 
 class TestStagedConfidenceBound(StrategyContract):
     strategy = ft.StagedBO(value="lcb", cost="none")
     space = STAGED_SPACE
-    trials = 15
+    trials = 10
 
 
 class TestEEIPU(StrategyContract):
     strategy = ft.EEIPU()
     space = STAGED_SPACE
-    trials = 15
+    trials = 10
 
 
 class TestTraceKG(StrategyContract):

@@ -113,6 +113,13 @@ def test_sigterm_gives_trials_back_and_says_how_to_go_on(tmp_path: Path, environ
     assert json.loads(farthing("resume", "--json").stdout)["ledger"]["trials"] == {"done": 2}
 
 
+def test_the_pipeline_demo_uses_outputs_again(farthing, tmp_path: Path) -> None:
+    said = farthing("demo", "pipeline", "--seconds", "6").stdout
+    assert "computed" in said
+    assert "loaded" in said
+    assert (tmp_path / "demo-output" / "pipeline-1.png").read_bytes().startswith(PNG)
+
+
 def test_the_demo_tunes_a_real_model(farthing, tmp_path: Path) -> None:
     said = farthing("demo", "--seconds", "6").stdout
 

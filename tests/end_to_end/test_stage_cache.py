@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cached_study import TRIALS, pipeline, study_in, value_of
+from cached_study import SPACE, TRIALS, pipeline, study_in, value_of
 
 import farthing as ft
 from farthing.execution.stage_cache import Address, StageCache
@@ -170,3 +170,12 @@ def test_a_small_limit_changes_what_is_paid_and_nothing_else(tmp_path):
     assert {event.payload["why"] for event in study.history.events} <= {"limit", "unwritable"}
     entries = study.checkpoints.root.glob("stages/*/output/*")
     assert sum(path.stat().st_size for path in entries) <= 5_000_000
+
+
+def test_the_default_strategy_lives_with_a_cache_that_forgets(tmp_path):
+    study = ft.Study(SPACE, minimize="error", seed=1)
+    small = pipeline(tmp_path)
+    small.cache_limit = 5_000_000
+    study.run(small, budget=ft.Budget(trials=12), workers=2)
+    assert [trial.value for trial in study.trials] == [value_of(trial.params) for trial in study.trials]
+    assert isinstance(study.strategy, ft.PrefixEI)

@@ -108,6 +108,24 @@ def maximize_classes(
     The class that keeps nothing has every row of the others in it, and starts from the best of those too.
     """
     wide = _with_class_column(domain, 1 + max(each.kept for each in classes))
+    U, value, origin = _starts(acquisition, wide, domain, classes, effort, rng)
+    if any(each.kept == 0 for each in classes):
+        U, value, origin = _with_borrowed(acquisition, wide, U, value, origin)
+    held = {each.kept: each.held for each in classes}
+    lower, upper = _bounds(wide, U, np.stack([held[m] for m in split(U)[1].tolist()]))
+    U, value = improve(acquisition, wide, U, value, lower=lower, upper=upper, effort=effort)
+    return [_best_of(wide, each.kept, U, value, origin) for each in classes]
+
+
+def _starts(
+    acquisition: Acquisition,
+    wide: Domain,
+    domain: Domain,
+    classes: Sequence[PrefixClass],
+    effort: Effort,
+    rng: np.random.Generator,
+) -> tuple[Array, Array, IntArray]:
+    """The best screened rows of every class, near what was seen and spread out, with their values and origins."""
     spread = sobol(domain.width, effort.screened, rng=rng)
     groups = [group for each in classes for group in _screened(domain, each, spread, effort, rng)]
     rows, origin, kept = (np.concatenate(parts) for parts in zip(*groups, strict=True))
@@ -116,16 +134,20 @@ def maximize_classes(
     ends = np.cumsum([0, *(len(group[0]) for group in groups)])
     half = max(1, effort.restarts // 2)
     best = np.concatenate([first + _highest(value[first:last], half) for first, last in pairwise(ends)])
-    U, value, origin = U[best], value[best], origin[best]
+    return U[best], value[best], origin[best]
+
+
+def _with_borrowed(
+    acquisition: Acquisition, wide: Domain, U: Array, value: Array, origin: IntArray
+) -> tuple[Array, Array, IntArray]:
+    """And the rows of all other classes as rows of the one that keeps nothing."""
     borrowed = U[U[:, -1] > 0.0]
+    if not len(borrowed):
+        return U, value, origin
     borrowed[:, -1] = 0.0
-    if any(each.kept == 0 for each in classes) and len(borrowed):
-        U, origin = np.concatenate([U, borrowed]), np.append(origin, np.zeros(len(borrowed), dtype=np.int64))
-        value = np.append(value, acquisition(wide.snap(borrowed)))
-    held = {each.kept: each.held for each in classes}
-    lower, upper = _bounds(wide, U, np.stack([held[m] for m in split(U)[1].tolist()]))
-    U, value = improve(acquisition, wide, U, value, lower=lower, upper=upper, effort=effort)
-    return [_best_of(wide, each.kept, U, value, origin) for each in classes]
+    found = acquisition(wide.snap(borrowed))
+    nowhere = np.zeros(len(borrowed), dtype=np.int64)
+    return np.concatenate([U, borrowed]), np.append(value, found), np.append(origin, nowhere)
 
 
 def _best_of(wide: Domain, kept: int, U: Array, value: Array, origin: IntArray) -> ClassMaximum:

@@ -37,7 +37,9 @@ class FileWork:
 
     def run(self, trial: RunningTrial) -> object:
         with contextlib.chdir(self.folder):
-            return _looked_up(self).run(trial)
+            with trial.waiting():  # what importing takes is not the trial's
+                work = _looked_up(self)
+            return work.run(trial)
 
     def lost_prefixes(self, prefixes: Mapping[str, int], root: Path) -> list[str]:
         """None where the work keeps no outputs of stages: then none can be lost."""

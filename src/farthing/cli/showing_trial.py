@@ -87,7 +87,7 @@ def _is_stage_of(trial: Trial, point: Measurement, count: int) -> bool:
 
 
 def _how(point: Measurement) -> str:
-    return f"loaded, {point.saved['cache']:.4g} saved" if was_cached(point) else "computed"
+    return f"loaded, saved {point.saved['cache']:.4g}" if was_cached(point) else "computed"
 
 
 def _measurements(study: Study, trial: Trial) -> str:

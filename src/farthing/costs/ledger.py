@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 from farthing.costs.warm_starts import saved_by_warm_starts
 from farthing.trials import KINDS, History, Json, Measurement, State
@@ -83,7 +83,7 @@ class Ledger:
 
     def _stage_text(self, bill: StageBill) -> str:
         spent = f"{bill.spent:.4g} {self.unit}, computed {bill.computed}×"
-        return f"{spent}, loaded {bill.loaded}×, {bill.saved:.4g} saved" if bill.loaded else spent
+        return f"{spent}, loaded {bill.loaded}×, saved {bill.saved:.4g} {self.unit}" if bill.loaded else spent
 
     def __str__(self) -> str:
         rows = self.rows()
@@ -98,13 +98,25 @@ class Ledger:
 
 
 def _stages(history: History) -> dict[str, StageBill]:
-    """By the same rules as `Trial.costs`: what an attempt without a result cost is failed work."""
+    """By the same rules as `Trial.costs`: what an attempt without a result cost is failed work.
+
+    What a trial cost after its last stage is on the bill of that stage, so that the bills add up.
+    """
+    names = list(history.problem.space.stages)
     points: dict[int, list[Measurement]] = {}
+    rest = 0.0
     for trial in history:
+        if trial.state in (State.FAILED, State.LOST):
+            continue
         for point in trial.measurements:
-            if is_stage(point) and point.attempt == trial.attempt and trial.state not in (State.FAILED, State.LOST):
+            if is_stage(point) and point.attempt == trial.attempt:
                 points.setdefault(point.step or 0, []).append(point)
-    return {name: _bill(points[step]) for step, name in enumerate(history.problem.space.stages) if step in points}
+            elif point.attempt == trial.attempt:
+                rest += sum(point.cost.values())
+    bills = {name: _bill(points[step]) for step, name in enumerate(names) if step in points}
+    if names and names[-1] in bills:
+        bills[names[-1]] = replace(bills[names[-1]], spent=bills[names[-1]].spent + rest)
+    return bills
 
 
 def _bill(points: Sequence[Measurement]) -> StageBill:

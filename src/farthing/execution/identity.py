@@ -93,7 +93,7 @@ class _Reader:
         if isinstance(thing, functools._lru_cache_wrapper):
             return self.read(thing.__wrapped__)
         if isinstance(thing, MethodType):
-            return {"method": self._function(thing.__func__), "of": self.read(thing.__self__)}
+            return {"method": self.read(thing.__func__), "of": self.read(thing.__self__)}
         if isinstance(thing, BuiltinMethodType) and not isinstance(thing.__self__, ModuleType):
             return {"method": thing.__name__, "of": self.read(thing.__self__)}
         if isinstance(thing, FunctionType):
@@ -204,7 +204,7 @@ def _is_installed(thing: Any) -> bool:
     if module is None or _is_users(module):
         return False
     try:
-        return functools.reduce(getattr, _qualname(thing).split("."), module) is thing  # type: ignore[comparison-overlap]
+        return functools.reduce(getattr, _qualname(thing).split("."), module) is thing
     except AttributeError:
         return False
 

@@ -45,7 +45,9 @@ class Meter:
 
     def count_as(self, kind: str) -> None:
         """All that is measured from the last bill on is of that kind, unless a `timing` block says otherwise."""
-        self._kind = check_kind(kind)
+        before, self._kind = self._kind, check_kind(kind)
+        if before != kind and before in self._seconds:
+            self._seconds[kind] = self._seconds.get(kind, 0.0) + self._seconds.pop(before)
 
     @contextmanager
     def timing(self, kind: str) -> Iterator[None]:

@@ -18,6 +18,7 @@ from farthing.execution.stage_cache import FOLDER, Address, Kept, Load, StageCac
 from farthing.refusals import listed, shown
 from farthing.space.stages import prefix_key
 from farthing.trials import Problem
+from farthing.trials.prefixes import Eviction
 
 LIMIT = "10 GB"
 SAVED = "cache"
@@ -90,7 +91,7 @@ class Pipeline:
                 f"got {listed(self.stages) or 'none'}. Name them alike in Space(stages=...) and Pipeline(...)."
             )
         if self.cache_limit != 0:
-            _ = self.versions, self.source_identity  # refuses what cannot be told apart; workers are sent the result
+            self.address("", 0)  # refuses what cannot be told apart; workers are sent what it found
 
     def run(self, trial: RunningTrial) -> object:
         trial.count_as("stage")
@@ -102,6 +103,8 @@ class Pipeline:
 
         `prefixes` come with their lengths.
         """
+        if self.cache_limit == 0:
+            return list(prefixes)
         cache = self.cache(root)
         cache.tidy()
         return [key for key, length in prefixes.items() if not cache.has(self.address(key, length))]
@@ -147,8 +150,7 @@ class _Passage:
         self._scratch = scratch
         self._cached = 0 if pipeline.cache_limit == 0 else len(self._stages) - 1
         self._cache = pipeline.cache(trial.study_folder)
-        keys = [prefix_key(trial.problem.space, trial.params, length + 1) for length in range(self._cached)]
-        self._lineage = [pipeline.address(key, length + 1) for length, key in enumerate(keys)]
+        self._lineage = [pipeline.address(self._key(length), length) for length in range(1, self._cached + 1)]
 
     def output(self) -> object:
         """What the last stage returns."""
@@ -159,7 +161,12 @@ class _Passage:
         for index in range(self._cached, len(self._stages)):
             output = self._compute(index, output)
             self._trial.settle(step=index)
+            if index < len(self._stages) - 1:
+                self._trial.tell_eviction(Eviction(self._key(index + 1), index + 1, "limit"))
         return output
+
+    def _key(self, length: int) -> str:
+        return prefix_key(self._trial.problem.space, self._trial.params, length)
 
     def _longest_kept(self) -> Kept:
         """The output to start from: that of the most stages. It has the seconds of each."""

@@ -67,5 +67,5 @@ def _copied_out(wrapped: Path, scratch: Path) -> Path:
 
 
 def _copy(source: Path, target: Path) -> Path:
-    target.parent.mkdir(parents=True)
-    return Path((copytree if source.is_dir() else copy2)(source, target))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return Path(copytree(source, target, dirs_exist_ok=True) if source.is_dir() else copy2(source, target))

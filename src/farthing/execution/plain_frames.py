@@ -81,7 +81,8 @@ def _read_index(content: list[Any], parts: Parts) -> Any:
     kind, names_form, form = content
     names = plain_data.put_together(names_form, parts)
     if kind == "range":
-        return pd.RangeIndex(*form, name=names[0])
+        start, stop, step = form
+        return pd.RangeIndex(start, stop, step, name=names[0])
     if kind == "levels":
         levels, codes = form
         return pd.MultiIndex(
@@ -92,7 +93,7 @@ def _read_index(content: list[Any], parts: Parts) -> Any:
     values, frequency = form
     index = pd.Index(_read_values(values, parts), name=names[0])
     if frequency is not None:
-        index.freq = frequency  # type: ignore[attr-defined]
+        index.freq = frequency
     return index
 
 

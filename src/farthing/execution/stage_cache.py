@@ -84,15 +84,15 @@ class _Manifest:
 
     @classmethod
     def read(cls, folder: Path) -> "_Manifest | None":
-        """None for one that is not as it was written."""
+        """None for one that is not as it was written, or of another format."""
         try:
             digest, _, content = (folder / MANIFEST).read_bytes().partition(b"\n")
-        except OSError:
+            if hashlib.sha256(content).hexdigest().encode() != digest:
+                return None
+            form = json.loads(content)
+            manifest = cls(**{**form, "lineage": tuple(form["lineage"]), "seconds": tuple(form["seconds"])})
+        except (OSError, ValueError, KeyError, TypeError):
             return None
-        if hashlib.sha256(content).hexdigest().encode() != digest:
-            return None
-        form = json.loads(content)
-        manifest = cls(tuple(form["lineage"]), form["prefix"], tuple(form["seconds"]), form["size"], form["checksums"])
         return manifest if manifest.key == folder.name else None
 
 
@@ -198,8 +198,8 @@ class StageCache:
         """Removes what processes that were killed left half-written or half-removed, and what cannot be an entry."""
         for name in names_in(self._folder):
             key, _, ending = name.partition(".")
-            is_entry = not ending and _Manifest.read(self._folder / name) is not None
             with suppress(OSError), exclusive_if_free(self._lock(key)) as is_free:
+                is_entry = not ending and _Manifest.read(self._folder / name) is not None
                 if is_free and not is_entry and ending != "lock":
                     remove(self._folder / name)
 
@@ -209,10 +209,12 @@ class StageCache:
     def _load(self, address: Address, load: Load) -> Kept:
         folder = self._folder / address.key
         manifest = _Manifest.read(folder)
-        if manifest is None or _checksums(folder / OUTPUT) != manifest.checksums:
-            raise _Unreadable("its checksum is wrong")
         try:
+            if manifest is None or _checksums(folder / OUTPUT) != manifest.checksums:
+                raise _Unreadable("its checksum is wrong")
             return Kept(load(folder / OUTPUT), manifest.seconds)
+        except _Unreadable:
+            raise
         except Exception as error:
             raise _Unreadable(f"{type(error).__name__}: {error}") from error
 
@@ -294,10 +296,7 @@ def _seconds_per_byte(entry: _Manifest, entries: dict[str, _Manifest]) -> float:
     return sum(entry.seconds[start:]) / max(1, entry.size)
 
 
-def _checksums(folder: Path) -> dict[str, str] | None:
-    """Those of all files by name; None where some cannot be read."""
-    try:
-        files = sorted(path for path in folder.rglob("*") if path.is_file())
-        return {file.relative_to(folder).as_posix(): checksum(file) for file in files}
-    except OSError:
-        return None
+def _checksums(folder: Path) -> dict[str, str]:
+    """Those of all files by name."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {file.relative_to(folder).as_posix(): checksum(file) for file in files}

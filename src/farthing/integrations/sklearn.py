@@ -432,7 +432,7 @@ def _has_length(part: Any, count: int) -> bool:
 
 def _column(name: str, chosen: Sequence[Mapping[str, Any]]) -> Any:
     """The values of a parameter; where it was not active it is masked."""
-    column = np.ma.masked_all(len(chosen), dtype=object)
+    column: Any = np.ma.MaskedArray(np.empty(len(chosen), dtype=object), mask=True)
     for row, params in enumerate(chosen):
         if name in params:
             column[row] = params[name]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import farthing as ft
-from farthing.cli import demo_population
+from farthing.cli import demo_pipeline, demo_population
 from farthing.cli.demo import FINISHED, begin_or_continue
 from farthing.cli.storages import address_of
 
@@ -70,3 +70,11 @@ def test_the_population_demo_goes_on_where_it_was_interrupted(
 
     assert "Continuing readers-1" in result.output
     assert len(ft.Study.load("readers-1", "out/population.db").trials) == 6
+
+
+def test_the_stages_of_the_pipeline_demo_read_digits() -> None:
+    params = {"zoom": 1.5, "blur": 0.5, "count": 100, "gamma": 0.01, "alpha": 0.1}
+    output = demo_pipeline.pipeline.source
+    for name, stage in demo_pipeline.pipeline.stages.items():
+        output = stage.function(output, **demo_pipeline.SPACE.stage_params(name, params))
+    assert 0.0 < output < 0.15

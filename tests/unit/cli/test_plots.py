@@ -50,6 +50,22 @@ def test_a_study_without_fidelities_with_conditions_and_failures_is_drawn(farthi
     assert (folder / "a-b.png").read_bytes().startswith(PNG)
 
 
+@pytest.mark.parametrize("kind", ["all", "stages"])
+def test_a_pipelines_picture_has_its_stages(farthing, folder: Path, kind: str) -> None:
+    space = ft.Space(stages={"clean": {"cut": ft.Int(1, 2)}, "fit": {"shrink": ft.Float(0, 1)}})
+    pipeline = ft.Pipeline(source=[1.0, 2.0], clean=lambda numbers, cut: numbers, fit=lambda numbers, shrink: shrink)
+    study = ft.Study(space, minimize="error", storage="sqlite:///farthing.db", name="staged", strategy=ft.Random())
+    study.run(pipeline, budget=ft.Budget(trials=6), executor="inline")
+    assert farthing("--debug", "plot", "--kind", kind).exit_code == 0
+    assert (folder / "staged.png").read_bytes().startswith(PNG)
+
+
+def test_a_picture_of_stages_needs_some(farthing, digits: ft.Study) -> None:
+    result = farthing("plot", "--kind", "stages")
+    assert result.exit_code == 1
+    assert "A picture of stages needs a pipeline's trials, got none of 'digits'" in result.stderr
+
+
 def test_a_picture_needs_a_result(farthing) -> None:
     ft.Study(ft.Space({"x": ft.Float(0, 1)}), minimize="error", storage="empty.db").close()
 

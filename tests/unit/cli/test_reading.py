@@ -92,7 +92,7 @@ def test_show_of_a_pipelines_trial_has_its_stages(farthing) -> None:
         study.enqueue({"cut": 1, "shrink": shrink})
     study.run(pipeline, budget=ft.Budget(trials=2), executor="inline")
     shown = farthing("show", "staged", "--trial", "1").output
-    assert re.search(r"stage +cost\n *clean +loaded, \S+ saved +\S+\n *fit +computed +\S+\n", shown)
+    assert re.search(r"stage +cost\n *clean +loaded, saved \S+ +\S+\n *fit +computed +\S+\n", shown)
     ledger = json.loads(farthing("show", "staged", "--json").output)["ledger"]
     assert ledger["stages"]["clean"]["loaded"] == 1
     assert ledger["saved"].keys() == {"cache"}

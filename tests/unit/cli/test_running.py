@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 import farthing as ft
+from farthing.cli.file_work import FileWork
+from farthing.execution import Checkpoints, Job
+from farthing.trials import Attempt, Problem
 
 STUDY = """
 [study]
@@ -240,3 +243,54 @@ def test_a_verification_needs_a_study_that_was_run_here_and_a_budget_that_fits(f
     refused = farthing("verify", "--inline", "--cost", "1e-9")
     assert refused.exit_code == 1
     assert "A verification must fit what is left of the budget" in refused.stderr
+
+
+PIPELINE_WORK = """
+import farthing as ft
+calls = []
+def double(number, times):
+    calls.append(times)
+    return number * times
+def score(number, shift):
+    return number + shift
+staged_pipeline = ft.Pipeline(source=2, double=double, score=score)
+"""
+
+
+def test_a_pipeline_can_be_the_work_of_a_study_file(farthing, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "staged_work", raising=False)
+    (file.parent / "staged_work.py").write_text(PIPELINE_WORK)
+    stages = "[stages.double]\ntimes = {int = [1, 2]}\n[stages.score]\nshift = {float = [0.0, 1.0]}"
+    rewrite(file, "[space]\nx = {float = [-1.0, 1.0]}", stages)
+    rewrite(file, "parabola_work.py:work", "staged_work.py:staged_pipeline")
+    assert farthing("run", file, "--inline").exit_code == 0
+    assert farthing("resume", "--inline", "--trials", "9").exit_code == 0
+    calls = sys.modules.pop("staged_work").calls
+    assert len(calls) == len(set(calls))
+    bill = json.loads(farthing("show", "--json").output)["ledger"]["stages"]["double"]
+    assert (bill["computed"], bill["loaded"]) == (len(calls), 9 - len(calls))
+
+
+class Reports:
+    """A channel that writes reports down."""
+
+    def __init__(self) -> None:
+        self.costs: list[dict[str, float]] = []
+
+    def report(self, measurement: ft.Measurement) -> None:
+        self.costs.append(dict(measurement.cost))
+
+
+def test_importing_the_work_is_not_on_a_trials_bill(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, reports = ft.FakeClock(), Reports()
+    monkeypatch.setattr(sys, "fake_clock", clock, raising=False)
+    (file.parent / "slow_work.py").write_text(
+        "import sys\nsys.fake_clock.advance(50)\n"
+        "def work(trial):\n    sys.fake_clock.advance(2)\n    trial.report(0.5)\n"
+    )
+    problem = Problem(ft.Space({"x": ft.Float(0, 1)}), value="error")
+    job = Job(Attempt(0, 1), {"x": 0.5}, {})
+    trial = ft.RunningTrial(job, problem, channel=reports, checkpoints=Checkpoints(file.parent), clock=clock)
+    FileWork(file.parent, python="slow_work.py:work").run(trial)
+    sys.modules.pop("slow_work")
+    assert reports.costs == [{"training": 2.0}]

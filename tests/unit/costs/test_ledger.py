@@ -96,7 +96,7 @@ def test_stages_have_bills_of_their_own_that_add_up_to_what_stages_cost() -> Non
     }
     assert ledger.spent == {"stage": 19.5, "failed": 12.0}
     assert ledger.saved == {"cache": 8.0}
-    assert ("stage", "denoise", "16.5 seconds, computed 2×, loaded 1×, 8 saved") in ledger.rows()
+    assert ("stage", "denoise", "16.5 seconds, computed 2×, loaded 1×, saved 8 seconds") in ledger.rows()
 
 
 def test_a_study_without_stages_has_no_bills_for_them() -> None:

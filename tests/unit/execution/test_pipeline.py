@@ -70,6 +70,15 @@ def test_all_seconds_of_a_pipeline_are_of_its_stages(staged, make_trial, recorde
     assert outcome.measurements[0].cost == {}
 
 
+def test_what_came_before_a_wait_is_of_the_stages_too(staged, make_trial, recorder, clock):
+    trial = make_trial(staged, params=PARAMS)
+    clock.advance(1)
+    with trial.waiting():
+        clock.advance(50)
+    Pipeline(denoise=lambda previous, strength: 0.5, score=lambda previous, **params: 0.5).run(trial)
+    assert [point.cost for point in recorder.measurements] == [{"stage": 1.0}, {}]
+
+
 @pytest.mark.parametrize("names", [[], ["denoise"], ["score", "denoise"], ["denoise", "score", "plot"]])
 def test_stages_that_are_not_those_of_the_space_are_refused_at_the_start(staged, names):
     pipeline = Pipeline(**dict.fromkeys(names, lambda previous: previous))
@@ -180,12 +189,14 @@ def test_another_version_of_a_stage_is_computed_again_with_all_that_follows(thre
     assert calls == ["denoise", "train", "score"]
 
 
-def test_without_a_cache_every_stage_is_computed(three, pipeline, make_trial, calls, checkpoints):
+def test_without_a_cache_every_stage_is_computed(three, pipeline, make_trial, calls, checkpoints, recorder):
     uncached = Pipeline(source=[100.0], cache_limit=0, **pipeline.stages)
     run(uncached, three, make_trial)
     run(uncached, three, make_trial)
     assert calls == ["denoise", "train", "score"] * 2
     assert not checkpoints.root.exists()
+    assert [(eviction.length, eviction.why) for eviction in recorder.evictions] == [(1, "limit"), (2, "limit")] * 2
+    assert uncached.lost_prefixes({"a": 1, "b": 2}, checkpoints.root) == ["a", "b"]
 
 
 def test_a_corrupt_output_is_computed_again_from_what_is_left(

@@ -355,3 +355,16 @@ def test_a_misspelt_setting_of_the_one_line_start_is_named() -> None:
 def test_a_study_needs_one_value(aim: dict[str, str]) -> None:
     with pytest.raises(InvalidArgument, match="one value to optimise"):
         ft.Study(SPACE, **aim)  # type: ignore[arg-type]
+
+
+def test_a_strategy_is_not_asked_again_once_all_trials_are_made(monkeypatch) -> None:
+    asked = []
+
+    class Asked(ft.Random):
+        def suggest(self, history, budget, count, rng):
+            asked.append(count)
+            return super().suggest(history, budget, count, rng)
+
+    study = ft.Study(ft.Space({"x": ft.Float(0, 1)}), minimize="error", strategy=Asked())
+    reason = study.run(lambda trial: trial.params["x"], budget=ft.Budget(trials=3), executor="inline")
+    assert (asked, reason) == ([1, 1, 1], "the budget is spent")

@@ -7,7 +7,7 @@ import click
 
 
 @click.command()
-@click.argument("what", type=click.Choice(["digits", "online", "population"]), default="digits")
+@click.argument("what", type=click.Choice(["digits", "online", "population", "pipeline"]), default="digits")
 @click.option("--seconds", type=click.FloatRange(min=1), default=25.0, show_default=True, help="How long to tune.")
 @click.option(
     "--output",
@@ -22,7 +22,8 @@ def demo(what: str, seconds: float, output: Path) -> None:
     Two workers train networks for a few epochs each; those that promise most for their cost go on, each from its
     checkpoint, and the best is trained to the end. Run again, it starts a second study beside the first, or continues
     one that was interrupted. `farthing demo online` tunes a classifier while it learns, and validates only when it is
-    worth it; `farthing demo population` trains eight networks side by side and learns a schedule.
+    worth it; `farthing demo population` trains eight networks side by side and learns a schedule; `farthing demo
+    pipeline` tunes three stages and computes none of them twice.
     Needs scikit-learn and matplotlib: pip install 'farthing[demo]'.
 
     \b
@@ -37,6 +38,10 @@ def demo(what: str, seconds: float, output: Path) -> None:
         from farthing.cli.demo_population import run_population_demo
 
         sys.exit(run_population_demo(output))
+    if what == "pipeline":
+        from farthing.cli.demo_pipeline import run_pipeline_demo
+
+        sys.exit(run_pipeline_demo(output, seconds=seconds))
     from farthing.cli.demo import run_demo
 
     sys.exit(run_demo(output, seconds=seconds))

@@ -15,20 +15,20 @@ from farthing.cli.options import storage_option, study_argument
 )
 @click.option(
     "--kind",
-    type=click.Choice(["all", "progress", "curves", "fidelities", "params", "model"]),
+    type=click.Choice(["all", "progress", "curves", "fidelities", "stages", "params", "model"]),
     default="all",
     show_default=True,
     help="progress: the best value against what was spent. curves: learning curves. fidelities: how far each "
-    "configuration was trained. params: the value against each parameter. model: what a model makes of the study, and "
-    "how far it can be trusted.",
+    "configuration was trained. stages: what each stage of a pipeline cost, and what came from the cache. params: the "
+    "value against each parameter. model: what a model makes of the study, and how far it can be trusted.",
 )
 def plot(study: str | None, storage: str | None, output: Path | None, kind: str) -> None:
     """Draw a study: value against cost, curves, parameters.
 
     The picture has the best value against what was spent, learning curves, how far each configuration was trained, and
     the value against each parameter.
-    Of an online run it has what was believed, and where it was asked for; of a population a lane for each member, the
-    copies, and the winner's schedule.
+    Of a pipeline it has what each stage cost and what the cache saved; of an online run what was believed, and where it
+    was asked for; of a population a lane for each member, the copies, and the winner's schedule.
     STUDY may be left out where there is only one. Needs matplotlib: pip install 'farthing[plot]'.
 
     \b

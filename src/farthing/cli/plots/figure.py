@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from farthing.cli.ending import found_best
 from farthing.cli.files import writing
@@ -12,6 +12,7 @@ from farthing.cli.plots.look import MUTED, STYLE, is_failed, merit, shading
 from farthing.cli.plots.parameters import draw_parameter
 from farthing.cli.plots.progress import draw_progress
 from farthing.cli.plots.spending import draw_spending
+from farthing.cli.plots.stages import draw_cache, draw_stage_costs, has_stages
 from farthing.errors import InvalidArgument, MissingExtra, NoResult
 from farthing.study import Best, Study
 from farthing.study.views import short_params, short_prediction
@@ -20,10 +21,19 @@ from farthing.trials import History, Trial
 Panel = Callable[[Any], None]
 """Draws on the axes it is given."""
 
+
+class Row(NamedTuple):
+    """Panels beside each other, and how high they are in inches."""
+
+    height: float
+    panels: list[Panel]
+    shares_value: bool = True
+
+
 MOST_COLUMNS = 5
 """Of small panels in a row."""
 
-WIDTH, TITLE_HEIGHT, MAIN_HEIGHT, SPENDING_HEIGHT, SMALL_HEIGHT = 12.0, 0.7, 3.6, 2.5, 2.5
+WIDTH, TITLE_HEIGHT, MAIN_HEIGHT, SPENDING_HEIGHT, STAGES_HEIGHT, SMALL_HEIGHT = 12.0, 0.7, 3.6, 2.5, 3.2, 2.5
 """Inches."""
 
 RESOLUTION = 150
@@ -39,13 +49,15 @@ def require_matplotlib() -> None:
 
 
 def draw(study: Study, path: Path, *, kind: str) -> None:
-    """Saves a picture: `all` panels, or only `progress`, `curves`, `fidelities` or `params`."""
+    """Saves a picture: `all` panels, or only `progress`, `curves`, `fidelities`, `stages` or `params`."""
     require_matplotlib()
     import matplotlib
 
     best = found_best(study)
     if best is None:
         raise NoResult(f"A picture needs a trial that is done, got none of {study.name!r}. Run the study first.")
+    if kind == "stages" and not has_stages(study.history):
+        raise NoResult(f"A picture of stages needs a pipeline's trials, got none of {study.name!r}. Leave --kind out.")
     with matplotlib.rc_context(STYLE):
         figure = _figure(study, best, kind=kind)
         save(figure, path)
@@ -59,14 +71,15 @@ def _figure(study: Study, best: Best, *, kind: str) -> Any:
     colours = shading(history)
     rows = _rows(_main_panels(history, best, colours=colours, kind=kind), MAIN_HEIGHT)
     rows += _rows(_spending_panels(study, best, kind=kind), SPENDING_HEIGHT)
+    rows += _rows(_stage_panels(history, kind=kind), STAGES_HEIGHT, shares_value=False)
     rows += _rows(_small_panels(history, best, colours=colours, kind=kind), SMALL_HEIGHT)
-    heights = [height for height, _ in rows]
+    heights = [row.height for row in rows]
     height = TITLE_HEIGHT + sum(heights)
     layout = ConstrainedLayoutEngine(rect=(0, 0, 1, sum(heights) / height), w_pad=0.08, h_pad=0.08)
     figure = Figure(figsize=(WIDTH, height), layout=layout)
     grid = figure.add_gridspec(len(rows), 1, height_ratios=heights)
-    for place, (_, panels) in enumerate(rows):
-        _draw_row(figure, grid[place], panels)
+    for place, row in enumerate(rows):
+        _draw_row(figure, grid[place], row)
     _add_title(figure, study, best)
     if kind not in ("curves", "fidelities"):  # their colours mean something else
         _add_scale(figure, history, colours)
@@ -101,35 +114,42 @@ def _small_panels(history: History, best: Best, *, colours: Any, kind: str) -> l
     return [_parameter_panel(history, colours, name=name, best=best.trial) for name in names]
 
 
+def _stage_panels(history: History, *, kind: str) -> list[Panel]:
+    if kind not in ("all", "stages") or not has_stages(history):
+        return []
+    return [lambda axes: draw_stage_costs(axes, history), lambda axes: draw_cache(axes, history)]
+
+
 def _parameter_panel(history: History, colours: Any, *, name: str, best: Trial) -> Panel:
     return lambda axes: draw_parameter(axes, history, colours, name=name, best=best)
 
 
-def _rows(panels: list[Panel], height: float) -> list[tuple[float, list[Panel]]]:
+def _rows(panels: list[Panel], height: float, *, shares_value: bool = True) -> list[Row]:
     """The panels in rows of that height; a last row that is not full has empty places at its end."""
     if not panels:
         return []
     count = math.ceil(len(panels) / MOST_COLUMNS)
     columns = math.ceil(len(panels) / count)
     places = [*panels, *[_leave_empty] * (count * columns - len(panels))]
-    return [(height, places[start : start + columns]) for start in range(0, len(places), columns)]
+    starts = range(0, len(places), columns)
+    return [Row(height, places[start : start + columns], shares_value=shares_value) for start in starts]
 
 
 def _leave_empty(axes: Any) -> None:
     axes.set_axis_off()
 
 
-def _draw_row(figure: Any, where: Any, panels: list[Panel]) -> None:
-    """Draws panels beside each other. They share the value's axis, which is labelled at the left."""
-    row: list[Any] = []
-    grid = where.subgridspec(1, len(panels))
-    for place, panel in enumerate(panels):
-        axes = figure.add_subplot(grid[place], sharey=row[0] if row else None)
+def _draw_row(figure: Any, where: Any, row: Row) -> None:
+    """Draws panels beside each other. Where they share the value's axis, it is labelled at the left."""
+    first: Any = None
+    grid = where.subgridspec(1, len(row.panels))
+    for place, panel in enumerate(row.panels):
+        axes = figure.add_subplot(grid[place], sharey=first)
         panel(axes)
-        if row:
+        if first is not None:
             axes.tick_params(labelleft=False)
             axes.set_ylabel("")
-        row.append(axes)
+        first = axes if row.shares_value and first is None else first
 
 
 def _add_title(figure: Any, study: Study, best: Best) -> None:

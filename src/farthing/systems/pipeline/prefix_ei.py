@@ -7,7 +7,7 @@ import numpy as np
 
 from farthing.acquisition.bundle import log_joint_improvements
 from farthing.acquisition.expected_improvement import LogExpectedImprovement
-from farthing.acquisition.maximize import sobol
+from farthing.acquisition.maximize import perturbed, sobol
 from farthing.acquisition.prefix_classes import ClassMaximum
 from farthing.errors import InvalidArgument
 from farthing.models.linalg import Array
@@ -81,10 +81,14 @@ class PrefixEI(StagedStrategy):
 
 
 def _completions(situation: Situation, x: Array) -> Array:
-    """x, and rows with its stages but the last, which is spread out."""
+    """x, and rows with its stages but the last, which is half the time spread out and half the time near that of x.
+
+    What would follow is mostly near: rows that are only spread out hardly ever promise anything beside the best one.
+    """
     market = situation.market
     held = market.layout.columns(market.last_class)
-    spread = market.domain.from_unit(sobol(x.size, POOL, rng=situation.rng))
-    complete = np.where(np.isnan(x), spread, x)
-    rows = np.where(held, complete, spread)
+    spread = market.domain.from_unit(sobol(x.size, POOL // 2, rng=situation.rng))
+    complete = np.where(np.isnan(x), spread[0], x)
+    near = perturbed(market.domain, complete[None, :], POOL - len(spread), rng=situation.rng)
+    rows = np.where(held, complete, np.concatenate([spread, near]))
     return np.concatenate([x[None, :], market.domain.snap(rows)])

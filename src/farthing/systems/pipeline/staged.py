@@ -27,7 +27,7 @@ from farthing.systems.surrogate import Surrogate, fit_surrogate
 from farthing.trials import History, Json, Suggestion
 
 INITIAL = 4
-ORDINARY = Effort(screened=256, restarts=4, rounds=8, most_calls=12, value_tolerance=1e-4)
+ORDINARY = Effort(screened=256, restarts=4, rounds=8, most_calls=12)
 FRUGAL = Effort(screened=128, restarts=2, rounds=4, most_calls=10)
 
 
