@@ -195,8 +195,7 @@ def _reasons(situation: "Situation", choice: "Choice", fidelity: dict[str, float
     return {
         "why": f"{what}, to {amounts}: the most information per cost",
         "form": situation.form,
-        "information_per_cost": choice.per_cost,
-        "cost": choice.cost,
+        "information_per_cost": choice.information / choice.cost,
         **({} if choice.retained is None else {"retained": choice.retained.tolist()}),
     }
 
