@@ -1,7 +1,7 @@
 """What continuing saves: the study of `examples/1_multifidelity.py`, and the same trials each trained from the start.
 
 Both train the same networks to the same losses; what differs is what they pay. The number of configurations is limited,
-not the time: the study goes on with them until all have come to the end of their epochs, whatever else the machine does.
+not the time: the study goes on with them until all have come to the end of their epochs, however busy the machine is.
 Work is counted in epochs of all of the data; cost is measured seconds, in which the start-up of every trial is.
 """
 
