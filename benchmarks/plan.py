@@ -8,6 +8,7 @@ from typing import Any
 from benchmarks.method import Method
 from benchmarks.methods import METHODS
 from benchmarks.problems import PROBLEMS, Problem
+from benchmarks.records import key_of
 from benchmarks.suites import Contest, Suite
 
 
@@ -48,7 +49,10 @@ class Plan:
 
 
 def make_plan(suite: Suite, *, seeds: int, problems: Sequence[str] = (), methods: Sequence[str] = ()) -> Plan:
-    """Everything in the suite that the patterns name (all of it without patterns) and that can be run here."""
+    """Everything in the suite that the patterns name (all of it without patterns) and that can be run here.
+
+    What several contests share is one run, at its first place.
+    """
     contests = [
         (contest, _chosen(contest.problems, problems), _chosen(contest.methods, methods)) for contest in suite.contests
     ]
@@ -59,8 +63,11 @@ def make_plan(suite: Suite, *, seeds: int, problems: Sequence[str] = (), methods
     left_out = _missing(wanted)
     absent = {name for names in left_out.values() for name in names}
     runs = [run for contest, *names in contests for run in _interleaved(contest, *names, seeds=seeds)]
-    possible = (run for run in runs if run.problem.name not in absent and run.method.name not in absent)
-    return Plan(suite, tuple(possible), left_out)
+    possible: dict[str, Run] = {}
+    for run in runs:
+        if run.problem.name not in absent and run.method.name not in absent:
+            possible.setdefault(key_of(run.identity), run)
+    return Plan(suite, tuple(possible.values()), left_out)
 
 
 def _interleaved(contest: Contest, problems: Iterable[str], methods: Sequence[str], *, seeds: int) -> Iterator[Run]:

@@ -23,9 +23,12 @@ def versions(packages: Iterable[str] = ()) -> dict[str, str | None]:
 
 @cache
 def commit() -> dict[str, Any]:
-    """The commit of the working tree, and whether the tree differs from it. Results that were added do not count."""
+    """The commit of the working tree, and whether the tree differs from it.
+
+    Results that were added do not count, nor does an environment that is a link, which no rule for folders ignores.
+    """
     head = _git("rev-parse", "HEAD")
-    changes = _git("status", "--porcelain", "--", ".", ":!benchmarks/results")
+    changes = _git("status", "--porcelain", "--", ".", ":!benchmarks/results", ":!.venv")
     return {"commit": head, "dirty": None if changes is None else bool(changes)}
 
 

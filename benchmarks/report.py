@@ -113,11 +113,16 @@ def print_report(report: Report, *, as_json: bool) -> None:
 
 
 def current_records(contest: Contest, records: Iterable[Record]) -> list[Record]:
-    """The records of a contest under its present allowance, the last one of each run."""
+    """The records of what a contest compares, under its present allowance, the last one of each run.
+
+    Contests of one suite may share runs, which are made once.
+    """
     latest = {
         (record["problem"], record["method"], record["seed"]): record
         for record in records
-        if record["contest"] == contest.name and record["settings"]["allowance"] == contest.allowance.to_json()
+        if record["problem"] in contest.problems
+        and record["method"] in contest.methods
+        and record["settings"]["allowance"] == contest.allowance.to_json()
     }
     return list(latest.values())
 

@@ -97,7 +97,7 @@ CURVES_REPORTED = (
     "opda/convnext",
 )
 
-BASELINES_OF_CURVES = ("freeze-thaw-ei", "bohb", "asha", "hyperband", "random")
+BASELINES_OF_CURVES = ("bohb", "asha", "hyperband", "random")
 
 COST_AWARE = ("ei-per-cost", "ei-per-cost-without-cooling", "log-ei", "random")
 
@@ -266,6 +266,15 @@ _ENTRIES = (
                 judged_at=(1, 2, 5, 10),
                 unit="full runs",
                 normalised=True,
+            ),
+            Contest(
+                "other rules with the same model of curves",
+                problems=CURVES_REPORTED,
+                methods=("TraceKG", "freeze-thaw-ei", "boca", "asha"),
+                judged_at=(1, 2, 5, 10),
+                unit="full runs",
+                normalised=True,
+                most_seeds={"freeze-thaw-ei": 1, "boca": 1},
             ),
         ),
         seeds=3,

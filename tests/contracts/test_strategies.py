@@ -114,7 +114,7 @@ class TestEEIPU(StrategyContract):
 
 class TestTraceKG(StrategyContract):
     strategy = ft.TraceKG()
-    trials = 24
+    trials = 14
 
 
 def test_every_strategy_of_the_package_is_public_and_under_contract() -> None:

@@ -388,3 +388,14 @@ def test_sigma_with_slopes_is_what_conditioning_on_them_does_to_the_mean() -> No
             lowest.append(after.mean(targets).min())
         expected = lowest[0] - 0.5 * (lowest[1] + lowest[2])
         assert voi(rows[b : b + 1], own[b : b + 1], along=along)[0] == pytest.approx(expected, abs=1e-8)
+
+
+def test_a_duel_of_two_has_a_closed_form() -> None:
+    """VOI where only the candidate and one other could be recommended, for one observation and no C(S)."""
+    gp, found = process(CURVES), candidates(CURVES, count=6)
+    rows, own = with_params(found.X, found.S[:, None, :]), at_full(CURVES, found.X)[:, None, :]
+    voi = KnowledgeGradient((gp,), some_choices(CURVES, count=1), np.ones((1, 1)))
+    for b, sigma in enumerate(voi.sigma(rows, own)[:, :, 0]):
+        mean = gp.mean(np.concatenate([voi.choices, own[b]]))
+        exact = float(mean.min()) - expected_minimum(mean, sigma)
+        assert np.exp(voi.log_duel(rows, own)[b]) == pytest.approx(exact, rel=1e-6)

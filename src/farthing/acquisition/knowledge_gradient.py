@@ -22,6 +22,7 @@ from math import ceil, log2
 import numpy as np
 from scipy.special import ndtri
 
+from farthing.acquisition.expected_improvement import log_h
 from farthing.models.gp import GP, as_values, pick, pull_inputs, row_covariance
 from farthing.models.kernels import Covariance
 from farthing.models.linalg import Array, IntArray, solve_lower, solve_upper
@@ -30,6 +31,7 @@ JITTER = 1e-8
 """Variance added to what is known for free, relative to the prior's: with more of it, VOI⁰ would not vanish with s."""
 LEAST_NOISE = 1e-3
 """Of the prior's variance: less noise than this is not believed of what is to be observed."""
+TINY = 1e-12
 CHUNK = 2**16
 """Entries of the arrays of simulated means, which are filled a few candidates at a time."""
 
@@ -59,6 +61,17 @@ class KnowledgeGradient:
         kinds = as_values(rows[0]) if along is None else along
         extra = np.zeros(rows.shape[:2]) if noise is None else noise
         values = [self._look(rows[i], own[i], kinds, extra[i]).gain() for i in self._chunks(rows, own)]
+        return np.concatenate(values) if values else np.zeros(0)
+
+    def log_duel(self, rows: Array, own: Array, *, along: IntArray | None = None, noise: Array | None = None) -> Array:
+        """log VOI (B,) of S where only the candidate and the best other choice could be recommended.
+
+        In closed form, σ h(−|Δ|/σ) of their difference, so that it tells candidates apart whose VOI is lost in the
+        few normals: where no simulated outcome changes what is recommended, all of them would be worth nothing.
+        """
+        kinds = as_values(rows[0]) if along is None else along
+        extra = np.zeros(rows.shape[:2]) if noise is None else noise
+        values = [self._look(rows[i], own[i], kinds, extra[i]).log_duel() for i in self._chunks(rows, own)]
         return np.concatenate(values) if values else np.zeros(0)
 
     def value_and_gradient(self, rows: Array, own: Array, *, noise: Array | None = None) -> tuple[Array, Array, Array]:
@@ -176,6 +189,15 @@ class _Look:
             for before, plus, minus in self._outcomes()
         ]
         return np.asarray(np.mean(gains, axis=0))
+
+    def log_duel(self) -> Array:
+        best, second = (np.argsort(self._kg.means[0], kind="stable").tolist() * 2)[:2]
+        bought = self.sigma[:, self._kg.free :]
+        gap = {a: np.linalg.norm(bought[:, :, -1] - bought[:, :, a], axis=1) for a in (best, second)}
+        is_best = gap[best] < TINY  # the candidate itself stands among the choices
+        deviation = np.maximum(np.where(is_best, gap[second], gap[best]), TINY)
+        rival = self._means[0][:, [best, second]][np.arange(deviation.size), is_best.astype(int)]
+        return np.asarray(np.log(deviation) + log_h(-np.abs(self._means[0][:, -1] - rival) / deviation))
 
     def _outcomes(self) -> Iterator[tuple[Array, Array, Array]]:
         """For each fantasy the simulated means (B, P, M + q): of C alone, and of both members of each pair."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.comparing import Wins, judge, score_at
+from benchmarks.comparing import Wins, judge, mean_scores, score_at
 from benchmarks.report import Report
 from benchmarks.spread import Spread
 from benchmarks.suites import Contest, Suite
@@ -134,3 +134,22 @@ def test_a_report_without_results_says_how_to_make_some(tmp_path: Path, capsys: 
 
     assert main(["foundation", "--input", str(tmp_path / "none.jsonl")]) == 1
     assert "python -m benchmarks.run foundation" in capsys.readouterr().err
+
+
+def test_normalised_scores_are_averaged_by_family_and_nothing_counts_as_the_median() -> None:
+    scores = {
+        ("lcbench/1", 0): {"a": 0.2, "b": 0.4},
+        ("lcbench/2", 0): {"a": 0.0, "b": math.inf},
+        ("opda/x", 0): {"a": 0.4, "b": 0.1},
+        ("opda/x", 1): {"a": 9.0},
+    }
+    means = mean_scores(scores, ("a", "b"))
+    assert means["all"] == pytest.approx({"a": 0.2, "b": 0.5})
+    assert means["lcbench"] == pytest.approx({"a": 0.1, "b": 0.7})
+    assert means["opda"] == pytest.approx({"a": 0.4, "b": 0.1})
+
+
+def test_a_score_is_normalised_where_the_record_says_by_what() -> None:
+    steps = [{"spent": 1, "loss": -0.5, "regret": 0.3}]
+    assert score_at({"steps": steps, "span": {"best": -0.9, "median": -0.1}}, 1) == pytest.approx(0.5)
+    assert score_at({"steps": steps, "span": None}, 1) == 0.3

@@ -9,6 +9,7 @@ import pytest
 from benchmarks import run
 from benchmarks.plan import make_plan
 from benchmarks.records import append_record, key_of, read_records
+from benchmarks.report import Report
 from benchmarks.suites import SUITES, Contest, Suite
 
 ARGUMENTS = ["foundation", "--quick", "--problems", "branin", "--methods", "random", "sobol", "--output"]
@@ -130,3 +131,19 @@ def test_a_record_is_one_line_and_comes_back(tmp_path: Path) -> None:
 
 def _decided(record: dict) -> list:
     return [(step["evaluations"], step["params"], step["regret"]) for step in record["steps"]]
+
+
+def test_a_run_that_two_contests_share_is_made_once_and_reported_in_both(tmp_path: Path) -> None:
+    first = Contest("first", ("branin",), ("random", "sobol"), judged_at=(2,), unit="evaluations")
+    second = Contest("second", ("branin",), ("random",), judged_at=(2,), unit="evaluations")
+    suite = Suite("made-up", (first, second), seeds=2)
+    plan = make_plan(suite, seeds=2)
+    assert [(job.method.name, job.seed) for job in plan.runs] == [
+        ("random", 0),
+        ("sobol", 0),
+        ("random", 1),
+        ("sobol", 1),
+    ]
+    run.carry_out(plan, tmp_path / "results.jsonl")
+    report = Report.of(suite, read_records(tmp_path / "results.jsonl"))
+    assert [contest.methods for contest in report.contests] == [("random", "sobol"), ("random",)]

@@ -131,7 +131,8 @@ class Climb:
         best = int(np.argmax(value))
         if not np.isfinite(value[best]):
             return None
-        return self._choices_of(rounded[best], source[best % source.shape[0]], costs[best], float(np.exp(value[best])))
+        information = float(objective.voi(rounded[best : best + 1])[0])
+        return self._choices_of(rounded[best], source[best % source.shape[0]], costs[best], information)
 
     def _ascend(self, objective: InformationPerCost, V: Array, lower: Array, upper: Array) -> Array:
         if self.situation.settings.search == "stochastic":
@@ -191,7 +192,7 @@ class Climb:
         low = np.maximum(self.situation.fidelities.low, self.situation.floor)
         return np.maximum(low, starts.begun + LEAST_STEP * (1.0 - starts.begun) * (starts.begun > 0.0))
 
-    def _choices_of(self, row: Array, source: IntArray, costs: Array, per_cost: float) -> list[Choice]:
+    def _choices_of(self, row: Array, source: IntArray, costs: Array, information: float) -> list[Choice]:
         rows = row.reshape(self.members, -1)
         x, s, _, begun = self.decisions.parts(rows)
         chosen = [
@@ -199,5 +200,6 @@ class Climb:
         ]
         retained = self.decisions.points(rows)
         return [
-            Choice(one, cost, per_cost, kept) for one, cost, kept in zip(chosen, costs.tolist(), retained, strict=True)
+            Choice(one, cost, information, kept)
+            for one, cost, kept in zip(chosen, costs.tolist(), retained, strict=True)
         ]

@@ -36,7 +36,7 @@ class InformationPerCost:
     """What each point of S tells: its value, and slopes where the work reports them."""
 
     def __call__(self, V: Array) -> Array:
-        return np.asarray(np.log(np.maximum(self._voi(V), LEAST_VALUE)) - self._log_cost(V)[0])
+        return np.asarray(np.log(np.maximum(self.voi(V), LEAST_VALUE)) - self._log_cost(V)[0])
 
     def value_and_gradient(self, V: Array) -> tuple[Array, Array]:
         voi, voi_gradient = self.information(V)
@@ -55,13 +55,14 @@ class InformationPerCost:
     def information(self, V: Array) -> tuple[Array, Array]:
         """VOI (N,) and its gradient in V; with slopes by differences, as third derivatives of kernels are not here."""
         if self.observed.size > 1:
-            return self._voi(V), self._differences(V)
+            return self.voi(V), self._differences(V)
         rows, own = self.decisions.rows(V)
         values, rows_bar, own_bar = zip(*(part.value_and_gradient(rows, own) for part in self.parts), strict=True)
         mean = [np.mean(found, axis=0) for found in (values, rows_bar, own_bar)]
         return mean[0], self.decisions.pulled(V, mean[1], mean[2])
 
-    def _voi(self, V: Array) -> Array:
+    def voi(self, V: Array) -> Array:
+        """VOI (N,)."""
         rows, own = self.decisions.rows(V)
         along, seen = kinds_of_rows(self.observed, free=self.decisions.free, points=self.decisions.bought)
         return np.asarray(np.mean([part(rows[:, seen], own, along=along) for part in self.parts], axis=0))
@@ -70,7 +71,7 @@ class InformationPerCost:
         """All differences in one call; along NaN there are none."""
         steps = STEP * np.eye(V.shape[1])
         moved = np.concatenate([V[:, None, :] + steps, V[:, None, :] - steps], axis=1)
-        found = self._voi(moved.reshape(-1, V.shape[1])).reshape(V.shape[0], 2, V.shape[1])
+        found = self.voi(moved.reshape(-1, V.shape[1])).reshape(V.shape[0], 2, V.shape[1])
         return np.asarray((found[:, 0] - found[:, 1]) / (2.0 * STEP))
 
     def costs(self, V: Array) -> Array:

@@ -4,11 +4,15 @@ What wins on learning curves is which run to carry on and how far, rather than w
 candidates are drawn, those that promise the most are compared by VOI per cost at all levels, and nothing is climbed.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
 from farthing.acquisition.expected_improvement import expected_improvement
+from farthing.acquisition.knowledge_gradient import KnowledgeGradient
 from farthing.acquisition.maximize import perturbed
-from farthing.models.linalg import Array
+from farthing.models.linalg import Array, IntArray
 from farthing.systems.modelling import domain_of
 from farthing.systems.multifidelity.candidates import (
     NEW,
@@ -38,7 +42,7 @@ def choose_one_by_one(situation: Situation, count: int, *, limit: float, new_lef
     """Up to `count` evaluations, each as if those before it were pending: fantasies of what they return average out."""
     chosen: list[Choice] = []
     while len(chosen) < count:
-        choice = choose_screened(situation, limit=limit, may_be_new=new_left >= 1)
+        choice = choose_screened(situation, chosen, limit=limit, may_be_new=new_left >= 1)
         if choice is None:
             break
         chosen.append(choice)
@@ -47,17 +51,27 @@ def choose_one_by_one(situation: Situation, count: int, *, limit: float, new_lef
     return chosen
 
 
-def choose_screened(situation: Situation, *, limit: float, may_be_new: bool) -> Choice | None:
-    """The candidate of highest VOI per cost among those that cost at most `limit`; None where there is none."""
+def choose_screened(situation: Situation, chosen: Sequence[Choice], *, limit: float, may_be_new: bool) -> Choice | None:
+    """The candidate of highest VOI per cost, of the batch with what was chosen before; None where all cost too much.
+
+    As what was chosen is pending, VOI adds up. Costs do too, or the largest of them counts.
+    """
     candidates = offered(situation, may_be_new=may_be_new)
     cost = situation.cost(candidates.X, candidates.S, candidates.begun)
-    affordable = cost <= limit
-    if not affordable.any():
+    candidates, cost = candidates.picked(cost <= limit), cost[cost <= limit]
+    if cost.size == 0:
         return None
-    candidates, cost = candidates.picked(affordable), cost[affordable]
-    per_cost = value_of_information(situation, candidates) / cost
-    best = int(np.argmax(per_cost))
-    return Choice(candidates.picked(np.array([best])), float(cost[best]), float(per_cost[best]))
+    look = Look.at(situation, candidates)
+    voi, before = look.information(), sum(one.information for one in chosen)
+    together = _batch_cost(situation, chosen, cost)
+    best = int(np.argmax((before + voi) / together if voi.any() else look.log_duel() - np.log(cost)))
+    return Choice(candidates.picked(np.array([best])), float(cost[best]), float(voi[best]))
+
+
+def _batch_cost(situation: Situation, chosen: Sequence[Choice], cost: Array) -> Array:
+    """What each candidate costs together with what was chosen before it."""
+    paid = [one.cost for one in chosen]
+    return cost + sum(paid) if situation.settings.batch_cost == "sum" else np.maximum(cost, max(paid, default=0.0))
 
 
 def offered(situation: Situation, *, may_be_new: bool) -> Candidates:
@@ -114,14 +128,36 @@ def promising(situation: Situation, X: Array, count: int) -> Array:
     return np.asarray(X[np.argsort(-improvement, kind="stable")[:count]])
 
 
-def value_of_information(situation: Situation, candidates: Candidates) -> Array:
-    """VOI or VOI⁰ (N,), where one of the configurations seen, or the candidate itself, is recommended."""
-    fidelities = situation.fidelities
-    S = retained_points(candidates, fidelities, retain=situation.settings.retain)
-    C = zeroed(S, fidelities) if situation.form == "taKG0" else S[:, :0]
-    along, seen = kinds_of_rows(situation.observed, free=C.shape[1], points=S.shape[1])
-    noise = np.concatenate([np.zeros(C.shape[:2]), variance_of_unseen(S, fidelities)], axis=1)[:, seen]
-    rows = with_params(candidates.X, np.concatenate([C, S], axis=1)[:, seen])
-    own = situation.at_full(candidates.X)[:, None, :]
-    parts = situation.information(situation.seen, free=C.shape[1], bought=seen.size - C.shape[1], pairs=PAIRS)
-    return np.asarray(np.mean([part(rows, own, along=along, noise=noise) for part in parts], axis=0))
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What candidates would observe, where one of the configurations seen, or the candidate itself, is recommended."""
+
+    parts: Sequence[KnowledgeGradient]
+    rows: Array
+    own: Array
+    along: IntArray
+    noise: Array
+
+    @classmethod
+    def at(cls, situation: Situation, candidates: Candidates) -> "Look":
+        S = retained_points(candidates, situation.fidelities, retain=situation.settings.retain)
+        C = zeroed(S, situation.fidelities) if situation.form == "taKG0" else S[:, :0]
+        along, seen = kinds_of_rows(situation.observed, free=C.shape[1], points=S.shape[1])
+        noise = np.concatenate([np.zeros(C.shape[:2]), variance_of_unseen(S, situation.fidelities)], axis=1)
+        return cls(
+            parts=situation.information(situation.seen, free=C.shape[1], bought=seen.size - C.shape[1], pairs=PAIRS),
+            rows=with_params(candidates.X, np.concatenate([C, S], axis=1)[:, seen]),
+            own=situation.at_full(candidates.X)[:, None, :],
+            along=along,
+            noise=noise[:, seen],
+        )
+
+    def information(self) -> Array:
+        """VOI or VOI⁰ (N,)."""
+        found = [part(self.rows, self.own, along=self.along, noise=self.noise) for part in self.parts]
+        return np.asarray(np.mean(found, axis=0))
+
+    def log_duel(self) -> Array:
+        """What tells candidates apart that are worth nothing."""
+        found = [part.log_duel(self.rows, self.own, along=self.along, noise=self.noise) for part in self.parts]
+        return np.asarray(np.mean(found, axis=0))

@@ -23,6 +23,8 @@ from farthing.trials import History, Suggestion, Trial
 
 FANTASIES = 8
 """Joint draws of what pending evaluations may return."""
+PLAIN_FLOOR = 0.1
+"""The least share of a fidelity where nothing else keeps taKG from the cheapest."""
 
 
 class Settings(Protocol):
@@ -165,9 +167,6 @@ class Situation:
         return Situation(
             self.settings, self.history, self.runs, self.model, self.cost, self.rng, self.pending.and_also(chosen)
         )
-
-
-PLAIN_FLOOR = 0.1
 
 
 def read_situation(

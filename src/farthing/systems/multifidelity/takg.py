@@ -43,7 +43,8 @@ class TraceKG(Strategy):
         zero_avoiding: what is known for free at fidelity zero does not count (taKG⁰). "auto" measures whether cost and
             information vanish together; the note says what was used.
         retain: points of each curve that enter the model, spread evenly, its end among them. All are in the history.
-        samples: "map" for the most probable hyperparameters, or how many samples of them to average over.
+        samples: "map" for the most probable hyperparameters, or how many samples of them to average the value of
+            information over. What is recommended depends on the most probable ones.
         basket: how many paused runs may be continued, the latest ones; None for all.
         floor: the least share of each fidelity that is suggested; None for what the fidelity declares (a tenth where
             low fidelities are not avoided otherwise).
@@ -195,8 +196,7 @@ def _reasons(situation: "Situation", choice: "Choice", fidelity: dict[str, float
     return {
         "why": f"{what}, to {amounts}: the most information per cost",
         "form": situation.form,
-        "information_per_cost": choice.per_cost,
-        "cost": choice.cost,
+        "information_per_cost": choice.information / choice.cost,
         **({} if choice.retained is None else {"retained": choice.retained.tolist()}),
     }
 

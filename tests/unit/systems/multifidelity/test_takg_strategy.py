@@ -14,7 +14,7 @@ from farthing.systems.multifidelity.runs import runs_of
 from farthing.trials import History, Measurement, Params, Problem, State, Suggestion, Trial
 
 EPOCHS = ft.Fidelity(1, 27, integer=True, trace=True)
-PARAMS = {
+PARAMS: dict[str, ft.Float | ft.Int | ft.Choice] = {
     "rate": ft.Float(1e-4, 1.0, log=True),
     "width": ft.Int(1, 8),
     "kind": ft.Choice("plain", "gated"),
@@ -36,11 +36,11 @@ def error(params: Params, fidelity: Mapping[str, float]) -> float:
     """Falls with training and with data; the best rate is 0.03."""
     misfit = (math.log10(params["rate"]) + 1.5) ** 2 / 4 + 0.05 * abs(params["width"] - 5)
     misfit += 0.1 if params["kind"] == "plain" else 0.2 * (params["gate"] - 0.3) ** 2
-    return 0.05 + misfit + 0.5 / fidelity.get("epochs", 27) + 0.3 * (1.0 - fidelity.get("data", 1.0))
+    return float(0.05 + misfit + 0.5 / fidelity.get("epochs", 27) + 0.3 * (1.0 - fidelity.get("data", 1.0)))
 
 
 def work(params: Params, fidelity: Mapping[str, float]) -> float:
-    return fidelity.get("epochs", 1) * fidelity.get("data", 1.0) * (1.0 + params["width"])
+    return float(fidelity.get("epochs", 1) * fidelity.get("data", 1.0) * (1.0 + params["width"]))
 
 
 def run(
