@@ -200,7 +200,7 @@ _ENTRIES = (
             Contest(
                 "one at a time",
                 problems=tuple(problem.name for problem in AUGMENTED),
-                methods=("TraceKG", "TraceKG-paper-plain", "kg", "log-ei", "boca", "hyperband"),
+                methods=("TraceKG", "kg", "log-ei", "boca", "hyperband"),
                 judged_at=(2, 4, 8, 10),
                 unit="cost",
             ),
@@ -215,7 +215,7 @@ _ENTRIES = (
             Contest(
                 "beside BoTorch",
                 problems=("augmented-branin", "augmented-hartmann-6"),
-                methods=("TraceKG", "TraceKG-paper-plain", "botorch-qmfkg"),
+                methods=("TraceKG", "botorch-qmfkg"),
                 judged_at=(2, 4, 8, 10),
                 unit="cost",
                 most_seeds={"botorch-qmfkg": 3},
