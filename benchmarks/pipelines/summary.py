@@ -79,10 +79,10 @@ def _by_problem(contest: Contest, records: Sequence[Record], methods: Sequence[s
     rows = [["mean regret", *contest.problems]]
     for method in methods:
         own = [
-            fmean(found[method] for (problem, _), found in scores.items() if problem == name and method in found)
-            for name in contest.problems
+            [found[method] for (name, _), found in scores.items() if name == problem and method in found]
+            for problem in contest.problems
         ]
-        rows.append([method, *(f"{mean:.3f}" for mean in own)])
+        rows.append([method, *(f"{fmean(regrets):.3f}" if regrets else "" for regrets in own)])
     return table(rows)
 
 

@@ -1,5 +1,6 @@
 """The simulated cache of the pipelines' benchmark, and the summary over its results."""
 
+from dataclasses import replace
 from itertools import islice
 
 import pytest
@@ -41,6 +42,8 @@ def test_results_have_tallies_where_they_are_judged_and_the_summary_shows_them()
     tallies = [records[0]["tallies"][at] for at in ("2", "4")]
     assert tallies[0]["movement"] < tallies[1]["movement"]  # going back moves, but is not paid
     assert tallies[0]["evaluations"] < tallies[1]["evaluations"]
+    centred = replace(contest, name="centred", problems=("small", "not run yet"))
+    assert "not run yet" in summary(centred, records)
     text = summary(contest, records)
     assert "Over 2 pairs" in text
     assert "1.50" in text  # the same method twice shares its ranks
