@@ -46,8 +46,8 @@ class TraceKG(Strategy):
         samples: "map" for the most probable hyperparameters, or how many samples of them to average the value of
             information over. What is recommended depends on the most probable ones.
         basket: how many paused runs may be continued, the latest ones; None for all.
-        floor: the least share of each fidelity that is suggested; None for what the fidelity declares (a tenth where
-            low fidelities are not avoided otherwise).
+        floor: the least share of each fidelity that is suggested, because the first steps of training mislead; None
+            for what the fidelity declares (a tenth where low fidelities are not avoided otherwise).
         batch_cost: what suggestions made together cost: the largest, as they run side by side, or the sum.
         fidelity_kernel: "curves" for a learning-curve kernel for traces and a data-size kernel for others, with some
             freedom to wander; "decays" for those kernels alone, as in the paper; or "matern".
@@ -57,10 +57,10 @@ class TraceKG(Strategy):
     """
 
     zero_avoiding: bool | str = "auto"
-    retain: int = 2
+    retain: int = 4
     samples: int | str = "map"
     basket: int | None = None
-    floor: float | None = None
+    floor: float | None = 0.1
     batch_cost: str = "max"
     fidelity_kernel: str = "curves"
     search: str = "screen"
@@ -74,6 +74,7 @@ class TraceKG(Strategy):
             samples=samples,
             retain=retain,
             basket=10,
+            floor=None,
             fidelity_kernel="decays",
             search="ascent",
             recommends="anywhere",
