@@ -118,6 +118,7 @@ def ours(strategy: TraceKG, problem: Augmented, trials: Sequence[Trial]) -> floa
 
 def botorchs(problem: Augmented, trials: Sequence[Trial], settings: Settings = LIGHT) -> float:
     import torch
+    from gpytorch.settings import cholesky_max_tries
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -133,7 +134,8 @@ def botorchs(problem: Augmented, trials: Sequence[Trial], settings: Settings = L
     seconds = []
     for _ in range(BOTORCH_IN_A_ROW):
         began = time.process_time()
-        row = suggest_by_botorch(X, loss, fidelities=problem.fidelities, settings=settings)
+        with cholesky_max_tries(9):  # by default it gives up on matrices that are nearly singular
+            row = suggest_by_botorch(X, loss, fidelities=problem.fidelities, settings=settings)
         seconds.append(time.process_time() - began)
         params, fidelity = encoder.decode(row[None, : -problem.fidelities]), row[-problem.fidelities :]
         amounts = dict(zip(problem.space().fidelities, np.maximum(fidelity, 0.1).tolist(), strict=True))
