@@ -9,6 +9,7 @@ that time counts too, and it goes on from there. With the settings of its tutori
 samples, at most 200 iterations) it is timed once, at the sizes in `TUTORIAL_SIZES`.
 """
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -117,8 +118,10 @@ def ours(strategy: TraceKG, problem: Augmented, trials: Sequence[Trial]) -> floa
 
 
 def botorchs(problem: Augmented, trials: Sequence[Trial], settings: Settings = LIGHT) -> float:
+    """Not a number where it fails: on exact values its matrices can be singular beyond repair."""
     import torch
     from gpytorch.settings import cholesky_max_tries
+    from linear_operator.utils.errors import NotPSDError
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -134,8 +137,11 @@ def botorchs(problem: Augmented, trials: Sequence[Trial], settings: Settings = L
     seconds = []
     for _ in range(BOTORCH_IN_A_ROW):
         began = time.process_time()
-        with cholesky_max_tries(9):  # by default it gives up on matrices that are nearly singular
-            row = suggest_by_botorch(X, loss, fidelities=problem.fidelities, settings=settings)
+        try:
+            with cholesky_max_tries(9):  # by default it gives up sooner on matrices that are nearly singular
+                row = suggest_by_botorch(X, loss, fidelities=problem.fidelities, settings=settings)
+        except (NotPSDError, RuntimeError):
+            return math.nan
         seconds.append(time.process_time() - began)
         params, fidelity = encoder.decode(row[None, : -problem.fidelities]), row[-problem.fidelities :]
         amounts = dict(zip(problem.space().fidelities, np.maximum(fidelity, 0.1).tolist(), strict=True))
@@ -209,19 +215,29 @@ def _compare(problem: Augmented, peers: dict[str, Callable[..., float]], n: int,
 
 
 def _row(problem: Augmented, n: int, found: list[Seconds], tutorial: float | None) -> dict[str, Any]:
-    times = {f"{name}, CPU ms": str(Spread.of(1000 * seconds[name] for seconds in found)) for name in found[0]}
-    shares = {f"{name} / botorch": str(_share(found, name)) for name in CONTENDERS if "botorch" in found[0]}
-    slow = {} if tutorial is None else {"botorch, tutorial, CPU ms": round(1000 * tutorial)}
-    return {"function": problem.name, "n": n, **times, **shares, **slow, "histories": len(found)}
+    compared = _compared(found)
+    times = {f"{name}, CPU ms": str(Spread.of(1000 * seconds[name] for seconds in found)) for name in CONTENDERS}
+    theirs = {"botorch, CPU ms": str(Spread.of(1000 * seconds["botorch"] for seconds in compared))} if compared else {}
+    shares = {f"{name} / botorch": str(_share(compared, name)) for name in CONTENDERS if compared}
+    slow = {} if tutorial is None or math.isnan(tutorial) else {"botorch, tutorial, CPU ms": round(1000 * tutorial)}
+    counts = {"histories": len(found), "botorch failed on": sum("botorch" in one for one in found) - len(compared)}
+    return {"function": problem.name, "n": n, **times, **theirs, **shares, **slow, **counts}
 
 
-def _share(found: list[Seconds], name: str) -> Spread:
-    return Spread.of(seconds[name] / seconds["botorch"] for seconds in found)
+def _compared(found: list[Seconds]) -> list[Seconds]:
+    """Where BoTorch had an answer."""
+    return [seconds for seconds in found if math.isfinite(seconds.get("botorch", math.nan))]
+
+
+def _share(compared: list[Seconds], name: str) -> Spread:
+    return Spread.of(seconds[name] / seconds["botorch"] for seconds in compared)
 
 
 def _bars(problem: Augmented, n: int, found: list[Seconds]) -> list[Bar]:
     where = f"{problem.name}, n = {n}"
     measured = Spread.of(seconds["ours"] for seconds in found).median
-    shares = [at_most(f"{where}, ours / BoTorch", limit=SHARE, measured=_share(found, "ours").median, unit="CPU")]
+    compared = _compared(found)
+    share = _share(compared, "ours").median if compared else None
+    shares = [at_most(f"{where}, ours / BoTorch", limit=SHARE, measured=share, unit="CPU")]
     seconds = [at_most(f"{where}, ours", limit=MOST_SECONDS, measured=measured, unit="CPU s")]
     return (shares if "botorch" in found[0] else []) + (seconds if n <= MOST_SIZE else [])
