@@ -1,6 +1,7 @@
 """Work that is trained step by step, saved and carried on."""
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ PROGRESS_FILE = "farthing.json"
 """Written beside the user's files in a checkpoint; holds how many steps stand in it."""
 
 
-class Trainable:
+class Trainable(ABC):
     """Something that is trained in steps: an agent, a model.
 
     Give the class, not an instance, to `study.run`. A trial makes an instance, calls `setup`, `apply`, and where it
@@ -26,21 +27,21 @@ class Trainable:
 
     trial: RunningTrial
 
+    @abstractmethod
     def setup(self, params: Params) -> None:
         """Builds what is to be trained."""
-        raise NotImplementedError
 
+    @abstractmethod
     def step(self) -> float | Mapping[str, Any]:
         """Trains one unit of the fidelity, such as an epoch; returns the value, or a mapping that holds it by name."""
-        raise NotImplementedError
 
-    def apply(self, params: Params) -> None:
+    def apply(self, params: Params) -> None:  # noqa: B027  # not every Trainable has something to do here
         """Puts params into effect. It comes after `load`, so that what was restored cannot undo what was chosen."""
 
-    def save(self, folder: Path) -> None:
+    def save(self, folder: Path) -> None:  # noqa: B027  # nor must it be carried on
         """Writes all that `load` needs. A trial that saves nothing cannot be carried on."""
 
-    def load(self, folder: Path) -> None:
+    def load(self, folder: Path) -> None:  # noqa: B027
         """Restores what `save` wrote, perhaps under other params."""
 
 

@@ -8,6 +8,7 @@ rate scheduler writes the learning rate too, so let only one of the two have it.
 """
 
 import random
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -105,9 +106,9 @@ class TorchTrainable(Trainable):
     optimizer: "torch.optim.Optimizer"
     scheduler: Any = None
 
+    @abstractmethod
     def build(self, params: Params) -> None:
         """Sets `self.model`, `self.optimizer` and, where there is one, `self.scheduler`."""
-        raise NotImplementedError
 
     def knobs(self) -> Knobs:
         """What params turn besides settings of the optimizer: `return Knobs().dropout("dropout", self.model)`."""
