@@ -1,0 +1,24 @@
+"""What every storage must do, as a test suite to inherit from.
+
+    class TestMine(StorageContract):
+        @pytest.fixture
+        def storage(self, clock):
+            return MyStorage(clock=clock)
+
+`clock` is a `FakeClock`. A storage whose clock cannot be injected overrides that fixture with a clock whose `advance`
+waits.
+"""
+
+from farthing.testing.storage_contract.checkpoints import Checkpoints
+from farthing.testing.storage_contract.closing import Closing
+from farthing.testing.storage_contract.fencing import Fencing
+from farthing.testing.storage_contract.histories import Histories
+from farthing.testing.storage_contract.leases import Leases
+from farthing.testing.storage_contract.opening import Opening
+from farthing.testing.storage_contract.recording import Recording
+from farthing.testing.storage_contract.running import Running
+from farthing.testing.storage_contract.studies import Studies
+
+
+class StorageContract(Studies, Opening, Recording, Closing, Leases, Fencing, Checkpoints, Histories, Running):
+    """Inherit from this and define the fixture `storage`."""
