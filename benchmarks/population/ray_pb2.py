@@ -7,7 +7,7 @@ seeded for each decision.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.problems.data import missing_package
 from farthing.space import Float, Int, Space
 from farthing.systems.population.members import Members, interval_of
-from farthing.systems.population.strategy import Pick, PopulationStrategy, Replacement, Running
+from farthing.systems.population.strategy import Pick, PopulationStrategy, Vacancies
 from farthing.systems.randomness import Randomness
 from farthing.trials import Params
 
@@ -35,24 +35,17 @@ def missing(space: Space) -> str | None:
 class RayPB2(PopulationStrategy):
     """Replaced members get what Ray's scheduler would give them."""
 
-    def explore(
-        self,
-        members: Members,
-        replaced: Sequence[Replacement],
-        *,
-        interval: int,
-        running: Sequence[Running],
-        rng: Randomness,
-    ) -> list[Pick]:
+    def explore(self, vacancies: Vacancies, rng: Randomness) -> list[Pick]:
         import pandas as pd
 
         explore = import_module("ray.tune.schedulers.pb2")._explore
+        members, interval = vacancies.members, vacancies.interval
         space = members.history.problem.space
         names = list(space.parameters)
         table: Any = pd.DataFrame(_rows(members, before=interval), columns=["Trial", "Time", *names, "Reward"])
         current: Any = None
         found: list[Pick] = []
-        for each in replaced:
+        for each in vacancies.replaced:
             np.random.seed(int(rng.at("ray", interval, each.member).integers(2**31)))  # noqa: NPY002  (Ray draws from it)
             donor = _exponents(space, each.source.params)
             config, table = explore(table, _bounds(space), current, str(each.donor), str(each.member), donor)

@@ -23,7 +23,7 @@ from farthing.systems.baselines.populations import Clone
 from farthing.systems.population import PB2
 from farthing.systems.population.members import Members
 from farthing.systems.population.selection import replaced_count
-from farthing.systems.population.strategy import PopulationStrategy, Replacement
+from farthing.systems.population.strategy import PopulationStrategy, Replacement, Vacancies
 from farthing.trials import History, Problem
 
 TASK = Drifting("speed", dimension=4, intervals=60, width=0.3, drift=0.1, noise=0.1)
@@ -111,24 +111,24 @@ def _timed(strategy: Strategy, population: int, after: int, seed: int) -> float:
 def _ray(population: int, after: int) -> float:
     """One choice of Ray's, times the number of members that are replaced."""
     strategy = RayPB2(population=population, interval=1)
-    strategy.explore(*_one_replaced(4, 3), interval=4, running=(), rng=Randomness(0))  # loads what it needs
+    strategy.explore(_one_replaced(4, 3), Randomness(0))  # loads what it needs
     spent = [_ray_choice(strategy, population, after, seed) for seed in range(RAY_SEEDS[population])]
     return replaced_count(population, strategy.quantile) * median(spent)
 
 
 def _ray_choice(strategy: PopulationStrategy, population: int, after: int, seed: int) -> float:
-    members, replaced = _one_replaced(population, after, seed)
+    vacancies = _one_replaced(population, after, seed)
     began = time.process_time()
-    strategy.explore(members, replaced, interval=after + 1, running=(), rng=Randomness(seed))
+    strategy.explore(vacancies, Randomness(seed))
     return time.process_time() - began
 
 
-def _one_replaced(population: int, after: int, seed: int = 0) -> tuple[Members, list[Replacement]]:
+def _one_replaced(population: int, after: int, seed: int = 0) -> Vacancies:
     members = Members(_history(population, after, seed), population)
     before = members.successes[after]
     best = min(before, key=lambda member: members.loss(before[member]))
     worst = max(before, key=lambda member: members.loss(before[member]))
-    return members, [Replacement(worst, best, before[best])]
+    return Vacancies(members, [Replacement(worst, best, before[best])], interval=after + 1)
 
 
 def _history(population: int, after: int, seed: int) -> History:

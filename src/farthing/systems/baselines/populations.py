@@ -1,14 +1,12 @@
 """Populations without a model: population-based training, and the null model that any of them must beat."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from farthing.errors import InvalidArgument
 from farthing.space import Choice, Float, Int
 from farthing.space.parameters import Parameter, with_condition
-from farthing.systems.population.members import Members
-from farthing.systems.population.strategy import Pick, PopulationStrategy, Replacement, Running, redrawn
+from farthing.systems.population.strategy import Pick, PopulationStrategy, Vacancies, redrawn_picks
 from farthing.systems.randomness import Randomness
 from farthing.trials import Params
 
@@ -35,19 +33,11 @@ class PBT(PopulationStrategy):
         if not 0.0 <= self.resample <= 1.0:
             raise InvalidArgument(f"resample is a probability, from 0 to 1, got {self.resample!r}. 0.25 is usual.")
 
-    def explore(
-        self,
-        members: Members,
-        replaced: Sequence[Replacement],
-        *,
-        interval: int,
-        running: Sequence[Running],
-        rng: Randomness,
-    ) -> list[Pick]:
-        space = members.history.problem.space
+    def explore(self, vacancies: Vacancies, rng: Randomness) -> list[Pick]:
+        space = vacancies.members.history.problem.space
         return [
-            Pick(perturbed(space, each.source.params, self.resample, rng.at("pick", interval, each.member)))
-            for each in replaced
+            Pick(perturbed(space, each.source.params, self.resample, rng.at("pick", vacancies.interval, each.member)))
+            for each in vacancies.replaced
         ]
 
 
@@ -55,16 +45,8 @@ class PBT(PopulationStrategy):
 class Clone(PopulationStrategy):
     """Copies the strong over the weak, and draws the params of the copies at random: the null model of PBT and PB2."""
 
-    def explore(
-        self,
-        members: Members,
-        replaced: Sequence[Replacement],
-        *,
-        interval: int,
-        running: Sequence[Running],
-        rng: Randomness,
-    ) -> list[Pick]:
-        return [Pick(redrawn(members, interval, each.member, rng)) for each in replaced]
+    def explore(self, vacancies: Vacancies, rng: Randomness) -> list[Pick]:
+        return redrawn_picks(vacancies, rng)
 
 
 def perturbed(space: "Space", params: Params, resample: float, rng: "np.random.Generator") -> Params:

@@ -12,7 +12,7 @@ STEPS = "steps"
 
 
 @dataclass(frozen=True)
-class Schedule:
+class Intervals:
     """Interval t, counted from 1, trains up to min(t · interval, steps) of the trace fidelity."""
 
     space: Space
@@ -21,7 +21,7 @@ class Schedule:
     steps: float
 
     @property
-    def intervals(self) -> int:
+    def count(self) -> int:
         return math.ceil(self.steps / self.interval)
 
     def fidelity(self, interval: int) -> Mapping[str, float]:
@@ -36,7 +36,7 @@ def shaped_space(space: Space, steps: int | None) -> Space:
     return Space(space.parameters, fidelities={STEPS: Fidelity(1, steps, integer=True, trace=True)})
 
 
-def schedule_of(space: Space, *, interval: int, steps: int | None) -> Schedule:
+def intervals_of(space: Space, *, interval: int, steps: int | None) -> Intervals:
     traces = [name for name, fidelity in space.fidelities.items() if fidelity.trace]
     if len(traces) != 1:
         raise InvalidArgument(
@@ -55,4 +55,4 @@ def schedule_of(space: Space, *, interval: int, steps: int | None) -> Schedule:
             f"An interval must be between the least {traces[0]!r}, {declared.low:g}, and all of it, {total:g}, "
             f"got {interval}. A tenth to a twentieth of it is usual."
         )
-    return Schedule(space, traces[0], interval, total)
+    return Intervals(space, traces[0], interval, total)

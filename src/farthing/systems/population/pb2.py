@@ -1,12 +1,10 @@
 """PB2, population-based bandits (Parker-Holder, Nguyen, Roberts, 2020), and the changes that make it dependable."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from farthing.errors import InvalidArgument
-from farthing.systems.population.members import Members
-from farthing.systems.population.strategy import Pick, PopulationStrategy, Replacement, Running, redrawn
+from farthing.systems.population.strategy import Pick, PopulationStrategy, Vacancies, redrawn_picks
 from farthing.systems.randomness import Randomness
 
 
@@ -41,23 +39,16 @@ class PB2(PopulationStrategy):
         """The method of the paper: the maximum over the whole space, whatever the evidence."""
         return cls(**{"box": None, **arguments})
 
-    def explore(
-        self,
-        members: Members,
-        replaced: Sequence[Replacement],
-        *,
-        interval: int,
-        running: Sequence[Running],
-        rng: Randomness,
-    ) -> list[Pick]:
+    def explore(self, vacancies: Vacancies, rng: Randomness) -> list[Pick]:
         from farthing.models.threads import one_thread
         from farthing.systems.population.learning import fit_changes, observed_changes
         from farthing.systems.population.picking import Picking
 
+        members, interval = vacancies.members, vacancies.interval
         changes = observed_changes(members, before=interval if self.mode == "sync" else None)
         if changes.count == 0:
-            return [Pick(redrawn(members, interval, each.member, rng)) for each in replaced]
+            return redrawn_picks(vacancies, rng)
         with one_thread():
             model = fit_changes(changes, members)
             picking = Picking(members, model, interval, beta=self.beta, box=self.box)
-            return picking.picks(replaced, running, rng)
+            return picking.picks(vacancies.replaced, vacancies.running, rng)

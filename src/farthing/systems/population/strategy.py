@@ -20,8 +20,8 @@ from farthing.costs import Remaining
 from farthing.errors import InvalidArgument
 from farthing.space import Space
 from farthing.systems.baselines.random import draw
+from farthing.systems.population.intervals import Intervals, intervals_of, shaped_space
 from farthing.systems.population.members import Members, interval_of, is_success, repeat_of
-from farthing.systems.population.schedule import Schedule, schedule_of, shaped_space
 from farthing.systems.population.selection import Selection, select
 from farthing.systems.randomness import Randomness
 from farthing.systems.strategy import Recommendation, Strategy
@@ -55,6 +55,16 @@ class Running:
 
     params: Params
     interval: int
+
+
+@dataclass(frozen=True)
+class Vacancies:
+    """Members to be replaced as an interval begins; `running` are the params of those who go on."""
+
+    members: Members
+    replaced: Sequence[Replacement]
+    interval: int
+    running: Sequence[Running] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,19 +101,10 @@ class PopulationStrategy(Strategy):
             raise InvalidArgument(f"The mode must be 'sync' or 'async', got {self.mode!r}. Leave it out for 'sync'.")
 
     @abstractmethod
-    def explore(
-        self,
-        members: Members,
-        replaced: Sequence[Replacement],
-        *,
-        interval: int,
-        running: Sequence[Running],
-        rng: Randomness,
-    ) -> list[Pick]:
-        """Params for the members that are replaced, for the interval that is about to begin.
+    def explore(self, vacancies: Vacancies, rng: Randomness) -> list[Pick]:
+        """Params for the members that are replaced.
 
-        It may learn from every trial of `members` before that interval (all finished ones in async mode); `running`
-        are the params of those who go on.
+        It may learn from every trial of all members before the interval (all finished ones in async mode).
         """
 
     # ---- what a strategy is -----------------------------------------------------------------------------------------
@@ -112,8 +113,8 @@ class PopulationStrategy(Strategy):
         return shaped_space(space, self.steps)
 
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
-        schedule = schedule_of(history.problem.space, interval=self.interval, steps=self.steps)
-        turn = Turn(self, Members(history, self.population), schedule, budget, rng)
+        intervals = intervals_of(history.problem.space, interval=self.interval, steps=self.steps)
+        turn = Turn(self, Members(history, self.population), intervals, budget, rng)
         return list(islice(turn.synchronous() if self.mode == "sync" else turn.asynchronous(), count))
 
     def recommend(self, history: History) -> Recommendation | None:
@@ -138,7 +139,7 @@ class PopulationStrategy(Strategy):
         members = Members(history, self.population)
         if not members.begun:
             return set()
-        last = schedule_of(history.problem.space, interval=self.interval, steps=self.steps).intervals
+        last = intervals_of(history.problem.space, interval=self.interval, steps=self.steps).count
         reached = min(interval_of(trial) for trial in members.latest.values())
         ahead = {
             trial.number
@@ -164,7 +165,7 @@ class Turn:
 
     strategy: PopulationStrategy
     members: Members
-    schedule: Schedule
+    intervals: Intervals
     budget: Remaining
     rng: Randomness
 
@@ -188,7 +189,7 @@ class Turn:
         if not self.members.successes.get(interval):
             if repeat < MOST_REPEATS:
                 yield from self._opening(interval, repeat + 1, {})
-        elif interval < self.schedule.intervals:
+        elif interval < self.intervals.count:
             yield from self._opening(interval + 1, 0, {})
 
     def _opening(self, interval: int, repeat: int, begun: Mapping[int, Trial]) -> Iterator[Suggestion]:
@@ -227,7 +228,7 @@ class Turn:
             yield from (self._noted(entry, interval, before) for entry in noted if entry["member"] not in begun)
             return
         replaced = [self._replacement(member, interval, chosen, before) for member in chosen.replaced]
-        picks = self.strategy.explore(self.members, replaced, interval=interval, running=running, rng=self.rng)
+        picks = self.strategy.explore(Vacancies(self.members, replaced, interval, running), self.rng)
         entries = [_entry(each, pick) for each, pick in zip(replaced, picks, strict=True)]
         first = {"batch": entries[1:]} if len(entries) > 1 else {}
         for number, entry in enumerate(entries):
@@ -257,7 +258,7 @@ class Turn:
     def _next_of(self, member: int, trial: Trial, running: Sequence[Running]) -> Suggestion | None:
         interval = interval_of(trial)
         finished = self.members.successes.get(interval, {})
-        if interval == self.schedule.intervals and finished:
+        if interval == self.intervals.count and finished:
             return None
         chosen = self._select({each: self.members.last_success(each) for each in self.members.begun})
         donors = [each for each in chosen.donors if each in finished and each != member]
@@ -273,7 +274,7 @@ class Turn:
         donor = donors[int(self.rng.at("donor", interval + 1, member).integers(len(donors)))]
         source = self.members.successes[interval][donor]
         replaced = [Replacement(member, donor, source)]
-        picks = self.strategy.explore(self.members, replaced, interval=interval + 1, running=running, rng=self.rng)
+        picks = self.strategy.explore(Vacancies(self.members, replaced, interval + 1, running), self.rng)
         return self._noted(_entry(replaced[0], picks[0]), interval + 1, {donor: source})
 
     # ---- suggestions ------------------------------------------------------------------------------------------------
@@ -330,7 +331,7 @@ class Turn:
         place = {"member": member, "interval": interval, "donor": donor} | ({"repeat": repeat} if repeat else {})
         return Suggestion(
             params,
-            self.schedule.fidelity(interval),
+            self.intervals.fidelity(interval),
             resume_from=resume_from,
             predicted_value=predicted,
             note=place | more,
@@ -342,6 +343,11 @@ class Turn:
 
     def _member(self, trial: Trial) -> int:
         return int(trial.note["member"])
+
+
+def redrawn_picks(vacancies: Vacancies, rng: Randomness) -> list[Pick]:
+    """Fresh draws for all of them."""
+    return [Pick(redrawn(vacancies.members, vacancies.interval, each.member, rng)) for each in vacancies.replaced]
 
 
 def redrawn(members: Members, interval: int, member: int, rng: Randomness, *, repeat: int = 0) -> Params:
