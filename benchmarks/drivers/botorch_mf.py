@@ -8,6 +8,7 @@ space. It sees the end of each run; it has no traces and continues none.
 
 import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,7 +56,7 @@ class BoTorchMFKG:
             meter = CpuMeter()
             with meter.running(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                row = design[len(rows)] if len(rows) < self.initial else self._suggest(rows, losses, m)
+                row = design[len(rows)] if len(rows) < self.initial else self.suggest(rows, losses, m)
             [params] = encoder.decode(row[None, :-m])
             [fidelity] = encoder.decode_fidelity(row[None, -m:])
             evaluation = problem.evaluate(params, fidelity, seed=seed)
@@ -87,7 +88,8 @@ class BoTorchMFKG:
         )
         return np.asarray(found.detach()[0]), value
 
-    def _suggest(self, rows: Array, losses: Array, m: int) -> Array:
+    def suggest(self, rows: Array, losses: Array, m: int) -> Array:
+        """The row (x, s) to evaluate next, from rows of which the last m columns are fidelities."""
         from botorch.acquisition.cost_aware import InverseCostWeightedUtility
         from botorch.acquisition.knowledge_gradient import qMultiFidelityKnowledgeGradient
         from botorch.acquisition.utils import project_to_target_fidelity
@@ -127,6 +129,7 @@ def _design(d: int, m: int, count: int, *, seed: int) -> Array:
 
 def _fitted(rows: Array, losses: Array, m: int) -> Any:
     import torch
+    from botorch.exceptions.errors import ModelFittingError
     from botorch.fit import fit_gpytorch_mll
     from botorch.models.gp_regression_fidelity import SingleTaskMultiFidelityGP
     from botorch.models.transforms import Standardize
@@ -138,7 +141,8 @@ def _fitted(rows: Array, losses: Array, m: int) -> Any:
         outcome_transform=Standardize(m=1),
         data_fidelities=list(range(rows.shape[1] - m, rows.shape[1])),
     )
-    fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+    with suppress(ModelFittingError):  # all its attempts failed: it goes on with where the last one ended
+        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
     return model
 
 

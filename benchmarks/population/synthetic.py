@@ -4,14 +4,12 @@ Every method trains a population of B agents on the same tasks with the same see
 run that the file of results has is not repeated. Ray's PB2 takes up to a minute a run, so it is given fewer seeds.
 """
 
-import argparse
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import Any
 
+from benchmarks.plan import matches
 from benchmarks.population.playing import play
 from benchmarks.population.ray_pb2 import PACKAGES as RAY_PACKAGES
 from benchmarks.population.ray_pb2 import RayPB2
@@ -19,7 +17,8 @@ from benchmarks.population.ray_pb2 import missing as ray_is_missing
 from benchmarks.population.report import as_text, report
 from benchmarks.population.tasks import TASKS, Task
 from benchmarks.provenance import commit, versions
-from benchmarks.records import Record, append_record, key_of, read_records, results_path
+from benchmarks.records import Record, read_records, results_path
+from benchmarks.resuming import make_missing, suite_options
 from farthing.systems import Strategy
 from farthing.systems.baselines.populations import PBT, Clone
 from farthing.systems.baselines.random import Random
@@ -53,6 +52,10 @@ class Game:
     seed: int
 
     @property
+    def title(self) -> str:
+        return f"{self.task.name}, B = {self.population} · {self.method} · seed {self.seed}"
+
+    @property
     def strategy(self) -> Strategy:
         return METHODS[self.method](self.population)
 
@@ -74,15 +77,14 @@ class Game:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _parser().parse_args(arguments)
+    options = suite_options([SUITE], description=__doc__).parse_args(arguments)
     name = f"{SUITE}-quick" if options.quick else SUITE
     path = options.output or results_path(name)
     seeds = options.seeds or (QUICK_SEEDS if options.quick else SEEDS)
     sizes = SIZES[:1] if options.quick else SIZES
-    present = {key_of(record) for record in read_records(path)}
-    for game in games(seeds=seeds, sizes=sizes, problems=options.problems, methods=options.methods):
-        if game.missing() is None and key_of(game.identity) not in present:
-            append_record(path, result_of(game, suite=name))
+    chosen = games(seeds=seeds, sizes=sizes, problems=options.problems or (), methods=options.methods or ())
+    can_be_run = [game for game in chosen if game.missing() is None]
+    make_missing(path, can_be_run, result_of=lambda game: result_of(game, suite=name))
     records = read_records(path)
     if not records:
         sys.stderr.write(f"Nothing of {name} can be run: the patterns match nothing, or all of it is left out.\n")
@@ -92,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def games(
-    *, seeds: int, sizes: Sequence[int], problems: Sequence[str] | None = None, methods: Sequence[str] | None = None
+    *, seeds: int, sizes: Sequence[int], problems: Sequence[str] = (), methods: Sequence[str] = ()
 ) -> Iterator[Game]:
     """For each task, size and seed all methods, one after another, so that none has a quieter machine."""
     for task in TASKS:
@@ -100,7 +102,7 @@ def games(
             for seed in range(seeds):
                 for method in METHODS:
                     game = Game(task, population, method, seed)
-                    if _matches(game.identity["problem"], problems) and _matches(method, methods):
+                    if matches(game.identity["problem"], problems) and matches(method, methods):
                         yield game
 
 
@@ -121,22 +123,6 @@ def result_of(game: Game, *, suite: str) -> Record:
 def _settings(strategy: Strategy) -> dict[str, Any]:
     form = strategy.to_json()
     return {"name": type(strategy).__name__, "arguments": form["arguments"]}
-
-
-def _matches(name: str, patterns: Sequence[str] | None) -> bool:
-    return not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("python -m benchmarks.run", description=__doc__)
-    parser.add_argument("name", choices=[SUITE], help="the suite")
-    parser.add_argument("--seeds", type=int, help=f"how many seeds, from 0; {SEEDS} by default")
-    parser.add_argument("--quick", action="store_true", help="two seeds and B = 4, kept in a file of its own")
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
-    parser.add_argument("--problems", nargs="+", metavar="NAME", help="only these; patterns such as 'drift*' work")
-    parser.add_argument("--methods", nargs="+", metavar="NAME", help="only these; patterns work")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="JSON lines to continue; benchmarks/results/ else")
-    return parser
 
 
 if __name__ == "__main__":

@@ -13,8 +13,6 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
@@ -22,6 +20,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.bars import Bar, Result, at_most
+from benchmarks.drivers.botorch_mf import BoTorchMFKG
 from benchmarks.problems.augmented import AUGMENTED, FIXED_COST, Augmented
 from benchmarks.problems.data import missing_package
 from benchmarks.spread import Spread
@@ -40,18 +39,8 @@ Seconds = dict[str, float]
 """CPU seconds of each contender."""
 
 
-@dataclass(frozen=True)
-class Settings:
-    """How hard BoTorch searches."""
-
-    fantasies: int
-    restarts: int
-    raw_samples: int
-    iterations: int
-
-
-LIGHT = Settings(fantasies=16, restarts=3, raw_samples=64, iterations=200)
-TUTORIAL = Settings(fantasies=128, restarts=10, raw_samples=512, iterations=200)
+LIGHT = BoTorchMFKG("light", iterations=200)
+TUTORIAL = BoTorchMFKG("tutorial", fantasies=128, restarts=10, raw_samples=512, iterations=200)
 
 
 def run(*, seeds: int, quick: bool) -> Result:
@@ -117,7 +106,7 @@ def ours(strategy: TraceKG, problem: Augmented, trials: Sequence[Trial]) -> floa
     return fmean(seconds[1:])
 
 
-def botorchs(problem: Augmented, trials: Sequence[Trial], settings: Settings = LIGHT) -> float:
+def botorchs(problem: Augmented, trials: Sequence[Trial], peer: BoTorchMFKG = LIGHT) -> float:
     """Not a number where it fails: on exact values its matrices can be singular beyond repair."""
     import torch
     from gpytorch.settings import cholesky_max_tries
@@ -139,7 +128,7 @@ def botorchs(problem: Augmented, trials: Sequence[Trial], settings: Settings = L
         began = time.process_time()
         try:
             with cholesky_max_tries(9):  # by default it gives up sooner on matrices that are nearly singular
-                row = suggest_by_botorch(X, loss, fidelities=problem.fidelities, settings=settings)
+                row = peer.suggest(X, loss, problem.fidelities)
         except (NotPSDError, RuntimeError):
             return math.nan
         seconds.append(time.process_time() - began)
@@ -148,61 +137,6 @@ def botorchs(problem: Augmented, trials: Sequence[Trial], settings: Settings = L
         X = np.vstack([X, row])
         loss = np.append(loss, problem.evaluate(params[0], amounts, seed=0).value)
     return fmean(seconds)
-
-
-def suggest_by_botorch(X: Any, loss: Any, *, fidelities: int, settings: Settings) -> Any:
-    """As in BoTorch's tutorial on continuous multi-fidelity BO with the knowledge gradient, for one point."""
-    import torch
-    from botorch.acquisition.analytic import PosteriorMean
-    from botorch.acquisition.cost_aware import InverseCostWeightedUtility
-    from botorch.acquisition.fixed_feature import FixedFeatureAcquisitionFunction
-    from botorch.acquisition.knowledge_gradient import qMultiFidelityKnowledgeGradient
-    from botorch.acquisition.utils import project_to_target_fidelity
-    from botorch.exceptions.errors import ModelFittingError
-    from botorch.fit import fit_gpytorch_mll
-    from botorch.models.deterministic import GenericDeterministicModel
-    from botorch.models.gp_regression_fidelity import SingleTaskMultiFidelityGP
-    from botorch.models.transforms import Standardize
-    from botorch.optim.initializers import gen_one_shot_kg_initial_conditions
-    from botorch.optim.optimize import optimize_acqf
-    from gpytorch.mlls import ExactMarginalLogLikelihood
-
-    D = X.shape[1]
-    columns = list(range(D - fidelities, D))
-    model = SingleTaskMultiFidelityGP(
-        torch.tensor(X),
-        torch.tensor(-loss)[:, None],
-        outcome_transform=Standardize(m=1),
-        data_fidelities=columns,
-    )
-    with suppress(ModelFittingError):  # all its attempts failed: it goes on with where the last one ended
-        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
-    bounds = torch.stack([torch.zeros(D), torch.ones(D)]).double()
-    bounds[0, columns] = 0.1
-    at_full = FixedFeatureAcquisitionFunction(PosteriorMean(model), d=D, columns=columns, values=[1.0] * fidelities)
-    _, current = optimize_acqf(
-        at_full, bounds[:, : D - fidelities], q=1, num_restarts=settings.restarts, raw_samples=settings.raw_samples
-    )
-    cost = GenericDeterministicModel(lambda Z: FIXED_COST + Z[..., columns].prod(dim=-1, keepdim=True))
-    targets = dict.fromkeys(columns, 1.0)
-    acquisition = qMultiFidelityKnowledgeGradient(
-        model=model,
-        num_fantasies=settings.fantasies,
-        current_value=current,
-        cost_aware_utility=InverseCostWeightedUtility(cost_model=cost),
-        project=lambda Z: project_to_target_fidelity(X=Z, target_fidelities=targets, d=D),
-    )
-    search: dict[str, Any] = {"num_restarts": settings.restarts, "raw_samples": settings.raw_samples}
-    starts = gen_one_shot_kg_initial_conditions(acq_function=acquisition, bounds=bounds, q=1, **search)
-    candidates, _ = optimize_acqf(
-        acquisition,
-        bounds,
-        q=1,
-        batch_initial_conditions=starts,
-        options={"batch_limit": 5, "maxiter": settings.iterations},
-        **search,
-    )
-    return candidates.detach().numpy()[0]
 
 
 # -------------------------------------------------------------------------------------------------------- measuring
