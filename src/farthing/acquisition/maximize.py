@@ -233,11 +233,13 @@ def climb(
         first_step=CLIMB_FIRST_STEP,
         value_tolerance=effort.value_tolerance,
     )
-    return _keep_better(acquisition, domain, U, value, domain.rounded(minima.x))
+    if not domain.has_grids:
+        return _keep_better(U, value, minima.x, -minima.value)
+    moved = domain.rounded(minima.x)
+    return _keep_better(U, value, moved, acquisition(domain.snap(moved)))
 
 
-def _keep_better(acquisition: Acquisition, domain: Domain, U: Array, value: Array, moved: Array) -> tuple[Array, Array]:
-    new_value = acquisition(domain.snap(moved))
+def _keep_better(U: Array, value: Array, moved: Array, new_value: Array) -> tuple[Array, Array]:
     better = new_value > value
     return np.where(better[:, None], moved, U), np.where(better, new_value, value)
 
@@ -246,14 +248,13 @@ def _hop(
     acquisition: Acquisition, domain: Domain, U: Array, value: Array, *, lower: Array, upper: Array
 ) -> tuple[bool, Array, Array]:
     """Each row to the best of its neighbours where that is higher; all neighbours are evaluated in one call."""
-    others = [domain.neighbours(*row) for row in zip(U, lower, upper, strict=True)]
-    if not sum(len(rows) for rows in others):
+    if not domain.has_grids:
         return False, U, value
+    others = [domain.neighbours(*row) for row in zip(U, lower, upper, strict=True)]
     groups = [np.concatenate([u[None, :], rows]) for u, rows in zip(U, others, strict=True)]
     ends = np.cumsum([len(group) for group in groups])[:-1]
     found = np.split(acquisition(domain.snap(np.concatenate(groups))), ends)
     best = [int(np.argmax(part)) for part in found]
     moved = np.stack([group[b] for group, b in zip(groups, best, strict=True)])
     new_value = np.array([part[b] for part, b in zip(found, best, strict=True)])
-    better = new_value > value
-    return bool(better.any()), np.where(better[:, None], moved, U), np.where(better, new_value, value)
+    return bool((new_value > value).any()), *_keep_better(U, value, moved, new_value)

@@ -480,8 +480,8 @@ def squared_distance(A: Array, B: Array) -> Array:
     """|A_i − B_j|² by one matrix product; rounding may leave it a little below zero."""
     q = A @ np.swapaxes(B, -1, -2)
     q *= -2.0
-    q += np.sum(A * A, axis=-1)[..., :, None]
-    q += np.sum(B * B, axis=-1)[..., None, :]
+    q += np.einsum("...d,...d->...", A, A)[..., :, None]
+    q += np.einsum("...d,...d->...", B, B)[..., None, :]
     return np.asarray(q)
 
 

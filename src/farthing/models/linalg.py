@@ -58,7 +58,7 @@ def extend_cholesky(L: Array, B: Array, C: Array) -> Array:
     """
     n, m = L.shape[0], C.shape[0]
     S = solve_lower(L, B.T).T
-    extended = np.zeros((n + m, n + m))
+    extended = np.zeros((n + m, n + m), order="F")  # as LAPACK reads it: anything else is copied at every solve
     extended[:n, :n] = L
     extended[n:, :n] = S
     extended[n:, n:] = cholesky(C - S @ S.T, against=np.diagonal(C))
