@@ -192,10 +192,16 @@ def _where(mask: BoolArray) -> Rows:
 def bfgs_update(B: Array, s: Array, y: Array) -> Array:
     """τ (B − (Bs)(Bs)ᵀ/(sᵀBs)) + y yᵀ/(sᵀy) for each row, self-scaled by τ = min(1, sᵀy/sᵀBs).
 
-    Without τ, a first step across a steep slope leaves B too large for many steps to come.
+    Without τ, a first step across a steep slope leaves B too large for many steps to come. A B that rounding has
+    spoilt, sᵀBs ≤ 0, counts as the identity.
     """
     Bs = np.einsum("rij,rj->ri", B, s)
     sBs, sy = _dot(s, Bs), _dot(s, y)
+    if not (sBs > 0.0).all():
+        spoilt = ~(sBs > 0.0)
+        B = np.where(spoilt[:, None, None], np.eye(s.shape[1]), B)
+        Bs = np.where(spoilt[:, None], s, Bs)
+        sBs = _dot(s, Bs)
     tau = np.minimum(1.0, sy / sBs)
     shrunk = B - _outer(Bs, 1.0 / sBs)
     return np.asarray(tau[:, None, None] * shrunk + _outer(y, 1.0 / sy))
@@ -212,10 +218,14 @@ def _outer(v: Array, weight: Array) -> Array:
 def newton_step(B: Array, g: Array, free: BoolArray) -> Array:
     """B⁻¹ g restricted to the free variables of each row; g is zero in the others.
 
-    A ridge far below the curvature of B keeps the matrix regular where rounding has not.
+    A ridge far below the curvature of B keeps the matrix regular where rounding has not. Should one be singular all the
+    same, there is no step, NaN, in any of the rows.
     """
     both = free[:, :, None] & free[:, None, :]
     ridge = np.maximum(RIDGE * np.einsum("rii->r", B), TINY)
     identity = np.eye(B.shape[1])
     restricted = np.where(both, B + ridge[:, None, None] * identity, identity)
-    return np.asarray(np.linalg.solve(restricted, g[:, :, None])[:, :, 0])
+    try:
+        return np.asarray(np.linalg.solve(restricted, g[:, :, None])[:, :, 0])
+    except np.linalg.LinAlgError:
+        return np.full_like(g, np.nan)

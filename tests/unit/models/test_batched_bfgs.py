@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, rosen, rosen_der
 
-from farthing.models.batched_bfgs import minimize_batch, newton_step
+from farthing.models.batched_bfgs import bfgs_update, minimize_batch, newton_step
 
 
 def rosenbrock(X):
@@ -115,3 +115,18 @@ def test_a_race_lets_only_the_lowest_search_finish():
     finished = np.max(np.abs(styblinski_tang(raced.x)[1]), axis=1) < 1e-2
     assert finished.sum() == 1
     assert np.argmin(raced.value) == np.flatnonzero(finished)[0]
+
+
+def test_curvature_that_rounding_has_spoilt_is_forgotten():
+    """Seen after steps so short that the change of the gradient was rounding: τ = sᵀy/sᵀBs was −10¹⁰."""
+    s, y = np.array([[1e-3, 0.0], [1e-3, 1e-3]]), np.array([[2e-3, 1e-3], [3e-3, 1e-3]])
+    sound = np.diag([5.0, 1.0])
+    [repaired, other] = bfgs_update(np.stack([np.diag([-1e-10, 1e10]), sound]), s, y)
+    assert repaired @ s[0] == pytest.approx(y[0])
+    assert np.linalg.eigvalsh(repaired).min() > 0.0
+    np.testing.assert_array_equal(other, bfgs_update(sound[None], s[1:], y[1:])[0])
+
+
+def test_a_singular_curvature_gives_no_step_rather_than_an_error():
+    B = np.array([[[1.0, 1.0], [1.0, 1.0]]]) - 2e-13 * np.eye(2)
+    assert np.isnan(newton_step(B, np.ones((1, 2)), np.ones((1, 2), dtype=bool))).all()
