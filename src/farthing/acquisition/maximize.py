@@ -145,14 +145,18 @@ def maximize(
 def improve(
     acquisition: Acquisition, domain: Domain, U: Array, value: Array, *, lower: Array, upper: Array, effort: Effort
 ) -> tuple[Array, Array]:
-    """Latent rows (R, D) of known value, all climbing and hopping together until none hops, and their new values.
+    """Latent rows (R, D) of known value, climbing and hopping together, each until it does not hop; and their new values.
 
     Each row stays within bounds of its own (R, D), which on a grid are values of it; lower = upper holds a column.
     """
+    U, value, going = U.copy(), value.copy(), np.arange(U.shape[0])
     for _ in range(effort.rounds):
-        U, value = climb(acquisition, domain, U, value, lower=lower, upper=upper, effort=effort)
-        hopped, U, value = _hop(acquisition, domain, U, value, lower=lower, upper=upper)
-        if not hopped:
+        low, high = lower[going], upper[going]
+        rows, found = climb(acquisition, domain, U[going], value[going], lower=low, upper=high, effort=effort)
+        hopped, rows, found = _hop(acquisition, domain, rows, found, lower=low, upper=high)
+        U[going], value[going] = rows, found
+        going = going[hopped]
+        if not going.size:
             break
     return U, value
 
@@ -233,10 +237,9 @@ def climb(
         first_step=CLIMB_FIRST_STEP,
         value_tolerance=effort.value_tolerance,
     )
-    if not domain.has_grids:
-        return _keep_better(U, value, minima.x, -minima.value)
     moved = domain.rounded(minima.x)
-    return _keep_better(U, value, moved, acquisition(domain.snap(moved)))
+    is_known = np.array_equal(moved, minima.x)
+    return _keep_better(U, value, moved, -minima.value if is_known else acquisition(domain.snap(moved)))
 
 
 def _keep_better(U: Array, value: Array, moved: Array, new_value: Array) -> tuple[Array, Array]:
@@ -246,15 +249,18 @@ def _keep_better(U: Array, value: Array, moved: Array, new_value: Array) -> tupl
 
 def _hop(
     acquisition: Acquisition, domain: Domain, U: Array, value: Array, *, lower: Array, upper: Array
-) -> tuple[bool, Array, Array]:
-    """Each row to the best of its neighbours where that is higher; all neighbours are evaluated in one call."""
-    if not domain.has_grids:
-        return False, U, value
-    others = [domain.neighbours(*row) for row in zip(U, lower, upper, strict=True)]
+) -> tuple[BoolArray, Array, Array]:
+    """Each row to the best of its neighbours where that is higher; all neighbours are evaluated in one call.
+
+    Says which rows hopped.
+    """
+    others = [domain.neighbours(*row) for row in zip(U, lower, upper, strict=True)] if domain.has_grids else []
+    if not any(len(rows) for rows in others):
+        return np.zeros(len(U), dtype=bool), U, value
     groups = [np.concatenate([u[None, :], rows]) for u, rows in zip(U, others, strict=True)]
     ends = np.cumsum([len(group) for group in groups])[:-1]
     found = np.split(acquisition(domain.snap(np.concatenate(groups))), ends)
     best = [int(np.argmax(part)) for part in found]
     moved = np.stack([group[b] for group, b in zip(groups, best, strict=True)])
     new_value = np.array([part[b] for part, b in zip(found, best, strict=True)])
-    return bool((new_value > value).any()), *_keep_better(U, value, moved, new_value)
+    return new_value > value, *_keep_better(U, value, moved, new_value)

@@ -202,5 +202,5 @@ def _highest(value: Array, count: int) -> IntArray:
 
 def _among(rows: Array, known: Array) -> BoolArray:
     """Which rows are among the known ones, inactive values being equal to each other."""
-    A, B = np.nan_to_num(rows, nan=-1.0), np.nan_to_num(known, nan=-1.0)
+    A, B = (np.where(np.isnan(given), -1.0, given) for given in (rows, known))
     return np.asarray((A[:, None, :] == B[None, :, :]).all(axis=2).any(axis=1))

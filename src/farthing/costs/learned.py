@@ -52,7 +52,7 @@ class LearnedCost:
 
     def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
         """log t of the full work, as an acquisition function sees it."""
-        mean, _, slope, _ = self.gp.predict_with_gradient(X)
+        mean, slope = self.gp.mean_with_gradient(X)
         log_cost = self.scale.undo(mean)
         is_free = (log_cost > np.log(self.least))[:, None]
         return np.maximum(log_cost, np.log(self.least)), np.where(is_free, self.scale.scale * slope, 0.0)

@@ -65,6 +65,12 @@ class GP:
         along = as_values(X) if along is None else along
         return prior_mean(self.m, along) + self._covariance_with_rows(X, along) @ self.alpha
 
+    def mean_with_gradient(self, X: Array) -> tuple[Array, Array]:
+        """E f at each row and its gradient ∇k(x, X) α; shapes (N,) and (N, D)."""
+        covariance = self.kernel.evaluate(self.theta, X, self.X)
+        C = pick(covariance, as_values(X), self.along)
+        return self.m + C @ self.alpha, self._mean_gradient(covariance, C)
+
     def predict(self, X: Array) -> tuple[Array, Array]:
         """Mean and variance of the noise-free f at each row; both of shape (N,)."""
         C = self._covariance_with_rows(X, as_values(X))
@@ -82,7 +88,7 @@ class GP:
         V = solve_lower(self.L, C.T)
         prior, prior_gradient = self.kernel.variance(self.theta, X)
         variance = _positive(prior - np.einsum("ij,ij->j", V, V), prior)
-        mean_gradient = pull_inputs(covariance, np.broadcast_to(self.alpha, C.shape), self.along)
+        mean_gradient = self._mean_gradient(covariance, C)
         reduction = pull_inputs(covariance, solve_upper(self.L, V).T, self.along)
         return self.m + C @ self.alpha, variance, mean_gradient, prior_gradient - 2.0 * reduction
 
@@ -143,6 +149,9 @@ class GP:
         return tuple(believing._observing(np.concatenate([self.y, drawn])) for drawn in draws)
 
     # ------------------------------------------------------------------------------------------------ pieces
+
+    def _mean_gradient(self, covariance: Covariance, C: Array) -> Array:
+        return pull_inputs(covariance, np.broadcast_to(self.alpha, C.shape), self.along)
 
     def _covariance_with_rows(self, X: Array, along: IntArray) -> Array:
         return row_covariance(self.kernel, self.theta, X, along, self.X, self.along)

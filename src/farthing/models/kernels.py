@@ -541,11 +541,16 @@ class CategoryOverlap(Correlation):
         return {column: float(weight) for column, weight in zip(self.columns, weights, strict=True)}
 
 
+def _codes(X: Array) -> Array:
+    """Inactive values as a code of their own."""
+    return np.where(np.isnan(X), -1.0, X)
+
+
 class OverlapCovariance(Covariance):
     def __init__(self, kernel: CategoryOverlap, theta: Array, X: Array, Z: Array) -> None:
         self._X = X
         columns = list(kernel.columns)
-        codes_x, codes_z = (np.nan_to_num(M[..., columns], nan=-1.0) for M in (X, Z))
+        codes_x, codes_z = (_codes(M[..., columns]) for M in (X, Z))
         mismatch = (codes_x[..., :, None, :] != codes_z[..., None, :, :]).astype(float)
         self._mismatch = mismatch if kernel.ard else np.sum(mismatch, axis=-1, keepdims=True)
         self._inverse = np.exp(-theta)

@@ -123,8 +123,8 @@ class Encoder:
         for condition in self._conditions:
             parent = self._columns[condition.parent_column]
             assert isinstance(parent, Discrete)
-            allowed = np.isin(parent.index(X[:, condition.parent_column]), condition.indices)
-            active[:, condition.column] &= active[:, condition.parent_column] & allowed
+            allowed = parent.index(X[:, condition.parent_column])[:, None] == condition.indices
+            active[:, condition.column] &= active[:, condition.parent_column] & allowed.any(axis=1)
         return active
 
 

@@ -70,6 +70,8 @@ def test_gradients_of_mean_and_variance_equal_central_differences(name, slopes):
 
     np.testing.assert_allclose(mean, gp.predict(queries)[0], rtol=1e-10)
     np.testing.assert_allclose(variance, gp.predict(queries)[1], rtol=1e-10)
+    for alone, with_variance in zip(gp.mean_with_gradient(queries), (mean, mean_gradient), strict=True):
+        np.testing.assert_array_equal(alone, with_variance)
     for j in (*CUBE, FIDELITY, X.shape[1] - 1):
         step = 1e-5 * np.eye(X.shape[1])[j]
         ahead, behind = gp.predict(queries + step), gp.predict(queries - step)
