@@ -48,6 +48,7 @@ _ENTRIES: tuple[Method, ...] = (
     BoTorch("botorch-log-ei"),
     Staged("prefix-ei", PrefixEI()),
     Staged("prefix-ei-bundle", PrefixEI(rent_or_buy=None)),
+    Staged("prefix-ei-buys-soon", PrefixEI(rent_or_buy=1.0)),
     Staged("prefix-ei-rent", PrefixEI(bundle=None, rent_or_buy=0.5)),
     Staged("prefix-ei-plain", PrefixEI(bundle=None, rent_or_buy=None)),
     Staged("lambo", LaMBO()),

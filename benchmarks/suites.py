@@ -173,9 +173,6 @@ _ENTRIES = (
                 problems=tuple(problem.name for problem in SHIFTED),
                 methods=(
                     "prefix-ei",
-                    "prefix-ei-bundle",
-                    "prefix-ei-rent",
-                    "prefix-ei-plain",
                     "staged-ei-cooled",
                     "eeipu",
                     "lambo",
@@ -184,6 +181,24 @@ _ENTRIES = (
                 ),
                 judged_at=(5, 10, 20),
                 unit="full runs",
+            ),
+            Contest(
+                "variants",
+                problems=tuple(problem.name for problem in SHIFTED),
+                methods=(
+                    "prefix-ei",
+                    "prefix-ei-bundle",
+                    "prefix-ei-buys-soon",
+                    "prefix-ei-rent",
+                    "prefix-ei-plain",
+                    "staged-ei-cooled",
+                    "staged-ei",
+                ),
+                judged_at=(5, 10, 20),
+                unit="full runs",
+                most_seeds=dict.fromkeys(
+                    ("prefix-ei-bundle", "prefix-ei-buys-soon", "prefix-ei-rent", "prefix-ei-plain"), 3
+                ),
             ),
             Contest(
                 "centred",

@@ -145,7 +145,7 @@ def maximize(
 def improve(
     acquisition: Acquisition, domain: Domain, U: Array, value: Array, *, lower: Array, upper: Array, effort: Effort
 ) -> tuple[Array, Array]:
-    """Latent rows (R, D) of known value, climbing and hopping together, each until it does not hop; and their new values.
+    """Latent rows (R, D) of known value, climbing and hopping together, each until it hops no more; their new values.
 
     Each row stays within bounds of its own (R, D), which on a grid are values of it; lower = upper holds a column.
     """

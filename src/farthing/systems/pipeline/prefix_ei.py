@@ -29,11 +29,12 @@ class PrefixEI(StagedStrategy):
     one evaluation, as they make cheap ones possible; they are scored by what the best k out of a pool of completions
     would gain together, over the price of the new stages and of k runs of the last, at the best k in `bundle`. *Rent or
     buy*: once `rent_or_buy` times the price of a class has been spent on cheaper ones since it was bought last, it is
-    bought. None leaves either out.
+    bought, so that a model which is too sure of itself does not stay with the same stages for good. None leaves either
+    out.
     """
 
     bundle: Sequence[int] | None = (1, 2, 4, 8)
-    rent_or_buy: float | None = 1.0
+    rent_or_buy: float | None = 4.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -45,7 +46,7 @@ class PrefixEI(StagedStrategy):
             object.__setattr__(self, "bundle", tuple(self.bundle))
         if self.rent_or_buy is not None and (isinstance(self.rent_or_buy, bool) or not self.rent_or_buy > 0):
             raise InvalidArgument(
-                f"The share of a price to rent before buying must be above 0, got {self.rent_or_buy!r}. Use 1, or None."
+                f"The share of a price to rent before buying must be above 0, got {self.rent_or_buy!r}. Use 4, or None."
             )
 
     def choose(self, situation: Situation) -> Choice:
