@@ -12,25 +12,28 @@ def collect_checkpoints(records: Records, strategy: Strategy, checkpoints: Check
 
     A study whose trials leave no checkpoints pays nothing for it.
     """
-    if ended.checkpoint is None and ended.resume_checkpoint is None:
-        return
-    history = records.refresh()
-    needed = needed_checkpoints(history, strategy)
-    for trial in history:
-        if trial.checkpoint is None or not trial.is_finished or trial.number in needed:
-            continue
-        if records.storage.retire_checkpoint(records.name, trial.number):
-            checkpoints.delete(trial.checkpoint)
+    if ended.checkpoint is not None or ended.resume_checkpoint is not None:
+        _retire(records.refresh(), records, strategy, checkpoints)
 
 
-def collect_leftovers(records: Records, checkpoints: Checkpoints) -> int:
-    """Deletes what killed processes left: half-written folders, and checkpoints that no trial names. Returns the bytes.
+def collect_leftovers(records: Records, strategy: Strategy, checkpoints: Checkpoints) -> None:
+    """Deletes what killed processes left: half-written folders, checkpoints that no trial names, and those that became
+    needless with a trial's end, when the process was killed before it could delete them.
 
     To be called when a run begins and when it ends. What somebody may still work on stays, whoever that is.
     """
     history = records.refresh()
+    _retire(history, records, strategy, checkpoints)
     named = {trial.checkpoint for trial in history} | {trial.resume_checkpoint for trial in history.in_flight}
-    return checkpoints.collect(named, may_live=lambda attempt: _may_live(history, attempt))
+    checkpoints.collect(named, may_live=lambda attempt: _may_live(history, attempt))
+
+
+def _retire(history: History, records: Records, strategy: Strategy, checkpoints: Checkpoints) -> None:
+    left = {trial.number: trial.checkpoint for trial in history if trial.checkpoint is not None and trial.is_finished}
+    needed = needed_checkpoints(history, strategy) if left else set()
+    for number in left.keys() - needed:
+        if records.storage.retire_checkpoint(records.name, number):
+            checkpoints.delete(left[number])
 
 
 def _may_live(history: History, attempt: Attempt) -> bool:

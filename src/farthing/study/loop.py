@@ -98,12 +98,12 @@ class Loop:
         self._began = self._clock.elapsed()
         self._records.leases.begin_run()
         try:
-            collect_leftovers(self._records, self._checkpoints)
+            collect_leftovers(self._records, self._strategy, self._checkpoints)
             return self._run()
         finally:
             self._executor.close()
             self._give_back()
-            collect_leftovers(self._records, self._checkpoints)
+            collect_leftovers(self._records, self._strategy, self._checkpoints)
             self._records.leases.end_run()
 
     def stop(self, reason: str = "stopped") -> None:

@@ -342,6 +342,18 @@ def test_what_killed_processes_left_is_collected(tmp_path):
     assert Path(study.checkpoints.root).is_dir()
 
 
+def test_what_a_killed_process_had_not_deleted_yet_is_collected_though_nothing_is_left_to_train(tmp_path, monkeypatch):
+    study = study_of(STRATEGIES[0], folder=tmp_path)
+    with monkeypatch.context() as dying:
+        for name in ("collect_checkpoints", "collect_leftovers"):
+            dying.setattr(f"farthing.study.loop.{name}", lambda *_, **__: None)
+        study.run(Agent, executor="inline")
+    assert len(list(tmp_path.glob("*/*.*-*"))) == len(study.trials)
+    study.run(Agent, executor="inline")
+    assert [str(path.relative_to(tmp_path)) for path in tmp_path.glob("*/*.*-*")] == [study.best.trial.checkpoint]
+    assert [trial.number for trial in study.trials if trial.checkpoint] == [study.best.trial.number]
+
+
 def test_a_replay_needs_a_checkpoint_where_params_change():
     def forgetful(trial):
         return 1.0
