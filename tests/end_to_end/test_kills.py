@@ -60,8 +60,8 @@ def wait_until(condition: object, *, seconds: float = 60.0) -> None:
         time.sleep(0.005)
 
 
-def kill_once(target: Target, program: subprocess.Popen[bytes], rng: random.Random) -> None:
-    """Lets the program get some way, then kills a worker or the program itself."""
+def kill_once(target: Target, program: subprocess.Popen[bytes], rng: random.Random) -> bool:
+    """Lets the program get some way, then kills a worker or the program itself; False when it had ended by then."""
     seen = len(target.lines()) + rng.randint(1, 12)
     wait_until(lambda: len(target.lines()) >= seen or program.poll() is not None)
     time.sleep(rng.random() * 0.02)
@@ -70,10 +70,11 @@ def kill_once(target: Target, program: subprocess.Popen[bytes], rng: random.Rand
     try:
         os.kill(victim, signal.SIGKILL)
     except ProcessLookupError:
-        return
+        return False
     if victim == program.pid:
         program.wait()
         wait_until(lambda: not any(_is_alive(worker) for worker in workers))
+    return True
 
 
 def _is_alive(pid: int) -> bool:
@@ -89,8 +90,7 @@ def kill_repeatedly(target: Target, rng: random.Random, *, most: int) -> int:
     while not target.is_finished:
         program = target.start()
         while kills < most and program.poll() is None:
-            kill_once(target, program, rng)
-            kills += 1
+            kills += kill_once(target, program, rng)
         program.wait(timeout=120)
         assert program.returncode in (0, -signal.SIGKILL), (target.folder / "errors").read_text()
     return kills
