@@ -26,7 +26,8 @@ import numpy as np
 from farthing.costs import Budget
 from farthing.errors import InvalidArgument, MissingExtra
 from farthing.execution import Pipeline, Stage
-from farthing.execution.identity import identity_of_data, identity_of_function
+from farthing.execution.data_identity import identity_of_data
+from farthing.execution.identity import identity_of_function
 from farthing.execution.plain_data import NotPlain
 from farthing.refusals import listed, refuse_unknown, shown
 from farthing.space import Choice, Parameter, Space
