@@ -1,6 +1,7 @@
 """Work in stages, each fed with the output of the one before, which is kept for whoever needs it again."""
 
 import copy
+import inspect
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -11,12 +12,14 @@ from typing import Any
 
 from farthing.errors import WorkError
 from farthing.execution import plain_files
-from farthing.execution.identity import identity_of_data, identity_of_function
+from farthing.execution.data_identity import identity_of_data
+from farthing.execution.identity import identity_of_function
 from farthing.execution.plain_data import NotPlain
 from farthing.execution.running_trial import RunningTrial
 from farthing.execution.stage_cache import FOLDER, Address, Kept, Load, StageCache, read_limit
 from farthing.refusals import listed, shown
-from farthing.space.stages import prefix_key
+from farthing.space import Space
+from farthing.space.stages import local_name, prefix_key
 from farthing.trials import Problem
 from farthing.trials.prefixes import Eviction
 
@@ -30,8 +33,8 @@ class Stage:
     """One stage of a pipeline: `function(previous_output, **params)` returns the stage's output.
 
     Args:
-        version: changes whenever outputs do. None takes it from the code: the function's own, the constants and
-            functions of yours that it refers to, and the variables it closes over.
+        version: changes whenever outputs do. None takes it from the code of the function, of `save` and of `load`: with
+            the constants, functions and objects of yours that it refers to, and the variables it closes over.
         save, load: for outputs that are no plain data: `save(output, folder)` writes files, `load(folder)` reads them.
     """
 
@@ -60,7 +63,8 @@ class Pipeline:
 
     Args:
         source: what the first stage gets: plain data, of which each call gets a copy, or a path, whose content counts.
-        source_version: changes whenever the source does; needed where the source is no plain data.
+        source_version: changes whenever the source does; needed where the source is no plain data. A source that has
+            one is handed over as it is, without a copy.
         cache_limit: bytes, or a text such as "2 GB"; what takes the least time to compute again per byte goes first.
             None keeps everything, 0 nothing.
     """
@@ -90,6 +94,8 @@ class Pipeline:
                 f"A pipeline must have the space's stages in their order ({listed(expected) or 'there are none'}), "
                 f"got {listed(self.stages) or 'none'}. Name them alike in Space(stages=...) and Pipeline(...)."
             )
+        for name, stage in self.stages.items():
+            _check_arguments(name, stage.function, problem.space)
         if self.cache_limit != 0:
             self.address("", 0)  # refuses what cannot be told apart; workers are sent what it found
 
@@ -127,12 +133,9 @@ class Pipeline:
         if self.source_version is not None:
             return f"given: {self.source_version}"
         try:
-            return identity_of_data(self.source)
+            return identity_of_data(self.source.resolve() if isinstance(self.source, Path) else self.source)
         except NotPlain as refused:
-            raise WorkError(
-                f"A pipeline's source must be plain data or have a version, got {shown(refused.thing)} "
-                f"({type(refused.thing).__name__}). Add source_version='1', and change it whenever the source changes."
-            ) from None
+            raise _not_a_source(refused.thing) from None
 
     @property
     def fresh_source(self) -> object:
@@ -224,11 +227,46 @@ class _Passage:
             self._trial.tell_eviction(eviction)
 
 
+def _check_arguments(name: str, function: Callable[..., Any], space: Space) -> None:
+    """Refuses a stage that could not be called with its params, or without those that are not always active."""
+    if inspect.iscoroutinefunction(function):
+        raise WorkError(f"A stage must be a plain function, got the coroutine {name!r}. Call asyncio.run inside it.")
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return  # builtins do not say
+    params = {local_name(full): space.parameters[full] for full in space.stages[name]}
+    always = [param for param, declared in params.items() if not declared.when]
+    try:
+        signature.bind(None, **params)
+        signature.bind(None, **dict.fromkeys(always))
+    except TypeError as error:
+        raise WorkError(
+            f"A stage must take the output before it, its params ({listed(params) or 'none'}) and no more, and have "
+            f"defaults for those that are not always active; got {name}{signature}: {error}. "
+            f"Write def {name}({', '.join(['previous', *params])})."
+        ) from None
+
+
+def _not_a_source(thing: object) -> WorkError:
+    if isinstance(thing, Path):
+        what = "is a link" if thing.is_symlink() else "does not exist"
+        return WorkError(
+            f"A path in a pipeline's source must be that of a file or a folder, got {str(thing)!r}, which {what}. "
+            f"Check the path: it is read from {str(Path.cwd())!r}."
+        )
+    return WorkError(
+        f"A pipeline's source must be plain data or have a version, got {shown(thing)} ({type(thing).__name__}). "
+        f"Add source_version='1', and change it whenever the source changes."
+    )
+
+
 def _version(name: str, stage: Stage) -> str:
     if stage.version is not None:
         return f"given: {stage.version}"
+    code = [part for part in (stage.function, stage.save, stage.load) if part is not None]
     try:
-        return identity_of_function(stage.function)
+        return " ".join(identity_of_function(part) for part in code)
     except NotPlain as refused:
         raise WorkError(
             f"A stage's code must say what it does, got {name!r}, which holds {shown(refused.thing)} "

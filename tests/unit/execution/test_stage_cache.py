@@ -240,7 +240,8 @@ def test_tidying_removes_what_was_left_half_done_and_keeps_what_is_in_use(cache,
 
 
 @pytest.mark.parametrize(
-    ("given", "limit"), [(None, None), (0, 0), (7, 7), ("2 GB", 2 * 10**9), ("1.5 kB", 1500), ("0 B", 0)]
+    ("given", "limit"),
+    [(None, None), (0, 0), (7, 7), ("2 GB", 2 * 10**9), ("1.5 kB", 1500), ("0 B", 0), ("2GB", 2 * 10**9)],
 )
 def test_limits_are_read(given, limit):
     assert read_limit(given) == limit
