@@ -276,7 +276,7 @@ def _version(name: str, stage: Stage) -> str:
 
 def _not_plain(name: str, refused: NotPlain) -> WorkError:
     thing = refused.thing
-    remedy = refused.remedy or f"Give ft.Stage({name}, save=…, load=…) to keep it, or Pipeline(…, cache_limit=0)."
+    remedy = refused.remedy or f"Give ft.Stage({name}, save=…, load=…) to keep it, or cache_limit=0 to keep none."
     return WorkError(
         f"A stage's output must be plain data to be kept, got {shown(thing)} ({type(thing).__name__}) from {name!r}. "
         f"{remedy}"
