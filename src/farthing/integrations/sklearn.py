@@ -12,10 +12,13 @@ later steps starts from there.
 """
 
 import hashlib
+import numbers
 import re
 import time
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -30,7 +33,7 @@ from farthing.execution.data_identity import identity_of_data
 from farthing.execution.identity import identity_of_function
 from farthing.execution.plain_data import NotPlain
 from farthing.refusals import listed, refuse_unknown, shown
-from farthing.space import Choice, Parameter, Space
+from farthing.space import Choice, Float, Int, Parameter, Space
 from farthing.space.parameters import with_condition
 from farthing.space.stages import local_name
 from farthing.storage import Storage
@@ -41,6 +44,7 @@ from farthing.trials import History, Trial
 try:
     import sklearn
     from sklearn.base import BaseEstimator, clone, is_classifier
+    from sklearn.exceptions import FitFailedWarning
     from sklearn.metrics import check_scoring
     from sklearn.model_selection import check_cv
     from sklearn.model_selection._search import BaseSearchCV
@@ -53,8 +57,8 @@ except ImportError as error:
     ) from error
 
 VALUE = "score"
-DATA = "sklearn_data"
-"""The setting of a stored study that says what data it is about."""
+SEARCH = "sklearn_search"
+"""The setting of a stored study that says what data it is about, and by what it scores."""
 
 SpaceLike = Space | Mapping[str, Parameter] | Mapping[str, Mapping[str, Parameter]]
 
@@ -73,7 +77,8 @@ class PipelineSearchCV(BaseSearchCV):  # type: ignore[misc]
         budget: what may be spent, instead of `n_trials`: `ft.Budget(cost=60)` is a minute of work.
         alternatives: for a step whose own name is a `Choice` in the space, the estimators by their options:
             `{"reduce": {"pca": PCA(), "kernel": Nystroem()}}`.
-        scoring, cv, refit: as in `RandomizedSearchCV`. Scorers get the fitted last step and transformed data.
+        scoring, cv, refit: as in `RandomizedSearchCV`. Scorers get the fitted last step and transformed data, and
+            return a number.
         error_score: "raise" ends the search with the first trial that fails; a number goes in its place.
         strategy, storage, name: of the study; a stored search is continued, with the same data.
         workers: processes that evaluate configurations. 1 works in this process.
@@ -126,10 +131,10 @@ class PipelineSearchCV(BaseSearchCV):  # type: ignore[misc]
         groups = params.pop("groups", None)
         X, y, groups = indexable(X, y, groups)
         data = _Data(X, y, self._splits(X, y, groups), steps.fit_params(params))
-        study = self._study(steps, data)
+        self.study_ = study = self._study(steps, data)
         self._run(study, steps.pipeline(data, scorers, cache_limit=self.cache_limit))
         self._read(study.history, steps, list(scorers), n_splits=len(data.splits))
-        self.study_, self.ledger_ = study, study.ledger
+        self.ledger_ = study.ledger
         if self.refit:
             self._refit(steps, X, y, params)
         return self
@@ -166,13 +171,14 @@ class PipelineSearchCV(BaseSearchCV):  # type: ignore[misc]
         study = Study(
             steps.staged, maximize=VALUE, strategy=self.strategy, storage=self.storage, name=self.name, seed=seed
         )
-        known = study.settings.get(DATA)
-        if known not in (None, data.identity):
+        counts = self.refit if self.multimetric_ else None
+        identity = _digest([data.identity, _identity(self.scoring), counts])
+        if study.settings.get(SEARCH) not in (None, identity):
             raise InvalidArgument(
-                f"A stored search must go on with the data and the folds it began with, got others for {self.name!r}. "
-                f"Give the search a new name, or delete the study."
+                f"A stored search must go on with the data, the folds and the score it began with, got others for "
+                f"{self.name!r}. Give the search a new name, or delete the study."
             )
-        study.remember(**{DATA: data.identity})
+        study.remember(**{SEARCH: identity})
         return study
 
     def _run(self, study: Study, work: Pipeline) -> None:
@@ -182,7 +188,7 @@ class PipelineSearchCV(BaseSearchCV):  # type: ignore[misc]
             if fails and trial.failure is not None:
                 study.stop()
 
-        study.run(
+        ended = study.run(
             work,
             budget=self.budget or Budget(trials=self.n_trials),
             workers=self.workers,
@@ -190,10 +196,19 @@ class PipelineSearchCV(BaseSearchCV):  # type: ignore[misc]
             callbacks=[stop_at_failure],
             progress=False,
         )
+        if ended == "interrupted":
+            raise KeyboardInterrupt
         failures = [trial.failure for trial in study.trials if trial.failure is not None]
         if failures and (fails or not study.history.done):
             what = "A trial" if fails else f"All {len(failures)} trials"
             raise ValueError(f"{what} failed: {failures[0].reason}\n{failures[0].traceback}")
+        if failures:
+            warnings.warn(
+                f"{len(failures)} of {len(study.trials)} configurations failed and score {self.error_score}, the first "
+                f"with: {failures[0].reason}. Use error_score='raise' to see where.",
+                FitFailedWarning,
+                stacklevel=3,
+            )
 
     def _read(self, history: History, steps: "_Steps", names: Sequence[str], *, n_splits: int) -> None:
         trials = [trial for trial in history if trial.is_finished]
@@ -205,7 +220,8 @@ class PipelineSearchCV(BaseSearchCV):  # type: ignore[misc]
             results |= _score_columns(trials, name, n_splits=n_splits, missing=missing)
         results |= {"cost": np.array([trial.cost for trial in trials])}
         self.cv_results_ = results
-        self.best_index_ = int(results[f"rank_test_{names[0] or VALUE}"].argmin())
+        ranks = results[f"rank_test_{names[0] or VALUE}"]
+        self.best_index_ = int(self.refit(results) if callable(self.refit) else ranks.argmin())
         self.best_score_ = results[f"mean_test_{names[0] or VALUE}"][self.best_index_]
         self.best_params_ = chosen[self.best_index_]
 
@@ -224,6 +240,8 @@ class _Steps:
     estimator: Any
     parameters: Mapping[str, Parameter]
     alternatives: Mapping[str, Mapping[Any, Any]]
+    config: Mapping[str, Any] = field(default_factory=sklearn.get_config)
+    """scikit-learn's own settings, which worker processes do not inherit."""
 
     @classmethod
     def of(cls, estimator: Any, space: SpaceLike, alternatives: Mapping[str, Mapping[Any, Any]]) -> "_Steps":
@@ -289,7 +307,8 @@ class _Steps:
 
     def _version(self, place: int) -> str:
         step, estimator = self.estimator.steps[place]
-        return _digest([sklearn.__version__, _spelled(estimator), _spelled(self.alternatives.get(step))])
+        settings = [sklearn.__version__, self.config["transform_output"]]
+        return _digest([settings, _spelled(estimator), _spelled(self.alternatives.get(step))])
 
     def _alternative(self, name: str, value: Any) -> Any:
         options = self.alternatives.get(name, {})
@@ -303,14 +322,41 @@ class _Steps:
             if "__" not in name:
                 self._check_choice_of_step(name, parameter)
         known = self.estimator.get_params()
-        fixed = [name for name in self.parameters if _step_of(name) not in self.alternatives]
+        fixed = [name for name in self.parameters if _step_of(name) not in self.parameters]
         refuse_unknown(fixed, known, what="Parameters of the pipeline", error=InvalidArgument)
+        _ = self.staged  # refuses conditions that cannot be meant
+        for name in self.parameters:
+            if "__" in name and _step_of(name) in self.parameters:
+                self._check_param_of_alternatives(name)
 
     def _check_choice_of_step(self, step: str, parameter: Parameter) -> None:
         if not isinstance(parameter, Choice):
             raise InvalidArgument(f"A step itself must be a Choice, got {parameter!r} for {step!r}. See alternatives=.")
         options = [*self.alternatives.get(step, {}), "passthrough"]
         refuse_unknown(parameter.options, options, what=f"Options of the step {step!r}", error=InvalidArgument)
+
+    def _check_param_of_alternatives(self, name: str) -> None:
+        """Refuses a parameter that some estimator has not that its step may be when the parameter is active."""
+        step, options = _step_of(name), self.alternatives.get(_step_of(name), {})
+        having = [option for option in options if _local(name) in options[option].get_params()]
+        without = next((option for option in self._options_behind(name, step) if option not in having), None)
+        if without is not None:
+            remedy = f"Add when={{{step!r}: {having}}}." if having else "Check the spelling."
+            raise InvalidArgument(
+                f"A parameter must be one of every estimator that its step may be, got {name!r}, which {without!r} "
+                f"has not. {remedy}"
+            )
+
+    def _options_behind(self, name: str, step: str) -> list[Any]:
+        """What the step may be while the parameter is active, by its own condition and those of its parents."""
+        if name == step:
+            choice = self.parameters[step]
+            assert isinstance(choice, Choice), "checked before"
+            return list(choice.options)
+        when = self.parameters[name].when
+        behind = [self._options_behind(parent, step) for parent in (*when, step)]
+        allowed = when.get(step, behind[-1])
+        return [option for option in allowed if all(option in options for options in behind)]
 
 
 def _by_full_name(space: SpaceLike) -> dict[str, Parameter]:
@@ -322,10 +368,19 @@ def _by_full_name(space: SpaceLike) -> dict[str, Parameter]:
     for step, own in space.items():
         if isinstance(own, Mapping):
             full = {name: f"{step}__{name}" for name in own}
-            flat |= {full[name]: _renamed(parameter, full) for name, parameter in own.items()}
+            flat |= {full[name]: _renamed(_parameter(name, given), full) for name, given in own.items()}
         else:
-            flat[step] = own
+            flat[step] = _parameter(step, own)
     return flat
+
+
+def _parameter(name: str, given: object) -> Parameter:
+    if not isinstance(given, Float | Int | Choice):
+        raise InvalidArgument(
+            f"A parameter must be a Float, an Int or a Choice, got {shown(given)} for {name!r}. "
+            f"Write ft.Choice(0.1, 1, 10) for a list, ft.Float(0.1, 10, log=True) for a distribution."
+        )
+    return given
 
 
 def _renamed(parameter: Parameter, names: Mapping[str, str]) -> Parameter:
@@ -384,7 +439,8 @@ class _Transform:
 
     def __call__(self, previous: Any, **params: Any) -> list[tuple[Any, Any]]:
         inputs = self.data.inputs() if previous is None else previous
-        return [self._fold(fold, train, test, params) for fold, (train, test) in enumerate(inputs)]
+        with sklearn.config_context(**self.steps.config):
+            return [self._fold(fold, train, test, params) for fold, (train, test) in enumerate(inputs)]
 
     def _fold(self, fold: int, train: Any, test: Any, params: Mapping[str, Any]) -> tuple[Any, Any]:
         step = self.steps.step(self.place, params)
@@ -409,7 +465,8 @@ class _Score:
 
     def __call__(self, previous: Any, **params: Any) -> dict[str, float]:
         inputs = self.data.inputs() if previous is None else previous
-        scores = [self._fold(fold, train, test, params) for fold, (train, test) in enumerate(inputs)]
+        with sklearn.config_context(**self.steps.config):
+            scores = [self._fold(fold, train, test, params) for fold, (train, test) in enumerate(inputs)]
         named = {_split(name, fold): scores[fold][name] for name in self.scorers for fold in range(len(scores))}
         first = next(iter(self.scorers))
         return {VALUE: float(np.mean([score[first] for score in scores])), **named}
@@ -420,7 +477,15 @@ class _Score:
         y_train, y_test = self.data.targets(fold)
         fitted = step.fit(train, **given) if y_train is None else step.fit(train, y_train, **given)
         targets = () if y_test is None else (y_test,)
-        return {name: float(scorer(fitted, test, *targets)) for name, scorer in self.scorers.items()}
+        return {name: _as_score(scorer(fitted, test, *targets)) for name, scorer in self.scorers.items()}
+
+
+def _as_score(given: Any) -> float:
+    if np.ndim(given) or not isinstance(given, numbers.Number | np.ndarray):
+        raise ValueError(
+            f"A scorer must return a number, got {shown(given)}. For several scores give scoring={{name: scorer}}."
+        )
+    return float(given)
 
 
 def _split(name: str, fold: int) -> str:
@@ -457,21 +522,23 @@ def _number(score: float | None, missing: float) -> float:
 
 
 def _identity(thing: Any) -> str:
-    """What tells data apart; what is no plain data counts by its pickle, which is only ever hashed."""
-    try:
-        return identity_of_data(thing)
-    except NotPlain:
-        return hashlib.sha256(cloudpickle.dumps(thing)).hexdigest()
+    """What tells data and functions apart; what is neither counts by its pickle, which is only ever hashed."""
+    for identity in (identity_of_data, identity_of_function):
+        with suppress(NotPlain):
+            return identity(thing)
+    return hashlib.sha256(cloudpickle.dumps(thing)).hexdigest()
 
 
 def _spelled(thing: Any) -> Any:
     """An estimator by its class and params, and those of what it is made of."""
     if isinstance(thing, Mapping):
         return {str(name): _spelled(part) for name, part in thing.items()}
+    if isinstance(thing, list | tuple):
+        return [_spelled(part) for part in thing]
     if not isinstance(thing, BaseEstimator):
         return _identity(thing)
-    params = thing.get_params(deep=False)
-    return [identity_of_function(type(thing)), {name: _spelled(part) for name, part in params.items()}]
+    params = {name: _spelled(part) for name, part in thing.get_params(deep=False).items()}
+    return [identity_of_function(type(thing)), params, getattr(thing, "_sklearn_output_config", None)]
 
 
 def _digest(form: Any) -> str:
