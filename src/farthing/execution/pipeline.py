@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from farthing.errors import WorkError
@@ -16,6 +15,7 @@ from farthing.execution.data_identity import identity_of_data
 from farthing.execution.identity import identity_of_function
 from farthing.execution.plain_data import NotPlain
 from farthing.execution.running_trial import RunningTrial
+from farthing.execution.scratch import remove_abandoned, scratch_folder
 from farthing.execution.stage_cache import FOLDER, Address, Kept, Load, StageCache, read_limit
 from farthing.refusals import listed, shown
 from farthing.space import Space
@@ -101,14 +101,15 @@ class Pipeline:
 
     def run(self, trial: RunningTrial) -> object:
         trial.count_as("stage")
-        with TemporaryDirectory(prefix="farthing-") as scratch:
-            return _Passage(self, trial, Path(scratch)).output()
+        with scratch_folder() as scratch:
+            return _Passage(self, trial, scratch).output()
 
     def lost_prefixes(self, prefixes: Mapping[str, int], root: Path) -> list[str]:
         """Tidies the cache of a study whose files are at `root`; returns which of these prefixes are not in it.
 
         `prefixes` come with their lengths.
         """
+        remove_abandoned()
         if self.cache_limit == 0:
             return list(prefixes)
         cache = self.cache(root)
