@@ -1,11 +1,11 @@
 """Where a study keeps its files: checkpoints and logs."""
 
-import tempfile
 import weakref
+from contextlib import ExitStack
 from pathlib import Path
-from shutil import rmtree
 from urllib.parse import quote
 
+from farthing.execution.scratch import remove_abandoned, scratch_folder
 from farthing.storage import Storage
 
 
@@ -17,7 +17,9 @@ def study_folder(storage: Storage, name: str) -> Path:
 
 
 def temporary_folder(owner: object) -> Path:
-    """For a study in memory: gone when its owner is."""
-    folder = Path(tempfile.mkdtemp(prefix="farthing-"))
-    weakref.finalize(owner, rmtree, folder, ignore_errors=True)
+    """For a study in memory: gone when its owner is, and after a kill when the next such study begins."""
+    remove_abandoned()
+    held = ExitStack()
+    folder = held.enter_context(scratch_folder())
+    weakref.finalize(owner, held.close)
     return folder
