@@ -194,7 +194,8 @@ class _Passage:
             if kept is None:
                 kept = self._compute_and_put(index, before)
         self._trial.settle(step=index, saved=self._savings(kept, index) if was_there else {})
-        self._cache.shrink()
+        with self._trial.waiting():
+            self._cache.shrink()
         self._tell_news()
         return kept
 

@@ -155,7 +155,8 @@ class StageCache:
         try:
             return self._load(address, load)
         except _Unreadable as unreadable:
-            self._remove(address.key)
+            with suppress(OSError):  # in a folder that cannot be written it stays, and is never served
+                self._remove(address.key)
             self._tell(address, "corrupt", str(unreadable))
             return None
 
@@ -214,7 +215,7 @@ class StageCache:
             if manifest is None or _checksums(folder / OUTPUT) != manifest.checksums:
                 raise _Unreadable("its checksum is wrong")
             return Kept(load(folder / OUTPUT), manifest.seconds)
-        except _Unreadable:
+        except (_Unreadable, MemoryError):  # for want of memory the entry is no worse
             raise
         except Exception as error:
             raise _Unreadable(f"{type(error).__name__}: {error}") from error

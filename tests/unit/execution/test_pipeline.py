@@ -7,6 +7,7 @@ import pytest
 
 from farthing.errors import WorkError
 from farthing.execution import Pipeline, Stage
+from farthing.execution.stage_cache import StageCache
 from farthing.space import Choice, Float, Space
 from farthing.space.stages import prefix_key
 from farthing.trials import Problem, State
@@ -181,6 +182,12 @@ def test_a_stage_out_of_the_cache_says_what_it_had_cost(three, pipeline, make_tr
         (0, 0.0, {"cache": 5.0}),
         (2, 1.0, {}),
     ]
+
+
+def test_keeping_to_the_limit_is_on_no_bill(three, pipeline, make_trial, recorder, clock, monkeypatch):
+    monkeypatch.setattr(StageCache, "shrink", lambda cache: clock.advance(100))
+    run(pipeline, three, make_trial)
+    assert stages_in(recorder) == [(0, 5.0, {}), (1, 3.0, {}), (2, 1.0, {})]
 
 
 def test_where_cost_is_no_time_a_stage_from_the_cache_saved_none(three, pipeline, make_trial, recorder):

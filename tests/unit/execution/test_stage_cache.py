@@ -4,6 +4,7 @@ import errno
 import os
 import shutil
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -130,6 +131,30 @@ def test_an_entry_that_cannot_be_loaded_is_dropped_with_the_reason(cache):
     assert cache.get(address, broken) is None
     (eviction,) = cache.news()
     assert (eviction.why, eviction.detail) == ("corrupt", "KeyError: 'weights'")
+
+
+def test_an_entry_stays_where_there_is_no_memory_to_load_it(cache):
+    address = put(cache, "a", output="large")
+
+    def short_of_memory(folder):
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        cache.get(address, short_of_memory)
+    assert cache.get(address, load).output == "large"
+
+
+def test_an_entry_that_cannot_be_removed_is_not_served_either(cache, folder, monkeypatch):
+    address = put(cache, "a", output="right")
+    (damaged,) = (folder / address.key / "output").iterdir()
+    damaged.write_text("wrong")
+
+    def refuse(path, target):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(Path, "rename", refuse)
+    assert cache.get(address, load) is None
+    assert {eviction.why for eviction in cache.news()} == {"corrupt"}
 
 
 def test_a_failed_save_leaves_nothing(cache, folder):
