@@ -2,6 +2,7 @@
 
 import gc
 
+import farthing as ft
 from farthing.execution.scratch import remove_abandoned
 from farthing.study.folder import temporary_folder
 
@@ -21,3 +22,15 @@ def test_a_temporary_folder_lasts_as_long_as_its_owner():
     gc.collect()
     assert not folder.exists()
     assert not folder.with_suffix(".lock").exists()
+
+
+def test_studies_that_are_given_one_place_do_not_share_what_their_stages_made(tmp_path):
+    space = ft.Space(stages={"first": {"x": ft.Choice(1)}, "last": {"y": ft.Float(0, 1)}})
+
+    def value(name, factor):
+        study = ft.Study(space, minimize="error", strategy=ft.Random(), name=name, folder=tmp_path)
+        first = ft.Stage(lambda previous, x: x * factor, version="1")
+        study.run(ft.Pipeline(first=first, last=lambda made, y: made), budget=ft.Budget(trials=2), executor="inline")
+        return [trial.value for trial in study.trials]
+
+    assert (value("one", 1), value("other", 100)) == ([1, 1], [100, 100])
