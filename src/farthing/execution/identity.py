@@ -182,15 +182,15 @@ def _state(thing: Any) -> list[Any]:
         if type(thing).__module__.startswith("torch") and hasattr(thing, "detach"):
             return [str(thing.dtype), thing.detach().cpu().numpy()]  # a copy's recipe has addresses in it
         reduce = copyreg.dispatch_table.get(type(thing))
-        recipe = reduce(thing) if reduce else thing.__reduce_ex__(2)
-        return [recipe] if isinstance(recipe, str) else [list(part) if _is_items(part) else part for part in recipe]
+        recipe: Any = reduce(thing) if reduce else thing.__reduce_ex__(2)
+        return [recipe] if isinstance(recipe, str) else [_spread(part) for part in recipe]
     except Exception:  # locks, connections, open files
         return []
 
 
-def _is_items(part: Any) -> bool:
-    """Whether a part of the recipe for a copy is the items of a list or a dict."""
-    return isinstance(part, Iterator)
+def _spread(part: Any) -> Any:
+    """The items of a list or a dict are an iterator in the recipe for a copy."""
+    return list(part) if isinstance(part, Iterator) else part
 
 
 def _module(module: ModuleType) -> Json:

@@ -97,7 +97,7 @@ class Pipeline:
         for name, stage in self.stages.items():
             _check_arguments(name, stage.function, problem.space)
         if self.cache_limit != 0:
-            self.address("", 0)  # refuses what cannot be told apart; workers are sent what it found
+            self._take_stock()
 
     def run(self, trial: RunningTrial) -> object:
         trial.count_as("stage")
@@ -123,6 +123,15 @@ class Pipeline:
     def address(self, prefix: str, length: int) -> Address:
         """Where in the cache the output of the first stages is, given their params."""
         return Address(self.source_identity, self.versions[:length], prefix)
+
+    def _take_stock(self) -> None:
+        """Refuses what cannot be told apart. Workers are sent what it found, which holds until the next run begins.
+
+        Between runs in one session a function that a stage refers to may be defined anew, or a file of the source.
+        """
+        for found in ("versions", "source_identity"):
+            vars(self).pop(found, None)
+        self.address("", 0)
 
     @cached_property
     def versions(self) -> tuple[tuple[str, str], ...]:

@@ -481,7 +481,8 @@ class _Score:
 
 
 def _as_score(given: Any) -> float:
-    if np.ndim(given) or not isinstance(given, numbers.Number | np.ndarray):
+    is_number = np.ndim(given) == 0 and isinstance(given, numbers.Number | np.ndarray)
+    if not is_number:
         raise ValueError(
             f"A scorer must return a number, got {shown(given)}. For several scores give scoring={{name: scorer}}."
         )

@@ -318,6 +318,25 @@ def test_a_source_that_is_no_plain_data_needs_a_version(three):
     Pipeline(source=Model(1), cache_limit=0, **stages).check(three)
 
 
+def test_what_changed_since_the_last_run_began_is_seen(three):
+    session = {"factor": 1}
+    stages = {name: eval("lambda previous, **params: factor", session) for name in three.space.stages}
+    source = [1.0]
+    pipeline = Pipeline(source=source, **stages)
+
+    def address():
+        pipeline.check(three)
+        return pipeline.address("", 1)
+
+    before = address()
+    assert address() == before
+    session["factor"] = 2
+    redefined = address()
+    assert redefined.versions != before.versions
+    source.append(2.0)
+    assert address().source != redefined.source
+
+
 def test_a_path_that_is_not_there_is_no_source(three, tmp_path):
     stages = {name: lambda previous, **params: previous for name in three.space.stages}
     with pytest.raises(WorkError, match=r"missing\.csv', which does not exist\. Check the path"):
