@@ -45,7 +45,7 @@ except ImportError as error:
     ) from error
 
 SEARCH = "sklearn_search"
-"""The setting of a stored study that says what data it is about, and by what it scores."""
+"""The setting of a stored study that says what it is about: the pipeline, the data, and by what it scores."""
 
 
 class PipelineSearchCV(BaseSearchCV):  # type: ignore[misc]
@@ -157,11 +157,11 @@ class PipelineSearchCV(BaseSearchCV):  # type: ignore[misc]
             steps.staged, maximize=VALUE, strategy=self.strategy, storage=self.storage, name=self.name, seed=seed
         )
         counts = self.refit if self.multimetric_ else None
-        identity = digest_of([data.identity, identity_of(self.scoring), counts])
+        identity = digest_of([steps.fixed, data.identity, identity_of(self.scoring), counts])
         if study.settings.get(SEARCH) not in (None, identity):
             raise InvalidArgument(
-                f"A stored search must go on with the data, the folds and the score it began with, got others for "
-                f"{self.name!r}. Give the search a new name, or delete the study."
+                f"A stored search must go on with the pipeline, the data, the folds and the score it began with, got "
+                f"others for {self.name!r}. Give the search a new name, or delete the study."
             )
         study.remember(**{SEARCH: identity})
         return study

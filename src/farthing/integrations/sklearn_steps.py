@@ -45,6 +45,13 @@ class Steps:
     def names(self) -> list[str]:
         return list(self.parameters)
 
+    @property
+    def fixed(self) -> dict[str, str]:
+        """What is not tuned, in words: two searches in which it differs are about different things."""
+        params = self.estimator.get_params() | {"alternatives": self.alternatives}
+        tuned = {*self.parameters, "steps"}
+        return {name: _told(value) for name, value in params.items() if name not in tuned and _matters(name)}
+
     @cached_property
     def staged(self) -> Space:
         """The space of the study: parameters keep their names, as far as these are identifiers."""
@@ -159,6 +166,20 @@ def _parameter(name: str, given: object) -> Parameter:
             f"Write ft.Choice(0.1, 1, 10) for a list, ft.Float(0.1, 10, log=True) for a distribution."
         )
     return given
+
+
+def _matters(param: str) -> bool:
+    return param.rpartition("__")[2] not in ("n_jobs", "verbose", "memory")
+
+
+def _told(value: Any) -> str:
+    """A value as text that is the same in every process: objects and functions by their names."""
+    if isinstance(value, Mapping):
+        return str({str(name): _told(part) for name, part in value.items()})
+    if isinstance(value, list | tuple):
+        return str([_told(part) for part in value])
+    is_plain = isinstance(value, str | int | float | bool | None)
+    return repr(value) if is_plain else getattr(value, "__qualname__", type(value).__qualname__)
 
 
 def _renamed(parameter: Parameter, names: Mapping[str, str]) -> Parameter:

@@ -275,13 +275,21 @@ def test_trials_that_fail_come_last_and_a_search_in_which_all_fail_says_why():
         search(steps, broken, error_score="raise").fit(X, Y)
 
 
-def test_a_stored_search_is_continued_with_the_same_data_only(tmp_path):
+def test_a_stored_search_is_continued_with_the_same_pipeline_data_and_score_only(tmp_path):
     storage = f"sqlite:///{tmp_path / 'search.db'}"
     first = search(storage=storage, n_trials=3).fit(X, Y)
     more = search(storage=storage, n_trials=5).fit(X, Y)
     assert more.cv_results_["params"][:3] == first.cv_results_["params"]
-    for change, data in [({}, (X[::-1], Y[::-1])), ({"scoring": "f1_macro"}, (X, Y))]:
-        with pytest.raises(InvalidArgument, match="must go on with the data, the folds and the score it began with"):
+    search(Pipeline([*STEPS[:2], ("clf", LogisticRegression(verbose=0))]), storage=storage, n_trials=5).fit(X, Y)
+    other = Pipeline([("scale", StandardScaler(with_std=False)), *STEPS[1:]])
+    for change, data in [
+        ({}, (X[::-1], Y[::-1])),
+        ({"scoring": "f1_macro"}, (X, Y)),
+        ({"estimator": other}, (X, Y)),
+    ]:
+        with pytest.raises(
+            InvalidArgument, match="pipeline, the data, the folds and the score it began with"
+        ):
             search(storage=storage, n_trials=7, **change).fit(*data)
 
 
