@@ -287,9 +287,7 @@ def test_a_stored_search_is_continued_with_the_same_pipeline_data_and_score_only
         ({"scoring": "f1_macro"}, (X, Y)),
         ({"estimator": other}, (X, Y)),
     ]:
-        with pytest.raises(
-            InvalidArgument, match="pipeline, the data, the folds and the score it began with"
-        ):
+        with pytest.raises(InvalidArgument, match="pipeline, the data, the folds and the score it began with"):
             search(storage=storage, n_trials=7, **change).fit(*data)
 
 
