@@ -255,7 +255,7 @@ def _check_arguments(name: str, function: Callable[..., Any], space: Space) -> N
         raise WorkError(
             f"A stage must take the output before it, its params ({listed(params) or 'none'}) and no more, and have "
             f"defaults for those that are not always active; got {name}{signature}: {error}. "
-            f"Write def {name}({', '.join(['previous', *params])})."
+            f"Write def {name}({', '.join(['output' if 'previous' in params else 'previous', *params])})."
         ) from None
 
 

@@ -122,6 +122,8 @@ def _write_numpy(thing: Any, parts: Parts) -> Json:
         return {"array": parts.add_array(_fit_for_a_file(thing))}
     if isinstance(thing, np.generic):
         return {"scalar": parts.add_array(_fit_for_a_file(np.asarray(thing)))}
+    if isinstance(thing, np.ma.MaskedArray):
+        raise NotPlain(thing, "Return its data and its mask as two arrays.")
     raise NotPlain(thing, "Make it a plain array: np.asarray(…).")
 
 
