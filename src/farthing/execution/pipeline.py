@@ -243,7 +243,7 @@ def _check_arguments(name: str, function: Callable[..., Any], space: Space) -> N
     if inspect.iscoroutinefunction(function):
         raise WorkError(f"A stage must be a plain function, got the coroutine {name!r}. Call asyncio.run inside it.")
     try:
-        signature = inspect.signature(function)
+        signature = inspect.signature(function, follow_wrapped=False)  # decorators may supply arguments
     except (TypeError, ValueError):
         return  # builtins do not say
     params = {local_name(full): space.parameters[full] for full in space.stages[name]}
@@ -255,7 +255,7 @@ def _check_arguments(name: str, function: Callable[..., Any], space: Space) -> N
         raise WorkError(
             f"A stage must take the output before it, its params ({listed(params) or 'none'}) and no more, and have "
             f"defaults for those that are not always active; got {name}{signature}: {error}. "
-            f"Write def {name}({', '.join(['output' if 'previous' in params else 'previous', *params])})."
+            f"Write def {name}({', '.join(['previous', *params])})."
         ) from None
 
 

@@ -1,5 +1,6 @@
 """Work in stages."""
 
+import functools
 from dataclasses import replace
 
 import numpy as np
@@ -109,6 +110,17 @@ async def coroutine(previous, strength):
 def test_a_stage_that_cannot_be_called_with_its_params_is_refused_at_the_start(staged, denoise, wrong):
     with pytest.raises(WorkError, match=wrong):
         Pipeline(denoise=denoise, score=lambda previous, **params: 0).check(staged)
+
+
+def test_a_decorator_may_supply_arguments(staged):
+    def denoise(previous, strength, settings):
+        return strength
+
+    @functools.wraps(denoise)
+    def with_settings(*args, **params):
+        return denoise(*args, settings={}, **params)
+
+    Pipeline(denoise=with_settings, score=lambda previous, **params: 0).check(staged)
 
 
 def test_a_param_that_is_not_always_active_needs_a_default():
