@@ -1,4 +1,4 @@
-"""Where a study keeps its files."""
+"""A study's files: where they are, and what is said of those that are gone."""
 
 import gc
 
@@ -34,3 +34,18 @@ def test_studies_that_are_given_one_place_do_not_share_what_their_stages_made(tm
         return [trial.value for trial in study.trials]
 
     assert (value("one", 1), value("other", 100)) == ([1, 1], [100, 100])
+
+
+def test_a_run_says_which_outputs_of_stages_are_not_used_again(tmp_path, caplog):
+    space = ft.Space(stages={"first": {"x": ft.Choice(1, 2)}, "last": {"y": ft.Float(0, 1)}})
+    study = ft.Study(space, minimize="error", strategy=ft.Random(), seed=0, storage=tmp_path / "study.db")
+
+    def said(version, trials):
+        caplog.clear()
+        first = ft.Stage(lambda previous, x: x, version=version)
+        pipeline = ft.Pipeline(first=first, last=lambda made, y: made)
+        study.run(pipeline, budget=ft.Budget(trials=trials), executor="inline")
+        return caplog.messages
+
+    assert said("1", 6) == said("1", 7) == []
+    assert [message.split(":")[0] for message in said("2", 8)] == ["2 of 2 outputs of stages cannot be used again"]
