@@ -174,8 +174,11 @@ def _is_filled(cell: Any) -> bool:
 def _state(thing: Any) -> list[Any]:
     """What a copy of the object is made of, by the protocol of `copy` and `pickle`.
 
-    Where a random generator stands and what is in the environment is no part of what the code does.
+    Where a random generator stands and what is in the environment is no part of what the code does. A library's
+    wrapper counts as what it wraps: what else it has may differ from process to process, as with compiled functions.
     """
+    if _is_installed(type(thing)) and isinstance(getattr(thing, "__wrapped__", None), FunctionType):
+        return [thing.__wrapped__]
     if isinstance(thing, random.Random | os._Environ) or type(thing).__module__.startswith("numpy.random"):
         return []
     try:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import types
 
+import joblib
 import numpy as np
 import pytest
 
@@ -158,6 +159,15 @@ def test_where_a_random_generator_stands_does_not_count():
     script = "import random\nfrom numpy.random import default_rng\nown, theirs = random.Random(), default_rng()\n"
     script += "def stage(previous): return own.random() + theirs.random()"
     assert stage_of(script) == stage_of(script)
+
+
+def test_a_wrapper_of_a_library_counts_as_what_it_wraps(tmp_path):
+    def identity(place, code):
+        memory = joblib.Memory(tmp_path / place, verbose=0)
+        return identity_of_function(eval("lambda previous: remembered(previous)", {"remembered": memory.cache(code)}))
+
+    assert identity("here", stage_of) == identity("there", stage_of)
+    assert identity("here", stage_of) != identity("here", _printed)
 
 
 def test_all_arguments_that_are_bound_count_whatever_their_names():
