@@ -22,6 +22,7 @@ import numpy as np
 from farthing.costs import Budget
 from farthing.errors import InvalidArgument, MissingExtra
 from farthing.execution import Pipeline
+from farthing.execution.durable import remove
 from farthing.refusals import listed
 from farthing.storage import Storage
 from farthing.study import Study
@@ -118,6 +119,8 @@ class PipelineSearchCV(BaseSearchCV):  # type: ignore[misc]
         data = Data(X, y, self._splits(X, y, groups), steps.fit_params(params))
         self.study_ = study = self._study(steps, data)
         self._run(study, work_of(steps, data, scorers, cache_limit=self.cache_limit))
+        if self.storage is None:
+            remove(study.checkpoints.root)  # nobody can go on with it, and the search may live for long
         self._read(study.history, steps, list(scorers), n_splits=len(data.splits))
         self.ledger_ = study.ledger
         if self.refit:

@@ -291,6 +291,12 @@ def test_a_stored_search_is_continued_with_the_same_pipeline_data_and_score_only
             search(storage=storage, n_trials=7, **change).fit(*data)
 
 
+def test_what_was_kept_for_a_search_in_memory_goes_with_its_end(tmp_path):
+    assert not search().fit(X, Y).study_.checkpoints.root.exists()
+    stored = search(storage=tmp_path / "search.db").fit(X, Y)
+    assert list(stored.study_.checkpoints.root.glob("stages/*/output/*"))
+
+
 def test_a_search_can_be_cloned_pickled_and_set():
     found = clone(search()).set_params(n_trials=2, estimator__clf__max_iter=200)
     assert found.get_params()["estimator__clf__max_iter"] == 200
