@@ -103,13 +103,15 @@ class _Reader:
         return {"object": self.read(type(thing)), "state": [self.read(part) for part in _state(thing)]}
 
     def _function(self, function: FunctionType) -> Json:
-        closed_over = [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
-        held = [function.__defaults__ or (), tuple((function.__kwdefaults__ or {}).items()), closed_over]
+        defaults = [self.read(value) for value in function.__defaults__ or ()]
+        keywords = [[self.read(name), self.read(value)] for name, value in (function.__kwdefaults__ or {}).items()]
+        closed_over = [self.read(cell.cell_contents) for cell in function.__closure__ or () if _is_filled(cell)]
+        modules = _texts(*_modules_of(function))
         return {
             "code": _code(function.__code__),
-            "held": [[self.read(value) for value in values] for values in held],
+            "held": [defaults, keywords, closed_over],
             "globals": {name: self.read_global(value) for name, value in _globals_of(function)},
-            "modules": _texts(*_modules_of(function)),
+            **({"modules": modules} if modules else {}),
         }
 
     def _class(self, kind: type) -> Json:
