@@ -80,12 +80,13 @@ class Table:
 
     def work(self) -> tuple[Space, Pipeline]:
         """What `PipelineSearchCV` would run."""
-        from farthing.integrations.sklearn import _Data, _Steps
+        from farthing.integrations.sklearn_folds import Data, work_of
+        from farthing.integrations.sklearn_steps import Steps as TunedSteps
 
         search, (X, y) = self.search(), self.data
-        steps = _Steps.of(search.estimator, search.space, search.alternatives)
-        data = _Data(X, y, list(search.cv.split(X, y)), {})
-        return steps.staged, steps.pipeline(data, {"": _accuracy}, cache_limit="2 GB")
+        steps = TunedSteps.of(search.estimator, search.space, search.alternatives)
+        data = Data(X, y, list(search.cv.split(X, y)), {})
+        return steps.staged, work_of(steps, data, {"": _accuracy}, cache_limit="2 GB")
 
 
 def _accuracy(fitted: Any, X: Any, y: Any) -> float:

@@ -1,95 +1,58 @@
-"""Names things by what they are: data by its content, functions by their code and all that it draws on.
+"""Names functions by their code and all that it draws on.
 
-An identity is the same in every process and on every machine. Two that are equal stand for the same data, or for code
-that does the same; code that was merely moved, commented or laid out anew keeps its identity.
+An identity is the same in every process and on every machine. Two that are equal stand for code that does the same;
+code that was merely moved, commented or laid out anew keeps its identity.
 """
 
+import copyreg
+import dis
 import functools
-import hashlib
 import json
+import os
+import random
 import sys
-import sysconfig
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from types import BuiltinMethodType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from farthing.execution.plain_data import NotPlain, Parts, take_apart
+from farthing.execution.data_identity import checksum, digest, identity_of_data
+from farthing.execution.plain_data import NotPlain
+from farthing.execution.users_modules import imports_in, is_users, users_files, version_of
 from farthing.trials import Json
 
-CHUNK = 1 << 20
-PLACES = ("stdlib", "platstdlib", "purelib", "platlib")
-INSTALLED = tuple(str(Path(sysconfig.get_path(place)).resolve()) for place in PLACES)
-"""Where Python keeps itself and the packages: code that is found there counts by its name and version."""
-
-
-def identity_of_data(thing: object) -> str:
-    """For plain data its content, for a path that of the file or of all files in the folder; else NotPlain."""
-    parts = Parts()
-    form = json.dumps(take_apart(thing, parts), sort_keys=True)
-    return _digest(_content(form, parts))
+LOADS = {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}
+UNCOUNTED = {"__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__firstlineno__"}
 
 
 def identity_of_function(function: object) -> str:
-    """The function's code, defaults, the variables it closes over, and the global constants, functions and classes of
-    the user's that it refers to, and those that these refer to. NotPlain where it holds data that is not plain.
+    """The function's code, defaults, the variables it closes over, and the global constants, functions, classes and
+    objects of the user's that it refers to, and those that these refer to. Modules of the user's that it refers to or
+    imports count by their text, with all of the user's that these import.
 
-    What happens elsewhere does not count: files it reads, modules that are installed, attributes of objects.
+    NotPlain where a default or a variable that it closes over is an object, rather than data or code: it may change as
+    the function runs. What happens elsewhere does not count: files it reads, and installed modules but for their
+    versions.
     """
-    return _digest([json.dumps(_Reader().read(function), sort_keys=True).encode()])
-
-
-def checksum(path: Path) -> str:
-    """SHA-256 of a file's content."""
-    return _digest(_chunks(path))
-
-
-def _digest(pieces: Iterable[bytes]) -> str:
-    digest = hashlib.sha256()
-    for piece in pieces:
-        digest.update(piece)
-    return digest.hexdigest()
-
-
-def _content(form: str, parts: Parts) -> Iterator[bytes]:
-    """The data as bytes; each piece begins with its length or its shape, so that none can pass for another."""
-    yield form.encode()
-    for array in parts.arrays:
-        yield f"\n{array.dtype.descr!r} {array.shape} ".encode()
-        yield array.tobytes()
-    for blob in parts.blobs:
-        yield f"\n{len(blob)} ".encode()
-        yield blob
-    for path in parts.paths:
-        for file in _files(path):
-            yield f"\n{file.relative_to(path.parent).as_posix()!r} {file.stat().st_size} ".encode()
-            yield from _chunks(file)
-
-
-def _files(path: Path) -> list[Path]:
-    return sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
-
-
-def _chunks(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while chunk := file.read(CHUNK):
-            yield chunk
+    try:
+        form = _Reader().read(function)
+    except RecursionError:
+        raise NotPlain(function) from None
+    return digest([json.dumps(form, sort_keys=True).encode()])
 
 
 class _Reader:
-    """Spells functions out as JSON. Each is spelled out once, so that recursion ends."""
+    """Spells functions out as JSON. What can refer to itself is spelled out once, so that recursion ends."""
 
     def __init__(self) -> None:
-        self._seen: list[object] = []
+        self._seen: dict[int, tuple[int, object]] = {}
         self._is_in_global = False
 
     def read(self, thing: Any) -> Json:
         """A value that the function holds: a default, a variable it closes over, an argument bound to it."""
         if _is_installed(thing):
-            return [_qualified(thing), _version(thing.__module__)]
+            return [_qualified(thing), version_of(thing.__module__)]
         if isinstance(thing, functools.partial):
-            bound = [self.read(thing.func), [self.read(argument) for argument in thing.args]]
-            return {"partial": bound, **{name: self.read(argument) for name, argument in thing.keywords.items()}}
+            return {"partial": [self.read(part) for part in (thing.func, thing.args, thing.keywords)]}
         if isinstance(thing, functools._lru_cache_wrapper):
             return self.read(thing.__wrapped__)
         if isinstance(thing, MethodType):
@@ -97,56 +60,68 @@ class _Reader:
         if isinstance(thing, BuiltinMethodType) and not isinstance(thing.__self__, ModuleType):
             return {"method": thing.__name__, "of": self.read(thing.__self__)}
         if isinstance(thing, FunctionType):
-            return self._function(thing)
+            return self._once(thing, self._function)
         if isinstance(thing, type):
-            return self._class(thing)
+            return self._once(thing, self._class)
         if isinstance(thing, ModuleType):
             return _module(thing)
-        if isinstance(thing, set | frozenset):
-            return {"set": sorted(json.dumps(self.read(part)) for part in thing)}
         return self._data(thing)
 
     def read_global(self, thing: Any) -> Json:
-        """What a global name stands for. Objects that are no plain data count by their type only, here and within."""
+        """What a global name stands for: of objects that are no plain data the class and the state count."""
         outside, self._is_in_global = self._is_in_global, True
         try:
             return self.read(thing)
         finally:
             self._is_in_global = outside
 
+    def _once(self, thing: Any, spell: Callable[[Any], Json]) -> Json:
+        if id(thing) in self._seen:
+            return {"again": self._seen[id(thing)][0]}
+        self._seen[id(thing)] = len(self._seen), thing  # kept, lest another thing gets its id
+        return spell(thing)
+
     def _data(self, thing: Any) -> Json:
         try:
             return {"data": identity_of_data(thing)}
         except NotPlain:
+            if type(thing) in (list, tuple, dict, set, frozenset):
+                return self._once(thing, self._container)
             if not self._is_in_global:
                 raise
-            return {"object": _qualified(type(thing))}
+            return self._once(thing, self._object)
+
+    def _container(self, thing: Any) -> Json:
+        """One that holds functions or objects."""
+        parts = [self.read(part) for part in thing]
+        if isinstance(thing, set | frozenset):
+            return {"set": sorted(parts, key=json.dumps)}
+        return {type(thing).__name__: parts, "values": [self.read(thing[key]) for key in thing if type(thing) is dict]}
+
+    def _object(self, thing: Any) -> Json:
+        """By its class and its state, which is what a copy would be made of; where there is none, by its class."""
+        return {"object": self.read(type(thing)), "state": [self.read(part) for part in _state(thing)]}
 
     def _function(self, function: FunctionType) -> Json:
-        if function in self._seen:
-            return {"again": self._seen.index(function)}
-        self._seen.append(function)
-        closed_over = [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
-        held = [function.__defaults__ or (), tuple((function.__kwdefaults__ or {}).items()), closed_over]
+        defaults = [self.read(value) for value in function.__defaults__ or ()]
+        keywords = [[self.read(name), self.read(value)] for name, value in (function.__kwdefaults__ or {}).items()]
+        closed_over = [self.read(cell.cell_contents) for cell in function.__closure__ or () if _is_filled(cell)]
+        modules = _texts(*_modules_of(function))
         return {
             "code": _code(function.__code__),
-            "held": [[self._held(value) for value in values] for values in held],
+            "held": [defaults, keywords, closed_over],
             "globals": {name: self.read_global(value) for name, value in _globals_of(function)},
+            **({"modules": modules} if modules else {}),
         }
 
-    def _held(self, value: Any) -> Json:
-        return [self._held(part) for part in value] if type(value) is tuple else self.read(value)
-
     def _class(self, kind: type) -> Json:
-        if kind in self._seen:
-            return {"again": self._seen.index(kind)}
-        self._seen.append(kind)
-        methods = {name: self._member(member) for name, member in sorted(vars(kind).items()) if _counts(name)}
-        return {"bases": [self.read_global(base) for base in kind.__bases__], "members": methods}
+        members = {name: self._member(member) for name, member in sorted(vars(kind).items()) if name not in UNCOUNTED}
+        return {"bases": [self.read_global(base) for base in (*kind.__bases__, type(kind))], "members": members}
 
     def _member(self, member: Any) -> Json:
-        inner = getattr(member, "__func__", None) or getattr(member, "fget", None) or member
-        return self.read_global(inner)
+        if isinstance(member, property):
+            return [self.read_global(part) for part in (member.fget, member.fset, member.fdel)]
+        return self.read_global(getattr(member, "__func__", member))
 
 
 def _code(code: CodeType) -> Json:
@@ -168,16 +143,27 @@ def _constant(constant: Any) -> Json:
 
 
 def _globals_of(function: FunctionType) -> list[tuple[str, Any]]:
-    """The globals that the function's code may refer to, by name; attributes of the same name are taken for them."""
-    names = set(_names_in(function.__code__))
-    return [(name, function.__globals__[name]) for name in sorted(names) if name in function.__globals__]
+    """The globals that the function's code refers to, by name."""
+    loads = (step for code in _codes(function.__code__) for step in dis.get_instructions(code) if step.opname in LOADS)
+    names = sorted({step.argval for step in loads})
+    return [(name, function.__globals__[name]) for name in names if name in function.__globals__]
 
 
-def _names_in(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
+def _modules_of(function: FunctionType) -> Iterator[str]:
+    """The modules that the function imports, and those that it reaches as `package.module`, by name."""
+    yield from imports_in(function.__code__, package=function.__globals__.get("__package__") or "")
+    names = {name for code in _codes(function.__code__) for name in code.co_names}
+    for package in (thing.__name__ for _, thing in _globals_of(function) if isinstance(thing, ModuleType)):
+        inner = (name.removeprefix(f"{package}.") for name in list(sys.modules) if name.startswith(f"{package}."))
+        yield from (f"{package}.{name}" for name in inner if names.issuperset(name.split(".")))
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """The code and all that is defined within."""
+    yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _names_in(constant)
+            yield from _codes(constant)
 
 
 def _is_filled(cell: Any) -> bool:
@@ -187,41 +173,52 @@ def _is_filled(cell: Any) -> bool:
         return False
 
 
-def _counts(name: str) -> bool:
-    return name not in ("__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__firstlineno__")
+def _state(thing: Any) -> list[Any]:
+    """What a copy of the object is made of, by the protocol of `copy` and `pickle`.
+
+    Where a random generator stands and what is in the environment is no part of what the code does. A library's
+    wrapper counts as what it wraps: what else it has may differ from process to process, as with compiled functions.
+    """
+    if _is_installed(type(thing)) and isinstance(getattr(thing, "__wrapped__", None), FunctionType):
+        return [thing.__wrapped__]
+    if isinstance(thing, random.Random | os._Environ) or type(thing).__module__.startswith("numpy.random"):
+        return []
+    try:
+        if type(thing).__module__.startswith("torch") and hasattr(thing, "detach"):
+            return [str(thing.dtype), thing.detach().cpu().numpy()]  # a copy's recipe has addresses in it
+        reduce = copyreg.dispatch_table.get(type(thing))
+        recipe: Any = reduce(thing) if reduce else thing.__reduce_ex__(2)
+        return [recipe] if isinstance(recipe, str) else [_spread(part) for part in recipe]
+    except Exception:  # locks, connections, open files
+        return []
+
+
+def _spread(part: Any) -> Any:
+    """The items of a list or a dict are an iterator in the recipe for a copy."""
+    return list(part) if isinstance(part, Iterator) else part
 
 
 def _module(module: ModuleType) -> Json:
     """A module of the user's counts by its text, another by its version."""
-    if not _is_users(module) or not module.__file__ or not module.__file__.endswith(".py"):
-        return [module.__name__, _version(module.__name__)]
-    return [module.__name__, checksum(Path(module.__file__))]
+    if not is_users(module):
+        return [module.__name__, version_of(module.__name__)]
+    return [module.__name__, _texts(module.__name__)]
+
+
+def _texts(*modules: str) -> Json:
+    """The user's modules among these, and those that they import, by their texts."""
+    return {name: checksum(file) for name, file in users_files(modules).items()}
 
 
 def _is_installed(thing: Any) -> bool:
     """Whether this is a function or class that an installed module has under its own name."""
     module = sys.modules.get(getattr(thing, "__module__", None) or "")
-    if module is None or _is_users(module):
+    if module is None or is_users(module):
         return False
     try:
         return functools.reduce(getattr, _qualname(thing).split("."), module) is thing
     except AttributeError:
         return False
-
-
-def _is_users(module: ModuleType) -> bool:
-    """Whether a module was written by the user rather than installed."""
-    if module.__name__ == "__main__":
-        return True
-    file = getattr(module, "__file__", None)
-    if file is None or module.__name__.partition(".")[0] == "farthing":
-        return False
-    return not str(Path(file).resolve()).startswith(INSTALLED)
-
-
-def _version(module: str) -> str:
-    package = sys.modules.get(module.partition(".")[0])
-    return str(getattr(package, "__version__", ""))
 
 
 def _qualified(thing: Any) -> str:

@@ -1,22 +1,25 @@
 """Work in stages, each fed with the output of the one before, which is kept for whoever needs it again."""
 
 import copy
+import inspect
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from farthing.errors import WorkError
 from farthing.execution import plain_files
-from farthing.execution.identity import identity_of_data, identity_of_function
+from farthing.execution.data_identity import identity_of_data
+from farthing.execution.identity import identity_of_function
 from farthing.execution.plain_data import NotPlain
 from farthing.execution.running_trial import RunningTrial
+from farthing.execution.scratch import remove_abandoned, scratch_folder
 from farthing.execution.stage_cache import FOLDER, Address, Kept, Load, StageCache, read_limit
 from farthing.refusals import listed, shown
-from farthing.space.stages import prefix_key
+from farthing.space import Space
+from farthing.space.stages import local_name, prefix_key
 from farthing.trials import Problem
 from farthing.trials.prefixes import Eviction
 
@@ -30,8 +33,8 @@ class Stage:
     """One stage of a pipeline: `function(previous_output, **params)` returns the stage's output.
 
     Args:
-        version: changes whenever outputs do. None takes it from the code: the function's own, the constants and
-            functions of yours that it refers to, and the variables it closes over.
+        version: changes whenever outputs do. None takes it from the code of the function, of `save` and of `load`: with
+            the constants, functions and objects of yours that it refers to, and the variables it closes over.
         save, load: for outputs that are no plain data: `save(output, folder)` writes files, `load(folder)` reads them.
     """
 
@@ -60,7 +63,8 @@ class Pipeline:
 
     Args:
         source: what the first stage gets: plain data, of which each call gets a copy, or a path, whose content counts.
-        source_version: changes whenever the source does; needed where the source is no plain data.
+        source_version: changes whenever the source does; needed where the source is no plain data. A source that has
+            one is handed over as it is, without a copy.
         cache_limit: bytes, or a text such as "2 GB"; what takes the least time to compute again per byte goes first.
             None keeps everything, 0 nothing.
     """
@@ -90,19 +94,22 @@ class Pipeline:
                 f"A pipeline must have the space's stages in their order ({listed(expected) or 'there are none'}), "
                 f"got {listed(self.stages) or 'none'}. Name them alike in Space(stages=...) and Pipeline(...)."
             )
+        for name, stage in self.stages.items():
+            _check_arguments(name, stage.function, problem.space)
         if self.cache_limit != 0:
-            self.address("", 0)  # refuses what cannot be told apart; workers are sent what it found
+            self._take_stock()
 
     def run(self, trial: RunningTrial) -> object:
         trial.count_as("stage")
-        with TemporaryDirectory(prefix="farthing-") as scratch:
-            return _Passage(self, trial, Path(scratch)).output()
+        with scratch_folder() as scratch:
+            return _Passage(self, trial, scratch).output()
 
     def lost_prefixes(self, prefixes: Mapping[str, int], root: Path) -> list[str]:
         """Tidies the cache of a study whose files are at `root`; returns which of these prefixes are not in it.
 
         `prefixes` come with their lengths.
         """
+        remove_abandoned()
         if self.cache_limit == 0:
             return list(prefixes)
         cache = self.cache(root)
@@ -117,6 +124,15 @@ class Pipeline:
         """Where in the cache the output of the first stages is, given their params."""
         return Address(self.source_identity, self.versions[:length], prefix)
 
+    def _take_stock(self) -> None:
+        """Refuses what cannot be told apart. Workers are sent what it found, which holds until the next run begins.
+
+        Between runs in one session a function that a stage refers to may be defined anew, or a file of the source.
+        """
+        for found in ("versions", "source_identity"):
+            vars(self).pop(found, None)
+        self.address("", 0)
+
     @cached_property
     def versions(self) -> tuple[tuple[str, str], ...]:
         """Of all stages that are cached, by name."""
@@ -127,12 +143,9 @@ class Pipeline:
         if self.source_version is not None:
             return f"given: {self.source_version}"
         try:
-            return identity_of_data(self.source)
+            return identity_of_data(self.source.resolve() if isinstance(self.source, Path) else self.source)
         except NotPlain as refused:
-            raise WorkError(
-                f"A pipeline's source must be plain data or have a version, got {shown(refused.thing)} "
-                f"({type(refused.thing).__name__}). Add source_version='1', and change it whenever the source changes."
-            ) from None
+            raise _not_a_source(refused.thing) from None
 
     @property
     def fresh_source(self) -> object:
@@ -190,7 +203,8 @@ class _Passage:
             if kept is None:
                 kept = self._compute_and_put(index, before)
         self._trial.settle(step=index, saved=self._savings(kept, index) if was_there else {})
-        self._cache.shrink()
+        with self._trial.waiting():
+            self._cache.shrink()
         self._tell_news()
         return kept
 
@@ -224,11 +238,46 @@ class _Passage:
             self._trial.tell_eviction(eviction)
 
 
+def _check_arguments(name: str, function: Callable[..., Any], space: Space) -> None:
+    """Refuses a stage that could not be called with its params, or without those that are not always active."""
+    if inspect.iscoroutinefunction(function):
+        raise WorkError(f"A stage must be a plain function, got the coroutine {name!r}. Call asyncio.run inside it.")
+    try:
+        signature = inspect.signature(function, follow_wrapped=False)  # decorators may supply arguments
+    except (TypeError, ValueError):
+        return  # builtins do not say
+    params = {local_name(full): space.parameters[full] for full in space.stages[name]}
+    always = [param for param, declared in params.items() if not declared.when]
+    try:
+        signature.bind(None, **params)
+        signature.bind(None, **dict.fromkeys(always))
+    except TypeError as error:
+        raise WorkError(
+            f"A stage must take the output before it, its params ({listed(params) or 'none'}) and no more, and have "
+            f"defaults for those that are not always active; got {name}{signature}: {error}. "
+            f"Write def {name}({', '.join(['previous', *params])})."
+        ) from None
+
+
+def _not_a_source(thing: object) -> WorkError:
+    if isinstance(thing, Path):
+        what = "is a link" if thing.is_symlink() else "does not exist"
+        return WorkError(
+            f"A path in a pipeline's source must be that of a file or a folder, got {str(thing)!r}, which {what}. "
+            f"Check the path: it is read from {str(Path.cwd())!r}."
+        )
+    return WorkError(
+        f"A pipeline's source must be plain data or have a version, got {shown(thing)} ({type(thing).__name__}). "
+        f"Add source_version='1', and change it whenever the source changes."
+    )
+
+
 def _version(name: str, stage: Stage) -> str:
     if stage.version is not None:
         return f"given: {stage.version}"
+    code = [part for part in (stage.function, stage.save, stage.load) if part is not None]
     try:
-        return identity_of_function(stage.function)
+        return " ".join(identity_of_function(part) for part in code)
     except NotPlain as refused:
         raise WorkError(
             f"A stage's code must say what it does, got {name!r}, which holds {shown(refused.thing)} "
@@ -238,7 +287,7 @@ def _version(name: str, stage: Stage) -> str:
 
 def _not_plain(name: str, refused: NotPlain) -> WorkError:
     thing = refused.thing
-    remedy = refused.remedy or f"Give ft.Stage({name}, save=…, load=…) to keep it, or Pipeline(…, cache_limit=0)."
+    remedy = refused.remedy or f"Give ft.Stage({name}, save=…, load=…) to keep it, or cache_limit=0 to keep none."
     return WorkError(
         f"A stage's output must be plain data to be kept, got {shown(thing)} ({type(thing).__name__}) from {name!r}. "
         f"{remedy}"

@@ -6,10 +6,10 @@ frames, series and indices, paths of files and folders, and lists, tuples and di
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from farthing.trials import Json
 
@@ -51,6 +51,21 @@ class Parts:
 
 def take_apart(thing: object, parts: Parts) -> Json:
     """The JSON form of plain data, whose parts are added to `parts`; NotPlain says what has none."""
+    try:
+        return _taken_apart(thing, parts)
+    except RecursionError:
+        raise NotPlain(type(thing), "It is nested too deeply, or holds itself: make it flat.") from None
+
+
+def put_together(form: Json, parts: Parts) -> Any:
+    """The data that `take_apart` took apart."""
+    if not isinstance(form, dict):
+        return form
+    ((kind, content),) = form.items()
+    return _READERS[kind](content, parts)
+
+
+def _taken_apart(thing: object, parts: Parts) -> Json:
     writer = _WRITERS.get(type(thing))
     if writer is not None:
         return writer(thing, parts)
@@ -66,14 +81,6 @@ def take_apart(thing: object, parts: Parts) -> Json:
 
         return plain_frames.take_apart(thing, parts)
     raise NotPlain(thing)
-
-
-def put_together(form: Json, parts: Parts) -> Any:
-    """The data that `take_apart` took apart."""
-    if not isinstance(form, dict):
-        return form
-    ((kind, content),) = form.items()
-    return _READERS[kind](content, parts)
 
 
 def _write_int(number: int, parts: Parts) -> Json:
@@ -108,10 +115,15 @@ def _write_path(path: Path, parts: Parts) -> Json:
 def _write_numpy(thing: Any, parts: Parts) -> Json:
     import numpy as np
 
+    if type(thing) is np.ndarray and thing.dtype == object:
+        forms = [take_apart(element, parts) for element in thing.flat]
+        return {"objects": [list(thing.shape), "F" if thing.flags.fnc else "C", forms]}
     if type(thing) is np.ndarray:
         return {"array": parts.add_array(_fit_for_a_file(thing))}
     if isinstance(thing, np.generic):
         return {"scalar": parts.add_array(_fit_for_a_file(np.asarray(thing)))}
+    if isinstance(thing, np.ma.MaskedArray):
+        raise NotPlain(thing, "Return its data and its mask as two arrays.")
     raise NotPlain(thing, "Make it a plain array: np.asarray(…).")
 
 
@@ -120,10 +132,25 @@ def _fit_for_a_file(array: Any) -> Any:
     import numpy as np
 
     if array.dtype.hasobject or array.dtype.metadata:
-        raise NotPlain(array, "Arrays of objects are no plain data: give them a type, or use a list.")
+        raise NotPlain(array, "Give the array a simpler type.")
     if np.lib.format.descr_to_dtype(np.lib.format.dtype_to_descr(array.dtype)) != array.dtype:
         raise NotPlain(array, "Give the array a simpler type.")
     return array
+
+
+def object_array(values: list[Any], shape: Sequence[int], order: Literal["C", "F"] = "C") -> Any:
+    """An array of these objects as they are: NumPy itself would make lists among them a dimension."""
+    import numpy as np
+
+    array = np.empty(shape, dtype=object, order=order)
+    for place, value in zip(np.ndindex(*shape), values, strict=True):
+        array[place] = value
+    return array
+
+
+def _read_objects(content: list[Any], parts: Parts) -> Any:
+    shape, order, forms = content
+    return object_array([put_together(form, parts) for form in forms], shape, order)
 
 
 def _write_sparse(thing: Any, parts: Parts) -> Json:
@@ -175,6 +202,7 @@ _READERS: dict[str, Callable[[Any, Parts], Any]] = {
     "path": lambda place, parts: parts.paths[place],
     "array": lambda place, parts: parts.arrays[place],
     "scalar": lambda place, parts: parts.arrays[place][()],
+    "objects": _read_objects,
     "sparse": _read_sparse,
     "frame": _read_frame("frame"),
     "series": _read_frame("series"),

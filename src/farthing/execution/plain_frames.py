@@ -32,7 +32,7 @@ def _certain(thing: Any, form: Json, parts: Parts, assert_equal: Callable[..., N
     """The form, once it has been seen to give back the very same."""
     try:
         assert_equal(plain_data.put_together(form, parts), thing, check_exact=True)
-    except (AssertionError, TypeError, ValueError) as error:
+    except Exception as error:
         raise NotPlain(thing, "Some column has a type that cannot be restored exactly: convert it.") from error
     return form
 
@@ -90,8 +90,9 @@ def _read_index(content: list[Any], parts: Parts) -> Any:
             codes=[plain_data.put_together(code, parts) for code in codes],
             names=names,
         )
-    values, frequency = form
-    index = pd.Index(_read_values(values, parts), name=names[0])
+    values_form, frequency = form
+    values = _read_values(values_form, parts)
+    index = pd.Index(values, dtype=values.dtype, name=names[0])
     if frequency is not None:
         index.freq = frequency
     return index
@@ -133,11 +134,5 @@ def _read_values(content: list[Any], parts: Parts) -> Any:
             missing = plain_data.put_together(details[0], parts)
             return MASKED.get(values.dtype.kind, pd.arrays.BooleanArray)(values, missing)
         case "objects":
-            return _object_array(values)
+            return plain_data.object_array(values, [len(values)])
     return values
-
-
-def _object_array(values: list[Any]) -> Any:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array

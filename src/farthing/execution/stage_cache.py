@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -11,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from farthing.errors import InvalidArgument
+from farthing.execution.data_identity import checksum
 from farthing.execution.durable import flush, flush_tree, names_in, remove, size_of
 from farthing.execution.file_lock import exclusive, exclusive_if_free, shared
-from farthing.execution.identity import checksum
 from farthing.refusals import shown
 from farthing.trials.prefixes import Eviction
 
@@ -154,7 +155,8 @@ class StageCache:
         try:
             return self._load(address, load)
         except _Unreadable as unreadable:
-            self._remove(address.key)
+            with suppress(OSError):  # in a folder that cannot be written it stays, and is never served
+                self._remove(address.key)
             self._tell(address, "corrupt", str(unreadable))
             return None
 
@@ -213,7 +215,7 @@ class StageCache:
             if manifest is None or _checksums(folder / OUTPUT) != manifest.checksums:
                 raise _Unreadable("its checksum is wrong")
             return Kept(load(folder / OUTPUT), manifest.seconds)
-        except _Unreadable:
+        except (_Unreadable, MemoryError):  # for want of memory the entry is no worse
             raise
         except Exception as error:
             raise _Unreadable(f"{type(error).__name__}: {error}") from error
@@ -272,17 +274,13 @@ def read_limit(limit: int | str | None) -> int | None:
     """Bytes, from a number or a text such as "2 GB"."""
     if limit is None or (isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0):
         return limit
-    number, _, unit = limit.strip().partition(" ") if isinstance(limit, str) else ("", "", "")
-    try:
-        size = float(number) * UNITS[unit.strip().upper()]
-    except (KeyError, ValueError):
-        size = -1.0
-    if not 0 <= size < float("inf"):
+    parts = re.fullmatch(r"\s*(\d+|\d*\.\d+)\s*([KMGT]?B)\s*", limit, re.IGNORECASE) if isinstance(limit, str) else None
+    if parts is None:
         raise InvalidArgument(
             f"A cache's limit must be a number of bytes or a text such as '2 GB', got {shown(limit)}. "
             f"Use None for no limit, 0 for no cache."
         )
-    return int(size)
+    return int(float(parts[1]) * UNITS[parts[2].upper()])
 
 
 def _reason(error: OSError) -> str:

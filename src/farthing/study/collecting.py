@@ -1,10 +1,14 @@
 """Keeps a study's files and its history in step."""
 
+import logging
+
 from farthing.execution import Checkpoints, KeepsOutputs, Work
 from farthing.study.records import Records
 from farthing.systems import Strategy
 from farthing.trials import Attempt, History, State, Trial
 from farthing.trials.prefixes import Eviction, cached_prefixes
+
+log = logging.getLogger("farthing")
 
 
 def collect_checkpoints(records: Records, strategy: Strategy, checkpoints: Checkpoints, *, ended: Trial) -> None:
@@ -51,9 +55,17 @@ def needed_checkpoints(history: History, strategy: Strategy) -> set[int]:
 
 
 def log_lost_prefixes(records: Records, work: Work, checkpoints: Checkpoints) -> None:
-    """Notes which outputs of stages are gone although the history has them: another version, or deleted files."""
+    """Notes, and says, which outputs of stages are gone although the history has them."""
     if not isinstance(work, KeepsOutputs):
         return
     cached = cached_prefixes(records.refresh())
-    for prefix in work.lost_prefixes(cached, checkpoints.root):
+    lost = work.lost_prefixes(cached, checkpoints.root)
+    for prefix in lost:
         records.log_eviction(Eviction(prefix, cached[prefix], "missing"))
+    if lost:
+        log.warning(
+            "%d of %d outputs of stages cannot be used again: the source or what a stage's code refers to has changed "
+            "since, or files are gone. Where they are needed they are computed anew",
+            len(lost),
+            len(cached),
+        )

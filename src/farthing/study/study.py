@@ -62,7 +62,7 @@ class Study:
         cost: a function of (params, fidelity) that says what a run from nothing to that fidelity costs. Without it,
             cost is the measured seconds of the work, or what trials charge.
         cost_unit: the unit of cost. With another unit than seconds nothing is measured: charge, tell or declare it.
-        folder: where checkpoints and logs go; by default beside the database.
+        folder: where checkpoints and logs go, in a folder of the study's name; by default beside the database.
         lease: seconds after which a trial whose owner no longer answers is offered again.
         lost_retries: how often a trial may be lost in that way before it is given up.
     """
@@ -532,6 +532,6 @@ class Study:
             return Path(self._settings["folder"])
         if self._folder is None and self.is_in_memory:
             return temporary_folder(self)
-        folder = self._folder or study_folder(self._storage, self.name)
+        folder = study_folder(self._storage, self.name, place=self._folder)
         self.remember(folder=str(folder))
         return folder

@@ -3,6 +3,7 @@
 from collections import deque
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -50,8 +51,14 @@ def test_searches_agree_on_the_value_of_a_configuration(table: Table) -> None:
     assert min(table.seen.values()) == pytest.approx(1.0 - scores.mean(), abs=1e-12)
 
 
-CALLS: deque[str] = deque()
-"""A deque is no plain data, so that what is in it is no part of the version of the code that uses it."""
+class _Calls(deque[str]):
+    """Cannot be copied, so that what is in it is no part of the version of the code that uses it."""
+
+    def __reduce_ex__(self, protocol: object) -> Any:
+        raise TypeError("not to be copied")
+
+
+CALLS = _Calls()
 
 
 class _Example:

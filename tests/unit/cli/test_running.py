@@ -253,7 +253,7 @@ def double(number, times):
     return number * times
 def score(number, shift):
     return number + shift
-staged_pipeline = ft.Pipeline(source=2, double=double, score=score)
+staged_pipeline = ft.Pipeline(source=2, double=ft.Stage(double, version=1), score=score)  # calls fills up
 """
 
 

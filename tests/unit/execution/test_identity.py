@@ -5,10 +5,12 @@ import subprocess
 import sys
 import types
 
+import joblib
 import numpy as np
 import pytest
 
-from farthing.execution.identity import identity_of_data, identity_of_function
+from farthing.execution.data_identity import identity_of_data
+from farthing.execution.identity import identity_of_function
 from farthing.execution.plain_data import NotPlain
 
 SCRIPT = """
@@ -68,6 +70,155 @@ def test_a_change_of_what_the_code_does_is_seen(old, new):
     assert stage_of(SCRIPT.replace(old, new)) != stage_of(SCRIPT)
 
 
+HELD = """
+import functools, re
+from collections import namedtuple
+from dataclasses import dataclass
+from enum import Enum
+from types import SimpleNamespace
+import numpy as np
+from sklearn.linear_model import Ridge
+
+@dataclass
+class Filter:
+    width: int
+    def run(self, x): return x / self.width
+
+class Counted(type):
+    def count(cls): return 1
+
+class Level(Enum):
+    LOW = 10
+
+class Odd(metaclass=Counted):
+    __slots__ = ("a",)
+    @functools.cached_property
+    def cached(self): return 2
+    @property
+    def level(self): return 0
+    @level.setter
+    def level(self, value): self.a = value + 3
+
+def inner(x): return x + 4
+def closing_over(thing): return lambda x: thing.width
+
+OBJECTS = [Filter(5), SimpleNamespace(a=6), namedtuple("Pair", "a")(7), re.compile("word"), Ridge(alpha=8)]
+BY_NAME = {"inner": inner, ("a", 9): {"stop", "go"}}
+vectorized = np.vectorize(lambda x: x - 11)
+bound = Filter(12).run
+closure = closing_over(Filter(13))
+table = np.array(["text", None], dtype=object)
+itself = [Filter(14)]
+itself.append(itself)
+lock = __import__("threading").Lock()
+
+def stage(previous, *, steps=[inner]):
+    with lock:
+        return [OBJECTS, BY_NAME, vectorized, bound, closure, table, itself, Odd, Level]
+
+def named_like_attributes(previous): return previous.OBJECTS
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("return x / self", "return x * self"),
+        ("return 1", "return -1"),
+        ("LOW = 10", "LOW = 11"),
+        ("return 2", "return -2"),
+        ("value + 3", "value - 3"),
+        ("x + 4", "x - 4"),
+        ("[Filter(5)", "[Filter(6)"),
+        ("a=6", "a=7"),
+        ('"a")(7)', '"a")(8)'),
+        ('"word"', '"words"'),
+        ("alpha=8", "alpha=9"),
+        ('("a", 9)', '("a", 8)'),
+        ('"go"', '"went"'),
+        ("x - 11", "x - 12"),
+        ("Filter(12)", "Filter(13)"),
+        ("Filter(13)", "Filter(12)"),
+        ('["text"', '["texts"'),
+        ("Filter(14)", "Filter(15)"),
+        ("[inner]", "[inner, inner]"),
+    ],
+)
+def test_a_change_of_an_object_that_the_code_refers_to_is_seen(old, new):
+    assert HELD.count(old) == 1
+    assert stage_of(HELD) == stage_of(HELD)
+    assert stage_of(HELD.replace(old, new)) != stage_of(HELD)
+
+
+def test_attributes_are_not_taken_for_globals_of_their_name():
+    name = "named_like_attributes"
+    assert stage_of(HELD.replace("Filter(5)", "Filter(6)"), name) == stage_of(HELD, name)
+
+
+def test_where_a_random_generator_stands_does_not_count():
+    script = "import random\nfrom numpy.random import default_rng\nown, theirs = random.Random(), default_rng()\n"
+    script += "def stage(previous): return own.random() + theirs.random()"
+    assert stage_of(script) == stage_of(script)
+
+
+def test_a_wrapper_of_a_library_counts_as_what_it_wraps(tmp_path):
+    def identity(place, code):
+        memory = joblib.Memory(tmp_path / place, verbose=0)
+        return identity_of_function(eval("lambda previous: remembered(previous)", {"remembered": memory.cache(code)}))
+
+    assert identity("here", stage_of) == identity("there", stage_of)
+    assert identity("here", stage_of) != identity("here", _printed)
+
+
+def test_all_arguments_that_are_bound_count_whatever_their_names():
+    def scaled(factor):
+        return functools.partial(lambda previous, partial: previous * factor, partial=1)
+
+    assert identity_of_function(scaled(1)) != identity_of_function(scaled(2))
+
+
+def test_weights_of_a_network_count_by_their_values():
+    torch = pytest.importorskip("torch")
+
+    def identity(weight):
+        network = torch.nn.Linear(2, 2)
+        torch.nn.init.constant_(network.weight, weight)
+        torch.nn.init.zeros_(network.bias)
+        return identity_of_function(eval("lambda previous: network(previous)", {"network": network}))
+
+    assert identity(1.0) == identity(1.0) != identity(2.0)
+
+
+PACKAGE = {
+    "tools/__init__.py": "",
+    "tools/filters.py": "from . import kernels\ndef smooth(x): return kernels.apply(x)",
+    "tools/kernels.py": "def apply(x): return x + 1",
+    "loose/inner.py": "def apply(x): return x + 1",
+}
+
+
+@pytest.mark.parametrize(
+    ("script", "changed"),
+    [
+        ("import tools.filters\ndef stage(x): return tools.filters.smooth(x)", "tools/filters.py"),
+        ("import tools.filters as filters\ndef stage(x): return filters.smooth(x)", "tools/kernels.py"),
+        ("from tools.filters import smooth\ndef stage(x): return smooth(x)", "tools/kernels.py"),
+        ("import loose.inner\ndef stage(x): return loose.inner.apply(x)", "loose/inner.py"),
+        ("def stage(x):\n    import tools.filters\n    return tools.filters.smooth(x)", "tools/kernels.py"),
+        ("def stage(x):\n    from loose import inner\n    return inner.apply(x)", "loose/inner.py"),
+    ],
+)
+def test_modules_of_the_users_count_with_those_that_they_import(script, changed, tmp_path):
+    for name, text in PACKAGE.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    printing = "\nfrom farthing.execution.identity import identity_of_function\nprint(identity_of_function(stage))"
+    script = f"import sys\nsys.dont_write_bytecode = True\nsys.path.insert(0, {str(tmp_path)!r})\n{script}{printing}"
+    before = _printed(script, {})
+    (tmp_path / changed).write_text(PACKAGE[changed].replace("(x):", "(x, more=0):"))
+    assert _printed(script, {}) != before
+
+
 def test_objects_that_the_code_refers_to_do_not_hide_changes_beside_them():
     odd = "lock = object()\ndef stage(previous, *, sigma=1): return helper(previous), lock\n"
     assert stage_of(SCRIPT + odd) == stage_of(SCRIPT + odd)
@@ -106,7 +257,8 @@ def _printed(script, environment):
 
 def test_an_identity_is_the_same_in_another_process():
     script = SCRIPT + (
-        "\nfrom farthing.execution.identity import identity_of_function, identity_of_data\n"
+        "\nfrom farthing.execution.data_identity import identity_of_data\n"
+        "from farthing.execution.identity import identity_of_function\n"
         "print(identity_of_function(stage), identity_of_data([{'a': np.eye(2)}, 'text', 1.5]))"
     )
     prints = {_printed(script, {"PYTHONHASHSEED": seed}) for seed in ("1", "2")}

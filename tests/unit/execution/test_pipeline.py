@@ -1,5 +1,6 @@
 """Work in stages."""
 
+import functools
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +8,8 @@ import pytest
 
 from farthing.errors import WorkError
 from farthing.execution import Pipeline, Stage
-from farthing.space import Float, Space
+from farthing.execution.stage_cache import StageCache
+from farthing.space import Choice, Float, Space
 from farthing.space.stages import prefix_key
 from farthing.trials import Problem, State
 
@@ -91,6 +93,45 @@ def test_a_pipeline_in_a_space_without_stages_is_refused(plain):
         Pipeline(denoise=lambda previous: previous).check(plain)
 
 
+async def coroutine(previous, strength):
+    return 0
+
+
+@pytest.mark.parametrize(
+    ("denoise", "wrong"),
+    [
+        (lambda previous, width: 0, r"params \('strength'\).*got denoise\(previous, width\)"),
+        (lambda strength: 0, "multiple values for argument 'strength'"),
+        (lambda previous, strength, more: 0, r"'more'.*Write def denoise\(previous, strength\)"),
+        (lambda: 0, r"got denoise\(\): too many positional"),
+        (coroutine, "plain function, got the coroutine 'denoise'"),
+    ],
+)
+def test_a_stage_that_cannot_be_called_with_its_params_is_refused_at_the_start(staged, denoise, wrong):
+    with pytest.raises(WorkError, match=wrong):
+        Pipeline(denoise=denoise, score=lambda previous, **params: 0).check(staged)
+
+
+def test_a_decorator_may_supply_arguments(staged):
+    def denoise(previous, strength, settings):
+        return strength
+
+    @functools.wraps(denoise)
+    def with_settings(*args, **params):
+        return denoise(*args, settings={}, **params)
+
+    Pipeline(denoise=with_settings, score=lambda previous, **params: 0).check(staged)
+
+
+def test_a_param_that_is_not_always_active_needs_a_default():
+    kinds = {"kind": Choice("a", "b"), "width": Float(0, 1, when={"kind": "b"})}
+    problem = Problem(Space(stages={"denoise": kinds, "score": {"cut": Float(0, 1)}}), value="f1")
+    score = {"score": lambda previous, cut: cut}
+    Pipeline(denoise=lambda previous, kind, width=0.5: width, **score).check(problem)
+    with pytest.raises(WorkError, match=r"defaults for those that are not always active.*missing a required argument"):
+        Pipeline(denoise=lambda previous, kind, width: width, **score).check(problem)
+
+
 def test_a_stage_must_be_a_function():
     with pytest.raises(WorkError, match="A stage must be a function, got 3"):
         Pipeline(denoise=3)
@@ -153,6 +194,12 @@ def test_a_stage_out_of_the_cache_says_what_it_had_cost(three, pipeline, make_tr
         (0, 0.0, {"cache": 5.0}),
         (2, 1.0, {}),
     ]
+
+
+def test_keeping_to_the_limit_is_on_no_bill(three, pipeline, make_trial, recorder, clock, monkeypatch):
+    monkeypatch.setattr(StageCache, "shrink", lambda cache: clock.advance(100))
+    run(pipeline, three, make_trial)
+    assert stages_in(recorder) == [(0, 5.0, {}), (1, 3.0, {}), (2, 1.0, {})]
 
 
 def test_where_cost_is_no_time_a_stage_from_the_cache_saved_none(three, pipeline, make_trial, recorder):
@@ -249,6 +296,17 @@ def test_a_stage_may_save_and_load_its_outputs_itself(three, make_trial, calls):
     assert (values, calls) == ([0.2, 0.7], ["train"])
 
 
+def test_another_way_to_save_or_load_is_another_version():
+    def versions(**ways):
+        pipeline = Pipeline(train=Stage(lambda previous: previous, **ways), score=lambda previous: 0)
+        return pipeline.versions
+
+    ways = {"save": lambda model, folder: None, "load": lambda folder: 1}
+    assert versions(**ways) == versions(**ways)
+    assert versions(**ways) != versions(**ways | {"save": lambda model, folder: 0})
+    assert versions(**ways) != versions(**ways | {"load": lambda folder: 2})
+
+
 def test_a_file_that_a_stage_wrote_is_there_for_later_trials(three, make_trial, tmp_path):
     def train(previous, rate):
         path = tmp_path / "model.txt"
@@ -265,11 +323,52 @@ def test_a_file_that_a_stage_wrote_is_there_for_later_trials(three, make_trial, 
 
 
 def test_a_source_that_is_no_plain_data_needs_a_version(three):
-    stages = {name: lambda previous: previous for name in three.space.stages}
+    stages = {name: lambda previous, **params: previous for name in three.space.stages}
     with pytest.raises(WorkError, match=r"plain data or have a version, got .*Model.*source_version='1'"):
         Pipeline(source=Model(1), **stages).check(three)
     Pipeline(source=Model(1), source_version="2024-05", **stages).check(three)
     Pipeline(source=Model(1), cache_limit=0, **stages).check(three)
+
+
+def test_what_changed_since_the_last_run_began_is_seen(three):
+    session = {"factor": 1}
+    stages = {name: eval("lambda previous, **params: factor", session) for name in three.space.stages}
+    source = [1.0]
+    pipeline = Pipeline(source=source, **stages)
+
+    def address():
+        pipeline.check(three)
+        return pipeline.address("", 1)
+
+    before = address()
+    assert address() == before
+    session["factor"] = 2
+    redefined = address()
+    assert redefined.versions != before.versions
+    source.append(2.0)
+    assert address().source != redefined.source
+
+
+def test_a_path_that_is_not_there_is_no_source(three, tmp_path):
+    stages = {name: lambda previous, **params: previous for name in three.space.stages}
+    with pytest.raises(WorkError, match=r"missing\.csv', which does not exist\. Check the path"):
+        Pipeline(source=tmp_path / "missing.csv", **stages).check(three)
+
+
+def test_a_source_behind_links_counts_by_its_content(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "a.csv").write_text("1")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "part").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere" / "a.csv")
+
+    def identities():
+        return [Pipeline(source=tmp_path / name).source_identity for name in ("data", "link")]
+
+    before = identities()
+    assert identities() == before
+    (tmp_path / "elsewhere" / "a.csv").write_text("2")
+    assert all(one != other for one, other in zip(identities(), before, strict=True))
 
 
 def test_a_stage_that_closes_over_an_object_needs_a_version(three):
@@ -278,7 +377,7 @@ def test_a_stage_that_closes_over_an_object_needs_a_version(three):
     def train(previous, rate):
         return model.weight
 
-    stages = {name: lambda previous: previous for name in three.space.stages}
+    stages = {name: lambda previous, **params: previous for name in three.space.stages}
     with pytest.raises(WorkError, match=r"'train', which holds .*Model.*Give ft\.Stage\(…, version='1'\)"):
         Pipeline(**stages | {"train": train}).check(three)
     Pipeline(**stages | {"train": Stage(train, version=1)}).check(three)

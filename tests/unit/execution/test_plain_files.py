@@ -1,6 +1,7 @@
 """Plain data in files: it comes back exactly as it was, or it is refused."""
 
 import pickle
+from datetime import timedelta, timezone
 from pathlib import Path
 
 import numpy as np
@@ -82,6 +83,17 @@ def test_the_order_in_memory_comes_back(there_and_back):
     assert there_and_back(np.asfortranarray(np.arange(6.0).reshape(2, 3))).flags.f_contiguous
 
 
+@pytest.mark.parametrize("shape", [(), (0, 2), (4,), (2, 2)])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_arrays_of_plain_objects_come_back(there_and_back, shape, order):
+    array = np.empty(shape, dtype=object, order=order)
+    for place, thing in zip(np.ndindex(*shape), ["text", None, [1, 2], np.float32(1.5)], strict=False):
+        array[place] = thing
+    back = there_and_back(array)
+    assert (back.dtype, back.shape, back.flags.f_contiguous) == (object, shape, array.flags.f_contiguous)
+    assert same(list(back.flat), list(array.flat))
+
+
 def test_long_texts_have_files_of_their_own(there_and_back, tmp_path):
     text = "prefix " * 1000
     assert there_and_back({"a": text, "b": "short"}) == {"a": text, "b": "short"}
@@ -128,6 +140,7 @@ FRAME = pd.DataFrame(
         FRAME.rename_axis(columns="what"),
         pd.concat([FRAME[["real"]], FRAME[["real"]]], axis=1),
         pd.DataFrame(),
+        pd.DataFrame({"a": [1, 2], "tokens": [["a"], ["b"]]}, index=pd.Index(["x", "y"], dtype=object)),
     ],
     ids=lambda frame: f"{'-'.join(map(str, frame.index.names))}-{frame.shape}",
 )
@@ -161,6 +174,10 @@ class Model:
     """What a stage may well return, and what no plain format holds."""
 
 
+ITSELF: list[object] = []
+ITSELF.append(ITSELF)
+
+
 class Weights(list):
     """Looks like a list, and would come back as one."""
 
@@ -173,7 +190,10 @@ class Weights(list):
         {"deep": [1, (2, Model())]},
         {1, 2},
         {(1, 2): 3},
-        np.array([1, "a"], dtype=object),
+        ITSELF,
+        np.array([1, Model()], dtype=object),
+        np.zeros(2, dtype=[("name", object)]),
+        pd.DataFrame({"local": pd.date_range("2020", periods=2, tz=timezone(timedelta(hours=2), "of our own"))}),
         np.ma.array([1.0]),
         np.zeros(2, dtype=np.dtype("f8", metadata={"unit": "mm"})),
         scipy.sparse.coo_matrix(np.eye(2)),

@@ -4,6 +4,7 @@ import errno
 import os
 import shutil
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -132,6 +133,30 @@ def test_an_entry_that_cannot_be_loaded_is_dropped_with_the_reason(cache):
     assert (eviction.why, eviction.detail) == ("corrupt", "KeyError: 'weights'")
 
 
+def test_an_entry_stays_where_there_is_no_memory_to_load_it(cache):
+    address = put(cache, "a", output="large")
+
+    def short_of_memory(folder):
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        cache.get(address, short_of_memory)
+    assert cache.get(address, load).output == "large"
+
+
+def test_an_entry_that_cannot_be_removed_is_not_served_either(cache, folder, monkeypatch):
+    address = put(cache, "a", output="right")
+    (damaged,) = (folder / address.key / "output").iterdir()
+    damaged.write_text("wrong")
+
+    def refuse(path, target):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(Path, "rename", refuse)
+    assert cache.get(address, load) is None
+    assert {eviction.why for eviction in cache.news()} == {"corrupt"}
+
+
 def test_a_failed_save_leaves_nothing(cache, folder):
     address = lineage("a")[-1]
 
@@ -240,7 +265,8 @@ def test_tidying_removes_what_was_left_half_done_and_keeps_what_is_in_use(cache,
 
 
 @pytest.mark.parametrize(
-    ("given", "limit"), [(None, None), (0, 0), (7, 7), ("2 GB", 2 * 10**9), ("1.5 kB", 1500), ("0 B", 0)]
+    ("given", "limit"),
+    [(None, None), (0, 0), (7, 7), ("2 GB", 2 * 10**9), ("1.5 kB", 1500), ("0 B", 0), ("2GB", 2 * 10**9)],
 )
 def test_limits_are_read(given, limit):
     assert read_limit(given) == limit

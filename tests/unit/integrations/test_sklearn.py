@@ -1,20 +1,26 @@
 """The search over scikit-learn pipelines: what users of RandomizedSearchCV expect, and nothing transformed twice."""
 
+import importlib
 import pickle
+import sys
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris, make_regression
 from sklearn.decomposition import PCA
+from sklearn.exceptions import FitFailedWarning
 from sklearn.feature_selection import SelectKBest
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GroupKFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import farthing as ft
@@ -128,6 +134,16 @@ def test_a_step_may_be_one_of_several_with_params_of_its_own():
     assert found.cv_results_["param_reduce__k"].mask.any()
 
 
+def test_a_param_may_depend_on_its_step_through_another_param():
+    space = {
+        "reduce": ft.Choice("pca", "passthrough"),
+        "reduce__whiten": ft.Choice(True, False, when={"reduce": "pca"}),
+        "reduce__n_components": ft.Int(1, 3, when={"reduce__whiten": True}),
+        "clf__C": ft.Float(0.1, 10),
+    }
+    assert search(space=space, alternatives={"reduce": {"pca": PCA()}}).fit(X, Y).best_score_ > 0.8
+
+
 def test_step_names_need_not_be_identifiers():
     steps = Pipeline([("one-hot", OneHotEncoder(handle_unknown="ignore")), ("1st", LogisticRegression())])
     space = {"one-hot": {"min_frequency": ft.Int(1, 5)}, "1st": {"C": ft.Float(0.1, 10)}}
@@ -144,6 +160,55 @@ def test_sparse_and_framed_data_pass_between_steps():
     assert found.ledger_.stages["standardscaler"].loaded == 4
 
 
+def test_texts_with_gaps_are_imputed_before_they_are_encoded():
+    texts = X.round().astype(int).astype(str).astype(object)
+    texts[::7, 0] = None
+    steps = make_pipeline(
+        SimpleImputer(missing_values=None, strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore"), Ridge()
+    )
+    found = search(steps, {"ridge__alpha": ft.Float(0.1, 10)}).fit(texts, Y)
+    assert found.ledger_.stages["simpleimputer"].loaded == 4
+
+
+def test_workers_have_the_settings_of_scikit_learn_too():
+    pick = ColumnTransformer([("pick", "passthrough", ["a", "b"])])
+    steps = Pipeline([("scale", StandardScaler()), ("pick", pick), ("clf", LogisticRegression())])
+    with sklearn.config_context(transform_output="pandas"):
+        found = search(steps, {"clf__C": ft.Float(0.1, 10)}, n_trials=2, workers=2, error_score="raise")
+        assert found.fit(pd.DataFrame(X, columns=list("abcd")), Y).best_score_ > 0.5
+
+
+HELPER = """
+from sklearn.base import BaseEstimator, TransformerMixin
+
+def shifted(X):
+    return X + {shift}
+
+class Shift(TransformerMixin, BaseEstimator):
+    def fit(self, X, y=None): return self
+    def transform(self, X): return shifted(X)
+"""
+
+
+@pytest.mark.parametrize("kind", ["function", "inner step"])
+def test_outputs_of_code_that_was_changed_are_not_used(kind, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def loaded(shift, n_trials):
+        (tmp_path / "users_steps.py").write_text(HELPER.format(shift=shift))
+        monkeypatch.delitem(sys.modules, "users_steps", raising=False)
+        users_steps = importlib.import_module("users_steps")
+        inner = ColumnTransformer([("shift", users_steps.Shift(), [0, 1])])
+        step = {"function": FunctionTransformer(users_steps.shifted), "inner step": inner}[kind]
+        storage = f"sqlite:///{tmp_path / 'search.db'}"
+        steps = Pipeline([("first", step), ("last", Ridge())])
+        found = search(steps, {"last__alpha": ft.Float(0.1, 10)}, storage=storage, n_trials=n_trials).fit(X, Y)
+        return found.ledger_.stages["first"].loaded
+
+    assert [loaded(1, 2), loaded(1, 3), loaded(2, 4), loaded(2, 5)] == [1, 2, 2, 3]
+
+
 def test_several_scores_are_kept_and_refit_names_the_one_that_counts():
     found = search(scoring=["accuracy", "f1_macro"], refit="f1_macro").fit(X, Y)
     assert found.best_score_ == max(found.cv_results_["mean_test_f1_macro"])
@@ -151,6 +216,26 @@ def test_several_scores_are_kept_and_refit_names_the_one_that_counts():
     assert found.score(X, Y) == pytest.approx(found.score(X, Y))
     with pytest.raises(ValueError, match="refit must name the one that counts, got True"):
         search(scoring=["accuracy", "f1_macro"]).fit(X, Y)
+
+
+def test_refit_may_choose_itself():
+    found = search(refit=lambda results: len(results["params"]) - 1).fit(X, Y)
+    assert (found.best_index_, found.best_params_) == (4, found.cv_results_["params"][4])
+
+
+def test_a_scorer_that_returns_no_number_is_named():
+    with pytest.raises(ValueError, match=r"A scorer must return a number, got \{'a': 1\}"):
+        search(scoring=lambda estimator, X, y: {"a": 1}).fit(X, Y)
+
+
+def test_an_interrupted_search_stops_what_it_is_part_of():
+    def interrupt(estimator, X, y):
+        raise KeyboardInterrupt
+
+    found = search(scoring=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        found.fit(X, Y)
+    assert len(found.study_.trials) == 1
 
 
 def test_a_regressor_is_scored_by_its_own_score_or_by_name():
@@ -178,7 +263,8 @@ def test_trials_that_fail_come_last_and_a_search_in_which_all_fail_says_why():
         make_pipeline(StandardScaler(), KNeighborsClassifier()),
         {"kneighborsclassifier__p": ft.Choice(-1.0, 2.0)},
     )
-    found = search(steps, space, n_trials=8).fit(X, Y)
+    with pytest.warns(FitFailedWarning, match=r"\d of 8 configurations failed and score nan, the first with: "):
+        found = search(steps, space, n_trials=8).fit(X, Y)
     failed = [params["kneighborsclassifier__p"] < 0 for params in found.cv_results_["params"]]
     assert np.isnan(found.cv_results_["mean_test_score"]).tolist() == failed
     assert found.best_params_ == {"kneighborsclassifier__p": 2.0}
@@ -189,13 +275,26 @@ def test_trials_that_fail_come_last_and_a_search_in_which_all_fail_says_why():
         search(steps, broken, error_score="raise").fit(X, Y)
 
 
-def test_a_stored_search_is_continued_with_the_same_data_only(tmp_path):
+def test_a_stored_search_is_continued_with_the_same_pipeline_data_and_score_only(tmp_path):
     storage = f"sqlite:///{tmp_path / 'search.db'}"
     first = search(storage=storage, n_trials=3).fit(X, Y)
     more = search(storage=storage, n_trials=5).fit(X, Y)
     assert more.cv_results_["params"][:3] == first.cv_results_["params"]
-    with pytest.raises(InvalidArgument, match="must go on with the data and the folds it began with"):
-        search(storage=storage, n_trials=7).fit(X[::-1], Y[::-1])
+    search(Pipeline([*STEPS[:2], ("clf", LogisticRegression(verbose=0))]), storage=storage, n_trials=5).fit(X, Y)
+    other = Pipeline([("scale", StandardScaler(with_std=False)), *STEPS[1:]])
+    for change, data in [
+        ({}, (X[::-1], Y[::-1])),
+        ({"scoring": "f1_macro"}, (X, Y)),
+        ({"estimator": other}, (X, Y)),
+    ]:
+        with pytest.raises(InvalidArgument, match="pipeline, the data, the folds and the score it began with"):
+            search(storage=storage, n_trials=7, **change).fit(*data)
+
+
+def test_what_was_kept_for_a_search_in_memory_goes_with_its_end(tmp_path):
+    assert not search().fit(X, Y).study_.checkpoints.root.exists()
+    stored = search(storage=tmp_path / "search.db").fit(X, Y)
+    assert list(stored.study_.checkpoints.root.glob("stages/*/output/*"))
 
 
 def test_a_search_can_be_cloned_pickled_and_set():
@@ -218,6 +317,22 @@ def test_a_search_can_be_cloned_pickled_and_set():
         ({"space": {"reduce": ft.Int(1, 2)}}, "A step itself must be a Choice"),
         ({"space": {"reduce": ft.Choice("pca", "ica")}}, "Options of the step 'reduce' must be among"),
         ({"alternatives": {"reduce": {"pca": PCA()}}}, "Steps with alternatives must be among"),
+        (
+            {"space": {"clf__C": [0.1, 1]}},
+            r"Float, an Int or a Choice, got \[0\.1, 1\] for 'clf__C'\. Write ft\.Choice",
+        ),
+        ({"space": {"clf": {"C": [0.1, 1]}}}, r"a Float, an Int or a Choice, got \[0\.1, 1\]"),
+        (
+            {"space": {"reduce": ft.Choice("passthrough"), "reduce__n_components": ft.Int(1, 3)}},
+            "got 'reduce__n_components', which 'passthrough' has not. Check the spelling",
+        ),
+        (
+            {
+                "space": {"reduce": ft.Choice("pca", "best"), "reduce__k": ft.Int(1, 3)},
+                "alternatives": {"reduce": {"pca": PCA(), "best": SelectKBest()}},
+            },
+            r"got 'reduce__k', which 'pca' has not\. Add when=\{'reduce': \['best'\]\}",
+        ),
     ],
 )
 def test_what_cannot_be_meant_is_refused(change, message):

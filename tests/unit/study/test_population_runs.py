@@ -337,8 +337,9 @@ def test_what_killed_processes_left_is_collected(tmp_path):
     newer = study.checkpoints.stage(Attempt(500, 1))
     (newer / "half").write_text("of a trial that this history does not know yet")
     study.run(Agent, executor="inline")
-    left = {str(path.relative_to(tmp_path)) for path in tmp_path.glob("*/*.*-*")}
-    assert left == {study.best.trial.checkpoint, str(newer.relative_to(tmp_path))}
+    root = study.checkpoints.root
+    left = {str(path.relative_to(root)) for path in root.glob("*/*.*-*")}
+    assert left == {study.best.trial.checkpoint, str(newer.relative_to(root))}
     assert Path(study.checkpoints.root).is_dir()
 
 

@@ -1,0 +1,37 @@
+"""Names what a search is made of: data by its content, functions and estimators by their code and params."""
+
+import hashlib
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import cloudpickle
+from sklearn.base import BaseEstimator
+
+from farthing.execution.data_identity import identity_of_data
+from farthing.execution.identity import identity_of_function
+from farthing.execution.plain_data import NotPlain
+
+
+def identity_of(thing: Any) -> str:
+    """What tells data and functions apart; what is neither counts by its pickle, which is only ever hashed."""
+    for identity in (identity_of_data, identity_of_function):
+        with suppress(NotPlain):
+            return identity(thing)
+    return hashlib.sha256(cloudpickle.dumps(thing)).hexdigest()
+
+
+def spelled(thing: Any) -> Any:
+    """An estimator by its class and params, and those of what it is made of."""
+    if isinstance(thing, Mapping):
+        return {str(name): spelled(part) for name, part in thing.items()}
+    if isinstance(thing, list | tuple):
+        return [spelled(part) for part in thing]
+    if not isinstance(thing, BaseEstimator):
+        return identity_of(thing)
+    params = {name: spelled(part) for name, part in thing.get_params(deep=False).items()}
+    return [identity_of_function(type(thing)), params, getattr(thing, "_sklearn_output_config", None)]
+
+
+def digest_of(form: Any) -> str:
+    return hashlib.sha256(repr(form).encode()).hexdigest()
