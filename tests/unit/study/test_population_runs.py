@@ -349,9 +349,10 @@ def test_what_a_killed_process_had_not_deleted_yet_is_collected_though_nothing_i
         for name in ("collect_checkpoints", "collect_leftovers"):
             dying.setattr(f"farthing.study.loop.{name}", lambda *_, **__: None)
         study.run(Agent, executor="inline")
-    assert len(list(tmp_path.glob("*/*.*-*"))) == len(study.trials)
+    root = Path(study.checkpoints.root)
+    assert len(list(root.glob("*/*.*-*"))) == len(study.trials)
     study.run(Agent, executor="inline")
-    assert [str(path.relative_to(tmp_path)) for path in tmp_path.glob("*/*.*-*")] == [study.best.trial.checkpoint]
+    assert [str(path.relative_to(root)) for path in root.glob("*/*.*-*")] == [study.best.trial.checkpoint]
     assert [trial.number for trial in study.trials if trial.checkpoint] == [study.best.trial.number]
 
 
