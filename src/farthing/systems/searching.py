@@ -28,11 +28,18 @@ def search(
     acquisition: Acquisition, domain: Domain, seen: Observations, *, rng: np.random.Generator, is_frugal: bool = False
 ) -> Array:
     """The best row found; the best there is where there are few."""
+    best = seen.X[np.argsort(seen.loss, kind="stable")[:OFFERED]]
+    return search_from(acquisition, domain, best, rng=rng, effort=FRUGAL if is_frugal else ORDINARY)
+
+
+def search_from(
+    acquisition: Acquisition, domain: Domain, offered: Array, *, rng: np.random.Generator, effort: Effort = ORDINARY
+) -> Array:
+    """The best row found from rows that are offered and elsewhere; the best there is where there are few."""
     grids = _discrete(domain)
     if grids and prod(grid.size for grid in grids) <= FEW:
         return best_of_all(acquisition, domain, grids)
-    best = seen.X[np.argsort(seen.loss, kind="stable")[:OFFERED]]
-    return maximize(acquisition, domain, rng=rng, offered=best, effort=FRUGAL if is_frugal else ORDINARY).x
+    return maximize(acquisition, domain, rng=rng, offered=offered, effort=effort).x
 
 
 def best_of_all(acquisition: Acquisition, domain: Domain, grids: list[Array]) -> Array:

@@ -1,15 +1,16 @@
 """What to recommend: the lowest posterior mean at full fidelity."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from farthing.acquisition.acquisition import PosteriorMean
 from farthing.acquisition.maximize import Effort, maximize
-from farthing.models.gp import GP
 from farthing.models.linalg import Array
 from farthing.systems.modelling import domain_of
 from farthing.systems.multifidelity.curve_model import CurveModel, fit_curves
+from farthing.systems.multifidelity.full_fidelity import AtFullFidelity
 from farthing.systems.multifidelity.runs import Run, runs_of
 from farthing.systems.multifidelity.situation import Settings
 from farthing.systems.strategy import Recommendation
@@ -35,31 +36,13 @@ def recommend_anywhere(settings: Settings, history: History) -> Recommendation |
     model, seen = found
     best, space = _best_seen(history, model, seen), history.problem.space
     offered = space.encoder.encode([run.params for run in seen])
-    mean = FullFidelityMean(model.gp, len(space.fidelities))
+    mean = AtFullFidelity(PosteriorMean(model.gp, sign=-1.0), len(space.fidelities))
     x = maximize(mean, domain_of(space.encoder), rng=np.random.default_rng(0), offered=offered, effort=EFFORT).x
     row = np.hstack([space.encoder.snap(x[None, :]), np.ones((1, len(space.fidelities)))])
     if model.gp.mean(row)[0] >= model.gp.mean(_at_full(history, [best.params]))[0]:
         return best
     [params] = space.encoder.decode(x[None, :])
     return replace(best, params=params, predicted=model.predicted(row[0], sign=history.problem.sign))
-
-
-@dataclass(frozen=True, eq=False)
-class FullFidelityMean:
-    """−E f(x, 1): what is recommended where it is highest."""
-
-    gp: GP
-    fidelities: int
-
-    def __call__(self, X: Array) -> Array:
-        return -self.gp.mean(self._rows(X))
-
-    def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
-        mean, _, gradient, _ = self.gp.predict_with_gradient(self._rows(X))
-        return -mean, -gradient[:, : X.shape[1]]
-
-    def _rows(self, X: Array) -> Array:
-        return np.hstack([X, np.ones((X.shape[0], self.fidelities))])
 
 
 def _fitted(settings: Settings, history: History) -> tuple[CurveModel, list[Run]] | None:

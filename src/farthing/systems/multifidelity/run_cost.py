@@ -1,6 +1,6 @@
 """What training a configuration so far is going to cost, from nothing or from where a paused run stands."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -65,7 +65,28 @@ def run_cost(history: History, runs: list[Run]) -> RunCost:
         warm_start=warm_start,
         keeps_theta=count <= GROWTH_BEFORE_REFIT * fitted_on,
     )
-    return LearntRunCost(learnt, fidelities)
+    at_first = LearntRunCost(learnt, fidelities)
+    return replace(at_first, again=paid_again(history, runs, at_first))
+
+
+def paid_again(history: History, runs: list[Run], cost: "LearntRunCost") -> float:
+    """How much of the fixed part continuations have paid, from 0 to 1; all of it until one was seen."""
+    paid = [
+        (trial, history[trial.resume_from])
+        for run in runs
+        for trial in run.trials
+        if trial.resume_from is not None and trial.state is State.DONE and trial.cost > 0
+    ]
+    if not paid:
+        return 1.0
+    encoder = history.problem.space.encoder
+    shares = cost.fixed_paid(
+        encoder.encode([trial.params for trial, _ in paid]),
+        encoder.encode_fidelity([trial.fidelity for trial, _ in paid]),
+        encoder.encode_fidelity([source.fidelity for _, source in paid]),
+        np.array([trial.cost for trial, _ in paid]),
+    )
+    return float(np.median(np.clip(shares, 0.0, 1.0)))
 
 
 def costs_paid(history: History, runs: list[Run]) -> tuple[Array, Array, Array]:
@@ -102,6 +123,8 @@ class LearntRunCost:
 
     model: LearnedCost
     fidelities: Fidelities
+    again: float = 1.0
+    """How much of the fixed part, c₀, a run that goes on pays at least."""
 
     def __call__(self, X: Array, S: Array, begun: Array) -> Array:
         return self._full(X, S) * np.maximum(self._share(S, begun), LEAST_INCREMENT)
@@ -112,18 +135,28 @@ class LearntRunCost:
         return np.asarray(others * self.model.cost(_with_others(X, S, self.fidelities)))
 
     def _share(self, S: Array, begun: Array) -> Array:
-        """What of that is to be paid: (c₀ + s₁)/(c₀ + 1), or max(s₁ − b₁, c₀)/(c₀ + 1) for runs that go on."""
-        trace, c0 = self.fidelities.is_trace, self.model.fixed_share
-        done, before = np.prod(S[:, trace], axis=1), np.prod(begun[:, trace], axis=1)
+        """What of that is to be paid: (c₀ + s₁)/(c₀ + 1), or max(s₁ − b₁, again · c₀)/(c₀ + 1) for runs that go on."""
+        c0, (done, before) = self.model.fixed_share, self._work(S, begun)
         is_new = ~np.any(begun > 0.0, axis=1)
-        return np.asarray(np.where(is_new, c0 + done, np.maximum(done - before, c0)) / (c0 + 1.0))
+        return np.asarray(np.where(is_new, c0 + done, np.maximum(done - before, self.again * c0)) / (c0 + 1.0))
+
+    def _work(self, S: Array, begun: Array) -> tuple[Array, Array]:
+        """The products of traces, s₁ and b₁."""
+        trace = self.fidelities.is_trace
+        return np.prod(S[:, trace], axis=1), np.prod(begun[:, trace], axis=1)
+
+    def fixed_paid(self, X: Array, S: Array, begun: Array, cost: Array) -> Array:
+        """How much of the fixed part runs that went on paid, if they paid `cost` (N,); none where there is none."""
+        c0, (done, before) = self.model.fixed_share, self._work(S, begun)
+        beyond_work = cost / self._full(X, S) * (c0 + 1.0) - (done - before)
+        return np.asarray(beyond_work / c0 if c0 > 0.0 else np.zeros_like(cost))
 
     def log_cost_and_gradient(self, X: Array, S: Array, begun: Array) -> tuple[Array, Array, Array]:
         """log t = g + log s₂ + log share."""
         trace, c0, share = self.fidelities.is_trace, self.model.fixed_share, self._share(S, begun)
         log_full, slope = self.model.value_and_gradient(_with_others(X, S, self.fidelities))
-        done, before = np.prod(S[:, trace], axis=1), np.prod(begun[:, trace], axis=1)
-        moves = (~np.any(begun > 0.0, axis=1) | (done - before > c0)) & (share > LEAST_INCREMENT)
+        done, before = self._work(S, begun)
+        moves = (~np.any(begun > 0.0, axis=1) | (done - before > self.again * c0)) & (share > LEAST_INCREMENT)
         per_done = np.where(moves, 1.0 / ((c0 + 1.0) * np.maximum(share, TINY)), 0.0)
         S_bar = np.zeros_like(S)
         S_bar[:, trace] = (per_done * done)[:, None] / np.maximum(S[:, trace], TINY)

@@ -1,7 +1,7 @@
-"""The default choice: random configurations and paused runs at geometric levels, screened and compared.
+"""The default choice: a new configuration and all paused runs at geometric levels, compared by VOI per cost.
 
-What wins on learning curves is which run to carry on and how far, rather than where exactly a new one begins; so
-candidates are drawn, those that promise the most are compared by VOI per cost at all levels, and nothing is climbed.
+Where to begin is a question for expected improvement at full fidelity; which run to carry on and how far, or whether
+to begin the new one instead, is one for the value of information.
 """
 
 from collections.abc import Sequence
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from farthing.acquisition.expected_improvement import expected_improvement
+from farthing.acquisition.acquisition import LogAveraged
+from farthing.acquisition.expected_improvement import LogExpectedImprovement
 from farthing.acquisition.knowledge_gradient import KnowledgeGradient
-from farthing.acquisition.maximize import perturbed
 from farthing.models.linalg import Array, IntArray
 from farthing.systems.modelling import domain_of
 from farthing.systems.multifidelity.candidates import (
@@ -27,13 +27,12 @@ from farthing.systems.multifidelity.candidates import (
     zeroed,
 )
 from farthing.systems.multifidelity.choice import Choice
+from farthing.systems.multifidelity.full_fidelity import AtFullFidelity
 from farthing.systems.multifidelity.levels import LEAST_STEP
 from farthing.systems.multifidelity.situation import Situation
+from farthing.systems.searching import OFFERED, search_from, unvisited
 
-DRAWN, DRAWN_AROUND, BEST = 400, 200, 5
-"""Configurations drawn anywhere, and around so many of the best ones seen."""
 AGAIN = 10
-SCREENED = 50
 PAIRS = 16
 """Antithetic pairs of normals: 32 simulated outcomes of a candidate."""
 
@@ -75,13 +74,11 @@ def _batch_cost(situation: Situation, chosen: Sequence[Choice], cost: Array) -> 
 
 
 def offered(situation: Situation, *, may_be_new: bool) -> Candidates:
-    """New configurations and paused ones, each at every level that it can reach."""
+    """A new configuration and the paused ones, each at every level that it can reach."""
     runs = offered_runs(situation)
     if not may_be_new:
         return runs
-    count = max(SCREENED // 2, SCREENED - np.unique(runs.source).size)
-    new = crossed(promising(situation, drawn(situation), count), situation.grid)
-    return joined([runs, new, *offered_again(situation)])
+    return joined([runs, crossed(newcomer(situation), situation.grid), *offered_again(situation)])
 
 
 def offered_again(situation: Situation) -> list[Candidates]:
@@ -109,23 +106,25 @@ def offered_runs(situation: Situation) -> Candidates:
     return joined(parts)
 
 
-def drawn(situation: Situation) -> Array:
-    """Configurations anywhere, and around the best ones seen."""
-    rng = situation.rng.at("candidates", len(situation.history), len(situation.pending))
-    encoder = situation.encoder
-    anywhere = encoder.from_unit(rng.random((DRAWN, encoder.dimension)))
-    best = situation.seen[np.argsort(situation.mean(situation.seen), kind="stable")[:BEST]]
-    around = perturbed(domain_of(encoder), np.nan_to_num(best, nan=0.5), DRAWN_AROUND, rng=rng)
-    return np.concatenate([anywhere, encoder.snap(around)])
+def newcomer(situation: Situation) -> Array:
+    """The configuration (1, d) of highest expected improvement at full fidelity: what is best to begin.
 
-
-def promising(situation: Situation, X: Array, count: int) -> Array:
-    """The rows with the highest expected improvement at full fidelity."""
-    gp = situation.processes[0][0]
-    mean, variance = gp.predict(situation.at_full(X))
-    best = float(np.min(gp.mean(situation.at_full(situation.seen))))
-    improvement = expected_improvement(mean, variance, best)
-    return np.asarray(X[np.argsort(-improvement, kind="stable")[:count]])
+    VOI per cost would choose another. Short trainings of what is unknown hardly ever change what is recommended, while
+    those next to the best one seen do, so that it stays where it is; it knows how far to train, and when to go on.
+    """
+    encoder, domain = situation.encoder, domain_of(situation.encoder)
+    order = np.argsort(situation.mean(situation.seen), kind="stable")
+    best = situation.at_full(situation.seen[order[:1]])
+    parts = [LogExpectedImprovement(gp, float(gp.mean(best)[0])) for gp in situation.processes[0]]
+    improvement = AtFullFidelity(LogAveraged(parts), situation.fidelities.count)
+    begun = situation.params_of(situation.runs)
+    x = search_from(
+        unvisited(improvement, domain, np.concatenate([begun, situation.pending.X])),
+        domain,
+        offered=situation.seen[order[:OFFERED]],
+        rng=situation.rng.at("candidates", len(situation.history), len(situation.pending)),
+    )
+    return encoder.snap(x[None, :])
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,8 +51,9 @@ class TraceKG(Strategy):
         batch_cost: what suggestions made together cost: the largest, as they run side by side, or the sum.
         fidelity_kernel: "curves" for a learning-curve kernel for traces and a data-size kernel for others, with some
             freedom to wander; "decays" for those kernels alone, as in the paper; or "matern".
-        search: "screen" compares drawn candidates; "ascent" climbs in params, fidelities and retained points together;
-            "stochastic" climbs with the step sizes of the paper's Theorem 2.
+        search: "screen" compares the most promising new configuration and all paused runs at geometric levels;
+            "ascent" climbs in params, fidelities and retained points together; "stochastic" climbs with the step
+            sizes of the paper's Theorem 2.
         recommends: "seen" for configurations with a result, "anywhere" for the lowest mean anywhere.
     """
 
