@@ -8,7 +8,7 @@ from farthing.acquisition.acquisition import Acquisition
 from farthing.acquisition.maximize import Domain, Effort, improve, sobol
 from farthing.models.linalg import Array
 
-EFFORT = Effort(screened=32, restarts=2, rounds=8, most_calls=30, value_tolerance=1e-5)
+EFFORT = Effort(screened=32, restarts=2, rounds=8, most_calls=30, first_step=0.2, value_tolerance=1e-5)
 """Per box."""
 
 

@@ -20,8 +20,6 @@ RELAXED_SIZE = 16
 PERTURBATION = 0.1
 """Deviation of the screened points around offered ones, in the unit cube."""
 
-CLIMB_FIRST_STEP = 0.1
-
 
 def identity(U: Array) -> Array:
     return U
@@ -103,13 +101,15 @@ class Domain:
 class Effort:
     """How hard to search: points screened, searches that climb, and rounds of climbing and hopping.
 
-    A climb ends after `most_calls`, or once a step gains less than `value_tolerance`, relative to the value from 1 on.
+    A climb begins with a step of `first_step` at most, and ends after `most_calls`, or once a step gains less than
+    `value_tolerance`, relative to the value from 1 on.
     """
 
     screened: int = 512
     restarts: int = 8
     rounds: int = 8
     most_calls: int = 60
+    first_step: float = 0.1
     value_tolerance: float = 1e-9
 
 
@@ -234,7 +234,7 @@ def climb(
         lower=np.where(climbable, lower, U),
         upper=np.where(climbable, upper, U),
         most_calls=effort.most_calls,
-        first_step=CLIMB_FIRST_STEP,
+        first_step=effort.first_step,
         value_tolerance=effort.value_tolerance,
     )
     moved = domain.rounded(minima.x)

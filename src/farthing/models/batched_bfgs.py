@@ -221,10 +221,11 @@ def newton_step(B: Array, g: Array, free: BoolArray) -> Array:
     A ridge far below the curvature of B keeps the matrix regular where rounding has not. Should one be singular all the
     same, there is no step, NaN, in any of the rows.
     """
-    both = free[:, :, None] & free[:, None, :]
     ridge = np.maximum(RIDGE * np.einsum("rii->r", B), TINY)
     identity = np.eye(B.shape[1])
-    restricted = np.where(both, B + ridge[:, None, None] * identity, identity)
+    restricted = B + ridge[:, None, None] * identity
+    if not free.all():
+        restricted = np.where(free[:, :, None] & free[:, None, :], restricted, identity)
     try:
         return np.asarray(np.linalg.solve(restricted, g[:, :, None])[:, :, 0])
     except np.linalg.LinAlgError:

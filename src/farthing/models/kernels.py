@@ -45,6 +45,8 @@ class Covariance(ABC):
     """k(X, Z) at θ, with its derivatives."""
 
     K: Array
+    has_slope: bool = True
+    """False where the gradient in X is zero everywhere, so that nobody need ask for it."""
 
     @abstractmethod
     def theta_gradient(self, W: Array) -> Array:
@@ -168,23 +170,30 @@ class Sum(Composite):
         return np.asarray(sum(values)), np.asarray(sum(gradients))
 
 
-class ProductCovariance(Covariance):
+class CompositeCovariance(Covariance):
+    """Gradients in X are those of the parts that have any; where none has, the first stands for all."""
+
     def __init__(self, parts: Sequence[Covariance]) -> None:
         self._parts = parts
+        self._sloped = [i for i, part in enumerate(parts) if part.has_slope] or [0]
+        self.has_slope = any(part.has_slope for part in parts)
+
+
+class ProductCovariance(CompositeCovariance):
+    def __init__(self, parts: Sequence[Covariance]) -> None:
+        super().__init__(parts)
         self.K = _multiply([part.K for part in parts])
 
-    def _weights(self, W: Array) -> list[Array]:
+    def _weight(self, W: Array, i: int) -> Array:
         """∂F/∂K_i = W ∘ Π_{j≠i} K_j."""
-        Ks = [part.K for part in self._parts]
-        return [_multiply([W, *Ks[:i], *Ks[i + 1 :]]) for i in range(len(Ks))]
+        return _multiply([W, *(part.K for j, part in enumerate(self._parts) if j != i)])
 
     def theta_gradient(self, W: Array) -> Array:
-        gradients = [part.theta_gradient(Wi) for part, Wi in zip(self._parts, self._weights(W), strict=True)]
+        gradients = [part.theta_gradient(self._weight(W, i)) for i, part in enumerate(self._parts)]
         return np.concatenate(gradients, axis=-1)
 
     def input_gradient(self, W: Array) -> Array:
-        gradients = [part.input_gradient(Wi) for part, Wi in zip(self._parts, self._weights(W), strict=True)]
-        return np.asarray(sum(gradients))
+        return np.asarray(sum(self._parts[i].input_gradient(self._weight(W, i)) for i in self._sloped))
 
     def jet(self) -> Jet:
         K, (dx, dz, dxdz) = self._parts[0].K, self._parts[0].jet()
@@ -197,16 +206,16 @@ class ProductCovariance(Covariance):
         return Jet(dx, dz, dxdz)
 
 
-class SumCovariance(Covariance):
+class SumCovariance(CompositeCovariance):
     def __init__(self, parts: Sequence[Covariance]) -> None:
-        self._parts = parts
+        super().__init__(parts)
         self.K = np.asarray(sum(part.K for part in parts))
 
     def theta_gradient(self, W: Array) -> Array:
         return np.concatenate([part.theta_gradient(W) for part in self._parts], axis=-1)
 
     def input_gradient(self, W: Array) -> Array:
-        return np.asarray(sum(part.input_gradient(W) for part in self._parts))
+        return np.asarray(sum(self._parts[i].input_gradient(W) for i in self._sloped))
 
     def jet(self) -> Jet:
         jets = [part.jet() for part in self._parts]
@@ -247,6 +256,8 @@ class Constant(Kernel):
 
 class ConstantCovariance(Covariance):
     """K keeps the shape (…, 1, 1): multiplying by it broadcasts instead of filling a matrix."""
+
+    has_slope = False
 
     def __init__(self, theta: Array, X: Array, Z: Array) -> None:
         self.K = np.exp(theta)[..., None]
@@ -547,6 +558,8 @@ def _codes(X: Array) -> Array:
 
 
 class OverlapCovariance(Covariance):
+    has_slope = False
+
     def __init__(self, kernel: CategoryOverlap, theta: Array, X: Array, Z: Array) -> None:
         self._X = X
         columns = list(kernel.columns)

@@ -29,6 +29,8 @@ class Lookup(Kernel):
 
 
 class LookupCovariance(Covariance):
+    has_slope = False
+
     def __init__(self, kernel: Lookup, theta: Array, X: Array, Z: Array) -> None:
         self._theta, self._X = theta, X
         i, j = (rows[..., kernel.column].astype(np.int64) for rows in (X, Z))
