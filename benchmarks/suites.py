@@ -206,7 +206,7 @@ _ENTRIES = (
             Contest(
                 "centred",
                 problems=tuple(problem.name for problem in CENTRED),
-                methods=("lambo", "staged-ei", "staged-ei-cooled", "prefix-ei-plain", "prefix-ei"),
+                methods=("lambo", "staged-ei", "staged-ei-cooled", "prefix-ei"),
                 judged_at=(20,),
                 unit="full runs",
             ),
