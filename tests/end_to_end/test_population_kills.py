@@ -55,7 +55,8 @@ def by_member(study: ft.Study) -> dict[tuple[int, int], tuple]:
 
 
 def assert_only_the_best_is_kept(target: Target, study: ft.Study, unbroken: ft.Study) -> None:
-    files = target.folder / "files"
+    files = Path(study.checkpoints.root)
+    assert files.is_relative_to(target.folder)
     assert [str(path.relative_to(files)) for path in files.glob("*/*.*-*")] == [study.best.trial.checkpoint]
     state = files / study.best.trial.checkpoint / "state.json"
     assert state.read_text() == (unbroken.checkpoints.path(unbroken.best.trial.checkpoint) / "state.json").read_text()
