@@ -204,6 +204,16 @@ _ENTRIES = (
                 ),
             ),
             Contest(
+                "twice as long, two stages",
+                problems=tuple(problem.name for problem in SHIFTED if len(problem.sizes) == 2),
+                methods=("prefix-ei", "prefix-ei-bundle", "staged-ei-cooled", "lambo", "staged-ei"),
+                judged_at=(40,),
+                unit="full runs",
+                most_seeds=dict.fromkeys(
+                    ("prefix-ei", "prefix-ei-bundle", "staged-ei-cooled", "lambo", "staged-ei"), 3
+                ),
+            ),
+            Contest(
                 "centred",
                 problems=tuple(problem.name for problem in CENTRED),
                 methods=("lambo", "staged-ei", "staged-ei-cooled", "prefix-ei"),
