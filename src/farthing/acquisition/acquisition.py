@@ -34,7 +34,7 @@ class PosteriorMean:
         return self.sign * self.gp.mean(X)
 
     def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
-        mean, _, gradient, _ = self.gp.predict_with_gradient(X)
+        mean, gradient = self.gp.mean_with_gradient(X)
         return self.sign * mean, self.sign * gradient
 
 
