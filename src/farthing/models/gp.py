@@ -205,28 +205,45 @@ def row_covariance(
     Z: Array | None = None,
     along_z: IntArray | None = None,
 ) -> Array:
-    """Prior covariance between what the rows of X and of Z observe; of X with itself when Z is not given."""
-    return pick(kernel.evaluate(theta, X, Z), along_x, along_x if along_z is None else along_z)
+    """Prior covariance between what the rows of X and of Z observe; of X with itself when Z is not given.
+
+    A point whose slopes are observed has a row for each of them. What the kernel says of it is asked for once.
+    """
+    along_z = along_x if along_z is None else along_z
+    if _are_values(along_x) and _are_values(along_z):
+        return pick(kernel.evaluate(theta, X, Z), along_x, along_z)
+    points_x, place_x = _points(X)
+    points_z, place_z = (None, place_x) if Z is None else _points(Z)
+    derivatives = _derivatives(kernel.evaluate(theta, points_x, points_z))
+    return np.asarray(derivatives[..., place_x[:, None], place_z, along_x[:, None] + 1, along_z + 1])
 
 
 def pick(covariance: Covariance, along_x: IntArray, along_z: IntArray) -> Array:
     """Entries of k, ∂k/∂x, ∂k/∂z or ∂²k/∂x∂z (…, n, m), as each pair of rows asks; not to be changed."""
-    K = covariance.K
-    K = np.broadcast_to(K, (*K.shape[:-2], along_x.size, along_z.size))
-    is_slope_x, is_slope_z = along_x != VALUE, along_z != VALUE
-    if not (is_slope_x.any() or is_slope_z.any()):
-        return K
+    if _are_values(along_x) and _are_values(along_z):
+        return np.broadcast_to(covariance.K, (*covariance.K.shape[:-2], along_x.size, along_z.size))
+    rows, columns = np.arange(along_x.size)[:, None], np.arange(along_z.size)
+    return np.asarray(_derivatives(covariance)[..., rows, columns, along_x[:, None] + 1, along_z + 1])
+
+
+def _are_values(along: IntArray) -> bool:
+    return bool((along == VALUE).all())
+
+
+def _points(X: Array) -> tuple[Array, IntArray]:
+    """The distinct rows, and where among them each row is."""
+    points, place = np.unique(X, axis=0, return_inverse=True)
+    return points, place.reshape(-1)
+
+
+def _derivatives(covariance: Covariance) -> Array:
+    """[[k, ∂k/∂z], [∂k/∂x, ∂²k/∂x∂z]] of every pair of points, shape (…, n, m, 1 + D, 1 + D)."""
     dx, dz, dxdz = covariance.jet()
-    ex, ez = _unit_rows(along_x, dx.shape[-1]), _unit_rows(along_z, dx.shape[-1])
-    picked = np.where(is_slope_x[:, None], np.einsum("...nmd,nd->...nm", dx, ex), K)
-    sloped = np.einsum("...nmd,md->...nm", dz, ez)
-    crossed = np.einsum("...nmd,nd->...nm", np.einsum("...nmde,me->...nmd", dxdz, ez), ex)
-    return np.where(is_slope_z, np.where(is_slope_x[:, None], crossed, sloped), picked)
-
-
-def _unit_rows(along: IntArray, D: int) -> Array:
-    """The direction of each row's slope (n, D); zero for values."""
-    return np.asarray(along[:, None] == np.arange(D), dtype=float)
+    D = dx.shape[-1]
+    derivatives = np.empty((*dx.shape[:-1], 1 + D, 1 + D))
+    derivatives[..., 0, 0], derivatives[..., 0, 1:] = covariance.K, dz
+    derivatives[..., 1:, 0], derivatives[..., 1:, 1:] = dx, dxdz
+    return derivatives
 
 
 def pull_inputs(covariance: Covariance, W: Array, along_z: IntArray) -> Array:
