@@ -15,7 +15,7 @@ from benchmarks.spread import Spread
 HELP_LIMIT, IMPORT_LIMIT = 0.2, 0.1
 PROGRAMS = {
     "bare python": ("-c", "pass"),
-    "farthing --help": ("-m", "farthing.cli", "--help"),
+    "farthing --help": ("-m", "farthing", "--help"),
     "import farthing": ("-c", "import farthing"),
     "import farthing, use Study": ("-c", "import farthing; farthing.Study"),
     "import optuna": ("-c", "import optuna"),

@@ -32,7 +32,7 @@ def farthing(tmp_path: Path, environment: dict[str, str]):
     """Runs the program in an empty folder."""
 
     def run(*arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
-        line = [sys.executable, "-m", "farthing.cli", *map(str, arguments)]
+        line = [sys.executable, "-m", "farthing", *map(str, arguments)]
         ended = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
         assert ended.returncode == code, ended.stdout + ended.stderr
         return ended
@@ -93,7 +93,7 @@ def test_sigterm_gives_trials_back_and_says_how_to_go_on(tmp_path: Path, environ
         "    return trial.params['x']\n"
     )
     running = subprocess.Popen(
-        [sys.executable, "-m", "farthing.cli", "run", "study.toml"],
+        [sys.executable, "-m", "farthing", "run", "study.toml"],
         cwd=tmp_path,
         env=environment,
         stderr=subprocess.PIPE,

@@ -30,7 +30,7 @@ def test_a_study_is_run_and_its_model_read_and_drawn(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
 
     def farthing(*arguments: str) -> str:
-        line = [sys.executable, "-m", "farthing.cli", *arguments]
+        line = [sys.executable, "-m", "farthing", *arguments]
         return subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True).stdout
 
     farthing("run", "bowl.toml", "--inline", "--quiet")

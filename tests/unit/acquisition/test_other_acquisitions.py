@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from farthing.acquisition.acquisition import Averaged, LogAveraged, PosteriorMean
+from farthing.acquisition.acquisition import PosteriorMean
 from farthing.acquisition.confidence_bound import (
     ConfidenceBound,
     lambo_beta,
@@ -11,7 +11,7 @@ from farthing.acquisition.confidence_bound import (
     theoretical_beta,
     upper_confidence_bound,
 )
-from farthing.acquisition.expected_improvement import ExpectedImprovement, LogExpectedImprovement
+from farthing.acquisition.expected_improvement import LogExpectedImprovement
 from farthing.acquisition.per_cost import LogValuePerCost, ValuePerCost, cooling_exponent, value_per_cost
 from farthing.models.gp import condition
 from farthing.models.kernels import SE
@@ -29,8 +29,6 @@ ACQUISITIONS = {
     "bound": ConfidenceBound(LOSS, 2.0),
     "value per cost": ValuePerCost(ConfidenceBound(LOSS, 0.5), PosteriorMean(LOG_COST), 0.7),
     "log value per cost": LogValuePerCost(LogExpectedImprovement(LOSS, -0.5), PosteriorMean(LOG_COST), 0.7),
-    "averaged": Averaged([ExpectedImprovement(process(seed), 0.0) for seed in range(3)]),
-    "log averaged": LogAveraged([LogExpectedImprovement(process(seed), -0.5) for seed in range(3)]),
 }
 
 
@@ -44,15 +42,6 @@ def test_gradient_equals_central_differences(name):
         step = 1e-6 * np.eye(2)[j]
         expected = (acquisition(X + step) - acquisition(X - step)) / 2e-6
         np.testing.assert_allclose(gradient[:, j], expected, rtol=1e-5, atol=1e-7)
-
-
-def test_log_average_is_the_logarithm_of_the_average():
-    parts = [process(seed) for seed in range(3)]
-    X = np.random.default_rng(0).random((5, 2))
-    plain = Averaged([ExpectedImprovement(gp, 0.0) for gp in parts])(X)
-    np.testing.assert_allclose(
-        LogAveraged([LogExpectedImprovement(gp, 0.0) for gp in parts])(X), np.log(plain), rtol=1e-9
-    )
 
 
 def test_bounds_lie_beta_deviations_around_the_mean():

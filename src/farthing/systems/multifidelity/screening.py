@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from farthing.acquisition.acquisition import LogAveraged
 from farthing.acquisition.expected_improvement import LogExpectedImprovement
 from farthing.acquisition.knowledge_gradient import KnowledgeGradient
 from farthing.models.linalg import Array, IntArray
@@ -114,9 +113,9 @@ def newcomer(situation: Situation) -> Array:
     """
     encoder, domain = situation.encoder, domain_of(situation.encoder)
     order = np.argsort(situation.mean(situation.seen), kind="stable")
-    best = situation.at_full(situation.seen[order[:1]])
-    parts = [LogExpectedImprovement(gp, float(gp.mean(best)[0])) for gp in situation.processes[0]]
-    improvement = AtFullFidelity(LogAveraged(parts), situation.fidelities.count)
+    gp = situation.believing
+    best = float(gp.mean(situation.at_full(situation.seen[order[:1]]))[0])
+    improvement = AtFullFidelity(LogExpectedImprovement(gp, best), situation.fidelities.count)
     begun = situation.params_of(situation.runs)
     x = search_from(
         unvisited(improvement, domain, np.concatenate([begun, situation.pending.X])),

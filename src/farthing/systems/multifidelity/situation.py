@@ -135,12 +135,22 @@ class Situation:
         )
         return [self.model.posterior.process(theta) for theta in draws]
 
+    @cached_property
+    def believing(self) -> GP:
+        """One process for all of these: as if what is pending had returned what is expected of it."""
+        gp = self._sampled[0]
+        return gp.believing(self._pending_rows) if len(self.pending) else gp
+
     def _after_pending(self, gp: GP) -> Sequence[GP]:
         if len(self.pending) == 0:
             return (gp,)
+        rng = self.rng.at("fantasies", len(self.history), len(self.pending))
+        return gp.fantasies(self._pending_rows, FANTASIES, rng=rng)
+
+    @cached_property
+    def _pending_rows(self) -> Array:
         points = retained_points(self.pending, self.fidelities, retain=self.settings.retain)
-        rows = with_params(self.pending.X, points).reshape(-1, gp.X.shape[1])
-        return gp.fantasies(rows, FANTASIES, rng=self.rng.at("fantasies", len(self.history), len(self.pending)))
+        return with_params(self.pending.X, points).reshape(-1, self.model.gp.X.shape[1])
 
     def mean(self, X: Array) -> Array:
         """The posterior mean at full fidelity (N,), over samples and fantasies."""

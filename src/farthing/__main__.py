@@ -1,0 +1,5 @@
+"""`python -m farthing` does what `farthing` does."""
+
+from farthing.cli import main
+
+main()
