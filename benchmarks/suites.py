@@ -105,6 +105,10 @@ BASELINES_OF_CURVES = ("bohb", "asha", "hyperband", "random")
 COST_AWARE = ("ei-per-cost", "ei-per-cost-without-cooling", "log-ei", "random")
 
 
+def _names(*problems: Problem) -> tuple[str, ...]:
+    return tuple(problem.name for problem in problems)
+
+
 def _named(beginning: str) -> tuple[str, ...]:
     return tuple(name for name in REPORTED_TABLES if name.startswith(beginning))
 
@@ -115,7 +119,7 @@ _ENTRIES = (
         (
             Contest(
                 "full fidelity",
-                problems=tuple(problem.name for problem in (*FUNCTIONS, *TABLES)),
+                problems=_names(*FUNCTIONS, *TABLES),
                 methods=("random", "sobol", "optuna-random", "optuna-tpe"),
                 judged_at=(30, 60),
                 unit="evaluations",
@@ -134,7 +138,7 @@ _ENTRIES = (
         (
             Contest(
                 "functions",
-                problems=tuple(problem.name for problem in FUNCTIONS),
+                problems=_names(*FUNCTIONS),
                 methods=("log-ei", "optuna-gp", "botorch-log-ei", "optuna-tpe", "random"),
                 judged_at=(30, 60),
                 unit="evaluations",
@@ -173,7 +177,7 @@ _ENTRIES = (
         (
             Contest(
                 "shifted",
-                problems=tuple(problem.name for problem in SHIFTED),
+                problems=_names(*SHIFTED),
                 methods=(
                     "prefix-ei",
                     "staged-ei-cooled",
@@ -187,7 +191,7 @@ _ENTRIES = (
             ),
             Contest(
                 "variants",
-                problems=tuple(problem.name for problem in SHIFTED),
+                problems=_names(*SHIFTED),
                 methods=(
                     "prefix-ei",
                     "prefix-ei-bundle",
@@ -205,7 +209,7 @@ _ENTRIES = (
             ),
             Contest(
                 "twice as long, two stages",
-                problems=tuple(problem.name for problem in SHIFTED if len(problem.sizes) == 2),
+                problems=_names(*(problem for problem in SHIFTED if len(problem.sizes) == 2)),
                 methods=("prefix-ei", "prefix-ei-bundle", "staged-ei-cooled", "lambo", "staged-ei"),
                 judged_at=(40,),
                 unit="full runs",
@@ -215,7 +219,7 @@ _ENTRIES = (
             ),
             Contest(
                 "centred",
-                problems=tuple(problem.name for problem in CENTRED),
+                problems=_names(*CENTRED),
                 methods=("lambo", "staged-ei", "staged-ei-cooled", "prefix-ei"),
                 judged_at=(20,),
                 unit="full runs",
@@ -227,14 +231,14 @@ _ENTRIES = (
         (
             Contest(
                 "one at a time",
-                problems=tuple(problem.name for problem in AUGMENTED),
+                problems=_names(*AUGMENTED),
                 methods=("TraceKG", "kg", "log-ei", "boca", "hyperband"),
                 judged_at=(2, 4, 8, 10),
                 unit="cost",
             ),
             Contest(
                 "batches of eight",
-                problems=tuple(problem.name for problem in AUGMENTED),
+                problems=_names(*AUGMENTED),
                 methods=("TraceKG-8", "kg-8", "log-ei-8", "hyperband-8"),
                 judged_at=(2, 4, 8, 10),
                 unit="cost",
@@ -328,7 +332,7 @@ _REAL_PIPELINES = (
         (
             Contest(
                 "CPU seconds",
-                problems=tuple(problem.name for problem in SKLEARN_TABLES),
+                problems=_names(*SKLEARN_TABLES),
                 methods=("search-prefix-ei", "search-optuna-tpe", "search-randomized"),
                 judged_at=(1, 2, 4),
                 unit="full runs",

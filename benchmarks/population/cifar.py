@@ -20,7 +20,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.population import cifar_data
-from benchmarks.population.together import carry_out_together
+from benchmarks.population.together import carry_out_together, parser_of
 from benchmarks.problems.data import missing_package
 from benchmarks.provenance import commit, cpu_count, versions
 from benchmarks.records import Record, key_of, read_records, results_path
@@ -223,18 +223,11 @@ def _report(records: Sequence[Record]) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(f"python -m benchmarks.run {SUITE}", description=__doc__)
-    parser.add_argument("name", nargs="?", choices=[SUITE], help="the suite")
-    parser.add_argument("--seeds", type=int, default=5, help="how many, from 0")
-    parser.add_argument("--methods", nargs="+", metavar="NAME", help="only these")
+    parser = parser_of(SUITE, __doc__, seeds=5)
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--quick", action="store_true", help="128 images and three epochs, to see that it works")
-    parser.add_argument("--minutes", type=float, default=600.0, help="begin nothing after so many")
-    parser.add_argument("--processes", type=int, default=1, help="populations that train at once")
     parser.add_argument("--device", help="cuda where there is one, otherwise cpu")
     parser.add_argument("--eager", action="store_true", help="without CUDA graphs")
-    parser.add_argument("--commit", help="what the results are of, for a copy of a clean tree without its git folder")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="JSON lines to continue; benchmarks/results/ else")
     return parser
 
 

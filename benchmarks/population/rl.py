@@ -12,11 +12,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.population.together import carry_out_together
+from benchmarks.population.together import carry_out_together, parser_of
 from benchmarks.problems.data import REPOSITORY, missing_package
 from benchmarks.provenance import commit, versions
 from benchmarks.records import Record, key_of, read_records, results_path
@@ -178,15 +177,8 @@ def _report(records: Sequence[Record]) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(f"python -m benchmarks.run {SUITE}", description=__doc__)
-    parser.add_argument("name", nargs="?", choices=[SUITE], help="the suite")
-    parser.add_argument("--seeds", type=int, default=3, help="how many, from 0")
-    parser.add_argument("--methods", nargs="+", metavar="NAME", help="only these")
+    parser = parser_of(SUITE, __doc__, seeds=3)
     parser.add_argument("--quick", action="store_true", help="a 25th of the play, to see that it works")
-    parser.add_argument("--minutes", type=float, default=600.0, help="keep nothing that ends after so many")
-    parser.add_argument("--processes", type=int, default=1, help="runs that are made at once")
-    parser.add_argument("--commit", help="what the results are of, for a copy of a clean tree without its git folder")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="JSON lines to continue; benchmarks/results/ else")
     return parser
 
 

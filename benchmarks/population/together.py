@@ -1,5 +1,6 @@
 """Makes runs in several processes at once and keeps each result as soon as it is there."""
 
+import argparse
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -49,3 +50,16 @@ def carry_out_together(
         while futures:
             for done in wait(futures, return_when=FIRST_COMPLETED).done:
                 keep(done.result(), futures.pop(done))
+
+
+def parser_of(suite: str, description: str | None, *, seeds: int) -> argparse.ArgumentParser:
+    """The options of a suite whose runs are made at once, on a machine that is lent for some minutes."""
+    parser = argparse.ArgumentParser(f"python -m benchmarks.run {suite}", description=description)
+    parser.add_argument("name", nargs="?", choices=[suite], help="the suite")
+    parser.add_argument("--seeds", type=int, default=seeds, help="how many, from 0")
+    parser.add_argument("--methods", nargs="+", metavar="NAME", help="only these")
+    parser.add_argument("--minutes", type=float, default=600.0, help="end after about so many")
+    parser.add_argument("--processes", type=int, default=1, help="runs that are made at once")
+    parser.add_argument("--commit", help="what the results are of, for a copy of a clean tree without its git folder")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="JSON lines to continue; benchmarks/results/ else")
+    return parser
