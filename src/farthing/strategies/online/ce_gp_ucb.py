@@ -9,10 +9,10 @@ import numpy as np
 
 from farthing.errors import InvalidArgument
 from farthing.models.linalg import Array
+from farthing.strategies.online.context import QueryRule
 from farthing.strategies.online.fields import CandidateField, Field, SpaceField
 from farthing.strategies.online.gp_player import GPPlayer
 from farthing.strategies.online.learning import RADIAL, ModelForm
-from farthing.strategies.online.outlook import QueryRule
 from farthing.strategies.online.query_rules import Capped, Confidence, Floor, paper_beta
 from farthing.strategies.online.strategy import Arena
 from farthing.strategies.online.value_of_information import ValueOfInformation
