@@ -8,7 +8,7 @@ from shutil import rmtree
 from typing import Literal
 
 from farthing.errors import InvalidArgument
-from farthing.execution.durable import flush, flush_tree, names_in, remove, size_of
+from farthing.files.durable import flush, flush_tree, names_in, remove, size_of
 from farthing.trials import Attempt
 
 Phase = Literal["staging", "checkpoint", "deleted"]

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import quote
 
-from farthing.execution.scratch import remove_abandoned, scratch_folder
+from farthing.files.scratch import remove_abandoned, scratch_folder
 from farthing.storage import Storage
 
 

@@ -43,7 +43,9 @@ from farthing.trials.measurement import cost_amount, finite_number
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
+    from farthing.plots import PlotKind
     from farthing.study.diagnosing import Diagnosis
 
 Work = Any
@@ -507,6 +509,18 @@ class Study:
         from farthing.study.diagnosing import diagnose
 
         return diagnose(self)
+
+    def plot(self, kind: "PlotKind" = "all") -> "Figure":
+        """A picture of the study, as a matplotlib figure: `study.plot("curves").savefig("curves.png")`.
+
+        Kinds: `progress` is the best value against what was spent; `curves` the learning curves; `fidelities` how far
+        each configuration was trained; `stages` what each stage of a pipeline cost and what the cache saved; `params`
+        the value against each parameter; `model` what a model makes of the study; `all` is what suits the study.
+        Needs the extra `farthing[plot]`.
+        """
+        from farthing.plots import plot
+
+        return plot(self, kind)
 
     @property
     def lineage(self) -> Lineage:

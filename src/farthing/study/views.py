@@ -42,6 +42,14 @@ def short_point(trial: Trial, point: Measurement | None) -> str:
     return " ".join([*places, f"{point.value:.5g}"])
 
 
+def found_best(study: "Study") -> "Best | None":
+    """What is recommended so far, if anything."""
+    try:
+        return study.best
+    except NoResult:
+        return None
+
+
 def best_lines(study: "Study", best: "Best") -> list[str]:
     """What is recommended, what it is worth, and beside a prediction what was really measured at full fidelity."""
     problem, trial = study.problem, best.trial
@@ -108,11 +116,8 @@ def study_html(study: "Study") -> str:
 
 def _recommendation(study: "Study") -> list[str]:
     """What a model recommends, which the table of what was measured does not tell."""
-    try:
-        best = study.best
-    except NoResult:
-        return []
-    return [*best_lines(study, best), short_params(best.params)] if best.predicted else []
+    best = found_best(study)
+    return [*best_lines(study, best), short_params(best.params)] if best and best.predicted else []
 
 
 def _header(study: "Study") -> list[str]:

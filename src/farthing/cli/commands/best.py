@@ -7,11 +7,11 @@ import click
 from farthing.cli.options import json_option, storage_option, study_argument
 
 
-@click.command()
+@click.command("best")
 @study_argument
 @storage_option
 @json_option
-def best(study: str | None, storage: str | None, as_json: bool) -> None:
+def command(study: str | None, storage: str | None, as_json: bool) -> None:
     """Print the best configuration found so far.
 
     STUDY may be left out where there is only one.
