@@ -10,9 +10,8 @@ from farthing.storage import lifecycle
 from farthing.storage.invariants import broken_invariants
 from farthing.storage.json_text import plain, plain_record, plain_suggestion
 from farthing.storage.lifecycle import Entry
-from farthing.storage.runs import covered_seconds
 from farthing.storage.storage import Changes, StudyRecord, StudySummary
-from farthing.storage.summaries import summary
+from farthing.storage.summaries import covered_seconds, summary
 from farthing.storage.validation import (
     check_expected_trials,
     check_resume_from,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from farthing.storage.runs import covered_seconds
+from farthing.storage.summaries import covered_seconds
 
 
 @pytest.mark.parametrize(
