@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Protocol
 
 from farthing.execution.checkpoints import Checkpoints
-from farthing.trials import Attempt, Measurement, Outcome, Params, Trial
-from farthing.trials.prefixes import Eviction
+from farthing.trials import Attempt, Outcome, Params, Trial
+from farthing.trials.news import News
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,7 @@ class Listener(Protocol):
     A call that raises `StaleAttempt` or `TrialFinished` ends the job without an outcome.
     """
 
-    def on_report(self, attempt: Attempt, measurement: Measurement) -> None: ...
-
-    def on_checkpoint(self, attempt: Attempt, checkpoint: str) -> None: ...
-
-    def on_eviction(self, attempt: Attempt, eviction: Eviction) -> None: ...
+    def on_news(self, attempt: Attempt, news: News) -> None: ...
 
 
 class Executor(Protocol):

@@ -13,6 +13,7 @@ from farthing.strategies import Strategy
 from farthing.study.collecting import collect_checkpoints, collect_leftovers
 from farthing.study.records import Records, is_waiting
 from farthing.trials import Attempt, History, Measurement, State, Suggestion, Trial
+from farthing.trials.news import News
 from farthing.trials.prefixes import Eviction
 
 log = logging.getLogger("farthing")
@@ -122,18 +123,14 @@ class Loop:
         seconds = self._seconds_before + self._clock.elapsed() - self._began
         return self._limits.budget.remaining(history, seconds=seconds)
 
-    def on_report(self, attempt: Attempt, measurement: Measurement) -> None:
-        self._records.record(attempt, measurement)
-        for observer in self._observers:
-            observer.on_report(self._trials[attempt], measurement)
-
-    def on_checkpoint(self, attempt: Attempt, checkpoint: str) -> None:
-        self._records.save_checkpoint(attempt, checkpoint)
-
-    def on_eviction(self, attempt: Attempt, eviction: Eviction) -> None:
-        self._records.log_eviction(eviction)
-        if eviction.why in ("unwritable", "corrupt"):
-            self._warn_about_the_cache(attempt, eviction)
+    def on_news(self, attempt: Attempt, news: News) -> None:
+        self._records.record(attempt, news)
+        match news:
+            case Measurement():
+                for observer in self._observers:
+                    observer.on_report(self._trials[attempt], news)
+            case Eviction(why="unwritable" | "corrupt"):
+                self._warn_about_the_cache(attempt, news)
 
     def _run(self) -> str:
         self._records.sweep()

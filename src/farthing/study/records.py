@@ -12,6 +12,7 @@ from farthing.study.leases import Leases
 from farthing.study.owner import is_gone, this_process
 from farthing.study.pricing import Prices
 from farthing.trials import Attempt, History, Measurement, Outcome, State, Suggestion, Trial
+from farthing.trials.news import Checkpointed, News
 from farthing.trials.prefixes import EVICTED, Eviction
 
 MORE_CHOICES = 8
@@ -94,12 +95,16 @@ class Records:
                 continue
             return [self._begin(trial) for trial in opened], []
 
-    def record(self, attempt: Attempt, measurement: Measurement) -> None:
-        priced = self._prices.measurement(self._running[attempt], measurement)
-        self.storage.record(self.name, attempt, [priced], lease=self.leases.seconds)
-
-    def save_checkpoint(self, attempt: Attempt, checkpoint: str) -> None:
-        self.storage.save_checkpoint(self.name, attempt, checkpoint)
+    def record(self, attempt: Attempt, news: News) -> None:
+        """Makes durable what a running trial says of itself."""
+        match news:
+            case Measurement():
+                priced = self._prices.measurement(self._running[attempt], news)
+                self.storage.record(self.name, attempt, [priced], lease=self.leases.seconds)
+            case Checkpointed(checkpoint):
+                self.storage.save_checkpoint(self.name, attempt, checkpoint)
+            case Eviction():
+                self.log_eviction(news)
 
     def log_eviction(self, eviction: Eviction) -> None:
         self.storage.log_event(self.name, EVICTED, eviction.to_json())
