@@ -9,16 +9,16 @@ from benchmarks.drivers.sklearn import Randomized, Search
 from benchmarks.drivers.smac import SMAC
 from benchmarks.drivers.staged import Staged
 from benchmarks.method import Method
-from farthing.systems.baselines.bayesian import EIPerCost, LogEI
-from farthing.systems.baselines.boca import BOCA
-from farthing.systems.baselines.bohb import BOHB
-from farthing.systems.baselines.freeze_thaw import FreezeThawEI
-from farthing.systems.baselines.halving import ASHA, Hyperband
-from farthing.systems.baselines.random import Random, Sobol
-from farthing.systems.baselines.staged import EEIPU, StagedBO
-from farthing.systems.multifidelity import TraceKG
-from farthing.systems.pipeline.lambo import LaMBO
-from farthing.systems.pipeline.prefix_ei import PrefixEI
+from farthing.strategies.multifidelity import TraceKG
+from farthing.strategies.multifidelity.boca import BOCA
+from farthing.strategies.multifidelity.bohb import BOHB
+from farthing.strategies.multifidelity.freeze_thaw import FreezeThawEI
+from farthing.strategies.multifidelity.halving import ASHA, Hyperband
+from farthing.strategies.pipeline.lambo import LaMBO
+from farthing.strategies.pipeline.prefix_ei import PrefixEI
+from farthing.strategies.pipeline.staged import EEIPU, StagedBO
+from farthing.strategies.plain.bayesian import EIPerCost, LogEI
+from farthing.strategies.plain.random import Random, Sobol
 
 _ENTRIES: tuple[Method, ...] = (
     Ours("random", Random()),

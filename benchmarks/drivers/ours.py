@@ -12,8 +12,8 @@ from benchmarks.problems import Evaluation, Problem
 from benchmarks.problems.problem import Differentiable
 from farthing.costs import Budget
 from farthing.execution import RunningTrial
+from farthing.strategies import Strategy
 from farthing.study import Study
-from farthing.systems import Strategy
 from farthing.trials import Trial
 
 

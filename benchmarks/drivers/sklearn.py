@@ -27,9 +27,9 @@ from benchmarks.problems.data import missing_package
 from farthing.costs import Budget
 from farthing.execution import Pipeline
 from farthing.space import Space
+from farthing.strategies import Strategy
+from farthing.strategies.plain.random import Random
 from farthing.study import Study
-from farthing.systems import Strategy
-from farthing.systems.baselines.random import Random
 from farthing.trials import Trial
 
 

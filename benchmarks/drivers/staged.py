@@ -14,7 +14,7 @@ from benchmarks.method import Step
 from benchmarks.problems import Problem
 from farthing.costs import Budget, Remaining
 from farthing.space.stages import prefix
-from farthing.systems import Randomness, Strategy
+from farthing.strategies import Randomness, Strategy
 from farthing.trials import History, Measurement, Params, State, Suggestion, Trial
 from farthing.trials import Problem as Study
 

@@ -5,15 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from benchmarks.online.worlds import ARMS, SENSORS, SYNTHETIC, World
-from farthing.systems.baselines.bandits import (
-    EXP3S,
-    UCB1,
-    EpsilonGreedy,
-    GPBandit,
-    RestartedGPUCB,
-    Softmax,
-)
-from farthing.systems.online import (
+from farthing.strategies.online import (
     CEGPUCB,
     Bernoulli,
     Confidence,
@@ -23,7 +15,15 @@ from farthing.systems.online import (
     Overlap,
     ValueOfInformation,
 )
-from farthing.systems.online.outlook import QueryRule
+from farthing.strategies.online.bandits import (
+    EXP3S,
+    UCB1,
+    EpsilonGreedy,
+    GPBandit,
+    RestartedGPUCB,
+    Softmax,
+)
+from farthing.strategies.online.outlook import QueryRule
 
 Make: TypeAlias = Callable[[Mapping[str, Any]], OnlineStrategy]
 """From what is known of a world to a strategy."""

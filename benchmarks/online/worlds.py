@@ -12,7 +12,7 @@ from benchmarks.problems.data import data_folder, missing_file
 from farthing.models.kernels import Matern32
 from farthing.models.linalg import Array, cholesky
 from farthing.space import Choice, Float, Space
-from farthing.systems.online import Arena
+from farthing.strategies.online import Arena
 from farthing.trials import Params
 
 POINTS, ROUNDS = 1000, 500

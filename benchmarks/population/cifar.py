@@ -26,10 +26,10 @@ from benchmarks.provenance import commit, cpu_count, versions
 from benchmarks.records import Record, key_of, read_records, results_path
 from farthing.costs import Budget
 from farthing.space import Fidelity, Float, Int, Space
+from farthing.strategies import Strategy
+from farthing.strategies.multifidelity.halving import ASHA
+from farthing.strategies.plain.random import Random
 from farthing.study import Study
-from farthing.systems import Strategy
-from farthing.systems.baselines.halving import ASHA
-from farthing.systems.baselines.random import Random
 
 SUITE = "population-cifar"
 POPULATION, INTERVALS = 4, 10

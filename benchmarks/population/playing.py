@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.population.tasks import State as Score
 from benchmarks.population.tasks import Task
 from farthing.costs import Remaining
-from farthing.systems import Randomness, Strategy
+from farthing.strategies import Randomness, Strategy
 from farthing.trials import History, Problem, State, Suggestion, Trial
 
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from benchmarks.problems.data import missing_package
 from farthing.space import Float, Int, Space
-from farthing.systems.population.members import Members, interval_of
-from farthing.systems.population.strategy import Pick, PopulationStrategy, Vacancies
-from farthing.systems.randomness import Randomness
+from farthing.strategies.population.members import Members, interval_of
+from farthing.strategies.population.strategy import Pick, PopulationStrategy, Vacancies
+from farthing.strategies.shared.randomness import Randomness
 from farthing.trials import Params
 
 PACKAGES = ("ray", "scikit-learn", "pandas")

@@ -21,9 +21,9 @@ from benchmarks.provenance import commit, versions
 from benchmarks.records import Record, key_of, read_records, results_path
 from farthing.costs import Budget
 from farthing.space import Fidelity, Float, Int, Space
+from farthing.strategies import Strategy
+from farthing.strategies.plain.random import Random
 from farthing.study import Study
-from farthing.systems import Strategy
-from farthing.systems.baselines.random import Random
 
 SUITE = "population-rl"
 POPULATION, INTERVALS, PLAY = 4, 20, 10_000

@@ -19,10 +19,10 @@ from benchmarks.population.tasks import TASKS, Task
 from benchmarks.provenance import commit, versions
 from benchmarks.records import Record, read_records, results_path
 from benchmarks.resuming import make_missing, suite_options
-from farthing.systems import Strategy
-from farthing.systems.baselines.populations import PBT, Clone
-from farthing.systems.baselines.random import Random
-from farthing.systems.population import PB2
+from farthing.strategies import Strategy
+from farthing.strategies.plain.random import Random
+from farthing.strategies.population import PB2
+from farthing.strategies.population.pbt import PBT, Clone
 
 SUITE = "population-synthetic"
 SEEDS, QUICK_SEEDS = 20, 2

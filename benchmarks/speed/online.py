@@ -18,9 +18,9 @@ from farthing.models.kernels import Matern32
 from farthing.models.linalg import Array
 from farthing.models.threads import one_thread
 from farthing.space import Float, Space
-from farthing.systems.online import CEGPUCB, Arena, Every, Player, ValueOfInformation
-from farthing.systems.online.outlook import Outlook, Query
-from farthing.systems.online.strategy import Observation
+from farthing.strategies.online import CEGPUCB, Arena, Every, Player, ValueOfInformation
+from farthing.strategies.online.outlook import Outlook, Query
+from farthing.strategies.online.strategy import Observation
 
 EPSILON, NOISE, LENGTHSCALE = 0.03, 0.01, 0.2
 MARKS, QUICK_MARKS = (100, 1000, 2000, 10_000), (100, 1000, 2000)

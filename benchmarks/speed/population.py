@@ -18,12 +18,12 @@ from benchmarks.population.tasks import Drifting
 from benchmarks.spread import Spread
 from farthing.costs import Remaining
 from farthing.models.threads import one_thread
-from farthing.systems import Randomness, Strategy
-from farthing.systems.baselines.populations import Clone
-from farthing.systems.population import PB2
-from farthing.systems.population.members import Members
-from farthing.systems.population.selection import replaced_count
-from farthing.systems.population.strategy import PopulationStrategy, Replacement, Vacancies
+from farthing.strategies import Randomness, Strategy
+from farthing.strategies.population import PB2
+from farthing.strategies.population.members import Members
+from farthing.strategies.population.pbt import Clone
+from farthing.strategies.population.selection import replaced_count
+from farthing.strategies.population.strategy import PopulationStrategy, Replacement, Vacancies
 from farthing.trials import History, Problem
 
 TASK = Drifting("speed", dimension=4, intervals=60, width=0.3, drift=0.1, noise=0.1)

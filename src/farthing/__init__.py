@@ -22,6 +22,35 @@ if TYPE_CHECKING:
     from farthing.space import Float as Float
     from farthing.space import Int as Int
     from farthing.space import Space as Space
+    from farthing.strategies import Randomness as Randomness
+    from farthing.strategies import Recommendation as Recommendation
+    from farthing.strategies import Strategy as Strategy
+    from farthing.strategies.multifidelity.boca import BOCA as BOCA
+    from farthing.strategies.multifidelity.bohb import BOHB as BOHB
+    from farthing.strategies.multifidelity.freeze_thaw import FreezeThawEI as FreezeThawEI
+    from farthing.strategies.multifidelity.halving import ASHA as ASHA
+    from farthing.strategies.multifidelity.halving import Hyperband as Hyperband
+    from farthing.strategies.multifidelity.takg import TraceKG as TraceKG
+    from farthing.strategies.online import CEGPUCB as CEGPUCB
+    from farthing.strategies.online import Bernoulli as Bernoulli
+    from farthing.strategies.online import Capped as Capped
+    from farthing.strategies.online import Confidence as Confidence
+    from farthing.strategies.online import Every as Every
+    from farthing.strategies.online import ExpectedRegret as ExpectedRegret
+    from farthing.strategies.online import Overlap as Overlap
+    from farthing.strategies.online import Quota as Quota
+    from farthing.strategies.online import ValueOfInformation as ValueOfInformation
+    from farthing.strategies.pipeline.lambo import LaMBO as LaMBO
+    from farthing.strategies.pipeline.prefix_ei import PrefixEI as PrefixEI
+    from farthing.strategies.pipeline.staged import EEIPU as EEIPU
+    from farthing.strategies.pipeline.staged import StagedBO as StagedBO
+    from farthing.strategies.plain.bayesian import EIPerCost as EIPerCost
+    from farthing.strategies.plain.bayesian import LogEI as LogEI
+    from farthing.strategies.plain.random import Random as Random
+    from farthing.strategies.plain.random import Sobol as Sobol
+    from farthing.strategies.population import PB2 as PB2
+    from farthing.strategies.population.pbt import PBT as PBT
+    from farthing.strategies.population.pbt import Clone as Clone
     from farthing.study import Best as Best
     from farthing.study import Schedule as Schedule
     from farthing.study import Study as Study
@@ -30,35 +59,6 @@ if TYPE_CHECKING:
     from farthing.study import replay as replay
     from farthing.study.online import Decision as Decision
     from farthing.study.online import OnlineTuner as OnlineTuner
-    from farthing.systems import Randomness as Randomness
-    from farthing.systems import Recommendation as Recommendation
-    from farthing.systems import Strategy as Strategy
-    from farthing.systems.baselines.bayesian import EIPerCost as EIPerCost
-    from farthing.systems.baselines.bayesian import LogEI as LogEI
-    from farthing.systems.baselines.boca import BOCA as BOCA
-    from farthing.systems.baselines.bohb import BOHB as BOHB
-    from farthing.systems.baselines.freeze_thaw import FreezeThawEI as FreezeThawEI
-    from farthing.systems.baselines.halving import ASHA as ASHA
-    from farthing.systems.baselines.halving import Hyperband as Hyperband
-    from farthing.systems.baselines.populations import PBT as PBT
-    from farthing.systems.baselines.populations import Clone as Clone
-    from farthing.systems.baselines.random import Random as Random
-    from farthing.systems.baselines.random import Sobol as Sobol
-    from farthing.systems.baselines.staged import EEIPU as EEIPU
-    from farthing.systems.baselines.staged import StagedBO as StagedBO
-    from farthing.systems.multifidelity import TraceKG as TraceKG
-    from farthing.systems.online import CEGPUCB as CEGPUCB
-    from farthing.systems.online import Bernoulli as Bernoulli
-    from farthing.systems.online import Capped as Capped
-    from farthing.systems.online import Confidence as Confidence
-    from farthing.systems.online import Every as Every
-    from farthing.systems.online import ExpectedRegret as ExpectedRegret
-    from farthing.systems.online import Overlap as Overlap
-    from farthing.systems.online import Quota as Quota
-    from farthing.systems.online import ValueOfInformation as ValueOfInformation
-    from farthing.systems.pipeline.lambo import LaMBO as LaMBO
-    from farthing.systems.pipeline.prefix_ei import PrefixEI as PrefixEI
-    from farthing.systems.population import PB2 as PB2
     from farthing.trials import History as History
     from farthing.trials import Measurement as Measurement
     from farthing.trials import Prediction as Prediction
@@ -75,17 +75,17 @@ _HOMES = {
     "farthing.space": ("Choice", "Fidelity", "Float", "Int", "Space"),
     "farthing.study": ("Best", "Schedule", "Study", "maximize", "minimize", "replay"),
     "farthing.study.online": ("Decision", "OnlineTuner"),
-    "farthing.systems": ("Randomness", "Recommendation", "Strategy"),
-    "farthing.systems.baselines.bayesian": ("EIPerCost", "LogEI"),
-    "farthing.systems.baselines.boca": ("BOCA",),
-    "farthing.systems.baselines.bohb": ("BOHB",),
-    "farthing.systems.baselines.freeze_thaw": ("FreezeThawEI",),
-    "farthing.systems.baselines.halving": ("ASHA", "Hyperband"),
-    "farthing.systems.baselines.populations": ("Clone", "PBT"),
-    "farthing.systems.baselines.random": ("Random", "Sobol"),
-    "farthing.systems.baselines.staged": ("EEIPU", "StagedBO"),
-    "farthing.systems.multifidelity": ("TraceKG",),
-    "farthing.systems.online": (
+    "farthing.strategies": ("Randomness", "Recommendation", "Strategy"),
+    "farthing.strategies.plain.bayesian": ("EIPerCost", "LogEI"),
+    "farthing.strategies.multifidelity.boca": ("BOCA",),
+    "farthing.strategies.multifidelity.bohb": ("BOHB",),
+    "farthing.strategies.multifidelity.freeze_thaw": ("FreezeThawEI",),
+    "farthing.strategies.multifidelity.halving": ("ASHA", "Hyperband"),
+    "farthing.strategies.population.pbt": ("Clone", "PBT"),
+    "farthing.strategies.plain.random": ("Random", "Sobol"),
+    "farthing.strategies.pipeline.staged": ("EEIPU", "StagedBO"),
+    "farthing.strategies.multifidelity": ("TraceKG",),
+    "farthing.strategies.online": (
         "Bernoulli",
         "Capped",
         "CEGPUCB",
@@ -96,9 +96,9 @@ _HOMES = {
         "Quota",
         "ValueOfInformation",
     ),
-    "farthing.systems.population": ("PB2",),
-    "farthing.systems.pipeline.lambo": ("LaMBO",),
-    "farthing.systems.pipeline.prefix_ei": ("PrefixEI",),
+    "farthing.strategies.population": ("PB2",),
+    "farthing.strategies.pipeline.lambo": ("LaMBO",),
+    "farthing.strategies.pipeline.prefix_ei": ("PrefixEI",),
     "farthing.trials": ("History", "Measurement", "Prediction", "State", "Suggestion", "Trial"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

@@ -1,7 +1,7 @@
 """Every strategy keeps the contract. Adding one is adding a line here."""
 
 import farthing as ft
-from farthing.systems.strategy import builtin_strategies
+from farthing.strategies.shared.strategy import builtin_strategies
 from farthing.testing import StrategyContract
 
 

@@ -16,8 +16,7 @@ from farthing.models.candidate_filter import CandidateFilter, KernelPrior, prior
 from farthing.models.kernels import Matern32
 from farthing.models.linalg import Array
 from farthing.models.window_process import WindowProcess
-from farthing.study.online import OnlineTuner
-from farthing.systems.online import (
+from farthing.strategies.online import (
     CEGPUCB,
     Arena,
     Bernoulli,
@@ -29,12 +28,13 @@ from farthing.systems.online import (
     Quota,
     ValueOfInformation,
 )
-from farthing.systems.online.outlook import Outlook
-from farthing.systems.online.query_rules import LONE, expected_excess
-from farthing.systems.online.rivals import Neighbourhood
-from farthing.systems.online.strategy import Observation
-from farthing.systems.online.value_of_information import knowledge_gradient
-from farthing.systems.randomness import Randomness
+from farthing.strategies.online.outlook import Outlook
+from farthing.strategies.online.query_rules import LONE, expected_excess
+from farthing.strategies.online.rivals import Neighbourhood
+from farthing.strategies.online.strategy import Observation
+from farthing.strategies.online.value_of_information import knowledge_gradient
+from farthing.strategies.shared.randomness import Randomness
+from farthing.study.online import OnlineTuner
 
 KERNEL, THETA, NOISE = Matern32((0,)), np.log([0.2]), 0.01
 GRID = np.linspace(0.0, 1.0, 60)[:, None]

@@ -12,9 +12,9 @@ import pytest
 import farthing as ft
 from farthing.costs import Remaining
 from farthing.space.stages import prefix
-from farthing.systems import Randomness, Strategy
-from farthing.systems.pipeline.arm_tree import ArmTree, Region
-from farthing.systems.pipeline.slow_bandit import (
+from farthing.strategies import Randomness, Strategy
+from farthing.strategies.pipeline.arm_tree import ArmTree, Region
+from farthing.strategies.pipeline.slow_bandit import (
     draw_arm,
     draw_signs,
     level_of,

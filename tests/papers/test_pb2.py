@@ -18,10 +18,10 @@ from farthing.models.gp import condition
 from farthing.models.kernels import SE, Constant
 from farthing.models.likelihood import HyperparameterPosterior
 from farthing.models.linalg import Array
-from farthing.systems.population.learning import MOST_ROWS, fit_changes, kernel_over, observed_changes
-from farthing.systems.population.members import Members
-from farthing.systems.population.picking import Picking
-from farthing.systems.population.strategy import Replacement, Running
+from farthing.strategies.population.learning import MOST_ROWS, fit_changes, kernel_over, observed_changes
+from farthing.strategies.population.members import Members
+from farthing.strategies.population.picking import Picking
+from farthing.strategies.population.strategy import Replacement, Running
 from farthing.trials import History, Problem, State, Suggestion, Trial
 
 STEPS = {"steps": ft.Fidelity(1, 10, integer=True, trace=True)}
@@ -250,7 +250,7 @@ def test_picks_of_the_model_stay_in_the_box_around_the_donor() -> None:
 
 def test_a_category_that_the_donor_has_is_kept_by_most_candidates() -> None:
     from farthing.acquisition.near import Neighbourhood
-    from farthing.systems.modelling import domain_of
+    from farthing.strategies.shared.modelling import domain_of
 
     space = ft.Space({"x": ft.Float(0, 1), "kind": ft.Choice("a", "b", "c", "d")})
     near = Neighbourhood(domain_of(space.encoder), np.array([0.5, 2.0]), side=0.4)
@@ -315,7 +315,7 @@ def test_with_one_worker_and_with_many_the_schedule_is_the_same(strategy: ft.Str
 
 def test_the_whole_batch_comes_from_one_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where it is asked for bit by bit: the rest of the batch rides in the note of its first pick."""
-    from farthing.systems.population import learning
+    from farthing.strategies.population import learning
 
     fits: list[Any] = []
 
@@ -329,7 +329,7 @@ def test_the_whole_batch_comes_from_one_fit(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_fit_starts_from_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    from farthing.systems.population import learning
+    from farthing.strategies.population import learning
 
     starts: list[Any] = []
 

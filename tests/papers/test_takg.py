@@ -12,13 +12,13 @@ import farthing as ft
 from farthing.acquisition.knowledge_gradient import KnowledgeGradient, antithetic_normals
 from farthing.models.gp import GP, condition
 from farthing.models.linalg import Array
-from farthing.systems.multifidelity import ascent
-from farthing.systems.multifidelity.candidates import Candidates, crossed, retained_points, with_params, zeroed
-from farthing.systems.multifidelity.curve_model import curve_kernel
-from farthing.systems.multifidelity.decisions import Decisions
-from farthing.systems.multifidelity.levels import LEAST_STEP, Fidelities
-from farthing.systems.multifidelity.per_cost import InformationPerCost
-from farthing.systems.multifidelity.run_cost import LEAST_INCREMENT, LearntRunCost, RunCost, WorkAsCost, cost_kernel
+from farthing.strategies.multifidelity import ascent
+from farthing.strategies.multifidelity.candidates import Candidates, crossed, retained_points, with_params, zeroed
+from farthing.strategies.multifidelity.curve_model import curve_kernel
+from farthing.strategies.multifidelity.decisions import Decisions
+from farthing.strategies.multifidelity.levels import LEAST_STEP, Fidelities
+from farthing.strategies.multifidelity.per_cost import InformationPerCost
+from farthing.strategies.multifidelity.run_cost import LEAST_INCREMENT, LearntRunCost, RunCost, WorkAsCost, cost_kernel
 
 EPOCHS = ft.Fidelity(1, 50, integer=True, trace=True)
 PARAMS = {"a": ft.Float(0, 1), "b": ft.Float(0, 1)}

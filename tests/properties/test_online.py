@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 import farthing as ft
 from farthing.models.candidate_filter import CandidateFilter, prior_over
 from farthing.models.kernels import Matern52
+from farthing.strategies.online import CEGPUCB, Bernoulli, Capped, Confidence, ExpectedRegret, Quota, ValueOfInformation
+from farthing.strategies.online.strategy import online_strategy_from_json, to_json
+from farthing.strategies.online.value_of_information import knowledge_gradient
 from farthing.study.online import OnlineTuner
-from farthing.systems.online import CEGPUCB, Bernoulli, Capped, Confidence, ExpectedRegret, Quota, ValueOfInformation
-from farthing.systems.online.strategy import online_strategy_from_json, to_json
-from farthing.systems.online.value_of_information import knowledge_gradient
 
 X = np.linspace(0.0, 1.0, 12)[:, None]
 MOMENTS = st.lists(st.tuples(st.integers(1, 30), st.integers(0, 11), st.floats(-3, 3)), max_size=25)

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 import farthing as ft
 from farthing.costs import Remaining
-from farthing.systems import Randomness, Strategy
-from farthing.systems.pipeline.arm_tree import ArmTree, Region, refined, whole
-from farthing.systems.pipeline.layout import Layout
-from farthing.systems.pipeline.meters import meters
-from farthing.systems.pipeline.purchases import Purchase, purchases_of
-from farthing.systems.pipeline.slow_bandit import draw_signs, level_of, loss_estimate, updated
+from farthing.strategies import Randomness, Strategy
+from farthing.strategies.pipeline.arm_tree import ArmTree, Region, refined, whole
+from farthing.strategies.pipeline.layout import Layout
+from farthing.strategies.pipeline.meters import meters
+from farthing.strategies.pipeline.purchases import Purchase, purchases_of
+from farthing.strategies.pipeline.slow_bandit import draw_signs, level_of, loss_estimate, updated
 from farthing.trials import Event, History, Measurement, Params, Problem, State, Suggestion, Trial
 
 AT_ONCE, QUICK = 20, 100

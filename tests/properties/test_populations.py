@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 import farthing as ft
 from farthing.costs import Remaining
-from farthing.systems import strategy_from_json
-from farthing.systems.population import PopulationStrategy
-from farthing.systems.population.members import place_of
-from farthing.systems.population.strategy import MOST_REPEATS
+from farthing.strategies import strategy_from_json
+from farthing.strategies.population import PopulationStrategy
+from farthing.strategies.population.members import place_of
+from farthing.strategies.population.strategy import MOST_REPEATS
 from farthing.trials import History, Problem, State, Suggestion, Trial
 
 SPACE = ft.Space(

@@ -13,7 +13,7 @@ import pytest
 
 import farthing as ft
 from farthing.costs import Remaining
-from farthing.systems import Randomness, Strategy
+from farthing.strategies import Randomness, Strategy
 from farthing.trials import History, Measurement, Params, Problem, State, Suggestion, Trial
 
 QUICK, LONG, AT_ONCE = 300, 10_000, 50

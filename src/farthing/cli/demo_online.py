@@ -10,9 +10,9 @@ from farthing.cli.plots import require_matplotlib
 from farthing.cli.plots.online import draw_online
 from farthing.cli.storages import address_of, opened_storage
 from farthing.space import Float, Space
+from farthing.strategies.online import CEGPUCB, Every, OnlineStrategy
 from farthing.study import Study
 from farthing.study.online import OnlineTuner
-from farthing.systems.online import CEGPUCB, Every, OnlineStrategy
 
 ROUNDS, BATCH, VALIDATION, FEATURES = 150, 100, 4000, 20
 SPACE = Space({"rate": Float(1e-2, 3.0, log=True), "decay": Float(1e-5, 1e-1, log=True)})

@@ -18,8 +18,8 @@ from farthing.cli.running import ending_cleanly_on_sigterm
 from farthing.cli.storages import Address, address_of, opened_storage
 from farthing.execution import Trainable
 from farthing.space import Fidelity, Float, Int, Space
+from farthing.strategies.population import PB2
 from farthing.study import Study
-from farthing.systems.population import PB2
 from farthing.trials import Params
 
 WORKERS, UNITS = 2, 64

@@ -15,8 +15,8 @@ from farthing.errors import InvalidArgument, InvalidFile
 from farthing.refusals import did_you_mean, refuse_unknown, shown
 from farthing.space import Space
 from farthing.space.space import space_from_tables
+from farthing.strategies import Strategy, strategy_from_json
 from farthing.study import Study
-from farthing.systems import Strategy, strategy_from_json
 from farthing.trials import Problem
 
 LINE = re.compile(r"\(at line (\d+), column \d+\)")

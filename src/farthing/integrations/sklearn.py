@@ -25,8 +25,8 @@ from farthing.execution import Pipeline
 from farthing.execution.durable import remove
 from farthing.refusals import listed
 from farthing.storage import Storage
+from farthing.strategies import Strategy
 from farthing.study import Study
-from farthing.systems import Strategy
 from farthing.trials import History, Trial
 
 try:

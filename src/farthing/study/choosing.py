@@ -2,21 +2,21 @@
 
 from farthing.costs import Budget
 from farthing.errors import InvalidArgument
-from farthing.systems import Strategy
+from farthing.strategies import Strategy
 from farthing.trials import Problem
 
 
 def default_strategy(problem: Problem) -> Strategy:
     """By what there is to choose: stages, fidelities, or neither."""
     if problem.space.stages:
-        from farthing.systems.pipeline.prefix_ei import PrefixEI
+        from farthing.strategies.pipeline.prefix_ei import PrefixEI
 
         return PrefixEI()
     if problem.space.fidelities:
-        from farthing.systems.multifidelity import TraceKG
+        from farthing.strategies.multifidelity import TraceKG
 
         return TraceKG()
-    from farthing.systems.baselines.bayesian import EIPerCost
+    from farthing.strategies.plain.bayesian import EIPerCost
 
     return EIPerCost()
 

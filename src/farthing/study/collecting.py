@@ -3,8 +3,8 @@
 import logging
 
 from farthing.execution import Checkpoints, KeepsOutputs, Work
+from farthing.strategies import Strategy
 from farthing.study.records import Records
-from farthing.systems import Strategy
 from farthing.trials import Attempt, History, State, Trial
 from farthing.trials.prefixes import Eviction, cached_prefixes
 

@@ -9,9 +9,9 @@ from farthing.errors import NoResult
 from farthing.models.gp import GP
 from farthing.models.linalg import Array, BoolArray
 from farthing.space.encoding import Encoder
-from farthing.systems.compression import Compression
-from farthing.systems.modelling import Observations, kernel_over, observe
-from farthing.systems.surrogate import Surrogate, fit_surrogate
+from farthing.strategies.shared.compression import Compression
+from farthing.strategies.shared.modelling import Observations, kernel_over, observe
+from farthing.strategies.shared.surrogate import Surrogate, fit_surrogate
 from farthing.trials import History, State, Trial
 
 FEWEST = 5

@@ -9,9 +9,9 @@ from typing import Protocol
 from farthing.costs import Budget, Clock, Remaining
 from farthing.errors import FarthingError, InvalidArgument, StaleAttempt, TrialFinished, WorkError
 from farthing.execution import Checkpoints, Ended, Executor, Job
+from farthing.strategies import Strategy
 from farthing.study.collecting import collect_checkpoints, collect_leftovers
 from farthing.study.records import Records, is_waiting
-from farthing.systems import Strategy
 from farthing.trials import Attempt, History, Measurement, State, Suggestion, Trial
 from farthing.trials.prefixes import Eviction
 

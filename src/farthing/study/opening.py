@@ -5,7 +5,7 @@ from dataclasses import replace
 from farthing.errors import InvalidArgument, StudyExists, StudyMismatch
 from farthing.space import Space
 from farthing.storage import Storage, StudyRecord
-from farthing.systems import strategy_from_json
+from farthing.strategies import strategy_from_json
 from farthing.trials import Problem
 
 

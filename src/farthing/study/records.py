@@ -7,10 +7,10 @@ from dataclasses import replace
 from farthing.costs import Remaining
 from farthing.errors import HistoryMoved, InvalidArgument
 from farthing.storage import Storage, StudyRecord
+from farthing.strategies import Randomness, Strategy
 from farthing.study.leases import Leases
 from farthing.study.owner import is_gone, this_process
 from farthing.study.pricing import Prices
-from farthing.systems import Randomness, Strategy
 from farthing.trials import Attempt, History, Measurement, Outcome, State, Suggestion, Trial
 from farthing.trials.prefixes import EVICTED, Eviction
 

@@ -11,6 +11,7 @@ from farthing.errors import InvalidArgument, NoResult, NoSuggestion
 from farthing.execution import Checkpoints, Executor, InlineExecutor, ProcessExecutor, RunningTrial, as_work
 from farthing.space import Space
 from farthing.storage import MemoryStorage, Storage, StudyRecord, open_storage
+from farthing.strategies import Strategy, strategy_from_json
 from farthing.study import results
 from farthing.study.asking import hand_out, told
 from farthing.study.choosing import default_strategy, require_budget
@@ -25,7 +26,6 @@ from farthing.study.results import Best
 from farthing.study.schedule import schedule_of
 from farthing.study.verifying import require_covered, require_done, verification, verified
 from farthing.study.views import study_html, study_text
-from farthing.systems import Strategy, strategy_from_json
 from farthing.trials import (
     Attempt,
     DeclaredCost,

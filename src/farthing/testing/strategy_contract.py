@@ -15,8 +15,8 @@ import pytest
 from farthing.costs import Budget, Remaining
 from farthing.space import Choice, Fidelity, Float, Int, Space
 from farthing.storage import MemoryStorage
+from farthing.strategies import Randomness, Strategy, strategy_from_json
 from farthing.study import Study
-from farthing.systems import Randomness, Strategy, strategy_from_json
 from farthing.trials import History, Params, State, Suggestion
 
 MIXED_SPACE = Space(

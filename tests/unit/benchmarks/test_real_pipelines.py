@@ -16,7 +16,7 @@ from benchmarks.pipelines.nuclei import Nuclei
 from benchmarks.pipelines.sklearn import Table
 from benchmarks.records import append_record
 from farthing.costs import Budget
-from farthing.systems.baselines.random import Random
+from farthing.strategies.plain.random import Random
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from benchmarks.plan import Run
 from benchmarks.run import result_of
 from benchmarks.suites import Contest
 from farthing.costs import Budget
-from farthing.systems.baselines.random import Random
-from farthing.systems.pipeline.prefix_ei import PrefixEI
+from farthing.strategies.pipeline.prefix_ei import PrefixEI
+from farthing.strategies.plain.random import Random
 
 PROBLEM = StagedFunction("small", HARTMANN, (2, 2, 2), (40.0, 10.0, 1.0))
 

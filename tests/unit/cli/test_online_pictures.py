@@ -9,10 +9,10 @@ from farthing.cli.plots.online import draw_online, is_online, last_run, replayed
 from farthing.errors import NoResult
 from farthing.space import Choice, Space
 from farthing.storage import MemoryStorage
+from farthing.strategies.online import CEGPUCB, Bernoulli
+from farthing.strategies.online.bandits import UCB1
 from farthing.study import Study
 from farthing.study.online import OnlineTuner
-from farthing.systems.baselines.bandits import UCB1
-from farthing.systems.online import CEGPUCB, Bernoulli
 
 
 def test_a_run_is_drawn_with_what_was_believed(tmp_path: Path) -> None:

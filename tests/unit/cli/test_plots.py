@@ -14,7 +14,7 @@ from farthing.cli.plots.learning import draw_curves
 from farthing.cli.plots.look import merit, plain_number
 from farthing.cli.plots.progress import progress_of
 from farthing.cli.plots.spending import draw_spending
-from farthing.systems import Recommendation
+from farthing.strategies import Recommendation
 from farthing.trials import Measurement, Outcome, Prediction
 
 PNG = b"\x89PNG"

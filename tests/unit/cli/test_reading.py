@@ -12,8 +12,8 @@ import pytest
 
 import farthing as ft
 from farthing.cli.ending import best_text
+from farthing.strategies import Recommendation
 from farthing.study.views import best_lines
-from farthing.systems import Recommendation
 from farthing.trials import Prediction
 
 

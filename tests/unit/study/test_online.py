@@ -14,10 +14,10 @@ import pytest
 import farthing as ft
 from farthing.errors import InvalidArgument, InvalidValue, NoSuggestion, StorageError, StudyMismatch
 from farthing.storage import MemoryStorage, open_storage
+from farthing.strategies.online import CEGPUCB, Bernoulli, Capped, Every, ExpectedRegret, online_strategy_from_json
+from farthing.strategies.online.bandits import EXP3S, UCB1, EpsilonGreedy, GPBandit, RestartedGPUCB, Softmax
 from farthing.study import Study
 from farthing.study.online import Online, OnlineTuner, played_rounds
-from farthing.systems.baselines.bandits import EXP3S, UCB1, EpsilonGreedy, GPBandit, RestartedGPUCB, Softmax
-from farthing.systems.online import CEGPUCB, Bernoulli, Capped, Every, ExpectedRegret, online_strategy_from_json
 from farthing.trials import State
 
 ARMS = ft.Space({"arm": ft.Choice("a", "b", "c")})

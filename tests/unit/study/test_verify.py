@@ -9,7 +9,7 @@ import pytest
 
 import farthing as ft
 from farthing.errors import InvalidArgument, NoResult
-from farthing.systems import Recommendation
+from farthing.strategies import Recommendation
 from farthing.trials import Prediction
 
 EPOCHS = {"epochs": ft.Fidelity(1, 27, integer=True, trace=True)}

@@ -10,11 +10,11 @@ from farthing.cli.plots.figure import require_matplotlib, save
 from farthing.cli.plots.look import ACCENT, MUTED, SHADES, STYLE
 from farthing.errors import NoResult
 from farthing.space import Choice
+from farthing.strategies.online import Arena, online_strategy_from_json
+from farthing.strategies.online.gp_player import GPPlayer
+from farthing.strategies.online.strategy import Observation, Place
 from farthing.study import Study
 from farthing.study.online import Online, played_rounds
-from farthing.systems.online import Arena, online_strategy_from_json
-from farthing.systems.online.gp_player import GPPlayer
-from farthing.systems.online.strategy import Observation, Place
 from farthing.trials import Measurement
 
 POINTS = 80

@@ -7,9 +7,9 @@ from typing import Any
 
 from farthing.costs import Clock
 from farthing.models.threads import one_thread
+from farthing.strategies.online import Arena, Choice, OnlineStrategy, Player
+from farthing.strategies.online.strategy import Observation
 from farthing.study.online.decision import Decision, Stopwatch
-from farthing.systems.online import Arena, Choice, OnlineStrategy, Player
-from farthing.systems.online.strategy import Observation
 from farthing.trials import Json, Params
 
 

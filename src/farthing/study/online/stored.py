@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from farthing.costs import Remaining
 from farthing.errors import NoSuggestion
-from farthing.systems import Randomness, Strategy
+from farthing.strategies import Randomness, Strategy
 from farthing.trials import History, Json, Measurement, Params, Suggestion, Trial
 
 

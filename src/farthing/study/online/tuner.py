@@ -10,14 +10,14 @@ from farthing.costs import Clock, SystemClock
 from farthing.errors import InvalidArgument
 from farthing.space import Space
 from farthing.storage import Storage, open_storage
+from farthing.strategies.online import CEGPUCB, Arena, OnlineStrategy
+from farthing.strategies.online.strategy import to_json
 from farthing.study.online.candidates import candidates_of, initial_params
 from farthing.study.online.decision import Decision
 from farthing.study.online.log import RoundLog
 from farthing.study.online.run import Measured, Run
 from farthing.study.online.stored import Online, played_rounds
 from farthing.study.opening import value_name
-from farthing.systems.online import CEGPUCB, Arena, OnlineStrategy
-from farthing.systems.online.strategy import to_json
 from farthing.trials import Json, Measurement, Params, Problem
 from farthing.trials.measurement import cost_amount, finite_number
 

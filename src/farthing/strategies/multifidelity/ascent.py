@@ -1,0 +1,205 @@
+"""The paper's choice: ascent on VOI per cost in params, fidelities and retained points together (section 2.5).
+
+Decisions are screened, the best of them climb together, and what has no gradient (categories, coarse grids) hops to
+its neighbours. Several evaluations are chosen jointly: their decisions stand in one longer row.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+
+from farthing.acquisition.maximize import Domain, perturbed, sobol
+from farthing.models.batched_bfgs import minimize_batch
+from farthing.models.linalg import Array, IntArray
+from farthing.strategies.multifidelity.candidates import Candidates, crossed, joined
+from farthing.strategies.multifidelity.choice import Choice
+from farthing.strategies.multifidelity.decisions import Decisions
+from farthing.strategies.multifidelity.levels import LEAST_STEP
+from farthing.strategies.multifidelity.per_cost import BatchCost, InformationPerCost
+from farthing.strategies.multifidelity.screening import offered_runs
+from farthing.strategies.multifidelity.situation import Situation
+from farthing.strategies.shared.modelling import domain_of
+
+SCREENED = 128
+RESTARTS = 8
+SCREENING_PAIRS, CLIMBING_PAIRS = 8, 32
+MOST_CALLS = 25
+FIRST_STEP = 0.1
+BEST_SEEN, SPREAD = 40, 64
+"""What may be recommended after a look ahead: the best configurations seen, and points all over the space."""
+LEAST_GAIN = 1e-6
+STEPS = 50
+STEP_SIZE, STEP_POWER = 0.1, 0.7
+"""εₜ = 0.1/(1 + t)^0.7: Σ εₜ = ∞ and Σ εₜ² < ∞, as Theorem 2 asks."""
+
+
+def choose_together(situation: Situation, count: int, *, limit: float, new_left: float) -> list[Choice]:
+    """`count` evaluations of highest joint VOI per cost, all of them affordable; fewer where there are fewer."""
+    chosen: list[Choice] = []
+    after = situation
+    while len(chosen) < count:
+        found = Climb(after, 1).best(limit=limit, may_be_new=new_left >= 1)
+        if found is None:
+            break
+        chosen += found
+        after = after.with_also(found[0].candidate)
+        limit, new_left = limit - found[0].cost, new_left - found[0].is_new
+    return Climb(situation, len(chosen)).improved(chosen) if len(chosen) > 1 else chosen
+
+
+@dataclass(frozen=True, eq=False)
+class Climb:
+    """A search for `members` evaluations at once."""
+
+    situation: Situation
+    members: int
+
+    @cached_property
+    def decisions(self) -> Decisions:
+        situation = self.situation
+        return Decisions(
+            situation.fidelities, situation.settings.retain, situation.form == "taKG0", members=self.members
+        )
+
+    def objective(self, pairs: int, *, draw: int = 0) -> InformationPerCost:
+        free, observed = self.decisions.free, self.situation.observed
+        bought = self.decisions.bought * observed.size
+        parts = self.situation.information(self.choices, free=free, bought=bought, pairs=pairs, draw=draw)
+        batch_cost = cast("BatchCost", self.situation.settings.batch_cost)
+        return InformationPerCost(parts, self.decisions, self.situation.cost, batch_cost, observed)
+
+    @cached_property
+    def choices(self) -> Array:
+        """Where the posterior mean may have its minimum after the look ahead (M, d)."""
+        situation, domain = self.situation, self.domain
+        seen = situation.seen[np.argsort(situation.mean(situation.seen), kind="stable")[:BEST_SEEN]]
+        rng = situation.rng.at("choices", len(situation.history))
+        spread = domain.from_unit(sobol(domain.width, SPREAD, rng=rng))
+        near = perturbed(domain, np.nan_to_num(seen[:5], nan=0.5), SPREAD // 2, rng=rng)
+        return np.concatenate([seen, situation.encoder.snap(np.concatenate([spread, near]))])
+
+    @cached_property
+    def domain(self) -> Domain:
+        return domain_of(self.situation.encoder)
+
+    # ------------------------------------------------------------------------------------------- one or several
+
+    def best(self, *, limit: float, may_be_new: bool) -> list[Choice] | None:
+        candidates = self._screened(may_be_new=may_be_new)
+        cost = self.situation.cost(candidates.X, candidates.S, candidates.begun)
+        candidates = candidates.picked(cost <= limit)
+        if len(candidates) == 0:
+            return None
+        value = self.objective(SCREENING_PAIRS)(self.decisions.of(candidates))
+        order = np.argsort(-value, kind="stable")[:RESTARTS]
+        return self._climbed(candidates.picked(order), limit=limit)
+
+    def improved(self, chosen: Sequence[Choice]) -> list[Choice]:
+        """The evaluations after a joint ascent from where they are; as they are where that would not be affordable."""
+        members = joined([choice.candidate for choice in chosen])
+        return self._climbed(members, limit=sum(choice.cost for choice in chosen)) or list(chosen)
+
+    def _screened(self, *, may_be_new: bool) -> Candidates:
+        """Evaluations to start from: paused runs at the levels they can reach, and new ones anywhere."""
+        situation, domain = self.situation, self.domain
+        parts = [offered_runs(situation)]
+        if may_be_new:
+            m = situation.fidelities.count
+            rng = situation.rng.at("screen", len(situation.history), len(situation.pending))
+            U = sobol(domain.width + m, SCREENED, rng=rng)
+            low = np.maximum(situation.fidelities.low, situation.floor)
+            S = situation.fidelities.rounded(low + U[:, domain.width :] * (1.0 - low))
+            X = situation.encoder.snap(domain.from_unit(U[:, : domain.width]))
+            parts.append(replace(crossed(X, np.ones((1, m))), S=S))
+        return joined(parts)
+
+    def _climbed(self, starts: Candidates, *, limit: float) -> list[Choice] | None:
+        decisions, objective = self.decisions, self.objective(CLIMBING_PAIRS)
+        source = starts.source.reshape(-1, self.members)
+        one = self._latent(decisions.of(starts))
+        lower, upper = (bound.reshape(source.shape[0], -1) for bound in decisions.bounds(one, self._least(starts)))
+        V = one.reshape(source.shape[0], -1)
+        rounded = self._rounded(np.concatenate([self._ascend(objective, V, lower, upper), V]))
+        value = objective(rounded)
+        if self.members == 1:
+            rounded, value = self._hopped(objective, rounded, value)
+        costs = objective.costs(rounded)
+        value[costs.sum(axis=1) > limit * (1.0 + 1e-9)] = -np.inf
+        best = int(np.argmax(value))
+        if not np.isfinite(value[best]):
+            return None
+        information = float(objective.voi(rounded[best : best + 1])[0])
+        return self._choices_of(rounded[best], source[best % source.shape[0]], costs[best], information)
+
+    def _ascend(self, objective: InformationPerCost, V: Array, lower: Array, upper: Array) -> Array:
+        if self.situation.settings.search == "stochastic":
+            return self._stochastic(V, lower, upper)
+
+        def loss(rows: Array) -> tuple[Array, Array]:
+            value, gradient = objective.value_and_gradient(self._seen(rows))
+            return -value, -gradient
+
+        return minimize_batch(loss, V, lower=lower, upper=upper, most_calls=MOST_CALLS, first_step=FIRST_STEP).x
+
+    def _stochastic(self, V: Array, lower: Array, upper: Array) -> Array:
+        """Steps along fresh stochastic gradients of VOI/cost, projected back into the box."""
+        scale = None
+        for t in range(STEPS):
+            _, gradient = self.objective(SCREENING_PAIRS, draw=1 + t).ratio_and_gradient(self._seen(V))
+            scale = np.maximum(np.abs(gradient).max(axis=1, keepdims=True), 1e-12) if scale is None else scale
+            V = np.clip(V + STEP_SIZE / (1.0 + t) ** STEP_POWER * gradient / scale, lower, upper)
+        return V
+
+    def _hopped(self, objective: InformationPerCost, V: Array, value: Array) -> tuple[Array, Array]:
+        """The best row, where it is new, to the best of its neighbours along categories and grids, while that helps."""
+        V, value = V.copy(), value.copy()
+        best, d = int(np.argmax(value)), self.decisions.d
+        while not V[best, -self.decisions.m :].any():
+            x = self.domain.neighbours(np.nan_to_num(V[best, :d], nan=0.5), *self.domain.bounds())
+            if not x.size:
+                break
+            moved = self._rounded(np.hstack([x, np.tile(V[best, d:], (x.shape[0], 1))]))
+            found = objective(moved)
+            if found.max() <= value[best] + LEAST_GAIN:
+                break
+            V[best], value[best] = moved[int(np.argmax(found))], found.max()
+        return V, value
+
+    # ---------------------------------------------------------------------------------------------- rows
+
+    def _latent(self, V: Array) -> Array:
+        """Rows without gaps: inactive params stand at the centre."""
+        return np.nan_to_num(V, nan=0.5)
+
+    def _seen(self, V: Array) -> Array:
+        """Rows as the model sees them: inactive params are gone."""
+        rows = V.reshape(-1, self.decisions.width).copy()
+        rows[:, : self.decisions.d] = self.situation.encoder.without_inactive(rows[:, : self.decisions.d])
+        return rows.reshape(V.shape)
+
+    def _rounded(self, V: Array) -> Array:
+        """Rows that can be asked for."""
+        rows, d, m = V.reshape(-1, self.decisions.width).copy(), self.decisions.d, self.decisions.m
+        rows[:, :d] = self.situation.encoder.snap(self.domain.rounded(rows[:, :d]))
+        rows[:, d : d + m] = self.situation.fidelities.rounded(rows[:, d : d + m])
+        return rows.reshape(V.shape)
+
+    def _least(self, starts: Candidates) -> Array:
+        """The least fidelity of each: a minimum step for a run that goes on, the floor for others."""
+        low = np.maximum(self.situation.fidelities.low, self.situation.floor)
+        return np.maximum(low, starts.begun + LEAST_STEP * (1.0 - starts.begun) * (starts.begun > 0.0))
+
+    def _choices_of(self, row: Array, source: IntArray, costs: Array, information: float) -> list[Choice]:
+        rows = row.reshape(self.members, -1)
+        x, s, _, begun = self.decisions.parts(rows)
+        chosen = [
+            Candidates(x[i : i + 1], s[i : i + 1], begun[i : i + 1], source[i : i + 1]) for i in range(self.members)
+        ]
+        retained = self.decisions.points(rows)
+        return [
+            Choice(one, cost, information, kept)
+            for one, cost, kept in zip(chosen, costs.tolist(), retained, strict=True)
+        ]

@@ -1,0 +1,74 @@
+"""The basket: paused runs that can be carried on, and what carrying on saves (section 2.6)."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from farthing.models.linalg import Array
+from farthing.strategies.multifidelity.levels import Fidelities
+from farthing.strategies.multifidelity.runs import Run
+from farthing.trials import History, Trial
+
+
+@dataclass(frozen=True)
+class Basket:
+    """Paused runs, by their places in the list of runs. `saves` says that one without a checkpoint saves as well."""
+
+    runs: Sequence[Run]
+    places: tuple[int, ...]
+    saves: bool
+
+    @classmethod
+    def of(
+        cls, history: History, runs: Sequence[Run], fidelities: Fidelities, *, taken: Collection[int] = ()
+    ) -> "Basket":
+        """Runs with a result that are not complete, not running, and not among those that are `taken`."""
+        places = [
+            i
+            for i, run in enumerate(runs)
+            if i not in taken and run.last and not run.is_running and not fidelities.is_complete(run.reached)
+        ]
+        return cls(runs, tuple(places), continuing_saves(history))
+
+    def latest(self, most: int | None) -> "Basket":
+        """The `most` runs that were trained last: of a full basket the oldest entry is dropped."""
+        if most is None or len(self.places) <= most:
+            return self
+        by_age = sorted(self.places, key=lambda i: self.runs[i].trials[-1].number)
+        return Basket(self.runs, tuple(sorted(by_age[-most:])), self.saves)
+
+    def begun(self, place: int) -> Array:
+        """Where the run stands, or nothing where it would have to begin again."""
+        return starts_at(self.runs[place], is_saving=self.saves)
+
+
+def starts_at(run: Run, *, is_saving: bool) -> Array:
+    """From where a continuation of a run pays; `is_saving` says that it saves without a checkpoint as well."""
+    assert run.last is not None, "only runs with a result can be carried on"
+    return run.reached * (is_saving or run.last.checkpoint is not None)
+
+
+def continuing_saves(history: History) -> bool:
+    """Whether a run that left no checkpoint with us can be carried on all the same, by whoever trains it.
+
+    A declared cost knows no other way than a checkpoint; neither does a study whose trials leave some. Else it is
+    believed until continuations are seen to cost as much as runs from nothing.
+    """
+    if history.problem.declared_cost is not None or any(trial.checkpoint for trial in history):
+        return False
+    shares = [share for trial in history.done if (share := _share_paid_again(history, trial)) is not None]
+    return not shares or float(np.median(shares)) < 0.5
+
+
+def _share_paid_again(history: History, trial: Trial) -> float | None:
+    """0 where a continuation paid for its new part only, 1 where it paid for everything again."""
+    if trial.resume_from is None or trial.cost <= 0:
+        return None
+    source = history[trial.resume_from]
+    before = sum(earlier.cost for earlier in history.lineage(source.number))
+    work, done = history.reach(trial), history.reach(source)
+    if before <= 0 or work <= done:
+        return None
+    rate = before / done
+    return float((trial.cost - rate * (work - done)) / (rate * done))

@@ -1,0 +1,95 @@
+"""BOHB: Hyperband whose new configurations come from a model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from farthing.errors import InvalidArgument
+from farthing.strategies.multifidelity.halving import Hyperband, Rungs
+from farthing.strategies.shared.design import draw
+from farthing.strategies.shared.randomness import Randomness
+from farthing.trials import History, Params, State, Trial
+
+if TYPE_CHECKING:
+    from farthing.strategies.shared.modelling import Observations
+
+
+@dataclass(frozen=True)
+class BOHB(Hyperband):
+    """Hyperband that learns (after Falkner et al., 2018): brackets as they are, new configurations by a model.
+
+    The model is a Gaussian process of the losses on the highest rung that has enough of them (two more than there are
+    parameters), searched by log expected improvement; the paper has kernel densities there. A share of the
+    configurations stays random, as in the paper.
+    """
+
+    random_share: float = 1 / 3
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0.0 <= self.random_share <= 1.0:
+            raise InvalidArgument(f"random_share must be from 0 to 1, got {self.random_share!r}. A third is usual.")
+
+    def _new_params(self, rungs: Rungs, numbers: range, rng: Randomness) -> Sequence[Params]:
+        rung = _informed_rung(rungs)
+        drawn = draw(rungs.history, numbers, rng)
+        is_random = [rung is None or rng.at("random", number).random() < self.random_share for number in numbers]
+        if rung is None or all(is_random):
+            return drawn
+        from farthing.models.threads import one_thread
+
+        with one_thread():
+            by_model = iter(_by_model(rungs.history, rung, is_random.count(False), rng))
+        return [params if keep else next(by_model) for params, keep in zip(drawn, is_random, strict=True)]
+
+
+def _informed_rung(rungs: Rungs) -> Sequence[Trial] | None:
+    """The trials of the highest rung that has enough values for a model."""
+    enough = rungs.history.problem.space.encoder.dimension + 2
+    for rung in reversed(rungs.ended):
+        measured = [trial for trial in rung if trial.state is State.DONE and trial.value is not None]
+        if len(measured) >= enough:
+            return measured
+    return None
+
+
+def _by_model(history: History, rung: Sequence[Trial], count: int, rng: Randomness) -> list[Params]:
+    from farthing.acquisition.batch import select_batch
+    from farthing.acquisition.expected_improvement import LogExpectedImprovement
+    from farthing.strategies.shared.compression import Compression
+    from farthing.strategies.shared.modelling import domain_of, kernel_over
+    from farthing.strategies.shared.searching import search, unvisited
+    from farthing.strategies.shared.surrogate import fit_surrogate
+
+    encoder, seen = history.problem.space.encoder, _observed(history, rung)
+    surrogate = fit_surrogate(seen.X, seen.loss, kernel_over(encoder), history, compression=Compression.of(seen.loss))
+    domain, generator = domain_of(encoder), rng.at("search", len(history))
+    rows = select_batch(
+        surrogate.gp,
+        count,
+        pending=seen.pending,
+        acquisition=lambda processes: unvisited(
+            LogExpectedImprovement(processes[0], best=float(processes[0].mean(processes[0].X).min())),
+            domain,
+            processes[0].X,
+        ),
+        maximizer=lambda function: search(function, domain, seen, rng=generator),
+    )
+    return list(encoder.decode(rows))
+
+
+def _observed(history: History, rung: Sequence[Trial]) -> "Observations":
+    """The losses on a rung; pending is every configuration that has none there yet."""
+    import numpy as np
+
+    from farthing.strategies.shared.modelling import Observations
+
+    encoder = history.problem.space.encoder
+    losses = [history.loss(trial.value) for trial in rung if trial.value is not None]
+    running = [trial.params for trial in history.in_flight if trial.resume_from is None]
+    return Observations(
+        X=encoder.encode([trial.params for trial in rung]),
+        loss=np.array(losses),
+        cost=np.full(len(rung), np.nan),
+        pending=encoder.encode(running),
+    )

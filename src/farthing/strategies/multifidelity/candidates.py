@@ -1,0 +1,109 @@
+"""Candidates: what could be trained next, how far, and from where."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from farthing.models.gp import VALUE
+from farthing.models.linalg import Array, BoolArray, IntArray
+from farthing.strategies.multifidelity.levels import Fidelities
+
+NEW = -1
+"""In `source`: trained from nothing."""
+
+UNSEEN = 1e6
+"""Variance of a point that no run can report: it tells nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """N evaluations: params X (N, d), target fidelity S (N, m), and where each stands already (N, m), zero for nothing.
+
+    `source` is the run that it continues, by its place in the list of runs, or NEW.
+    """
+
+    X: Array
+    S: Array
+    begun: Array
+    source: IntArray
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    def picked(self, rows: IntArray | BoolArray) -> "Candidates":
+        return Candidates(self.X[rows], self.S[rows], self.begun[rows], self.source[rows])
+
+    def and_also(self, other: "Candidates") -> "Candidates":
+        return joined([self, other])
+
+
+def joined(parts: Sequence[Candidates]) -> Candidates:
+    columns = zip(*((part.X, part.S, part.begun, part.source) for part in parts), strict=True)
+    return Candidates(*(np.concatenate(column) for column in columns))
+
+
+def at_levels(x: Array, levels: Array, *, begun: Array, source: int) -> Candidates:
+    """One configuration at every one of these levels (G, m)."""
+    G = levels.shape[0]
+    return Candidates(np.tile(x, (G, 1)), levels, np.tile(begun, (G, 1)), np.full(G, source))
+
+
+def crossed(X: Array, levels: Array) -> Candidates:
+    """New configurations (N, d), each at every level (G, m)."""
+    N, G = X.shape[0], levels.shape[0]
+    S = np.tile(levels, (N, 1))
+    return Candidates(np.repeat(X, G, axis=0), S, np.zeros_like(S), np.full(N * G, NEW))
+
+
+# ----------------------------------------------------------------------------------------- what they would observe
+
+
+def retained_points(candidates: Candidates, fidelities: Fidelities, *, retain: int) -> Array:
+    """S (N, ℓ, m): points of the new part of each curve, at even shares of the way to its end.
+
+    Points of S differ in trace components only; without any there is one.
+    """
+    trace = fidelities.is_trace
+    shares = np.arange(1, retain + 1) / retain if trace.any() else np.ones(1)
+    S = np.repeat(candidates.S[:, None, :], shares.size, axis=1)
+    way = candidates.begun[:, None, :] + shares[None, :, None] * (candidates.S - candidates.begun)[:, None, :]
+    S[:, :, trace] = way[:, :, trace]
+    return S
+
+
+def zeroed(S: Array, fidelities: Fidelities) -> Array:
+    """C(S) = ∪ {s with one component replaced by 0}, as a set: 1 + ℓ(m − 1) points with one trace (section 2.4).
+
+    As points of S differ in trace components only, they meet where the only trace is replaced.
+    """
+    parts = []
+    for i, trace in enumerate(fidelities.is_trace):
+        is_only_trace = trace and fidelities.is_trace.sum() == 1
+        part = (S[:, :1] if is_only_trace else S).copy()
+        part[:, :, i] = 0.0
+        parts.append(part)
+    return np.concatenate(parts, axis=1)
+
+
+def variance_of_unseen(S: Array, fidelities: Fidelities) -> Array:
+    """`UNSEEN` for points of S (N, ℓ, m) that no run reports: less than may be asked for, or whole amounts twice."""
+    declared = fidelities.space.fidelities.values()
+    is_whole = np.array([fidelity.integer for fidelity in declared])
+    amounts = S * np.array([fidelity.high for fidelity in declared])
+    amounts[:, :, is_whole] = np.rint(amounts[:, :, is_whole])
+    below = np.any(amounts < np.array([fidelity.low for fidelity in declared]) - 1e-9, axis=2)
+    repeated = np.zeros(S.shape[:2], dtype=bool)
+    repeated[:, :-1] = np.all(np.abs(np.diff(amounts, axis=1)) < 1e-12, axis=2)
+    return np.where(below | repeated, UNSEEN, 0.0)
+
+
+def kinds_of_rows(observed: IntArray, *, free: int, points: int) -> tuple[IntArray, IntArray]:
+    """For rows of C(S) and then, for each thing observed, of S: what each row tells, and which of (C, S) it is."""
+    along = np.concatenate([np.full(free, VALUE, dtype=np.int64), np.repeat(observed, points)])
+    return along, np.concatenate([np.arange(free), np.tile(free + np.arange(points), observed.size)])
+
+
+def with_params(X: Array, S: Array) -> Array:
+    """Rows (x, s): (N, k, d + m) from X (N, d) and S (N, k, m)."""
+    return np.concatenate([np.repeat(X[:, None, :], S.shape[1], axis=1), S], axis=2)

@@ -1,0 +1,170 @@
+"""The model of learning curves: a Gaussian process over params and fidelities together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from math import log
+from operator import mul
+
+import numpy as np
+
+from farthing.models.fidelity_kernels import DataSize, LearningCurve
+from farthing.models.fitting import fit, hyperparameter_posterior
+from farthing.models.gp import GP, VALUE
+from farthing.models.kernels import Constant, Kernel, Matern52
+from farthing.models.likelihood import HyperparameterPosterior
+from farthing.models.linalg import Array, IntArray
+from farthing.models.parameters import Parameter
+from farthing.models.transforms import Standardise
+from farthing.space import Float, Space
+from farthing.strategies.multifidelity.levels import Fidelities
+from farthing.strategies.multifidelity.loss_scale import LossScale, loss_scale
+from farthing.strategies.multifidelity.runs import Point, Run
+from farthing.strategies.shared.modelling import kernel_over
+from farthing.strategies.shared.surrogate import last_fit
+from farthing.trials import History, Json, Params, Prediction
+
+GROWTH_BEFORE_REFIT = 1.12
+WANDERING = Parameter("wandering", median=0.1, spread=1.0, lower=1e-3, upper=1e2)
+
+
+@dataclass(frozen=True, eq=False)
+class CurveModel:
+    """A process over rows (x, s), the scales of the losses it sees, and what to remember of its fit."""
+
+    gp: GP
+    posterior: HyperparameterPosterior
+    scale: LossScale
+    standard: Standardise
+    theta: Array
+    fitted_on: int
+
+    def predicted(self, row: Array, *, sign: float) -> Prediction:
+        """The value at one row (x, s), in the user's units."""
+        mean, variance = self.gp.predict(row[None, :])
+        z, deviation = self.standard.undo(mean), np.sqrt(self.standard.undo_variance(variance))
+        return Prediction(sign * float(self.scale.undo(z)[0]), float((deviation * self.scale.slope(z))[0]))
+
+    @property
+    def sloped_columns(self) -> tuple[int, ...]:
+        """The params along which derivatives were observed."""
+        return tuple(sorted(set(self.gp.along.tolist()) - {VALUE}))
+
+    def note(self) -> dict[str, Json]:
+        return {"theta": [float(value) for value in self.theta], "fitted_on": self.fitted_on}
+
+
+def curve_kernel(space: Space, *, fidelity_kernel: str) -> Kernel:
+    """The kernel over x times one for each fidelity."""
+    d = space.encoder.dimension
+    parts = [
+        one_fidelity(d + j, is_trace=bool(trace), fidelity_kernel=fidelity_kernel)
+        for j, trace in enumerate(Fidelities(space).is_trace)
+    ]
+    return reduce(mul, parts, kernel_over(space.encoder))
+
+
+def one_fidelity(column: int, *, is_trace: bool, fidelity_kernel: str) -> Kernel:
+    """A learning curve for traces and a data size for others, or Matérn.
+
+    Real curves cross and turn; a kernel of decays alone is twice as sure of their ends as it should be. "curves"
+    therefore adds what wanders along the way, smoothly and a little; "decays" is the kernel of the paper.
+    """
+    if fidelity_kernel == "matern":
+        return Matern52((column,))
+    shape: Kernel = LearningCurve(column) if is_trace else DataSize(column)
+    return shape if fidelity_kernel == "decays" else shape + Constant(WANDERING) * Matern52((column,))
+
+
+def fit_curves(
+    history: History, runs: Sequence[Run], *, retain: int, fidelity_kernel: str, may_refit: bool = True
+) -> CurveModel | None:
+    """The model of a history's curves; None where no value is known.
+
+    The last fit noted is kept until there are 12 % more finished trials; if not `may_refit`, as long as there is one.
+    """
+    seen = observe_curves(history, runs, retain=retain)
+    if seen.loss.size == 0:
+        return None
+    scale = loss_scale(seen.loss)
+    z = scale.apply(seen.loss)
+    standard = Standardise.of(z)
+    Z, y, along = seen.with_slopes(standard.apply(z), 1.0 / (scale.slope(z) * standard.scale))
+    kernel = curve_kernel(history.problem.space, fidelity_kernel=fidelity_kernel)
+    posterior = hyperparameter_posterior(kernel, Z, y, along=along)
+    theta, fitted_on = last_fit(history, "theta", size=len(posterior.parameters))
+    count = sum(trial.is_finished for trial in history)
+    if theta is None or (may_refit and count > GROWTH_BEFORE_REFIT * fitted_on):
+        theta, fitted_on = fit(posterior, warm_start=theta), count
+    return CurveModel(posterior.process(theta), posterior, scale, standard, theta, fitted_on)
+
+
+# ------------------------------------------------------------------------------------------------- what is observed
+
+
+@dataclass(frozen=True, eq=False)
+class CurvePoints:
+    """Rows (x, s), their losses, and slopes of the loss along columns of x, NaN where there are none."""
+
+    Z: Array
+    loss: Array
+    slopes: Array
+
+    def with_slopes(self, y: Array, per_loss: Array) -> tuple[Array, Array, IntArray]:
+        """Values y, which change by `per_loss` as the losses do, then slopes: rows, observations, kinds."""
+        i, j = np.nonzero(np.isfinite(self.slopes) & np.isfinite(per_loss)[:, None])
+        along = np.concatenate([np.full(y.size, VALUE, dtype=np.int64), j.astype(np.int64)])
+        return np.concatenate([self.Z, self.Z[i]]), np.concatenate([y, self.slopes[i, j] * per_loss[i]]), along
+
+
+def observe_curves(history: History, runs: Sequence[Run], *, retain: int) -> CurvePoints:
+    """What of a history's curves enters the model.
+
+    Trials that failed stand in with the worst loss seen, at the fidelity that they were to reach.
+    """
+    space = history.problem.space
+    kept = [(run.params, point) for run in runs for point in retained(run, retain)]
+    if kept:
+        worst = max(point.loss for run in runs for point in run.curve)
+        kept += [(run.params, Point(failed.fidelity, worst)) for run in runs for failed in run.failed]
+    X = space.encoder.encode([params for params, _ in kept])
+    S = space.encoder.encode_fidelity([point.fidelity for _, point in kept])
+    slopes = [_slopes(space, params, point, history.problem.sign) for params, point in kept]
+    return CurvePoints(
+        np.hstack([X, S]), np.array([point.loss for _, point in kept]), np.array(slopes).reshape(X.shape)
+    )
+
+
+def retained(run: Run, count: int) -> list[Point]:
+    """Points of a curve that enter the model: the observed ones nearest to those wanted.
+
+    Wanted are those that the suggestions chose, else `count` at even shares of the way to its end, which is always
+    among them. Of what is no trace, every point is kept.
+    """
+    space = run.history.problem.space
+    trace = Fidelities(space).is_trace
+    if not (run.curve and trace.any()):
+        return list(run.curve)
+    S = space.encoder.encode_fidelity([point.fidelity for point in run.curve])
+    end = S[int(np.argmax(np.prod(S[:, trace], axis=1)))]
+    chosen = [point for trial in run.trials if isinstance(trial.note, dict) for point in trial.note.get("retained", ())]
+    wanted = np.array([*chosen, end])[:, trace] if chosen else np.arange(1, count + 1)[:, None] / count * end[trace]
+    nearest = np.argmin(np.abs(S[None, :, trace] - wanted[:, None]).sum(axis=2), axis=1)
+    return [run.curve[i] for i in dict.fromkeys(nearest.tolist())]
+
+
+def _slopes(space: Space, params: Params, point: Point, sign: float) -> list[float]:
+    """∂loss/∂u along each column of the unit cube, NaN where it was not reported or the column is not continuous."""
+    reported = point.gradient or {}
+    return [
+        sign * reported[name] * _stretch(parameter, params[name])
+        if name in reported and isinstance(parameter, Float) and parameter.step is None
+        else np.nan
+        for name, parameter in space.parameters.items()
+    ]
+
+
+def _stretch(parameter: Float, value: float) -> float:
+    """dv/du of the encoding."""
+    span = log(parameter.high / parameter.low) if parameter.log else parameter.high - parameter.low
+    return value * span if parameter.log else span

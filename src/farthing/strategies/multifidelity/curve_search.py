@@ -1,0 +1,199 @@
+"""A model of learning curves as rules see it that judge configurations at full fidelity, one at a time."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from farthing.acquisition.acquisition import Acquisition
+from farthing.acquisition.maximize import maximize
+from farthing.models.gp import GP
+from farthing.models.linalg import Array
+from farthing.space.encoding import Encoder
+from farthing.strategies.multifidelity.basket import continuing_saves, starts_at
+from farthing.strategies.multifidelity.curve_model import CurveModel, fit_curves
+from farthing.strategies.multifidelity.levels import COMPLETE, Fidelities
+from farthing.strategies.multifidelity.run_cost import RunCost, run_cost
+from farthing.strategies.multifidelity.runs import Run, runs_of
+from farthing.strategies.shared.modelling import domain_of
+from farthing.strategies.shared.searching import ORDINARY, unvisited
+from farthing.strategies.shared.strategy import Recommendation
+from farthing.trials import History, Suggestion, Trial
+
+RETAINED = 2
+"""Points of each curve that enter the model: its middle and its end."""
+OFFERED = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Option:
+    """A configuration (d,), how good it looks at full fidelity, and the run of it that there is already, if any."""
+
+    x: Array
+    height: float
+    run: Run | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class CurveSearch:
+    """A history, the model of its runs, and the process after everything in flight.
+
+    `taken` are trials that a suggestion made a moment ago continues.
+    """
+
+    history: History
+    runs: Sequence[Run]
+    model: CurveModel
+    gp: GP
+    taken: frozenset[int] = frozenset()
+
+    @cached_property
+    def fidelities(self) -> Fidelities:
+        return Fidelities(self.history.problem.space)
+
+    @cached_property
+    def cost(self) -> RunCost:
+        return run_cost(self.history, list(self.runs))
+
+    @cached_property
+    def grid(self) -> Array:
+        """The levels of fidelity to choose from (G, m), the least first."""
+        return self.fidelities.grid()
+
+    @cached_property
+    def seen(self) -> Array:
+        """Configurations that have a result (N, d)."""
+        return self._encoder.encode([run.params for run in self.runs if run.last is not None])
+
+    @property
+    def best_mean(self) -> float:
+        """The lowest loss that is expected at full fidelity of a configuration seen."""
+        return float(np.min(self.gp.mean(self.at_full(self.seen))))
+
+    def at_full(self, X: Array) -> Array:
+        """Rows (x, 1)."""
+        return np.hstack([X, np.ones((X.shape[0], self.fidelities.count))])
+
+    def best_option(
+        self, acquisition: Callable[[GP], Acquisition], generator: np.random.Generator, *, may_be_new: bool
+    ) -> Option | None:
+        """The highest at full fidelity of all paused runs and, where there `may_be_new` ones, all configurations."""
+        target = acquisition(self.gp)
+        options = [self._best_paused(target), self._best_new(target, generator) if may_be_new else None]
+        return max((option for option in options if option), key=lambda option: option.height, default=None)
+
+    def targets(self, option: Option) -> tuple[Array, Array]:
+        """The levels (G, m) to which an option can be trained, and from where it would pay (m,)."""
+        if option.run is None:
+            return self.grid, np.zeros(self.fidelities.count)
+        stands = option.run.reached
+        saves = continuing_saves(self.history) and bool(self.fidelities.is_trace.any())
+        return self._above(stands), starts_at(option.run, is_saving=saves)
+
+    def suggestion(self, option: Option, s: Array) -> Suggestion:
+        """The evaluation of an option at s (m,), with what is to be remembered of the models."""
+        source = option.run.last if option.run else None
+        return Suggestion(
+            self._encoder.decode(option.x[None, :])[0] if source is None else source.params,
+            self._encoder.decode_fidelity(s[None, :])[0],
+            resume_from=None if source is None else source.number,
+            note={**self.model.note(), **self.cost.note()},
+        )
+
+    def after(self, suggestions: Iterable[Suggestion]) -> "CurveSearch":
+        """As if each of these had returned what is expected of it."""
+        found = self
+        for chosen in suggestions:
+            source = frozenset() if chosen.resume_from is None else frozenset({chosen.resume_from})
+            found = replace(found, gp=found._believing(chosen), taken=found.taken | source)
+        return found
+
+    @property
+    def _encoder(self) -> Encoder:
+        return self.history.problem.space.encoder
+
+    def _believing(self, evaluation: Suggestion | Trial) -> GP:
+        x = self._encoder.encode([evaluation.params])
+        return self.gp.believing(np.hstack([x, self._encoder.encode_fidelity([evaluation.fidelity])]))
+
+    def _above(self, stands: Array) -> Array:
+        """Further along the traces; where there are none, anything that is more in one fidelity and less in none."""
+        if self.fidelities.is_trace.any():
+            return self.fidelities.further(self.grid, stands)
+        return np.asarray(self.grid[np.all(self.grid >= stands, axis=1) & np.any(self.grid > stands, axis=1)])
+
+    def _best_paused(self, target: Acquisition) -> Option | None:
+        waiting = [run for run in self.runs if self._is_waiting(run)]
+        if not waiting:
+            return None
+        X = self._encoder.encode([run.params for run in waiting])
+        heights = target(self.at_full(X))
+        best = int(np.argmax(heights))
+        return Option(X[best], float(heights[best]), waiting[best])
+
+    def _is_waiting(self, run: Run) -> bool:
+        if run.last is None or run.is_running or run.last.number in self.taken:
+            return False
+        return bool(np.any(run.reached < COMPLETE)) and len(self.targets(_of(run))[0]) > 0
+
+    def _best_new(self, target: Acquisition, generator: np.random.Generator) -> Option:
+        domain = domain_of(self._encoder)
+        order = np.argsort(self.gp.mean(self.at_full(self.seen)), kind="stable")
+        function = unvisited(AtFull(target, self.fidelities.count), domain, self.gp.X[:, : domain.width])
+        found = maximize(function, domain, rng=generator, offered=self.seen[order[:OFFERED]], effort=ORDINARY)
+        return Option(found.x, found.value)
+
+
+def _of(run: Run) -> Option:
+    return Option(np.zeros(0), 0.0, run)
+
+
+def curve_search(history: History) -> CurveSearch | None:
+    """None as long as no value is known."""
+    found = _fitted(history)
+    return found and replace(found, gp=_after_flight(found))
+
+
+def _after_flight(search: CurveSearch) -> GP:
+    gp = search.gp
+    for trial in search.history.in_flight:
+        gp = replace(search, gp=gp)._believing(trial)
+    return gp
+
+
+def recommended_by_curves(history: History) -> Recommendation | None:
+    """The configuration seen whose loss at full fidelity is expected to be lowest."""
+    search = _fitted(history, may_refit=False)
+    if search is None:
+        return None
+    rows = search.at_full(search.seen)
+    best = int(np.argmin(search.gp.mean(rows)))
+    trial = [last for run in search.runs if (last := run.last) is not None][best]
+    return Recommendation(trial.params, trial, search.model.predicted(rows[best], sign=history.problem.sign))
+
+
+def _fitted(history: History, *, may_refit: bool = True) -> CurveSearch | None:
+    runs = runs_of(history)
+    if all(run.last is None for run in runs):
+        return None
+    model = fit_curves(history, runs, retain=RETAINED, fidelity_kernel="curves", may_refit=may_refit)
+    return None if model is None else CurveSearch(history, runs, model, model.gp)
+
+
+@dataclass(frozen=True, eq=False)
+class AtFull:
+    """An acquisition function over rows (x, s) as one over x, at full fidelity."""
+
+    acquisition: Acquisition
+    fidelities: int
+
+    def __call__(self, X: Array) -> Array:
+        return self.acquisition(self._full(X))
+
+    def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
+        value, gradient = self.acquisition.value_and_gradient(self._full(X))
+        return value, gradient[:, : X.shape[1]]
+
+    def _full(self, X: Array) -> Array:
+        return np.hstack([X, np.ones((X.shape[0], self.fidelities))])

@@ -1,0 +1,241 @@
+"""Successive halving: start many configurations cheaply, carry on with the best fraction of them.
+
+Both strategies pause a run by letting its trial end at a rung and continue it with a new trial that resumes from it,
+so that a promoted run pays only for what it adds.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count as count_up
+from itertools import islice
+
+from farthing.costs import Remaining
+from farthing.errors import InvalidArgument
+from farthing.strategies.shared.design import draw
+from farthing.strategies.shared.randomness import Randomness
+from farthing.strategies.shared.strategy import Strategy
+from farthing.trials import History, Json, Params, State, Suggestion, Trial
+
+
+@dataclass(frozen=True)
+class Halving(Strategy):
+    """What all share: rungs at low, low·reduction, low·reduction², … of one fidelity, the others held at full.
+
+    Where several fidelities are declared it is the only trace among them, unless another is named.
+    """
+
+    reduction: int = 3
+    fidelity: str | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.reduction, bool) or not isinstance(self.reduction, int) or self.reduction < 2:
+            raise InvalidArgument(
+                f"The reduction factor must be a whole number ≥ 2, got {self.reduction!r}. 3 is usual: keep a third."
+            )
+
+    def _rungs(self, history: History) -> "Rungs":
+        return Rungs(history, self.reduction, _halved_fidelity(history, self.fidelity))
+
+
+@dataclass(frozen=True)
+class ASHA(Halving):
+    """Asynchronous successive halving (Li et al., 2020): promotes whoever is in the best fraction of a rung so far.
+
+    No worker ever waits for another. Failed trials count as the worst of their rung.
+    """
+
+    def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
+        rungs = self._rungs(history)
+        promotions = [rungs.promotion(trial) for trial in islice(self._promotable(rungs), count)]
+        numbers = _numbers_left(history, budget, count, taken=len(promotions))
+        return [*promotions, *(rungs.start(params, rung=0) for params in draw(history, numbers, rng))]
+
+    def resumable(self, history: History) -> set[int]:
+        rungs = self._rungs(history)
+        return {trial.number for rung in rungs.ended[:-1] for trial in rung if rungs.may_go_on(trial)}
+
+    def _promotable(self, rungs: "Rungs") -> Iterator[Trial]:
+        for rung in reversed(rungs.ended[:-1]):
+            best = rungs.ranked(rung)[: len(rung) // self.reduction]
+            yield from (trial for trial in best if rungs.may_go_on(trial))
+
+
+@dataclass(frozen=True)
+class Hyperband(Halving):
+    """Brackets of successive halving, from many short runs to a few full ones (Li et al., 2018).
+
+    A rung is judged when all of it has ended; meanwhile free workers begin the next bracket.
+    """
+
+    def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
+        rungs = self._rungs(history)
+        brackets = _brackets_begun(rungs)
+        promotable = [
+            (trial, bracket) for bracket in brackets for trial in bracket.promotable(is_closed=budget.trials < 1)
+        ]
+        promotions = [rungs.promotion(trial, note=bracket.note) for trial, bracket in promotable[:count]]
+        numbers = _numbers_left(history, budget, count, taken=len(promotions))
+        places = islice(_vacancies(rungs), len(numbers))
+        return [
+            *promotions,
+            *(
+                rungs.start(params, rung=bracket.first_rung, note=bracket.note)
+                for params, bracket in zip(self._new_params(rungs, numbers, rng), places, strict=True)
+            ),
+        ]
+
+    def _new_params(self, rungs: "Rungs", numbers: range, rng: Randomness) -> Sequence[Params]:
+        """Configurations to begin with, for the trials that will have these numbers."""
+        return draw(rungs.history, numbers, rng)
+
+    def resumable(self, history: History) -> set[int]:
+        return {trial.number for bracket in _brackets_begun(self._rungs(history)) for trial in bracket.undecided()}
+
+
+@dataclass(frozen=True)
+class Rungs:
+    """A history sorted by the rungs of one fidelity. A trial stands on the highest rung that its fidelity reaches.
+
+    A rung that would lie nearer to the last than by √reduction is left out: it would cost almost as much as that.
+    """
+
+    history: History
+    reduction: int
+    fidelity: str
+
+    @cached_property
+    def levels(self) -> list[float]:
+        declared = self.history.problem.space.fidelities[self.fidelity]
+        levels = [declared.low]
+        while levels[-1] * self.reduction**1.5 < declared.high * (1 - 1e-9):
+            levels.append(levels[-1] * self.reduction)
+        return [*levels, declared.high]
+
+    @cached_property
+    def ended(self) -> list[list[Trial]]:
+        """The trials of each rung that have ended."""
+        rungs: list[list[Trial]] = [[] for _ in self.levels]
+        for trial in self.history:
+            if trial.is_finished and (rung := self.rung_of(trial)) is not None:
+                rungs[rung].append(trial)
+        return rungs
+
+    @cached_property
+    def continued(self) -> set[int | None]:
+        return {trial.resume_from for trial in self.history}
+
+    def rung_of(self, trial: Trial) -> int | None:
+        reached = [rung for rung, level in enumerate(self.levels) if trial.fidelity.get(self.fidelity, 0.0) >= level]
+        return reached[-1] if reached else None
+
+    def may_go_on(self, trial: Trial) -> bool:
+        return trial.state is State.DONE and trial.number not in self.continued
+
+    def ranked(self, trials: Iterable[Trial]) -> list[Trial]:
+        """The best first, what has no value last; ties in the order of their numbers."""
+        return sorted(trials, key=lambda trial: (self._loss(trial), trial.number))
+
+    def start(self, params: Params, *, rung: int, note: Json = None) -> Suggestion:
+        return Suggestion(params, self._fidelity(rung), note=note)
+
+    def promotion(self, trial: Trial, *, note: Json = None) -> Suggestion:
+        rung = self.rung_of(trial)
+        assert rung is not None, "only trials on a rung are promoted"
+        return Suggestion(trial.params, self._fidelity(rung + 1), resume_from=trial.number, note=note)
+
+    def _fidelity(self, rung: int) -> Mapping[str, float]:
+        space = self.history.problem.space
+        level = self.levels[rung]
+        return space.check_fidelity({self.fidelity: round(level) if space.fidelities[self.fidelity].integer else level})
+
+    def _loss(self, trial: Trial) -> float:
+        return math.inf if trial.state is not State.DONE or trial.value is None else self.history.loss(trial.value)
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """One run of successive halving. Brackets take turns: the first begins at the lowest rung, the last at the top."""
+
+    rungs: Rungs
+    number: int
+    members: Mapping[int, Sequence[Trial]]
+
+    @property
+    def note(self) -> Json:
+        return {"bracket": self.number}
+
+    @property
+    def first_rung(self) -> int:
+        return self.number % len(self.rungs.levels)
+
+    def places(self, rung: int) -> int:
+        """How many configurations the rung holds: ⌈(s_max+1)/(s+1)·η^s⌉ at the first, an η-th of them at the next."""
+        s = len(self.rungs.levels) - 1 - self.first_rung
+        eta = self.rungs.reduction
+        first: int = math.ceil(len(self.rungs.levels) / (s + 1) * eta**s)
+        return first // int(eta ** (rung - self.first_rung))
+
+    def vacancies(self) -> int:
+        return self.places(self.first_rung) - len(self.members.get(self.first_rung, ()))
+
+    def promotable(self, *, is_closed: bool = False) -> list[Trial]:
+        """Winners of the lowest rung that still has some waiting; `is_closed` says that no configuration will join."""
+        for rung in range(self.first_rung, len(self.rungs.levels) - 1):
+            if not self._is_complete(rung, is_closed=is_closed):
+                return []
+            if waiting := [trial for trial in self._winners(rung) if self.rungs.may_go_on(trial)]:
+                return waiting
+        return []
+
+    def undecided(self) -> Iterator[Trial]:
+        """Ended trials that may yet be promoted."""
+        for rung in range(self.first_rung, len(self.rungs.levels) - 1):
+            candidates = self._winners(rung) if self._is_complete(rung) else self.members.get(rung, ())
+            yield from (trial for trial in candidates if self.rungs.may_go_on(trial))
+
+    def _is_complete(self, rung: int, *, is_closed: bool = False) -> bool:
+        here = self.members.get(rung, ())
+        is_full = bool(here) and (is_closed or rung > self.first_rung or self.vacancies() <= 0)
+        return is_full and all(trial.is_finished for trial in here)
+
+    def _winners(self, rung: int) -> list[Trial]:
+        here = self.members.get(rung, ())
+        places = min(self.places(rung + 1), max(1, len(here) // self.rungs.reduction))
+        return [trial for trial in self.rungs.ranked(here) if trial.state is State.DONE][:places]
+
+
+def _brackets_begun(rungs: Rungs) -> list[Bracket]:
+    members: dict[int, dict[int, list[Trial]]] = {}
+    for trial in rungs.history:
+        if isinstance(trial.note, dict) and "bracket" in trial.note and (rung := rungs.rung_of(trial)) is not None:
+            members.setdefault(trial.note["bracket"], {}).setdefault(rung, []).append(trial)
+    return [Bracket(rungs, number, members[number]) for number in sorted(members)]
+
+
+def _vacancies(rungs: Rungs) -> Iterator[Bracket]:
+    """A bracket for each new configuration, without end."""
+    begun = {bracket.number: bracket for bracket in _brackets_begun(rungs)}
+    for number in count_up():
+        bracket = begun.get(number, Bracket(rungs, number, {}))
+        yield from [bracket] * bracket.vacancies()
+
+
+def _numbers_left(history: History, budget: Remaining, count: int, *, taken: int) -> range:
+    """Numbers of the new configurations that may follow the first `taken` suggestions."""
+    first = len(history) + taken
+    return range(first, first + int(min(count - taken, max(0, budget.trials))))
+
+
+def _halved_fidelity(history: History, name: str | None) -> str:
+    declared = history.problem.space.fidelities
+    traces = [one for one, fidelity in declared.items() if fidelity.trace]
+    if name is None and (len(declared) == 1 or len(traces) == 1):
+        return traces[0] if traces else next(iter(declared))
+    if name in declared:
+        return str(name)
+    names = ", ".join(declared) or "none: add fidelities={…} to the space"
+    raise InvalidArgument(
+        f"Successive halving needs one fidelity to halve, got {name!r} of {names}. Name it: ASHA(fidelity='epochs')."
+    )

@@ -1,0 +1,69 @@
+"""The scale on which a model sees the losses of learning curves: logarithms of errors where there are errors.
+
+Learning curves fall by factors, so that the logarithm of an error is close to what the kernels expect. An error is a
+positive loss, or what a maximised share or percentage lacks to be whole. Other losses are compressed instead.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from farthing.models.linalg import Array
+from farthing.strategies.shared.compression import Compression
+
+LEAST_FACTOR = 1.5
+"""Positive losses that differ by less than this factor gain nothing from a logarithm."""
+LEAST_ERROR = 1e-2
+"""Of the median error: smaller ones are not told apart."""
+
+
+class LossScale(Protocol):
+    def apply(self, loss: Array) -> Array: ...
+
+    def undo(self, z: Array) -> Array: ...
+
+    def slope(self, z: Array) -> Array:
+        """dy/dz, by which deviations are carried back."""
+
+
+@dataclass(frozen=True)
+class LogError:
+    """z = log(y − bound + least)."""
+
+    bound: float
+    least: float
+
+    def apply(self, loss: Array) -> Array:
+        return np.asarray(np.log(np.maximum(loss - self.bound, 0.0) + self.least))
+
+    def undo(self, z: Array) -> Array:
+        return np.asarray(np.exp(z) - self.least + self.bound)
+
+    def slope(self, z: Array) -> Array:
+        return np.asarray(np.exp(z))
+
+
+def loss_scale(loss: Array) -> LossScale:
+    """Chosen by the losses seen, all of them."""
+    bound = _bound(loss)
+    if bound is None:
+        return Compression.of(loss)
+    errors = loss - bound
+    least = LEAST_ERROR * float(np.median(errors))
+    is_wide = least > 0.0 and float(np.max(errors)) > LEAST_FACTOR * max(float(np.min(errors)), least)
+    return LogError(bound, least) if is_wide and np.isfinite(np.log(least)) else Compression.of(loss)
+
+
+def _bound(loss: Array) -> float | None:
+    """What no loss can be below: zero; or, of maximised values (negative losses), a whole share or all percent."""
+    if loss.size == 0:
+        return None
+    low, high = float(np.min(loss)), float(np.max(loss))
+    if low >= 0.0:
+        return 0.0
+    if high <= 0.0 and low >= -1.0:
+        return -1.0
+    if high <= 0.0 and low >= -100.0:
+        return -100.0
+    return None

@@ -1,0 +1,66 @@
+"""What to recommend: the lowest posterior mean at full fidelity."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from farthing.acquisition.acquisition import PosteriorMean
+from farthing.acquisition.maximize import Effort, maximize
+from farthing.models.linalg import Array
+from farthing.strategies.multifidelity.curve_model import CurveModel, fit_curves
+from farthing.strategies.multifidelity.full_fidelity import AtFullFidelity
+from farthing.strategies.multifidelity.runs import Run, runs_of
+from farthing.strategies.multifidelity.situation import Settings
+from farthing.strategies.shared.modelling import domain_of
+from farthing.strategies.shared.strategy import Recommendation
+from farthing.trials import History, Params
+
+EFFORT = Effort(screened=256, restarts=4, rounds=4, most_calls=20)
+
+
+def recommend_seen(settings: Settings, history: History) -> Recommendation | None:
+    """The configuration with a result whose predicted loss at full fidelity is lowest."""
+    found = _fitted(settings, history)
+    return None if found is None else _best_seen(history, *found)
+
+
+def recommend_anywhere(settings: Settings, history: History) -> Recommendation | None:
+    """Where in the space the predicted loss at full fidelity is lowest, as the paper recommends.
+
+    The trial beside it is the best among those seen: a place where nothing was trained has none of its own.
+    """
+    found = _fitted(settings, history)
+    if found is None:
+        return None
+    model, seen = found
+    best, space = _best_seen(history, model, seen), history.problem.space
+    offered = space.encoder.encode([run.params for run in seen])
+    mean = AtFullFidelity(PosteriorMean(model.gp, sign=-1.0), len(space.fidelities))
+    x = maximize(mean, domain_of(space.encoder), rng=np.random.default_rng(0), offered=offered, effort=EFFORT).x
+    row = np.hstack([space.encoder.snap(x[None, :]), np.ones((1, len(space.fidelities)))])
+    if model.gp.mean(row)[0] >= model.gp.mean(_at_full(history, [best.params]))[0]:
+        return best
+    [params] = space.encoder.decode(x[None, :])
+    return replace(best, params=params, predicted=model.predicted(row[0], sign=history.problem.sign))
+
+
+def _fitted(settings: Settings, history: History) -> tuple[CurveModel, list[Run]] | None:
+    runs = runs_of(history)
+    seen = [run for run in runs if run.last is not None]
+    kernel = settings.fidelity_kernel
+    model = fit_curves(history, runs, retain=settings.retain, fidelity_kernel=kernel, may_refit=False) if seen else None
+    return None if model is None else (model, seen)
+
+
+def _best_seen(history: History, model: CurveModel, seen: list[Run]) -> Recommendation:
+    rows = _at_full(history, [run.params for run in seen])
+    best = int(np.argmin(model.gp.mean(rows)))
+    same = [run.last for run in seen if run.params == seen[best].params and run.last is not None]
+    trial = max(same, key=history.reach)
+    return Recommendation(trial.params, trial, model.predicted(rows[best], sign=history.problem.sign))
+
+
+def _at_full(history: History, params: Sequence[Params]) -> Array:
+    space = history.problem.space
+    return np.hstack([space.encoder.encode(params), np.ones((len(params), len(space.fidelities)))])

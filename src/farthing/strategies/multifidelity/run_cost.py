@@ -1,0 +1,250 @@
+"""What training a configuration so far is going to cost, from nothing or from where a paused run stands."""
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from farthing.costs.learned import LearnedCost, learn_cost
+from farthing.models.kernels import Kernel, Matern52
+from farthing.models.linalg import Array
+from farthing.strategies.multifidelity.levels import Fidelities
+from farthing.strategies.multifidelity.runs import Run
+from farthing.strategies.shared.modelling import kernel_over
+from farthing.strategies.shared.surrogate import last_fit
+from farthing.trials import History, Json, Prediction, Problem, State
+
+LEAST_INCREMENT = 0.01
+"""Of a full training: nothing is priced at less, so that no ratio to the cost grows without bound."""
+GROWTH_BEFORE_REFIT = 1.12
+MOST_LOW = 0.5
+STEP = 1e-4
+LEAST_DECLARED = np.finfo(float).tiny
+TINY = 1e-12
+
+
+class RunCost(Protocol):
+    """The cost of training rows X (N, d) to S (N, m), `begun` (N, m) being where each stands already, or zero."""
+
+    def __call__(self, X: Array, S: Array, begun: Array) -> Array:
+        """The price (N,): what is expected to be paid, and at least `LEAST_INCREMENT` of a full training."""
+        ...
+
+    def log_cost_and_gradient(self, X: Array, S: Array, begun: Array) -> tuple[Array, Array, Array]:
+        """log cost (N,) and its gradients in X (N, d) and S (N, m)."""
+        ...
+
+    @property
+    def is_in_units(self) -> bool:
+        """Whether costs are in the unit of the budget."""
+        ...
+
+    def predicted(self, X: Array, S: Array, begun: Array) -> Prediction | None:
+        """What the run of one row is expected to pay."""
+        ...
+
+    def note(self) -> dict[str, Json]: ...
+
+
+def run_cost(history: History, runs: list[Run]) -> RunCost:
+    """The declared cost, else a learnt one, else the amount of work itself."""
+    if history.problem.declared_cost is not None:
+        return DeclaredRunCost(history.problem)
+    X, S, cost = costs_paid(history, runs)
+    if cost.size == 0:
+        return WorkAsCost()
+    fidelities = Fidelities(history.problem.space)
+    kernel = cost_kernel(history, fidelities)
+    warm_start, fitted_on = last_fit(history, "cost_theta", size=len(kernel.parameters) + 1)
+    count = sum(trial.is_finished for trial in history)
+    learnt = learn_cost(
+        _with_others(X, S, fidelities),
+        cost / np.prod(S[:, ~fidelities.is_trace], axis=1),
+        kernel,
+        done=np.prod(S[:, fidelities.is_trace], axis=1),
+        warm_start=warm_start,
+        keeps_theta=count <= GROWTH_BEFORE_REFIT * fitted_on,
+    )
+    at_first = LearntRunCost(learnt, fidelities)
+    return replace(at_first, again=paid_again(history, runs, at_first))
+
+
+def paid_again(history: History, runs: list[Run], cost: "LearntRunCost") -> float:
+    """How much of the fixed part continuations have paid, from 0 to 1; all of it until one was seen."""
+    paid = [
+        (trial, history[trial.resume_from])
+        for run in runs
+        for trial in run.trials
+        if trial.resume_from is not None and trial.state is State.DONE and trial.cost > 0
+    ]
+    if not paid:
+        return 1.0
+    encoder = history.problem.space.encoder
+    shares = cost.fixed_paid(
+        encoder.encode([trial.params for trial, _ in paid]),
+        encoder.encode_fidelity([trial.fidelity for trial, _ in paid]),
+        encoder.encode_fidelity([source.fidelity for _, source in paid]),
+        np.array([trial.cost for trial, _ in paid]),
+    )
+    return float(np.median(np.clip(shares, 0.0, 1.0)))
+
+
+def costs_paid(history: History, runs: list[Run]) -> tuple[Array, Array, Array]:
+    """Rows of params and fidelities, and what coming there from nothing cost: sums over the trials of each run."""
+    encoder = history.problem.space.encoder
+    paid = []
+    for run in runs:
+        total = 0.0
+        for trial in run.trials:
+            total += trial.cost
+            if trial.state is State.DONE and trial.cost > 0:
+                paid.append((trial, total))
+    X = encoder.encode([trial.params for trial, _ in paid])
+    S = encoder.encode_fidelity([trial.fidelity for trial, _ in paid])
+    return X, S, np.array([total for _, total in paid])
+
+
+def cost_kernel(history: History, fidelities: Fidelities) -> Kernel:
+    encoder = history.problem.space.encoder
+    kernel = kernel_over(encoder)
+    others = int(np.sum(~fidelities.is_trace))
+    return kernel * Matern52(tuple(range(encoder.dimension, encoder.dimension + others))) if others else kernel
+
+
+def _with_others(X: Array, S: Array, fidelities: Fidelities) -> Array:
+    """Rows as the cost model sees them: fidelities that are no traces are columns, on a logarithmic scale."""
+    low = np.minimum(fidelities.low, MOST_LOW)
+    return np.hstack([X, (1.0 - np.log(np.maximum(S, low)) / np.log(low))[:, ~fidelities.is_trace]])
+
+
+@dataclass(frozen=True, eq=False)
+class LearntRunCost:
+    """t(x, s) = exp(g(x, s₂)) · s₂ · (c₀ + s₁)/(c₀ + 1), with s₁ the product of traces, s₂ of other fidelities."""
+
+    model: LearnedCost
+    fidelities: Fidelities
+    again: float = 1.0
+    """How much of the fixed part, c₀, a run that goes on pays at least."""
+
+    def __call__(self, X: Array, S: Array, begun: Array) -> Array:
+        return self._full(X, S) * np.maximum(self._share(S, begun), LEAST_INCREMENT)
+
+    def _full(self, X: Array, S: Array) -> Array:
+        """The cost of all of the traces, at these other fidelities."""
+        others = np.prod(S[:, ~self.fidelities.is_trace], axis=1)
+        return np.asarray(others * self.model.cost(_with_others(X, S, self.fidelities)))
+
+    def _share(self, S: Array, begun: Array) -> Array:
+        """What of that is to be paid: (c₀ + s₁)/(c₀ + 1), or max(s₁ − b₁, again · c₀)/(c₀ + 1) for runs that go on."""
+        c0, (done, before) = self.model.fixed_share, self._work(S, begun)
+        is_new = ~np.any(begun > 0.0, axis=1)
+        return np.asarray(np.where(is_new, c0 + done, np.maximum(done - before, self.again * c0)) / (c0 + 1.0))
+
+    def _work(self, S: Array, begun: Array) -> tuple[Array, Array]:
+        """The products of traces, s₁ and b₁."""
+        trace = self.fidelities.is_trace
+        return np.prod(S[:, trace], axis=1), np.prod(begun[:, trace], axis=1)
+
+    def fixed_paid(self, X: Array, S: Array, begun: Array, cost: Array) -> Array:
+        """How much of the fixed part runs that went on paid, if they paid `cost` (N,); none where there is none."""
+        c0, (done, before) = self.model.fixed_share, self._work(S, begun)
+        beyond_work = cost / self._full(X, S) * (c0 + 1.0) - (done - before)
+        return np.asarray(beyond_work / c0 if c0 > 0.0 else np.zeros_like(cost))
+
+    def log_cost_and_gradient(self, X: Array, S: Array, begun: Array) -> tuple[Array, Array, Array]:
+        """log t = g + log s₂ + log share."""
+        trace, c0, share = self.fidelities.is_trace, self.model.fixed_share, self._share(S, begun)
+        log_full, slope = self.model.value_and_gradient(_with_others(X, S, self.fidelities))
+        done, before = self._work(S, begun)
+        moves = (~np.any(begun > 0.0, axis=1) | (done - before > self.again * c0)) & (share > LEAST_INCREMENT)
+        per_done = np.where(moves, 1.0 / ((c0 + 1.0) * np.maximum(share, TINY)), 0.0)
+        S_bar = np.zeros_like(S)
+        S_bar[:, trace] = (per_done * done)[:, None] / np.maximum(S[:, trace], TINY)
+        log_low = np.log(np.minimum(self.fidelities.low, MOST_LOW))[~trace]
+        S_bar[:, ~trace] = (1.0 - slope[:, X.shape[1] :] / log_low) / S[:, ~trace]
+        log_share = np.log(np.prod(S[:, ~trace], axis=1) * np.maximum(share, LEAST_INCREMENT))
+        return log_full + log_share, slope[:, : X.shape[1]], S_bar
+
+    def note(self) -> dict[str, Json]:
+        return {"cost_theta": [float(value) for value in self.model.theta]}
+
+    @property
+    def is_in_units(self) -> bool:
+        return True
+
+    def predicted(self, X: Array, S: Array, begun: Array) -> Prediction:
+        cost = float((self._full(X, S) * self._share(S, begun))[0])
+        _, variance = self.model.gp.predict(_with_others(X, S, self.fidelities))
+        return Prediction(cost, cost * float(np.sqrt(self.model.scale.undo_variance(variance)[0])))
+
+
+@dataclass(frozen=True, eq=False)
+class DeclaredRunCost:
+    """The user's own function, and differences of it."""
+
+    problem: Problem
+
+    def __call__(self, X: Array, S: Array, begun: Array) -> Array:
+        return np.maximum(self._expected(X, S, begun), LEAST_INCREMENT * self._cost(X, np.ones_like(S)))
+
+    def _expected(self, X: Array, S: Array, begun: Array) -> Array:
+        goes_on = np.any(begun > 0.0, axis=1)
+        before = np.zeros(X.shape[0])
+        before[goes_on] = self._cost(X[goes_on], begun[goes_on])
+        return np.maximum(self._cost(X, S) - before, 0.0)
+
+    def log_cost_and_gradient(self, X: Array, S: Array, begun: Array) -> tuple[Array, Array, Array]:
+        """Slopes are differences: the function may be any Python code."""
+        here = np.log(self(X, S, begun))
+        encoder = self.problem.space.encoder
+        numbers = set(range(X.shape[1])) - encoder.categories.keys() - encoder.discrete.keys()
+        X_bar, S_bar = np.zeros_like(X), np.zeros_like(S)
+        for j in numbers:
+            step = np.where(X[:, j] > 0.5, -STEP, STEP)
+            moved = X.copy()
+            moved[:, j] += np.nan_to_num(step)
+            X_bar[:, j] = np.where(np.isnan(X[:, j]), 0.0, (np.log(self(moved, S, begun)) - here) / step)
+        for j, fidelity in enumerate(self.problem.space.fidelities.values()):
+            back = 1.0 / fidelity.high if fidelity.integer else STEP
+            moved = S.copy()
+            moved[:, j] -= back
+            S_bar[:, j] = (here - np.log(self(X, moved, begun))) / back
+        return here, X_bar, S_bar
+
+    @property
+    def is_in_units(self) -> bool:
+        return True
+
+    def predicted(self, X: Array, S: Array, begun: Array) -> Prediction:
+        return Prediction(float(self._expected(X, S, begun)[0]))
+
+    def _cost(self, X: Array, S: Array) -> Array:
+        encoder = self.problem.space.encoder
+        runs = zip(encoder.decode(X), encoder.decode_fidelity(S), strict=True)
+        return np.asarray(np.maximum([self.problem.cost_of(*run) for run in runs], LEAST_DECLARED), dtype=float)
+
+    def note(self) -> dict[str, Json]:
+        return {}
+
+
+@dataclass(frozen=True, eq=False)
+class WorkAsCost:
+    """Where no cost is known: the share of the full work, all fidelities multiplied."""
+
+    def __call__(self, X: Array, S: Array, begun: Array) -> Array:
+        return np.asarray(np.maximum(np.prod(S, axis=1) - np.prod(begun, axis=1), LEAST_INCREMENT))
+
+    def log_cost_and_gradient(self, X: Array, S: Array, begun: Array) -> tuple[Array, Array, Array]:
+        cost, done = self(X, S, begun), np.prod(S, axis=1)
+        moves = (cost > LEAST_INCREMENT)[:, None]
+        return np.log(cost), np.zeros_like(X), np.where(moves, (done / cost)[:, None] / np.maximum(S, TINY), 0.0)
+
+    @property
+    def is_in_units(self) -> bool:
+        return False
+
+    def predicted(self, X: Array, S: Array, begun: Array) -> None:
+        return None
+
+    def note(self) -> dict[str, Json]:
+        return {}

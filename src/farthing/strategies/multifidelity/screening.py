@@ -1,0 +1,161 @@
+"""The default choice: a new configuration and all paused runs at geometric levels, compared by VOI per cost.
+
+Where to begin is a question for expected improvement at full fidelity; which run to carry on and how far, or whether
+to begin the new one instead, is one for the value of information.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from farthing.acquisition.expected_improvement import LogExpectedImprovement
+from farthing.acquisition.knowledge_gradient import KnowledgeGradient
+from farthing.models.linalg import Array, IntArray
+from farthing.strategies.multifidelity.candidates import (
+    NEW,
+    Candidates,
+    at_levels,
+    crossed,
+    joined,
+    kinds_of_rows,
+    retained_points,
+    variance_of_unseen,
+    with_params,
+    zeroed,
+)
+from farthing.strategies.multifidelity.choice import Choice
+from farthing.strategies.multifidelity.full_fidelity import AtFullFidelity
+from farthing.strategies.multifidelity.levels import LEAST_STEP
+from farthing.strategies.multifidelity.situation import Situation
+from farthing.strategies.shared.modelling import domain_of
+from farthing.strategies.shared.searching import OFFERED, search_from, unvisited
+
+AGAIN = 10
+PAIRS = 16
+"""Antithetic pairs of normals: 32 simulated outcomes of a candidate."""
+
+
+def choose_one_by_one(situation: Situation, count: int, *, limit: float, new_left: float) -> list[Choice]:
+    """Up to `count` evaluations, each as if those before it were pending: fantasies of what they return average out."""
+    chosen: list[Choice] = []
+    while len(chosen) < count:
+        choice = choose_screened(situation, chosen, limit=limit, may_be_new=new_left >= 1)
+        if choice is None:
+            break
+        chosen.append(choice)
+        situation = situation.with_also(choice.candidate)
+        limit, new_left = limit - choice.cost, new_left - choice.is_new
+    return chosen
+
+
+def choose_screened(situation: Situation, chosen: Sequence[Choice], *, limit: float, may_be_new: bool) -> Choice | None:
+    """The candidate of highest VOI per cost, of the batch with what was chosen before; None where all cost too much.
+
+    As what was chosen is pending, VOI adds up. Costs do too, or the largest of them counts.
+    """
+    candidates = offered(situation, may_be_new=may_be_new)
+    cost = situation.cost(candidates.X, candidates.S, candidates.begun)
+    candidates, cost = candidates.picked(cost <= limit), cost[cost <= limit]
+    if cost.size == 0:
+        return None
+    look = Look.at(situation, candidates)
+    voi, before = look.information(), sum(one.information for one in chosen)
+    together = _batch_cost(situation, chosen, cost)
+    best = int(np.argmax((before + voi) / together if voi.any() else look.log_duel() - np.log(cost)))
+    return Choice(candidates.picked(np.array([best])), float(cost[best]), float(voi[best]))
+
+
+def _batch_cost(situation: Situation, chosen: Sequence[Choice], cost: Array) -> Array:
+    """What each candidate costs together with what was chosen before it."""
+    paid = [one.cost for one in chosen]
+    return cost + sum(paid) if situation.settings.batch_cost == "sum" else np.maximum(cost, max(paid, default=0.0))
+
+
+def offered(situation: Situation, *, may_be_new: bool) -> Candidates:
+    """A new configuration and the paused ones, each at every level that it can reach."""
+    runs = offered_runs(situation)
+    if not may_be_new:
+        return runs
+    return joined([runs, crossed(newcomer(situation), situation.grid), *offered_again(situation)])
+
+
+def offered_again(situation: Situation) -> list[Candidates]:
+    """The best configurations seen, from nothing, with more of what is no trace: that cannot be continued."""
+    others = ~situation.fidelities.is_trace
+    if not others.any():
+        return []
+    best = [situation.finished[i] for i in np.argsort(situation.mean(situation.seen), kind="stable")[:AGAIN]]
+    nothing = np.zeros(situation.fidelities.count)
+    return [
+        at_levels(situation.params_of([run])[0], situation.grid[more], begun=nothing, source=NEW)
+        for run in best
+        for more in [np.any(situation.grid[:, others] > run.reached[others] + LEAST_STEP, axis=1)]
+    ]
+
+
+def offered_runs(situation: Situation) -> Candidates:
+    """The paused runs of the basket, each at every level that it can reach."""
+    basket = situation.basket.latest(situation.settings.basket)
+    parts = [crossed(np.zeros((0, situation.encoder.dimension)), situation.grid)]
+    for place in basket.places:
+        levels = situation.fidelities.further(situation.grid, basket.runs[place].reached)
+        x = situation.encoder.encode([basket.runs[place].params])[0]
+        parts.append(at_levels(x, levels, begun=basket.begun(place), source=place))
+    return joined(parts)
+
+
+def newcomer(situation: Situation) -> Array:
+    """The configuration (1, d) of highest expected improvement at full fidelity: what is best to begin.
+
+    VOI per cost would choose another. Short trainings of what is unknown hardly ever change what is recommended, while
+    those next to the best one seen do, so that it stays where it is; it knows how far to train, and when to go on.
+    """
+    encoder, domain = situation.encoder, domain_of(situation.encoder)
+    order = np.argsort(situation.mean(situation.seen), kind="stable")
+    gp = situation.believing
+    best = float(gp.mean(situation.at_full(situation.seen[order[:1]]))[0])
+    improvement = AtFullFidelity(LogExpectedImprovement(gp, best), situation.fidelities.count)
+    begun = situation.params_of(situation.runs)
+    x = search_from(
+        unvisited(improvement, domain, np.concatenate([begun, situation.pending.X])),
+        domain,
+        offered=situation.seen[order[:OFFERED]],
+        rng=situation.rng.at("candidates", len(situation.history), len(situation.pending)),
+    )
+    return encoder.snap(x[None, :])
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What candidates would observe, where one of the configurations seen, or the candidate itself, is recommended."""
+
+    parts: Sequence[KnowledgeGradient]
+    rows: Array
+    own: Array
+    along: IntArray
+    noise: Array
+
+    @classmethod
+    def at(cls, situation: Situation, candidates: Candidates) -> "Look":
+        S = retained_points(candidates, situation.fidelities, retain=situation.settings.retain)
+        C = zeroed(S, situation.fidelities) if situation.form == "taKG0" else S[:, :0]
+        along, seen = kinds_of_rows(situation.observed, free=C.shape[1], points=S.shape[1])
+        noise = np.concatenate([np.zeros(C.shape[:2]), variance_of_unseen(S, situation.fidelities)], axis=1)
+        return cls(
+            parts=situation.information(situation.seen, free=C.shape[1], bought=seen.size - C.shape[1], pairs=PAIRS),
+            rows=with_params(candidates.X, np.concatenate([C, S], axis=1)[:, seen]),
+            own=situation.at_full(candidates.X)[:, None, :],
+            along=along,
+            noise=noise[:, seen],
+        )
+
+    def information(self) -> Array:
+        """VOI or VOI⁰ (N,)."""
+        found = [part(self.rows, self.own, along=self.along, noise=self.noise) for part in self.parts]
+        return np.asarray(np.mean(found, axis=0))
+
+    def log_duel(self) -> Array:
+        """What tells candidates apart that are worth nothing."""
+        found = [part.log_duel(self.rows, self.own, along=self.along, noise=self.noise) for part in self.parts]
+        return np.asarray(np.mean(found, axis=0))

@@ -1,0 +1,209 @@
+"""The situation: everything that a choice depends on, read from a history."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from farthing.acquisition.knowledge_gradient import KnowledgeGradient, antithetic_normals
+from farthing.models.gp import GP, VALUE
+from farthing.models.linalg import Array, IntArray
+from farthing.space.encoding import Encoder
+from farthing.strategies.multifidelity.basket import Basket
+from farthing.strategies.multifidelity.candidates import NEW, Candidates, retained_points, with_params
+from farthing.strategies.multifidelity.curve_model import CurveModel, fit_curves
+from farthing.strategies.multifidelity.form import Form, measured_form
+from farthing.strategies.multifidelity.levels import Fidelities
+from farthing.strategies.multifidelity.run_cost import RunCost, run_cost
+from farthing.strategies.multifidelity.runs import Run, runs_of
+from farthing.strategies.shared.randomness import Randomness
+from farthing.trials import History, Suggestion, Trial
+
+FANTASIES = 8
+"""Joint draws of what pending evaluations may return."""
+PLAIN_FLOOR = 0.1
+"""The least share of a fidelity where nothing else keeps taKG from the cheapest."""
+
+
+class Settings(Protocol):
+    """The arguments of the strategy that a situation depends on."""
+
+    @property
+    def zero_avoiding(self) -> bool | str: ...
+    @property
+    def retain(self) -> int: ...
+    @property
+    def samples(self) -> int | str: ...
+    @property
+    def basket(self) -> int | None: ...
+    @property
+    def floor(self) -> float | None: ...
+    @property
+    def batch_cost(self) -> str: ...
+    @property
+    def fidelity_kernel(self) -> str: ...
+    @property
+    def search(self) -> str: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Situation:
+    """`pending` are evaluations in flight, or chosen a moment ago."""
+
+    settings: Settings
+    history: History
+    runs: list[Run]
+    model: CurveModel
+    cost: RunCost
+    rng: Randomness
+    pending: Candidates
+
+    @cached_property
+    def fidelities(self) -> Fidelities:
+        return Fidelities(self.history.problem.space)
+
+    @property
+    def encoder(self) -> Encoder:
+        return self.history.problem.space.encoder
+
+    @cached_property
+    def seen(self) -> Array:
+        """The configurations with a result (N, d): what is recommended by default."""
+        return self.params_of(self.finished)
+
+    @cached_property
+    def finished(self) -> list[Run]:
+        return [run for run in self.runs if run.last is not None]
+
+    def params_of(self, runs: Sequence[Run]) -> Array:
+        return self.encoder.encode([run.params for run in runs])
+
+    @cached_property
+    def basket(self) -> Basket:
+        taken = set(self.pending.source.tolist())
+        return Basket.of(self.history, self.runs, self.fidelities, taken=taken)
+
+    @cached_property
+    def form(self) -> Form:
+        if self.settings.zero_avoiding != "auto":
+            return "taKG0" if self.settings.zero_avoiding else "taKG"
+        ones = np.ones((self.seen.shape[0], self.fidelities.count))
+        nothing = np.zeros_like(ones)
+        shares = self.cost(self.seen, self.fidelities.low * ones, nothing) / self.cost(self.seen, ones, nothing)
+        return measured_form(self.model.gp, self.fidelities, float(np.median(shares)), self.seen)
+
+    @cached_property
+    def grid(self) -> Array:
+        """The levels worth considering (G, m)."""
+        return self.fidelities.grid(self.floor)
+
+    @property
+    def floor(self) -> float:
+        """The least share of each fidelity: taKG without zero-avoidance needs one."""
+        if self.settings.floor is not None:
+            return self.settings.floor
+        return 0.0 if self.form == "taKG0" else PLAIN_FLOOR
+
+    def at_full(self, X: Array) -> Array:
+        return np.hstack([X, np.ones((X.shape[0], self.fidelities.count))])
+
+    def source(self, candidate: Candidates) -> Trial | None:
+        """The trial that a candidate carries on."""
+        place = int(candidate.source[0])
+        return None if place == NEW else self.runs[place].last
+
+    # --------------------------------------------------------------------------------------------- processes
+
+    @cached_property
+    def processes(self) -> list[Sequence[GP]]:
+        """For each sample of the hyperparameters, the process after each fantasy of what is pending."""
+        return [self._after_pending(gp) for gp in self._sampled]
+
+    @cached_property
+    def _sampled(self) -> list[GP]:
+        if self.settings.samples == "map":
+            return [self.model.gp]
+        from farthing.models.sampling import sample_hyperparameters
+
+        draws = sample_hyperparameters(
+            self.model.posterior,
+            self.model.theta,
+            int(self.settings.samples),
+            rng=self.rng.at("hyperparameters", len(self.history)),
+        )
+        return [self.model.posterior.process(theta) for theta in draws]
+
+    @cached_property
+    def believing(self) -> GP:
+        """One process for all of these: as if what is pending had returned what is expected of it."""
+        gp = self._sampled[0]
+        return gp.believing(self._pending_rows) if len(self.pending) else gp
+
+    def _after_pending(self, gp: GP) -> Sequence[GP]:
+        if len(self.pending) == 0:
+            return (gp,)
+        rng = self.rng.at("fantasies", len(self.history), len(self.pending))
+        return gp.fantasies(self._pending_rows, FANTASIES, rng=rng)
+
+    @cached_property
+    def _pending_rows(self) -> Array:
+        points = retained_points(self.pending, self.fidelities, retain=self.settings.retain)
+        return with_params(self.pending.X, points).reshape(-1, self.model.gp.X.shape[1])
+
+    def mean(self, X: Array) -> Array:
+        """The posterior mean at full fidelity (N,), over samples and fantasies."""
+        rows = self.at_full(X)
+        return np.asarray(np.mean([gp.mean(rows) for processes in self.processes for gp in processes], axis=0))
+
+    def information(
+        self, choices: Array, *, free: int, bought: int, pairs: int, draw: int = 0
+    ) -> list[KnowledgeGradient]:
+        """The value of information where one of `choices` (M, d) is recommended, for each sample.
+
+        Normals are common to all candidates; another `draw` has others.
+        """
+        normals = antithetic_normals(pairs, free, bought, rng=self.rng.at("normals", len(self.history), draw))
+        return [KnowledgeGradient(found, self.at_full(choices), normals, free) for found in self.processes]
+
+    @property
+    def observed(self) -> IntArray:
+        """What each point of S tells: its value, and a slope along every column where slopes were seen (ta-dKG⁰)."""
+        return np.array([VALUE, *self.model.sloped_columns], dtype=np.int64)
+
+    def with_also(self, chosen: Candidates) -> "Situation":
+        """The situation once something was chosen."""
+        return Situation(
+            self.settings, self.history, self.runs, self.model, self.cost, self.rng, self.pending.and_also(chosen)
+        )
+
+
+def read_situation(
+    settings: Settings, history: History, rng: Randomness, chosen: Sequence[Suggestion]
+) -> Situation | None:
+    """None where no value is known yet."""
+    runs = runs_of(history)
+    model = fit_curves(history, runs, retain=settings.retain, fidelity_kernel=settings.fidelity_kernel)
+    if model is None or not any(run.last for run in runs):
+        return None
+    return Situation(settings, history, runs, model, run_cost(history, runs), rng, in_flight(history, runs, chosen))
+
+
+def in_flight(history: History, runs: Sequence[Run], chosen: Sequence[Suggestion]) -> Candidates:
+    """What trials in flight and suggestions just made are going to observe."""
+    encoder, nothing = history.problem.space.encoder, np.zeros(len(history.problem.space.fidelities))
+    fidelities = Fidelities(history.problem.space)
+    found = [
+        (run.params, trial.fidelity, run.reached if run.last is not None else nothing, i)
+        for i, run in enumerate(runs)
+        for trial in run.trials
+        if not trial.is_finished
+    ]
+    found += [(suggestion.params, suggestion.fidelity, nothing, NEW) for suggestion in chosen]
+    return Candidates(
+        X=encoder.encode([params for params, _, _, _ in found]),
+        S=encoder.encode_fidelity([fidelity for _, fidelity, _, _ in found]),
+        begun=np.array([begun for _, _, begun, _ in found]).reshape(len(found), fidelities.count),
+        source=np.array([source for _, _, _, source in found], dtype=np.int64),
+    )

@@ -1,0 +1,215 @@
+"""taKG: the trace-aware knowledge gradient (Wu, Toscano-Palmerin, Frazier and Wilson, 2020)."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from farthing.costs import Remaining
+from farthing.errors import InvalidArgument
+from farthing.strategies.shared.design import draw
+from farthing.strategies.shared.randomness import Randomness
+from farthing.strategies.shared.strategy import Recommendation, Strategy
+from farthing.trials import History, Json, Suggestion
+
+if TYPE_CHECKING:
+    from farthing.strategies.multifidelity.choice import Choice
+    from farthing.strategies.multifidelity.situation import Situation
+
+STARTS = 5
+START_SHARE = 0.13
+"""Of the full fidelity, all fidelities multiplied."""
+START_BUDGET = 0.5
+"""Starts never take more than this share of the budget."""
+
+ALLOWED: dict[str, tuple[object, ...]] = {
+    "zero_avoiding": ("auto", True, False),
+    "batch_cost": ("max", "sum"),
+    "fidelity_kernel": ("curves", "decays", "matern"),
+    "search": ("screen", "ascent", "stochastic"),
+    "recommends": ("seen", "anywhere"),
+}
+
+
+@dataclass(frozen=True)
+class TraceKG(Strategy):
+    """The most information about the best configuration at full fidelity, per unit of cost (taKG and taKG⁰).
+
+    Each suggestion is a configuration, how far to train it in every fidelity, and the paused run to continue, if that
+    is the better buy. A Gaussian process over params and fidelities learns from the curves; a second model learns
+    costs. Recommended is the configuration whose predicted value at full fidelity is best.
+
+    Args:
+        zero_avoiding: what is known for free at fidelity zero does not count (taKG⁰). "auto" measures whether cost and
+            information vanish together; the note says what was used.
+        retain: points of each curve that enter the model, spread evenly, its end among them. All are in the history.
+        samples: "map" for the most probable hyperparameters, or how many samples of them to average the value of
+            information over. What is recommended depends on the most probable ones.
+        basket: how many paused runs may be continued, the latest ones; None for all.
+        floor: the least share of each fidelity that is suggested, because the first steps of training mislead; None
+            for what the fidelity declares (a tenth where low fidelities are not avoided otherwise).
+        batch_cost: what suggestions made together cost: the largest, as they run side by side, or the sum.
+        fidelity_kernel: "curves" for a learning-curve kernel for traces and a data-size kernel for others, with some
+            freedom to wander; "decays" for those kernels alone, as in the paper; or "matern".
+        search: "screen" compares the most promising new configuration and all paused runs at geometric levels;
+            "ascent" climbs in params, fidelities and retained points together; "stochastic" climbs with the step
+            sizes of the paper's Theorem 2.
+        recommends: "seen" for configurations with a result, "anywhere" for the lowest mean anywhere.
+    """
+
+    zero_avoiding: bool | str = "auto"
+    retain: int = 4
+    samples: int | str = "map"
+    basket: int | None = None
+    floor: float | None = 0.1
+    batch_cost: str = "max"
+    fidelity_kernel: str = "curves"
+    search: str = "screen"
+    recommends: str = "seen"
+
+    @classmethod
+    def paper(cls, *, zero_avoiding: bool = True, samples: int | str = "map", retain: int = 2) -> "TraceKG":
+        """The setting of the paper: a basket of ten, gradient ascent, and the lowest mean anywhere."""
+        return cls(
+            zero_avoiding=zero_avoiding,
+            samples=samples,
+            retain=retain,
+            basket=10,
+            floor=None,
+            fidelity_kernel="decays",
+            search="ascent",
+            recommends="anywhere",
+        )
+
+    def __post_init__(self) -> None:
+        for name, allowed in ALLOWED.items():
+            if getattr(self, name) not in allowed:
+                options = ", ".join(repr(option) for option in allowed)
+                raise InvalidArgument(
+                    f"{name} must be one of {options}, got {getattr(self, name)!r}. Leave it out for {allowed[0]!r}."
+                )
+        _require_whole("retain", self.retain)
+        if self.basket is not None:
+            _require_whole("basket", self.basket, least=0)
+        if self.samples != "map":
+            _require_whole("samples", self.samples, other=" or 'map'")
+        if self.floor is not None and not 0.0 <= self.floor <= 1.0:
+            raise InvalidArgument(f"floor is a share of the fidelity, from 0 to 1, got {self.floor!r}. Try 0.1.")
+
+    def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
+        _require_fidelities(history)
+        starts = _starts(history, budget, min(count, _starts_left(history, budget)), rng)
+        if len(starts) == count:
+            return starts
+        from farthing.models.threads import one_thread
+        from farthing.strategies.multifidelity.situation import read_situation
+
+        with one_thread():
+            situation = read_situation(self, history, rng, starts)
+            if situation is None:
+                return [*starts, *_starts(history, budget, count - len(starts), rng, after=len(starts))]
+            chosen = self._choose(situation, budget, count - len(starts), new_left=budget.trials - len(starts))
+            return [*starts, *(_suggestion(situation, choice) for choice in chosen)]
+
+    def recommend(self, history: History) -> Recommendation | None:
+        """The lowest posterior mean at full fidelity, with its deviation; the fit is that of the last suggestion."""
+        if not history.done:
+            return None
+        from farthing.models.threads import one_thread
+        from farthing.strategies.multifidelity.recommending import recommend_anywhere, recommend_seen
+
+        with one_thread():
+            return (recommend_seen if self.recommends == "seen" else recommend_anywhere)(self, history)
+
+    def resumable(self, history: History) -> set[int]:
+        from farthing.strategies.multifidelity.basket import Basket
+        from farthing.strategies.multifidelity.levels import Fidelities
+        from farthing.strategies.multifidelity.runs import runs_of
+
+        runs = runs_of(history)
+        basket = Basket.of(history, runs, Fidelities(history.problem.space)).latest(self.basket)
+        return {last.number for place in basket.places if (last := runs[place].last) is not None}
+
+    def _choose(self, situation: "Situation", budget: Remaining, count: int, *, new_left: float) -> "list[Choice]":
+        from farthing.strategies.multifidelity.ascent import choose_together
+        from farthing.strategies.multifidelity.screening import choose_one_by_one
+
+        limit = affordable(situation, budget)
+        if self.search == "screen":
+            return choose_one_by_one(situation, count, limit=limit, new_left=new_left)
+        return choose_together(situation, count, limit=limit, new_left=new_left)
+
+
+def affordable(situation: "Situation", budget: Remaining) -> float:
+    """The most that a suggestion may cost: what is left, where the model predicts in the budget's unit."""
+    if not situation.cost.is_in_units:
+        return math.inf
+    return min(budget.cost, budget.seconds if situation.history.problem.cost_unit == "seconds" else math.inf)
+
+
+# ------------------------------------------------------------------------------------------------------- the start
+
+
+def _starts_left(history: History, budget: Remaining) -> int:
+    """How many configurations to begin with are missing; fewer where they would take too much of the budget."""
+    begun = [trial for trial in history if trial.is_finished and trial.resume_from is None][:STARTS]
+    spent, whole = sum(trial.cost for trial in begun), history.cost + budget.cost
+    most = START_BUDGET * whole / (spent / len(begun)) if spent > 0 else math.inf
+    return max(0, int(min(STARTS, max(1.0, most))) - history.configurations)
+
+
+def _starts(history: History, budget: Remaining, count: int, rng: Randomness, *, after: int = 0) -> list[Suggestion]:
+    """Random configurations at a modest fidelity."""
+    import numpy as np
+
+    first, space = len(history) + after, history.problem.space
+    numbers = range(first, first + int(min(count, max(0, budget.trials - after))))
+    share = START_SHARE ** (1.0 / len(space.fidelities))
+    fidelity = space.encoder.decode_fidelity(np.full((1, len(space.fidelities)), share))[0]
+    note = {"why": "a start: nothing is known yet"}
+    return [Suggestion(params, fidelity, note=note) for params in draw(history, numbers, rng)]
+
+
+# ------------------------------------------------------------------------------------------------------ the result
+
+
+def _suggestion(situation: "Situation", choice: "Choice") -> Suggestion:
+    import numpy as np
+
+    problem, candidate = situation.history.problem, choice.candidate
+    source = situation.source(candidate)
+    fidelity = problem.space.encoder.decode_fidelity(candidate.S)[0]
+    row = np.hstack([candidate.X, candidate.S])[0]
+    return Suggestion(
+        source.params if source else problem.space.encoder.decode(candidate.X)[0],
+        fidelity,
+        resume_from=source.number if source else None,
+        predicted_cost=situation.cost.predicted(candidate.X, candidate.S, candidate.begun),
+        predicted_value=situation.model.predicted(row, sign=problem.sign),
+        note={**situation.model.note(), **situation.cost.note(), **_reasons(situation, choice, fidelity)},
+    )
+
+
+def _reasons(situation: "Situation", choice: "Choice", fidelity: dict[str, float]) -> dict[str, Json]:
+    """Why this was suggested, for people and for `farthing show`."""
+    source = situation.source(choice.candidate)
+    amounts = ", ".join(f"{amount:g} {name}" for name, amount in fidelity.items())
+    what = "a new configuration" if source is None else f"trial {source.number} carried on"
+    return {
+        "why": f"{what}, to {amounts}: the most information per cost",
+        "form": situation.form,
+        "information_per_cost": choice.information / choice.cost,
+        **({} if choice.retained is None else {"retained": choice.retained.tolist()}),
+    }
+
+
+def _require_fidelities(history: History) -> None:
+    if not history.problem.space.fidelities:
+        raise InvalidArgument(
+            "TraceKG needs at least one fidelity, got a space without. Add fidelities={…} to it, or use EIPerCost()."
+        )
+
+
+def _require_whole(name: str, value: object, *, least: int = 1, other: str = "") -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InvalidArgument(f"{name} must be a whole number ≥ {least}{other}, got {value!r}. Leave it out.")

@@ -1,0 +1,226 @@
+"""Where a model-based player plays: a fixed set of candidates, or a whole space.
+
+Both give a `View` of a round: what is believed at some rows, and which of these are neighbours. Over candidates the
+rows never change; in a space they are a pool that is drawn anew after every observation.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from farthing.acquisition.maximize import Domain, Effort, maximize, perturbed, sobol
+from farthing.models.beliefs import Belief, Selected, Shifted
+from farthing.models.candidate_filter import CandidateFilter, prior_over
+from farthing.models.gp import GP
+from farthing.models.linalg import Array
+from farthing.models.window_process import WindowProcess
+from farthing.strategies.online.learning import Hyperparameters, ModelForm
+from farthing.strategies.online.rivals import Neighbourhood
+from farthing.strategies.online.strategy import Arena, Place
+from farthing.strategies.shared.modelling import domain_of
+
+POOL, NEARBY, VISITED = 128, 64, 32
+"""Rows of a pool: spread evenly, around the best known ones, and visited before."""
+
+EFFORT = Effort(screened=64, restarts=4, rounds=2, most_calls=20)
+STALE = 8
+"""Rounds after which a pool is drawn anew before anything is measured."""
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    belief: Belief
+    neighbourhood: Neighbourhood
+
+
+class Field(Protocol):
+    def reset(self, hyperparameters: Hyperparameters) -> None:
+        """Forgets all observations; from now on these hyperparameters hold."""
+
+    def observe(self, place: Place, z: float, *, round: int) -> None: ...
+
+    def view(self, round: int, *, fresh: bool = False) -> View:
+        """The belief in that round; `fresh` draws the rows anew where they can be and are old."""
+
+    def belief_at(self, places: Sequence[Place], round: int) -> Belief:
+        """What is believed at some places, in a round not before the last view's."""
+
+    def place(self, row: int) -> Place:
+        """Where a row of the last view stands."""
+
+    def row(self, place: Place) -> Array:
+        """A place as the kernel sees it."""
+
+    def design(self, count: int) -> list[Place]:
+        """Places to begin with, spread out."""
+
+    def drawn_at(self) -> int | None:
+        """The round in which the rows of the view were drawn, where that was not the one after the last observation."""
+
+    def draw(self, round: int) -> None:
+        """Draws the rows as they were drawn in that round."""
+
+
+class CandidateField:
+    """Finitely many candidates: an exact filter over all of them, about a mean (`shift`) where one is known."""
+
+    def __init__(self, arena: Arena, form: ModelForm, *, bandwidth: float | None, shift: Array | None = None) -> None:
+        assert arena.rows is not None
+        self._arena, self._form, self._shift = arena, form, shift
+        m = arena.rows.shape[0]
+        self._X = np.arange(m, dtype=float)[:, None] if form.uses_index else arena.rows
+        self._neighbourhood = Neighbourhood(arena.rows, categories=frozenset(form.categories), bandwidth=bandwidth)
+        self.filter: CandidateFilter
+
+    def reset(self, hyperparameters: Hyperparameters) -> None:
+        prior = prior_over(self._form.space_kernel(), np.array(hyperparameters.theta), self._X)
+        self.filter = CandidateFilter(
+            prior,
+            forgetting=hyperparameters.forgetting,
+            noise=hyperparameters.noise,
+            level=hyperparameters.level,
+        )
+
+    def observe(self, place: Place, z: float, *, round: int) -> None:
+        assert isinstance(place, int)
+        self.filter.advance_to(round)
+        self.filter.observe(place, z if self._shift is None else z - float(self._shift[place]))
+
+    def view(self, round: int, *, fresh: bool = False) -> View:
+        self.filter.advance_to(round)
+        belief = self.filter if self._shift is None else Shifted(self.filter, self._shift)
+        return View(belief, self._neighbourhood)
+
+    def belief_at(self, places: Sequence[Place], round: int) -> Belief:
+        return Selected(self.view(round).belief, np.array(places, dtype=np.int64))
+
+    def place(self, row: int) -> Place:
+        return row
+
+    def row(self, place: Place) -> Array:
+        return np.asarray(self._X[place])
+
+    def design(self, count: int) -> list[Place]:
+        order = self._arena.randomness.at("design").permutation(self._X.shape[0])
+        return [int(place) for place in order[:count]]
+
+    def drawn_at(self) -> int | None:
+        return None
+
+    def draw(self, round: int) -> None:
+        """Candidates are not drawn."""
+
+
+class SpaceField:
+    """A whole space: a process over the window of what is not forgotten, seen at a pool of rows."""
+
+    def __init__(
+        self,
+        arena: Arena,
+        form: ModelForm,
+        *,
+        bandwidth: float,
+        tolerance: float,
+        beta_at: Callable[[int], float],
+    ) -> None:
+        self._arena, self._form, self._beta_at = arena, form, beta_at
+        self._bandwidth, self._tolerance = bandwidth, tolerance
+        self._domain: Domain = domain_of(arena.encoder)
+        self._observed = 0
+        self._pool: Array | None = None
+        self._view: View | None = None
+        self._made_at = 0
+        self._first_round = 0
+        self.process: WindowProcess
+
+    def reset(self, hyperparameters: Hyperparameters) -> None:
+        self.process = WindowProcess(
+            self._form.space_kernel(),
+            np.array(hyperparameters.theta),
+            dimension=self._form.dimension,
+            forgetting=hyperparameters.forgetting,
+            noise=hyperparameters.noise,
+            level=hyperparameters.level,
+            tolerance=self._tolerance,
+        )
+        self._observed = 0
+        self._view = None
+
+    def observe(self, place: Place, z: float, *, round: int) -> None:
+        assert isinstance(place, np.ndarray)
+        self.process.observe(place, z, round=round)
+        self._observed += 1
+        self._view, self._first_round = None, round + 1
+
+    def view(self, round: int, *, fresh: bool = False) -> View:
+        if self._view is None:
+            self.draw(self._first_round)
+        elif fresh and round - self._made_at >= STALE:
+            self.draw(round)
+        assert self._view is not None
+        self._view.belief.advance_to(round)
+        return self._view
+
+    def belief_at(self, places: Sequence[Place], round: int) -> Belief:
+        return self.process.at(np.stack([self.row(place) for place in places]), round=round)
+
+    def place(self, row: int) -> Place:
+        assert self._pool is not None
+        params = self._arena.encoder.decode(self._pool[row][None, :])
+        return np.asarray(self._arena.encoder.encode(params)[0])
+
+    def row(self, place: Place) -> Array:
+        return np.asarray(place)
+
+    def design(self, count: int) -> list[Place]:
+        rng = self._arena.randomness.at("design")
+        encoder = self._arena.encoder
+        rows = encoder.snap(self._domain.from_unit(sobol(self._domain.width, max(count, 2), rng=rng)))
+        return list(encoder.encode(encoder.decode(rows[:count])))
+
+    def drawn_at(self) -> int | None:
+        return self._made_at if self._view is not None and self._made_at != self._first_round else None
+
+    def draw(self, round: int) -> None:
+        """Rows spread evenly, rows around the best known ones, and the optima of mean and upper bound."""
+        rng = self._arena.randomness.at("pool", round, self._observed)
+        gp, domain = self.process.gp, self._domain
+        visited = gp.X[:, :-1]
+        best = visited[np.argsort(-gp.y, kind="stable")[:VISITED]]
+        spread = domain.from_unit(sobol(domain.width, POOL, rng=rng))
+        rows = [domain.snap(spread), best]
+        if best.size:
+            complete = np.where(np.isnan(best), domain.from_unit(rng.random(best.shape)), best)
+            rows.append(domain.snap(perturbed(domain, complete, NEARBY, rng=rng)))
+            for weight in (0.0, self._beta_at(round)):
+                bound = UpperBound(gp, round, weight)
+                rows.append(maximize(bound, domain, rng=rng, offered=best[:8], effort=EFFORT).x[None, :])
+        self._pool = np.unique(self._arena.encoder.snap(np.concatenate(rows)), axis=0)
+        self._made_at = round
+        neighbourhood = Neighbourhood(
+            self._pool, categories=frozenset(self._form.categories), bandwidth=self._bandwidth
+        )
+        self._view = View(self.process.at(self._pool, round=round), neighbourhood)
+
+
+@dataclass(frozen=True, eq=False)
+class UpperBound:
+    """μ + √β σ in one round, as an acquisition over rows of the space; β = 0 is the mean."""
+
+    gp: GP
+    round: int
+    beta: float
+
+    def __call__(self, X: Array) -> Array:
+        mean, variance = self.gp.predict(self._with_round(X))
+        return np.asarray(mean + np.sqrt(self.beta * variance))
+
+    def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
+        mean, variance, dmean, dvariance = self.gp.predict_with_gradient(self._with_round(X))
+        gradient = dmean + 0.5 * np.sqrt(self.beta / variance)[:, None] * dvariance
+        return np.asarray(mean + np.sqrt(self.beta * variance)), gradient[:, :-1]
+
+    def _with_round(self, X: Array) -> Array:
+        return np.column_stack([X, np.full(X.shape[0], float(self.round))])

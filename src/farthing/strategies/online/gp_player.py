@@ -1,0 +1,198 @@
+"""CE-GP-UCB at work: decides round by round, and learns its model from what it observes."""
+
+from collections.abc import Sequence
+from math import sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from farthing.models.linalg import Array
+from farthing.strategies.online.fields import Field
+from farthing.strategies.online.learning import Hyperparameters, ModelForm
+from farthing.strategies.online.outlook import Outlook, Query
+from farthing.strategies.online.scaling import Scale
+from farthing.strategies.online.strategy import Arena, Choice, Observation, Place
+from farthing.trials import Json
+
+if TYPE_CHECKING:
+    from farthing.strategies.online.ce_gp_ucb import CEGPUCB
+
+FITTED, MOST = 150, 2000
+"""Hyperparameters are learnt from the last observations; a player holds at most so many."""
+
+GROWTH, SELDOM = 1.25, 40
+"""The model is learnt again when there are 25 % more observations, or 40."""
+
+LET_GO = 256
+"""So many observations apart, a model that learns nothing is made anew if half of what it holds is forgotten."""
+
+FORGOTTEN = 1e-6
+"""The weight below which an observation is let go."""
+
+
+class GPPlayer:
+    """Observations, the scale and the hyperparameters they gave, and the field they make up.
+
+    Now and then the field is made anew from the observations that are not forgotten, and the others are let go: a
+    player does not grow as training goes on, and can be restored bit for bit from what it holds.
+    """
+
+    def __init__(self, strategy: "CEGPUCB", arena: Arena, form: ModelForm, field: Field) -> None:
+        self._strategy, self._arena, self._form, self._field = strategy, arena, form, field
+        self._rule = strategy.asking_rule
+        self._design = [*map(arena.place, arena.initial), *field.design(self._design_size())]
+        self._scale: Scale | None = self._given_scale()
+        self._asked = 0
+        self._built = 0
+        self._built_at = 0
+        self.observations: list[Observation] = []
+        self.hyperparameters = form.first()
+        field.reset(self.hyperparameters)
+
+    def decide(self, round: int) -> Choice:
+        if self._asked < len(self._design):
+            return Choice(self._design[self._asked], True, "first observations, from which the model is learnt")
+        outlook = self._outlook(round)
+        query = self._query(outlook)
+        if query is not None and self._arena.rows is None:
+            outlook = self._outlook(round, fresh=True)
+            query = self._query(outlook)
+        if query is not None:
+            return Choice(self._field.place(query.place), True, query.reason)
+        row = outlook.best_mean if self._strategy.silent == "mean" else outlook.choice
+        return Choice(self._field.place(row), False, "not worth its price")
+
+    def observe(self, observation: Observation) -> None:
+        self.observations.append(observation)
+        self._asked += 1
+        if self._scale is None and self._asked < len(self._design):
+            return
+        if self._is_due():
+            self._learn()
+        else:
+            self._take(observation)
+
+    def exploit(self, round: int) -> Place:
+        if self._asked >= max(len(self._design), 1):
+            return self._field.place(self._outlook(round).best_mean)
+        seen = max(self.observations, key=lambda each: each.reward, default=None)
+        return seen.place if seen else self._design[0] if self._design else self._field.place(0)
+
+    def predict(self, places: Sequence[Place], round: int) -> tuple[Array, Array] | None:
+        """Mean and standard deviation of the reward at some places, in its own units; None before anything is known."""
+        if self._scale is None or self._asked < max(len(self._design), 1):
+            return None
+        belief = self._field.belief_at(places, round)
+        scale, offset = self._scale.scale, self._scale.offset
+        return offset + scale * belief.shown_mean(), scale * np.sqrt(belief.shown_variance())
+
+    def memory(self) -> Json:
+        return {
+            "hyperparameters": self.hyperparameters.to_json(),
+            "scale": None if self._scale is None else [self._scale.offset, self._scale.scale],
+            "asked": self._asked,
+            "built": self._built,
+            "built_at": self._built_at,
+            "drawn_at": self._field.drawn_at(),
+        }
+
+    def restore(self, observations: Sequence[Observation], memory: Json) -> None:
+        self.observations = list(observations)
+        self.hyperparameters = Hyperparameters.from_json(memory["hyperparameters"])
+        self._scale = None if memory["scale"] is None else self._scale_from(memory["scale"])
+        self._asked, self._built, self._built_at = memory["asked"], memory["built"], memory["built_at"]
+        if self._scale is not None:
+            self._build()
+            for observation in self.observations[self._built :]:
+                self._take(observation)
+        if memory["drawn_at"] is not None:
+            self._field.draw(memory["drawn_at"])
+
+    # ------------------------------------------------------------------------------------------------------ deciding
+
+    def _outlook(self, round: int, *, fresh: bool = False) -> Outlook:
+        view = self._field.view(round, fresh=fresh)
+        height = self._strategy.height(view.belief.mean(), view.belief.variance(), round=round)
+        return Outlook(
+            round=round,
+            rounds=self._arena.rounds,
+            asked=self._asked,
+            belief=view.belief,
+            choice=int(np.argmax(height)),
+            height=height,
+            beta=self._strategy.beta_at(round),
+            noise=self.hyperparameters.noise,
+            deviation=self._form.deviation(self.hyperparameters),
+            lasting=sqrt(1.0 - self.hyperparameters.forgetting),
+            neighbourhood=view.neighbourhood,
+            randomness=self._arena.randomness,
+        )
+
+    def _query(self, outlook: Outlook) -> Query | None:
+        if self._asked == 0:
+            return Query(outlook.choice, "nothing is known yet")
+        return self._rule.ask(outlook)
+
+    # ------------------------------------------------------------------------------------------------------ learning
+
+    def _design_size(self) -> int:
+        """None where all is given; a space needs one place to begin with, because no argmax is known there."""
+        if self._form.learns or self._strategy.scale is None:
+            return 2 * self._form.width + 3
+        return 0 if self._arena.rows is not None else 1
+
+    def _given_scale(self) -> Scale | None:
+        if self._strategy.scale is None:
+            return None
+        return Scale.of((), offset=self._strategy.base_offset, scale=self._strategy.scale, clip=self._strategy.clip)
+
+    def _scale_from(self, form: Sequence[float]) -> Scale:
+        offset, scale = form
+        return Scale(offset, scale, self._strategy.clip)
+
+    def _is_due(self) -> bool:
+        """Whether the field is to be made anew: when the design is complete, to learn again, or to let go."""
+        if self._asked == len(self._design):
+            return self._form.learns or self._scale is None
+        if self._form.learns:
+            return self._asked >= min(GROWTH * self._built_at, self._built_at + SELDOM) > len(self._design)
+        return self._asked % LET_GO == 0 and 2 * len(self._kept()) <= len(self.observations)
+
+    def _learn(self) -> None:
+        if self._scale is None:
+            first = [observation.reward for observation in self.observations]
+            self._scale = Scale.of(first, offset=self._strategy.base_offset, scale=None, clip=self._strategy.clip)
+        if self._form.learns:
+            recent = self.observations[-FITTED:]
+            X = np.stack([self._field.row(observation.place) for observation in recent])
+            rounds = [observation.round for observation in recent]
+            self.hyperparameters = self._form.learnt(X, rounds, self._z(recent), start=self.hyperparameters)
+        self.observations = self._kept()
+        self._built, self._built_at = len(self.observations), self._asked
+        self._build()
+
+    def _kept(self) -> list[Observation]:
+        """The observations that are not forgotten, and those that the next fit needs."""
+        fitted = len(self.observations) - FITTED if self._form.learns else len(self.observations)
+        last = self.observations[-1].round
+        lasting = [i >= fitted or self._lasts(each, last) for i, each in enumerate(self.observations)]
+        return [each for each, lasts in zip(self.observations, lasting, strict=True) if lasts][-MOST:]
+
+    def _lasts(self, observation: Observation, last: int) -> bool:
+        weight = (1.0 - self.hyperparameters.forgetting) ** (0.5 * (last - observation.round))
+        return bool(weight >= FORGOTTEN)
+
+    def _build(self) -> None:
+        """The field from the observations it was last made of."""
+        self._field.reset(self.hyperparameters)
+        made_of = self.observations[: self._built]
+        for observation in made_of:
+            if self._lasts(observation, made_of[-1].round):
+                self._take(observation)
+
+    def _take(self, observation: Observation) -> None:
+        self._field.observe(observation.place, float(self._z([observation])[0]), round=observation.round)
+
+    def _z(self, observations: Sequence[Observation]) -> Array:
+        assert self._scale is not None
+        return self._scale.apply([observation.reward for observation in observations])

@@ -1,0 +1,100 @@
+"""What a query rule sees: the belief of one round, the choice that is due, and its rivals."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from farthing.models.beliefs import Belief
+from farthing.models.linalg import Array, IntArray
+from farthing.strategies.online.rivals import Neighbourhood
+from farthing.strategies.shared.randomness import Randomness
+
+
+@dataclass(frozen=True, eq=False)
+class Outlook:
+    """One round, before anything is decided. Values are scaled and to be maximised; rounds count from one.
+
+    `choice` is where the strategy would measure, by default the argmax of μ + √β σ. `asked` counts the measurements so
+    far.
+    """
+
+    round: int
+    rounds: int
+    asked: int
+    belief: Belief
+    choice: int
+    height: Array
+    """By which the choice is the best: the upper confidence bound μ + √β σ, or what a baseline has in its place."""
+    beta: float
+    noise: float
+    deviation: float
+    """How far values lie apart a priori: the unit of prices."""
+    lasting: float
+    """√(1 − ε): the part of what is known that lasts to the next round."""
+    neighbourhood: Neighbourhood
+    randomness: Randomness
+
+    @cached_property
+    def mean(self) -> Array:
+        return self.belief.mean()
+
+    @cached_property
+    def variance(self) -> Array:
+        return self.belief.variance()
+
+    @cached_property
+    def best_mean(self) -> int:
+        return int(np.argmax(self.mean))
+
+    @cached_property
+    def optima(self) -> IntArray:
+        """The local optima of the height, the choice first."""
+        return self.neighbourhood.optima(self.height, first=self.choice)
+
+    @property
+    def rivals(self) -> IntArray:
+        """The local optima that the choice competes with."""
+        return self.optima[1:]
+
+    @cached_property
+    def alternatives(self) -> IntArray:
+        """Places all over the space that are the highest around them, and the argmax of the mean; not the choice."""
+        spaced = self.neighbourhood.spaced(self.height, first=self.choice)
+        return np.setdiff1d(np.append(spaced, self.best_mean), [self.choice])
+
+    def differences(self, places: Sequence[int] | IntArray) -> tuple[Array, Array]:
+        """Mean and variance of f(x) − f(choice) for each place x, with the joint covariance."""
+        x, c = np.asarray(places, dtype=np.int64), np.array([self.choice])
+        shared = self.belief.covariance(x, c)[:, 0]
+        variance = self.variance[x] + self.variance[self.choice] - 2.0 * shared
+        return self.mean[x] - self.mean[self.choice], np.maximum(variance, 0.0)
+
+    def moves(self, places: IntArray) -> Array:
+        """How far a measurement at place j moves the mean of f at place i, per deviation of what it shows.
+
+        σ̃_j(x_i) = Cov(f_i, f_j + ℓ)/√(Var(f_j + ℓ) + σ²), with ℓ the level that all places share.
+        """
+        K = self.belief.covariance(places, places) + self.belief.level_covariance()[places, None]
+        return np.asarray(K / np.sqrt(self.belief.shown_variance()[places] + self.noise))
+
+    def happens(self, what: str, probability: float) -> bool:
+        """A coin of this round, from a stream of its own."""
+        return bool(self.randomness.at(what, self.round).random() < probability)
+
+
+@dataclass(frozen=True)
+class Query:
+    """A measurement that is worth its price: where, and why."""
+
+    place: int
+    reason: str
+
+
+class QueryRule(Protocol):
+    """Says whether to pay for a measurement in a round. A frozen dataclass whose fields are plain values or rules."""
+
+    def ask(self, outlook: Outlook) -> Query | None:
+        """Where to measure, by default at the choice, or None for a silent round."""

@@ -1,0 +1,193 @@
+"""Rules that say whether a round's measurement is worth paying for. One small object each."""
+
+from dataclasses import dataclass
+from math import log, pi, sqrt
+
+import numpy as np
+from scipy.special import ndtr
+
+from farthing.errors import InvalidArgument
+from farthing.models.linalg import Array
+from farthing.strategies.online.outlook import Outlook, Query, QueryRule
+
+LONE = "the choice has no rival to be compared with"
+COIN = "the coin of this round says so"
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """The paper's rule: ask while P(f(x_t) > f(x)) < κ for some rival x.
+
+    P = Φ((μ_t − μ_x)/√(σ_t² + σ_x²)) with latent variances, as if x and x_t were independent. A lone optimum asks:
+    otherwise the rule would be empty and the tuner silent for good.
+    """
+
+    kappa: float = 0.9
+
+    def __post_init__(self) -> None:
+        _check_share(self.kappa, what="kappa")
+
+    def ask(self, outlook: Outlook) -> Query | None:
+        rivals, choice = outlook.rivals, outlook.choice
+        if not rivals.size:
+            return Query(choice, LONE)
+        gap = outlook.mean[choice] - outlook.mean[rivals]
+        least = float(np.min(ndtr(gap / np.sqrt(outlook.variance[choice] + outlook.variance[rivals]))))
+        if least >= self.kappa:
+            return None
+        return Query(choice, f"the choice beats a rival with probability {least:.2f} < {self.kappa:g}")
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """The paper's rule @*: ask while some rival's upper bound exceeds the lower bound of the choice.
+
+    No κ does the same: two confidence intervals of different widths are not one probability.
+    """
+
+    def ask(self, outlook: Outlook) -> Query | None:
+        rivals, choice = outlook.rivals, outlook.choice
+        if not rivals.size:
+            return Query(choice, LONE)
+        margin = np.sqrt(outlook.beta * outlook.variance)
+        lower = outlook.mean[choice] - margin[choice]
+        if np.all(outlook.mean[rivals] + margin[rivals] <= lower):
+            return None
+        return Query(choice, "a rival's upper bound exceeds the choice's lower bound")
+
+
+@dataclass(frozen=True)
+class Bernoulli:
+    """Ask with probability p, whatever is known."""
+
+    p: float = 0.2
+
+    def __post_init__(self) -> None:
+        _check_share(self.p, what="p")
+
+    def ask(self, outlook: Outlook) -> Query | None:
+        return Query(outlook.choice, COIN) if outlook.happens("bernoulli", self.p) else None
+
+
+@dataclass(frozen=True)
+class Every:
+    """Ask in every n-th round, from the first one on."""
+
+    n: int = 5
+
+    def __post_init__(self) -> None:
+        if isinstance(self.n, bool) or not isinstance(self.n, int) or self.n < 1:
+            raise InvalidArgument(f"Every needs a whole number of rounds ≥ 1, got {self.n!r}. Every(1) always asks.")
+
+    def ask(self, outlook: Outlook) -> Query | None:
+        return Query(outlook.choice, f"every {self.n} rounds") if (outlook.round - 1) % self.n == 0 else None
+
+
+@dataclass(frozen=True)
+class ExpectedRegret:
+    """Ask while the choice is expected to lose more than `price` a round against some rival: max E[(f(x) − f(x_t))₊].
+
+    The price is in prior standard deviations of the value. Rivals are places all over the space, not optima only:
+    a better place on a slope, or where little is known, counts. The expectation takes their covariance with the choice
+    into account.
+    """
+
+    price: float = 0.1
+
+    def __post_init__(self) -> None:
+        _check_price(self.price)
+
+    def ask(self, outlook: Outlook) -> Query | None:
+        places = outlook.alternatives
+        if not places.size:
+            return Query(outlook.choice, LONE)
+        regret = float(np.max(expected_excess(*outlook.differences(places)))) / outlook.deviation
+        if regret <= self.price:
+            return None
+        return Query(outlook.choice, f"the expected regret {regret:.3g} exceeds the price {self.price:g}")
+
+
+def expected_excess(mean: Array, variance: Array) -> Array:
+    """E[(D)₊] of D ~ N(mean, variance):  s (φ(z) + z Φ(z))  with  z = mean/s."""
+    s = np.sqrt(np.maximum(variance, np.finfo(float).tiny))
+    z = mean / s
+    return np.asarray(s * (np.exp(-0.5 * z * z) / sqrt(2.0 * pi) + z * ndtr(z)))
+
+
+# ----------------------------------------------------------------------------------------------------------- wrappers
+
+
+@dataclass(frozen=True)
+class Quota:
+    """The paper's quotas: B1 = `sure` measurements are asked for by coins of their own, up to B2 = `allowed` may be.
+
+    Each round asks with probability B1/T, and else lets the rule ask with probability (B2 − B1)/T. Both bound the mean
+    number of measurements, not the number itself: `Capped` does that.
+    """
+
+    rule: QueryRule
+    sure: float
+    allowed: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.sure <= self.allowed:
+            raise InvalidArgument(
+                f"Quotas must satisfy 0 ≤ sure ≤ allowed, got {self.sure:g} and {self.allowed:g}. "
+                "Give the measurements that are always taken first."
+            )
+
+    def ask(self, outlook: Outlook) -> Query | None:
+        if outlook.happens("sure", self.sure / outlook.rounds):
+            return Query(outlook.choice, "the sure quota pays for this round")
+        if not outlook.happens("allowed", (self.allowed - self.sure) / outlook.rounds):
+            return None
+        return self.rule.ask(outlook)
+
+
+@dataclass(frozen=True)
+class Capped:
+    """Lets the rule ask until `most` measurements are taken, the first one included; then never again."""
+
+    rule: QueryRule
+    most: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.most, bool) or not isinstance(self.most, int) or self.most < 1:
+            raise InvalidArgument(f"A cap must be a whole number ≥ 1, got {self.most!r}. Give most=100.")
+
+    def ask(self, outlook: Outlook) -> Query | None:
+        return self.rule.ask(outlook) if outlook.asked < self.most else None
+
+
+@dataclass(frozen=True)
+class Floor:
+    """Asks by the rule, and now and then by a coin: a model that has learnt to forget too slowly is found out."""
+
+    rule: QueryRule
+    p: float = 0.02
+
+    def __post_init__(self) -> None:
+        _check_share(self.p, what="p")
+
+    def ask(self, outlook: Outlook) -> Query | None:
+        query = self.rule.ask(outlook)
+        if query is None and outlook.happens("floor", self.p):
+            return Query(outlook.choice, COIN)
+        return query
+
+
+def paper_beta(round: int) -> float:
+    """β_t = 0.8 log 4t, which reproduces the paper's table; theory's β is far larger."""
+    return 0.8 * log(4.0 * round)
+
+
+def _check_share(number: float, *, what: str) -> None:
+    if not 0.0 <= number <= 1.0:
+        raise InvalidArgument(f"{what} is a probability, got {number!r}. Give a number from 0 to 1.")
+
+
+def _check_price(price: float) -> None:
+    if not price >= 0.0:
+        raise InvalidArgument(
+            f"A price must be a number ≥ 0, got {price!r}. Give it in standard deviations of the value."
+        )

@@ -1,0 +1,154 @@
+"""What an online strategy is, and what it plays in.
+
+An `OnlineStrategy` is a frozen description. `begin` makes a `Player` of it, which changes round by round; the same
+observations always make the same player, so that a run can be continued from its observations alone.
+"""
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cached_property
+from importlib import import_module
+from typing import Any, Protocol
+
+import numpy as np
+
+from farthing.errors import InvalidArgument
+from farthing.models.linalg import Array
+from farthing.refusals import refuse_unknown
+from farthing.space.encoding import Encoder
+from farthing.strategies.shared.randomness import Randomness
+from farthing.trials import Json, Params
+
+Place = int | Array
+"""The index of a candidate, or a row of the space where there are no candidates."""
+
+MODULES = (
+    "farthing.strategies.online.ce_gp_ucb",
+    "farthing.strategies.online.query_rules",
+    "farthing.strategies.online.value_of_information",
+    "farthing.strategies.online.bandits",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Arena:
+    """What is played for: rounds in a space, or in some candidates of it, with a seed.
+
+    `initial` are params to be measured in the first rounds, in that order.
+    """
+
+    encoder: Encoder
+    rounds: int
+    seed: int = 0
+    candidates: Sequence[Params] | None = None
+    initial: Sequence[Params] = ()
+
+    @cached_property
+    def rows(self) -> Array | None:
+        """The candidates as rows; None where the whole space is allowed."""
+        return None if self.candidates is None else self.encoder.encode(self.candidates)
+
+    @cached_property
+    def randomness(self) -> Randomness:
+        return Randomness(self.seed)
+
+    def params(self, place: Place) -> Params:
+        if isinstance(place, np.ndarray):
+            return self.encoder.decode(place[None, :])[0]
+        assert self.candidates is not None
+        return self.candidates[place]
+
+    def place(self, params: Params) -> Place:
+        """Where params stand. Two calls with the same params give the same bits."""
+        if self.candidates is None:
+            return np.asarray(self.encoder.encode([params])[0])
+        try:
+            return self.candidates.index(params)
+        except ValueError:
+            raise InvalidArgument(
+                f"Params must be one of the {len(self.candidates)} candidates, got {dict(params)}. Add them to them."
+            ) from None
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What one round is played with, whether to measure, and why."""
+
+    place: Place
+    measure: bool
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Observation:
+    """What a measured round gave: a reward, to be made large, in its own units."""
+
+    round: int
+    place: Place
+    reward: float
+
+
+class Player(Protocol):
+    """A strategy at work. Rounds count from one and never go back.
+
+    `observations` are those that `restore` needs: a player may let go of what it has forgotten.
+    """
+
+    @property
+    def observations(self) -> Sequence[Observation]: ...
+
+    def decide(self, round: int) -> Choice:
+        """For that round, once a round."""
+
+    def observe(self, observation: Observation) -> None:
+        """Takes in what was measured, of the round that was decided last."""
+
+    def exploit(self, round: int) -> Place:
+        """What has the highest expected reward in that round, as far as is known."""
+
+    def memory(self) -> Json:
+        """What `restore` needs beside the observations, as plain data."""
+
+    def restore(self, observations: Sequence[Observation], memory: Json) -> None:
+        """Makes a new player what one with these observations and this memory is, bit for bit."""
+
+
+class OnlineStrategy(Protocol):
+    """A frozen dataclass whose fields are plain values or rules."""
+
+    def begin(self, arena: Arena) -> Player:
+        """A player at round zero."""
+
+
+# ------------------------------------------------------------------------------------------------------------- as JSON
+
+
+def to_json(thing: Any) -> Json:
+    """A strategy or rule as `{"name": …, "arguments": {…}}`, rules inside it likewise."""
+    if is_dataclass(thing) and not isinstance(thing, type):
+        arguments = {field.name: to_json(getattr(thing, field.name)) for field in fields(thing)}
+        return {"name": type(thing).__name__, "arguments": arguments}
+    if isinstance(thing, np.ndarray):
+        return thing.tolist()
+    return [to_json(part) for part in thing] if isinstance(thing, (list, tuple)) else thing
+
+
+def online_strategy_from_json(form: Json) -> Any:
+    """What `to_json` wrote."""
+    if not (isinstance(form, Mapping) and set(form) == {"name", "arguments"}):
+        return form
+    known = _classes()
+    refuse_unknown([form["name"]], sorted(known), what="An online strategy or rule", error=InvalidArgument)
+    arguments = {name: online_strategy_from_json(value) for name, value in form["arguments"].items()}
+    return known[form["name"]](**arguments)
+
+
+def _classes() -> dict[str, Any]:
+    modules = [import_module(name) for name in MODULES]
+    return {
+        name: cls
+        for module in modules
+        for name, cls in inspect.getmembers(module, inspect.isclass)
+        if is_dataclass(cls) and cls.__module__ == module.__name__
+    }

@@ -1,0 +1,76 @@
+"""Ask where the knowledge gained over the next rounds is worth more than its price."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from farthing.errors import InvalidArgument
+from farthing.models.linalg import Array, IntArray
+from farthing.strategies.online.outlook import Outlook, Query
+
+NODES = 15
+"""Of the Gauss–Hermite quadrature."""
+
+SPREAD = 36
+"""Places spread over the candidates, beside the local optima and the argmax of the mean."""
+
+
+@dataclass(frozen=True)
+class ValueOfInformation:
+    """Measure at the argmax of μ + H·KG − price where that beats max μ, else stay silent.
+
+    KG is how much one measurement is expected to raise the highest mean, which is played for the next rounds, at most
+    `horizon` of them. What is known fades with √(1−ε) a round, and so does its worth: H = Σ_{h < horizon} (1−ε)^{h/2}.
+    The price is in prior standard deviations of the value, summed over rounds.
+    """
+
+    price: float = 0.3
+    horizon: float = 40.0
+
+    def __post_init__(self) -> None:
+        if not (self.price >= 0.0 and self.horizon > 0.0):
+            raise InvalidArgument(
+                f"A price must be ≥ 0 and a horizon above 0, got {self.price!r} and {self.horizon!r}. "
+                "Give the price of a measurement and the rounds that profit from it."
+            )
+
+    def ask(self, outlook: Outlook) -> Query | None:
+        places = considered(outlook)
+        mean = outlook.mean[places]
+        gain = knowledge_gradient(mean, outlook.moves(places))
+        worth = mean + self.rounds_worth(outlook) * gain - self.price * outlook.deviation
+        best = int(np.argmax(worth))
+        if worth[best] <= float(np.max(outlook.mean)):
+            return None
+        return Query(int(places[best]), f"knowing it is worth {worth[best] - mean.max():.3g} more than its price")
+
+    def rounds_worth(self, outlook: Outlook) -> float:
+        """H, of the rounds that are left."""
+        rounds = min(self.horizon, outlook.rounds - outlook.round + 1)
+        lasting = outlook.lasting
+        return float(rounds if lasting >= 1.0 else (1.0 - lasting**rounds) / (1.0 - lasting))
+
+
+def considered(outlook: Outlook) -> IntArray:
+    """Places that stand for all: some spread evenly, the local optima and the argmax of the mean."""
+    m = outlook.belief.size
+    spread = np.linspace(0, m - 1, min(SPREAD, m)).astype(np.int64)
+    return np.unique(np.concatenate([spread, outlook.optima, [outlook.best_mean]]))
+
+
+def knowledge_gradient(mean: Array, moves: Array) -> Array:
+    """E[max_x μ'(x)] − max_x μ(x) for a measurement at each of the places, of shape (n,).
+
+    A measurement at x_j moves the means to μ + σ̃_j Z, Z ~ N(0, 1); σ̃_j is column j of `moves`.
+    """
+    nodes, weights = _gauss_hermite()
+    highest = np.stack([np.max(mean[:, None] + z * moves, axis=0) for z in nodes])
+    return np.asarray(weights @ highest - np.max(mean))
+
+
+@cache
+def _gauss_hermite() -> tuple[Array, Array]:
+    """Nodes and weights for the expectation under a standard normal."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
+    return nodes, weights / np.sqrt(2.0 * np.pi)

@@ -1,0 +1,250 @@
+"""Lazy modular Bayesian optimisation (Lin, Miano and Dyer, 2021): a bandit that moves the early stages seldom."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from farthing.acquisition.boxes import BoxMaxima, maximize_in_boxes
+from farthing.acquisition.confidence_bound import ConfidenceBound, lambo_beta
+from farthing.errors import InvalidArgument
+from farthing.models.kernels import SE, Kernel
+from farthing.models.linalg import Array
+from farthing.strategies.pipeline.arm_tree import ArmTree, Grids, Region, refined, whole
+from farthing.strategies.pipeline.situation import Choice, Situation
+from farthing.strategies.pipeline.slow_bandit import (
+    draw_arm,
+    draw_signs,
+    level_of,
+    loss_estimate,
+    relative_losses,
+    updated,
+)
+from farthing.strategies.pipeline.strategy import StagedStrategy
+from farthing.strategies.shared.modelling import kernel_over
+from farthing.trials import History, Json, Params
+
+Loss = Literal["lazy", "full"]
+WINDOW, MOST_MOVES = 20, 5
+"""d_1 grows when the first stage moved more than five times in twenty steps."""
+UNLIKELY, PATIENCE = 0.1, 10
+"""An arm whose probability stays below 0.1/|K| for ten steps is dropped when regions are cut."""
+OFFERED = 4
+"""How many of the best rows seen every arm's search may start from."""
+
+
+@dataclass(frozen=True)
+class LaMBO(StagedStrategy):
+    """Lazy modular Bayesian optimisation: stays in the regions of the early stages, and moves as a bandit would.
+
+    The space of every stage but the last is cut into regions; an arm is a region for each. The slowly moving bandit
+    draws an arm, mostly near the last one. The stages before the first whose region changed keep their parameters,
+    and the lower confidence bound μ − √β σ is minimised over the rest (Eq. 8), for all arms in one batched problem.
+    `depths` are d_m of the tree, "auto" for ones and a d_1 that grows when the first stage moves too often. Every
+    `restart` steps the probabilities start anew; the first `refine` times unlikely arms go and regions are cut in two.
+    `beta` is β, None for 0.2 D log 2t. `loss` is what an arm is judged by: the bound that Eq. 8 reaches with the stages
+    kept ("lazy"), or over all of its regions ("full").
+    """
+
+    depths: str | Sequence[int] = "auto"
+    restart: int = 25
+    refine: int = 2
+    beta: float | None = None
+    loss: Loss = "lazy"
+    linear_beta: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.depths != "auto":
+            _check_depths(self.depths)
+            object.__setattr__(self, "depths", tuple(self.depths))
+        if self.loss not in get_args(Loss):
+            raise InvalidArgument(f"LaMBO's loss must be 'lazy' or 'full', got {self.loss!r}. Use 'lazy'.")
+        for name, value, least in (("restart", self.restart, 1), ("refine", self.refine, 0)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise InvalidArgument(f"LaMBO's {name} must be a whole number ≥ {least}, got {value!r}. Leave it out.")
+        if self.beta is not None and (isinstance(self.beta, bool) or not self.beta >= 0):
+            raise InvalidArgument(f"β must be a number ≥ 0, got {self.beta!r}. Leave it out for the paper's schedule.")
+
+    @classmethod
+    def paper(cls, **changes: Any) -> "LaMBO":
+        """As printed: μ − β_t σ with β_t itself, not its root, which explores far too much."""
+        return cls(**{"linear_beta": True, **changes})
+
+    def kernel(self, history: History) -> Kernel:
+        return kernel_over(history.problem.space.encoder, radial=SE)
+
+    def choose(self, situation: Situation) -> Choice:
+        before = _latest_state(situation)
+        state = self._begun(situation, before)
+        last = situation.market.purchases.made[-1].params if state.arm is not None else None
+        lazy = self._solve(situation, state, last)
+        judged = lazy if self.loss == "lazy" or last is None else self._solve(situation, state, None)
+        step = _play(state, -judged.value / _range(situation), rng=situation.rng)
+        arm = step.arm if step.arm is not None else 0
+        kept = 0 if state.arm is None else state.tree.first_change(arm, state.arm)
+        return Choice(lazy.x[arm], kept, last, {"why": _reason(state, kept), "lambo": step.to_json()})
+
+    def _begun(self, situation: Situation, before: "BanditState | None") -> "BanditState":
+        """The state in which the next step is taken: the last one, a deeper tree, or the beginning of an epoch."""
+        grids = _grids(situation)
+        if before is None:
+            start = whole(grids, self._first_depths(len(grids)))
+            return _epoch(refined(start, np.ones(1, dtype=bool), grids, rng=situation.rng), steps=0, refinements=0)
+        state = _deepened(before) if self.depths == "auto" and before.steps % WINDOW == 0 else before
+        if state.epoch_steps < self.restart:
+            return state
+        if state.refinements >= self.refine:
+            return _epoch(state.tree, state.steps, state.refinements, moves=state.moves)
+        tree = refined(state.tree, _likely(state), grids, rng=situation.rng)
+        return _epoch(tree, state.steps, state.refinements + 1, moves=state.moves)
+
+    def _first_depths(self, count: int) -> tuple[int, ...]:
+        if self.depths == "auto":
+            return (1,) * count
+        if len(self.depths) != count:
+            raise InvalidArgument(
+                f"Depths must be given for each stage but the last, {count} of them, got {self.depths!r}. "
+                "Leave them out for depths that adapt."
+            )
+        return tuple(int(depth) for depth in self.depths)
+
+    def _solve(self, situation: Situation, state: "BanditState", last: Params | None) -> BoxMaxima:
+        """Eq. 8 for all arms; without a last configuration nothing is kept."""
+        lower, upper = _boxes(situation, state, last)
+        D = lower.shape[1]
+        beta = lambo_beta(state.steps + 1, D) if self.beta is None else self.beta
+        bound = ConfidenceBound(situation.gp, beta * beta if self.linear_beta else beta)
+        offered = situation.best_rows[:OFFERED]
+        return maximize_in_boxes(bound, situation.market.domain, lower, upper, rng=situation.rng, offered=offered)
+
+
+# ------------------------------------------------------------------------------------------------------- state
+
+
+@dataclass(frozen=True)
+class BanditState:
+    """What the bandit remembers after a step, as plain values: it rides in the note of the step's suggestion.
+
+    `arm` and `level` are those of the latest step, None at the beginning of an epoch; `low` counts for each arm how
+    long it has been unlikely; `moves` counts how often the first stage moved in the present window.
+    """
+
+    tree: ArmTree
+    log_p: tuple[float, ...]
+    arm: int | None
+    level: int
+    low: tuple[int, ...]
+    steps: int
+    epoch_steps: int
+    moves: int
+    refinements: int
+
+    def to_json(self) -> Json:
+        return json.loads(json.dumps(asdict(self)))
+
+    @classmethod
+    def from_json(cls, form: Any) -> "BanditState":
+        tree = form["tree"]
+        regions = tuple(
+            tuple(Region(tuple(region["lower"]), tuple(region["upper"])) for region in own) for own in tree["regions"]
+        )
+        arms = tuple(tuple(arm) for arm in tree["arms"])
+        plain = {**form, "log_p": tuple(form["log_p"]), "low": tuple(form["low"])}
+        return cls(**{**plain, "tree": ArmTree(regions, arms, tuple(tree["depths"]))})
+
+
+def _latest_state(situation: Situation) -> BanditState | None:
+    found = next((note["lambo"] for note in reversed(situation.notes) if "lambo" in note), None)
+    return None if found is None else BanditState.from_json(found)
+
+
+def _epoch(tree: ArmTree, steps: int, refinements: int, *, moves: int = 0) -> BanditState:
+    """Uniform probabilities, h = H, and no arm to stay near."""
+    K = tree.size
+    return BanditState(tree, (-float(np.log(K)),) * K, None, tree.height, (0,) * K, steps, 0, moves, refinements)
+
+
+def _deepened(state: BanditState) -> BanditState:
+    """At the end of a window: d_1 + 1 if the first stage moved too often. The root stays the root."""
+    if state.moves <= MOST_MOVES:
+        return replace(state, moves=0)
+    tree = state.tree.deeper()
+    level = tree.height if state.level == state.tree.height else state.level
+    return replace(state, tree=tree, level=level, moves=0)
+
+
+def _likely(state: BanditState) -> "np.ndarray[Any, np.dtype[np.bool_]]":
+    """Which arms have not been unlikely for long; the likeliest always."""
+    likely = np.array(state.low) < PATIENCE
+    likely[int(np.argmax(state.log_p))] = True
+    return likely
+
+
+def _play(state: BanditState, losses: Array, *, rng: np.random.Generator) -> BanditState:
+    """One step of Algorithm 1: draw an arm, draw signs, and move the probabilities by the losses of all arms."""
+    tree, log_p = state.tree, np.array(state.log_p)
+    arm = draw_arm(log_p, tree.subtrees(state.level), state.arm or 0, rng=rng)
+    signs = draw_signs(tree.height, rng=rng)
+    subtrees = [tree.subtrees(level) for level in range(tree.height)]
+    log_p = updated(log_p, loss_estimate(log_p, relative_losses(losses), signs, subtrees))
+    is_low = np.exp(log_p) < UNLIKELY / tree.size
+    moved = tree.depths != () and (state.arm is None or tree.first_change(arm, state.arm) == 0)
+    return replace(
+        state,
+        log_p=tuple(float(value) for value in log_p),
+        arm=arm,
+        level=level_of(signs),
+        low=tuple(count + 1 if low else 0 for count, low in zip(state.low, is_low, strict=True)),
+        steps=state.steps + 1,
+        epoch_steps=state.epoch_steps + 1,
+        moves=state.moves + moved,
+    )
+
+
+# ------------------------------------------------------------------------------------------------------- boxes
+
+
+def _grids(situation: Situation) -> list[Grids]:
+    """The grids of the columns of every stage but the last."""
+    layout, grids = situation.market.layout, situation.market.domain.grids
+    return [
+        [grid for grid, stage in zip(grids, layout.stage_of_column, strict=True) if stage == number]
+        for number in range(layout.count - 1)
+    ]
+
+
+def _boxes(situation: Situation, state: BanditState, last: Params | None) -> tuple[Array, Array]:
+    """U of Eq. 8 as bounds (K, D): the arm's regions, all of the last stage, and what is kept of the last row."""
+    market, tree = situation.market, state.tree
+    lower, upper = (np.tile(bound, (tree.size, 1)) for bound in market.domain.bounds())
+    stage_of = np.array(market.layout.stage_of_column)
+    before = None if last is None else market.encode([last])[0]
+    for arm in range(tree.size):
+        for stage in range(len(tree.depths)):
+            region = tree.region(arm, stage)
+            lower[arm, stage_of == stage], upper[arm, stage_of == stage] = region.lower, region.upper
+        if before is not None and state.arm is not None:
+            held = (stage_of < tree.first_change(arm, state.arm)) & ~np.isnan(before)
+            lower[arm, held] = upper[arm, held] = before[held]
+    return lower, upper
+
+
+def _range(situation: Situation) -> float:
+    """The spread of the losses seen, as the process has them: bounds are compared on the scale [0, 1]."""
+    seen = situation.gp.y[: situation.seen.count]
+    return float(np.ptp(seen)) or 1.0
+
+
+def _reason(state: BanditState, kept: int) -> str:
+    if state.arm is None:
+        return "an epoch begins"
+    return "no region changed" if kept == len(state.tree.depths) else f"the region of stage {kept + 1} changed"
+
+
+def _check_depths(depths: object) -> None:
+    whole_numbers = isinstance(depths, (list, tuple)) and all(type(depth) is int and depth >= 1 for depth in depths)
+    if not whole_numbers:
+        raise InvalidArgument(f"Depths must be whole numbers ≥ 1, got {depths!r}. Use 'auto', or for example (2, 1).")

@@ -1,0 +1,95 @@
+"""Expected improvement per marginal cost, over every prefix that was ever computed and new ones."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from farthing.acquisition.bundle import log_joint_improvements
+from farthing.acquisition.expected_improvement import LogExpectedImprovement
+from farthing.acquisition.maximize import perturbed, sobol
+from farthing.acquisition.prefix_classes import ClassMaximum
+from farthing.errors import InvalidArgument
+from farthing.models.linalg import Array
+from farthing.strategies.pipeline.meters import due_class
+from farthing.strategies.pipeline.shelves import best_of_shelves, chosen, every_prefix
+from farthing.strategies.pipeline.situation import Choice, Situation
+from farthing.strategies.pipeline.strategy import StagedStrategy
+
+POOL = 32
+"""Completions of a new prefix among which a bundle is chosen."""
+
+
+@dataclass(frozen=True)
+class PrefixEI(StagedStrategy):
+    """Expected improvement per marginal cost: a pipeline keeps what it computed, so going back is free.
+
+    Class m keeps the first m stages of some configuration and pays for the rest. In each class improvement per price is
+    maximised over all prefixes that are there, and the classes are compared. *Bundle*: new stages are worth more than
+    one evaluation, as they make cheap ones possible; they are scored by what the best k out of a pool of completions
+    would gain together, over the price of the new stages and of k runs of the last, at the best k in `bundle`. *Rent or
+    buy*: once `rent_or_buy` times the price of a class has been spent on cheaper ones since it was bought last, it is
+    bought, so that a model which is too sure of itself does not stay with the same stages for good. None leaves either
+    out.
+    """
+
+    bundle: Sequence[int] | None = (1, 2, 4, 8)
+    rent_or_buy: float | None = 4.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.bundle is not None:
+            if not self.bundle or any(isinstance(k, bool) or not isinstance(k, int) or k < 1 for k in self.bundle):
+                raise InvalidArgument(
+                    f"Bundles must be whole numbers of evaluations, got {self.bundle!r}. Use (1, 2, 4, 8), or None."
+                )
+            object.__setattr__(self, "bundle", tuple(self.bundle))
+        if self.rent_or_buy is not None and (isinstance(self.rent_or_buy, bool) or not self.rent_or_buy > 0):
+            raise InvalidArgument(
+                f"The share of a price to rent before buying must be above 0, got {self.rent_or_buy!r}. Use 4, or None."
+            )
+
+    def choose(self, situation: Situation) -> Choice:
+        shelves = every_prefix(situation)
+        found = best_of_shelves(situation, shelves, LogExpectedImprovement(situation.gp, situation.best))
+        forced = self._due(situation, found)
+        if forced is None:
+            best = max(found, key=lambda best: self._score(situation, best))
+            return chosen(shelves, best, {"why": "most improvement per cost"})
+        due = next(best for best in found if best.kept == forced)
+        return chosen(shelves, due, {"why": "its price has gone into cheaper evaluations", "forced": forced})
+
+    def _due(self, situation: Situation, found: Sequence[ClassMaximum]) -> int | None:
+        if self.rent_or_buy is None:
+            return None
+        market = situation.market
+        prices: list[float | None] = [None] * market.layout.count
+        for best in found:
+            if best.value > -np.inf:
+                prices[best.kept] = market.price(best.x, best.kept)
+        return due_class(market.meters, prices, self.rent_or_buy)
+
+    def _score(self, situation: Situation, best: ClassMaximum) -> float:
+        """log EI/price; of new stages log max_k qEI_k/(price of those but the last + k times that of the last)."""
+        market = situation.market
+        if best.kept == market.last_class or best.value == -np.inf or self.bundle is None:
+            return best.value
+        pool = _completions(situation, best.x)
+        gains = log_joint_improvements(situation.gp, pool, situation.best, self.bundle, rng=situation.rng)
+        costs = market.prices.costs.costs(best.x[None, :])[0]
+        price = np.sum(costs[best.kept : -1]) + np.array(self.bundle) * costs[-1]
+        return float(np.max(gains - np.log(price)))
+
+
+def _completions(situation: Situation, x: Array) -> Array:
+    """x, and rows with its stages but the last, which is half the time spread out and half the time near that of x.
+
+    What would follow is mostly near: rows that are only spread out hardly ever promise anything beside the best one.
+    """
+    market = situation.market
+    held = market.layout.columns(market.last_class)
+    spread = market.domain.from_unit(sobol(x.size, POOL // 2, rng=situation.rng))
+    complete = np.where(np.isnan(x), spread[0], x)
+    near = perturbed(market.domain, complete[None, :], POOL - len(spread), rng=situation.rng)
+    rows = np.where(held, complete, np.concatenate([spread, near]))
+    return np.concatenate([x[None, :], market.domain.snap(rows)])

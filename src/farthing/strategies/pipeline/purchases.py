@@ -1,0 +1,94 @@
+"""What every trial of a pipeline bought, and which prefixes are there to be used again: a replay of the history."""
+
+import math
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from farthing.space.stages import prefix_key
+from farthing.strategies.pipeline.layout import Layout
+from farthing.trials import History, Params, State, Trial
+from farthing.trials.prefixes import EVICTED, is_stage, stages_left, was_cached
+
+
+@dataclass(frozen=True)
+class Purchase:
+    """A configuration that kept its first `kept` stages and paid for the others.
+
+    `forced` names the class that it was bought for, where a meter had run full. `cost` is None where it is not known
+    yet, or says nothing because the work failed.
+    """
+
+    params: Params
+    kept: int
+    cost: float | None = None
+    forced: int | None = None
+
+
+@dataclass(frozen=True)
+class Purchases:
+    """`made` are the purchases in their order; `cached[m]` maps the prefixes of m stages to params that have them."""
+
+    made: tuple[Purchase, ...]
+    cached: tuple[Mapping[Hashable, Params], ...]
+
+    def kept(self, layout: Layout, params: Params) -> int:
+        """How many stages of a configuration are there already; never the last one, which is always paid."""
+        return _kept(layout.prefixes(params), self.cached)
+
+    def with_one(self, layout: Layout, purchase: Purchase) -> "Purchases":
+        """After one more, whose prefixes are about to be there."""
+        cached = [dict(known) for known in self.cached]
+        for length, found in enumerate(layout.prefixes(purchase.params), start=1):
+            cached[length].setdefault(found, purchase.params)
+        return Purchases((*self.made, purchase), tuple(cached))
+
+
+def purchases_of(history: History, layout: Layout) -> Purchases:
+    """Every prefix that a trial computed, or is about to, counts as cached until it is evicted.
+
+    A trial that is done without a word about its stages counts as if it had computed all of them.
+    """
+    evicted = _evictions(history)
+    cached: list[dict[Hashable, Params]] = [{} for _ in range(layout.count)]
+    made: list[Purchase] = []
+    for trial in history:
+        prefixes = layout.prefixes(trial.params)
+        made.append(_purchase(trial, _kept(prefixes, cached), layout))
+        for length, time in _computed(trial, layout.count):
+            if not evicted or time > evicted.get(_key(history, trial, length), -math.inf):
+                cached[length].setdefault(prefixes[length - 1], trial.params)
+    return Purchases(tuple(made), tuple(cached))
+
+
+def _purchase(trial: Trial, known: int, layout: Layout) -> Purchase:
+    stages = [point for point in trial.measurements if is_stage(point)]
+    ran = [point.step for point in stages if point.step is not None and not was_cached(point)]
+    kept = min(ran, default=known)
+    forced = trial.note.get("forced") if isinstance(trial.note, dict) else None
+    cost = trial.cost if trial.state is State.DONE and trial.cost > 0 else None
+    return Purchase(trial.params, min(kept, layout.count - 1), cost, forced if isinstance(forced, int) else None)
+
+
+def _computed(trial: Trial, count: int) -> Iterator[tuple[int, float]]:
+    """The lengths of the prefixes that a trial left behind, each with its time; all of them while it runs."""
+    left = stages_left(trial)
+    is_silent = trial.state is State.DONE and not left
+    for length in range(1, count):
+        if length - 1 in left:
+            yield length, left[length - 1]
+        elif is_silent or not trial.is_finished:
+            yield length, math.inf
+
+
+def _kept(prefixes: Sequence[Hashable], cached: Sequence[Mapping[Hashable, Params]]) -> int:
+    there = (length for length in range(len(prefixes), 0, -1) if prefixes[length - 1] in cached[length])
+    return next(there, 0)
+
+
+def _evictions(history: History) -> dict[str, float]:
+    """When each prefix was evicted last."""
+    return {event.payload["prefix"]: event.time for event in history.events if event.kind == EVICTED}
+
+
+def _key(history: History, trial: Trial, length: int) -> str:
+    return prefix_key(history.problem.space, trial.params, length)

@@ -1,0 +1,108 @@
+"""Where a decision about a pipeline is taken."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from farthing.acquisition.maximize import Domain, Effort
+from farthing.costs import Remaining
+from farthing.models.gp import GP
+from farthing.models.linalg import Array, IntArray
+from farthing.strategies.pipeline.layout import Layout
+from farthing.strategies.pipeline.meters import meters
+from farthing.strategies.pipeline.purchases import Purchase, Purchases
+from farthing.strategies.pipeline.stage_costs import PricedStages
+from farthing.strategies.shared.modelling import Observations, domain_of
+from farthing.trials import History, Json, Params, Prediction
+
+
+@dataclass(frozen=True, eq=False)
+class Market:
+    """What is there to be used again, what everything costs, and what was bought so far."""
+
+    history: History
+    layout: Layout
+    purchases: Purchases
+    prices: PricedStages
+
+    @cached_property
+    def domain(self) -> Domain:
+        return domain_of(self.history.problem.space.encoder)
+
+    @property
+    def last_class(self) -> int:
+        """The cheapest class: all stages kept but the last."""
+        return self.layout.count - 1
+
+    def encode(self, params: Sequence[Params]) -> Array:
+        return self.history.problem.space.encoder.encode(list(params))
+
+    def price(self, row: Array, kept: int) -> float:
+        """What a row costs when so many stages are kept."""
+        return float(self.prices.costs.price(row[None, :], np.array([kept], dtype=np.int64))[0])
+
+    def predicted_cost(self, row: Array, kept: int) -> Prediction | None:
+        return Prediction(self.price(row, kept)) if self.prices.is_known else None
+
+    @cached_property
+    def meters(self) -> list[float]:
+        """See `meters.meters`; purchases whose cost is not known count at their price."""
+        made = self.purchases.made
+        unpaid = [purchase for purchase in made if purchase.cost is None]
+        kept: IntArray = np.array([purchase.kept for purchase in unpaid], dtype=np.int64)
+        rows = self.encode([purchase.params for purchase in unpaid])
+        expected = iter(self.prices.costs.price(rows, kept).tolist() if unpaid else [])
+        costs = [next(expected) if purchase.cost is None else purchase.cost for purchase in made]
+        return meters(made, costs, self.layout.count)
+
+    def after(self, params: Params, kept: int, forced: int | None) -> "Market":
+        """The market once this has been bought as well."""
+        purchases = self.purchases.with_one(self.layout, Purchase(params, kept, forced=forced))
+        return Market(self.history, self.layout, purchases, self.prices)
+
+
+@dataclass(frozen=True, eq=False)
+class Situation:
+    """A market, what a model makes of what was seen, and what is left to spend.
+
+    `gp` has the trials in flight, and those just chosen, as if they had returned what it expects of them. `notes`
+    are those of all decisions taken so far.
+    """
+
+    market: Market
+    seen: Observations
+    gp: GP
+    budget: Remaining
+    effort: Effort
+    rng: np.random.Generator
+    notes: Sequence[dict[str, Json]]
+
+    @cached_property
+    def limit(self) -> float:
+        """What one evaluation may cost. Where nothing is affordable there is no limit: the study will see to that."""
+        in_seconds = self.market.history.problem.cost_unit == "seconds"
+        limit = min(self.budget.cost, self.budget.seconds if in_seconds else math.inf)
+        return limit if limit > 0.0 and self.market.prices.is_known else math.inf
+
+    @cached_property
+    def best(self) -> float:
+        """The least mean over what was seen or is imagined."""
+        return float(self.gp.mean(self.gp.X).min())
+
+    @cached_property
+    def best_rows(self) -> Array:
+        """What was seen or is imagined, best first."""
+        return np.asarray(self.gp.X[np.argsort(self.gp.mean(self.gp.X), kind="stable")])
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """A row, the configuration whose first `kept` stages it keeps, and what to note about it."""
+
+    row: Array
+    kept: int
+    source: Params | None
+    note: dict[str, Json]

@@ -1,0 +1,86 @@
+"""What pipelines were tuned by before: one prefix remembered, or a pool of good ones."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from farthing.acquisition.acquisition import Acquisition
+from farthing.acquisition.confidence_bound import LogHopedGain, lambo_beta
+from farthing.acquisition.expected_improvement import LogExpectedImprovement
+from farthing.errors import InvalidArgument
+from farthing.strategies.pipeline.shelves import Shelf, best_of_shelves, chosen, those_of
+from farthing.strategies.pipeline.situation import Choice, Situation
+from farthing.strategies.pipeline.strategy import StagedStrategy
+from farthing.strategies.shared.cooling import share_left
+from farthing.trials import Params
+
+Value = Literal["ei", "lcb"]
+Cost = Literal["none", "price", "cooled"]
+
+
+@dataclass(frozen=True)
+class StagedBO(StagedStrategy):
+    """Bayesian optimisation that remembers the stages of the latest configuration only, as a pipeline without a cache.
+
+    The acquisition function is maximised for every number of stages kept, which a search of all parameters at once
+    would never find, and the best value per price^γ is taken. `value` is expected improvement ("ei") or how far the
+    lower confidence bound lies below the best ("lcb"); `cost` says what γ is: 0 ("none"), 1 ("price"), or the share
+    of the budget that is left ("cooled").
+    """
+
+    value: Value = "ei"
+    cost: Cost = "cooled"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for given, known, what in ((self.value, get_args(Value), "value"), (self.cost, get_args(Cost), "cost")):
+            if given not in known:
+                raise InvalidArgument(
+                    f"StagedBO's {what} must be one of {', '.join(known)}, got {given!r}. Choose one."
+                )
+
+    def choose(self, situation: Situation) -> Choice:
+        latest = [purchase.params for purchase in situation.market.purchases.made[-1:]]
+        return _best(situation, those_of(situation, latest), self._acquisition(situation), self._exponent(situation))
+
+    def _acquisition(self, situation: Situation) -> Acquisition:
+        if self.value == "ei":
+            return LogExpectedImprovement(situation.gp, situation.best)
+        beta = lambo_beta(situation.seen.count, situation.gp.X.shape[1])
+        return LogHopedGain(situation.gp, situation.best, beta)
+
+    def _exponent(self, situation: Situation) -> float:
+        if self.cost == "cooled":
+            return share_left(situation.market.history, situation.budget)
+        return 1.0 if self.cost == "price" else 0.0
+
+
+@dataclass(frozen=True)
+class EEIPU(StagedStrategy):
+    """Expected improvement per expected cost over a pool of memoised prefixes (after EEIPU, Ridwan et al., 2024).
+
+    The pool has the prefixes of the `pool` best configurations. The cost counts with the share of the budget that is
+    left as its exponent. Unlike the original, every number of stages kept has a search of its own.
+    """
+
+    pool: int = 5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.pool, bool) or not isinstance(self.pool, int) or self.pool < 1:
+            raise InvalidArgument(f"A pool must have at least one prefix, got {self.pool!r}. Use for example pool=5.")
+
+    def choose(self, situation: Situation) -> Choice:
+        exponent = share_left(situation.market.history, situation.budget)
+        improvement = LogExpectedImprovement(situation.gp, situation.best)
+        return _best(situation, those_of(situation, self._best_configurations(situation)), improvement, exponent)
+
+    def _best_configurations(self, situation: Situation) -> list[Params]:
+        history = situation.market.history
+        ranked = sorted(history.done, key=lambda trial: history.loss(trial.value or 0.0))
+        return [trial.params for trial in ranked[: self.pool]]
+
+
+def _best(situation: Situation, shelves: list[Shelf], value: Acquisition, exponent: float) -> Choice:
+    found = best_of_shelves(situation, shelves, value, exponent=exponent)
+    best = max(found, key=lambda best: (best.value, best.kept))
+    return chosen(shelves, best, {"why": "most value per price"})

@@ -1,0 +1,147 @@
+"""What strategies for pipelines share: a design that keeps stages, a model of the loss, and prices."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from farthing.acquisition.maximize import Effort
+from farthing.costs import Remaining
+from farthing.errors import InvalidArgument
+from farthing.models.kernels import Kernel
+from farthing.models.linalg import Array
+from farthing.models.threads import one_thread
+from farthing.strategies.pipeline.design import next_of_design, params_of
+from farthing.strategies.pipeline.layout import Layout
+from farthing.strategies.pipeline.purchases import purchases_of
+from farthing.strategies.pipeline.situation import Choice, Market, Situation
+from farthing.strategies.pipeline.stage_costs import LEARN, Declared, check_costs, price_stages
+from farthing.strategies.shared.compression import Compression
+from farthing.strategies.shared.design import sobol_unit
+from farthing.strategies.shared.effort import suggesting_is_expensive
+from farthing.strategies.shared.modelling import Observations, kernel_over, observe
+from farthing.strategies.shared.randomness import Randomness
+from farthing.strategies.shared.strategy import Strategy
+from farthing.strategies.shared.surrogate import Surrogate, fit_surrogate
+from farthing.trials import History, Json, Suggestion
+
+INITIAL = 4
+ORDINARY = Effort(screened=256, restarts=4, rounds=8, most_calls=12)
+FRUGAL = Effort(screened=128, restarts=2, rounds=4, most_calls=10)
+
+
+@dataclass(frozen=True)
+class StagedStrategy(Strategy):
+    """Base of the strategies for staged spaces. A space without stages is a pipeline of one stage.
+
+    `costs` is "learn", or what each stage costs. The first `initial` configurations (None: four) fill the space
+    evenly, but change a dear stage only once a tenth of its price has gone into cheaper ones.
+    """
+
+    costs: Declared = LEARN
+    initial: int | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_costs(self.costs)
+        if self.initial is not None and (isinstance(self.initial, bool) or self.initial < 1):
+            raise InvalidArgument(
+                f"An initial design needs at least one configuration, got {self.initial!r}. Leave it out for a default."
+            )
+
+    def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
+        with one_thread():
+            return _Session(self, history, budget, rng).suggestions(count)
+
+    @abstractmethod
+    def choose(self, situation: Situation) -> Choice:
+        """The next evaluation."""
+
+    def kernel(self, history: History) -> Kernel:
+        """The covariance of the loss."""
+        return kernel_over(history.problem.space.encoder)
+
+    @property
+    def design_size(self) -> int:
+        return self.initial or INITIAL
+
+
+class _Session:
+    """One call of `suggest`: each suggestion sees those before it as purchases and as pending."""
+
+    def __init__(self, strategy: StagedStrategy, history: History, budget: Remaining, rng: Randomness) -> None:
+        self._strategy, self._history, self._budget, self._rng = strategy, history, budget, rng
+        layout = Layout(history.problem.space)
+        purchases = purchases_of(history, layout)
+        prices = price_stages(history, layout, purchases, strategy.costs)
+        self._market = Market(history, layout, purchases, prices)
+        self._seen: Observations = observe(history)
+        self._is_frugal = suggesting_is_expensive(history)
+        self._surrogate: Surrogate | None = None
+        self._pending: Array = self._seen.pending
+        self._found: list[Suggestion] = []
+
+    def suggestions(self, count: int) -> list[Suggestion]:
+        unit = sobol_unit(self._history, count, self._rng) if self._is_designing(0) else np.zeros((count, 0))
+        for i in range(count):
+            choice = self._designed(unit[i]) if self._is_designing(i) else None
+            self._take(choice or self._chosen())
+        return self._found
+
+    def _is_designing(self, ahead: int) -> bool:
+        size = self._strategy.design_size
+        return self._seen.count == 0 or self._history.configurations + ahead < size
+
+    def _designed(self, unit: Array) -> Choice | None:
+        tried = [*(trial.params for trial in self._history), *(found.params for found in self._found)]
+        choice = next_of_design(self._market, unit, tried)
+        return next_of_design(self._market, unit, ()) if choice is None and self._seen.count == 0 else choice
+
+    def _chosen(self) -> Choice:
+        surrogate = self._fitted()
+        gp = surrogate.gp.believing(self._pending) if self._pending.shape[0] else surrogate.gp
+        situation = Situation(
+            self._market,
+            self._seen,
+            gp,
+            self._budget,
+            FRUGAL if self._is_frugal else ORDINARY,
+            self._rng.at("pipeline", len(self._history) + len(self._found)),
+            self._notes(),
+        )
+        choice = self._strategy.choose(situation)
+        return Choice(choice.row, choice.kept, choice.source, surrogate.note() | self._market.prices.note | choice.note)
+
+    def _fitted(self) -> Surrogate:
+        if self._surrogate is None:
+            seen = self._seen
+            self._surrogate = fit_surrogate(
+                seen.X,
+                seen.loss,
+                self._strategy.kernel(self._history),
+                self._history,
+                compression=Compression.of(seen.loss),
+                is_frugal=self._is_frugal,
+            )
+        return self._surrogate
+
+    def _notes(self) -> list[dict[str, Json]]:
+        notes = [*(trial.note for trial in self._history), *(found.note for found in self._found)]
+        return [note for note in notes if isinstance(note, dict)]
+
+    def _take(self, choice: Choice) -> None:
+        params = params_of(self._market, choice)
+        row = self._market.encode([params])[0]
+        kept = self._market.purchases.kept(self._market.layout, params)
+        surrogate = self._surrogate
+        self._found.append(
+            Suggestion(
+                params,
+                self._history.problem.space.full_fidelity,
+                predicted_value=surrogate.predicted(row, sign=self._history.problem.sign) if surrogate else None,
+                predicted_cost=self._market.predicted_cost(row, kept),
+                note={"kept": kept, **choice.note},
+            )
+        )
+        self._pending = np.concatenate([self._pending, row[None, :]])
+        self._market = self._market.after(params, kept, choice.note.get("forced"))

@@ -1,0 +1,1 @@
+"""Strategies that evaluate every configuration in full: random, Sobol, Bayesian."""

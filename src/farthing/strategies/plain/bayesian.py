@@ -1,0 +1,142 @@
+"""Bayesian optimisation with a Gaussian process: expected improvement, and expected improvement per cost."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from farthing.costs import Remaining
+from farthing.errors import InvalidArgument
+from farthing.strategies.shared.cooling import share_left
+from farthing.strategies.shared.design import new_ones, sobol_params
+from farthing.strategies.shared.effort import suggesting_is_expensive
+from farthing.strategies.shared.randomness import Randomness
+from farthing.strategies.shared.strategy import Strategy
+from farthing.trials import History, Suggestion
+
+if TYPE_CHECKING:
+    from farthing.acquisition.acquisition import Acquisition
+    from farthing.models.gp import GP
+    from farthing.models.linalg import Array
+    from farthing.strategies.shared.cost_model import CostModel
+    from farthing.strategies.shared.modelling import Observations
+    from farthing.strategies.shared.surrogate import Surrogate
+
+
+@dataclass(frozen=True)
+class LogEI(Strategy):
+    """Log expected improvement over the best loss seen (Ament et al., 2023), at full fidelity, blind to cost.
+
+    The first `initial` configurations fill the space evenly (None: two more than there are parameters, at most ten).
+    Trials in flight count as if they had returned what the model expects of them. Once suggesting has become dearer
+    than the work itself, the search is shorter and hyperparameters are refitted less often.
+    """
+
+    initial: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.initial is not None and (isinstance(self.initial, bool) or self.initial < 1):
+            raise InvalidArgument(
+                f"An initial design needs at least one configuration, got {self.initial!r}. Leave it out for a default."
+            )
+
+    def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
+        from farthing.strategies.shared.modelling import observe
+
+        seen = observe(history)
+        wanted = count if seen.count == 0 else self._design_size(history, seen) - history.configurations
+        design = sobol_params(history, max(0, min(count, wanted)), rng)
+        full = history.problem.space.full_fidelity
+        suggestions = [Suggestion(params, full) for params in (new_ones(design, history) if seen.count else design)]
+        if len(suggestions) < count:
+            from farthing.models.threads import one_thread
+
+            with one_thread():
+                suggestions += self._by_model(history, seen, budget, count - len(suggestions), rng)
+        return suggestions
+
+    def _design_size(self, history: History, seen: "Observations") -> int:
+        return self.initial or min(10, history.problem.space.encoder.dimension + 2)
+
+    def _by_model(
+        self, history: History, seen: "Observations", budget: Remaining, count: int, rng: Randomness
+    ) -> list[Suggestion]:
+        from farthing.acquisition.batch import select_batch
+        from farthing.strategies.shared.compression import Compression
+        from farthing.strategies.shared.modelling import domain_of, kernel_over
+        from farthing.strategies.shared.searching import search, unvisited
+        from farthing.strategies.shared.surrogate import fit_surrogate
+
+        encoder, is_frugal = history.problem.space.encoder, suggesting_is_expensive(history)
+        kernel, compression = kernel_over(encoder), Compression.of(seen.loss)
+        surrogate = fit_surrogate(seen.X, seen.loss, kernel, history, compression=compression, is_frugal=is_frugal)
+        costs = self._cost_model(history, seen, is_frugal=is_frugal)
+        domain, generator = domain_of(encoder), rng.at("search", len(history))
+        rows = select_batch(
+            surrogate.gp,
+            count,
+            pending=seen.pending,
+            acquisition=lambda processes: unvisited(
+                self._acquisition(processes[0], costs, history, budget), domain, processes[0].X
+            ),
+            maximizer=lambda function: search(function, domain, seen, rng=generator, is_frugal=is_frugal),
+        )
+        return _described(rows, history, surrogate, costs)
+
+    def _cost_model(self, history: History, seen: "Observations", *, is_frugal: bool) -> "CostModel | None":
+        return None
+
+    def _acquisition(self, gp: "GP", costs: "CostModel | None", history: History, budget: Remaining) -> "Acquisition":
+        from farthing.acquisition.expected_improvement import LogExpectedImprovement
+
+        return LogExpectedImprovement(gp, best=float(gp.mean(gp.X).min()))
+
+
+@dataclass(frozen=True)
+class EIPerCost(LogEI):
+    """Expected improvement per cost, EI/c^γ: what is bought is improvement for money, not for trials.
+
+    The cost of a configuration is the declared one, or learnt from what was paid so far; where costs do not vary this
+    is `LogEI`. What is expected to cost more than is left is not suggested. The initial design ends as soon as costs
+    are seen to vary: the rest of it would be bought at any price. With `cooling` (CArBO, Lee et al., 2020) γ is the
+    share of the budget that is left: cheap configurations first, and the best ones at the end, whatever they cost.
+    """
+
+    cooling: bool = True
+
+    def _design_size(self, history: History, seen: "Observations") -> int:
+        from farthing.strategies.shared.cost_model import FEWEST_COSTS, costs_vary
+
+        is_short = self.initial is None and costs_vary(history, seen)
+        return FEWEST_COSTS if is_short else super()._design_size(history, seen)
+
+    def _cost_model(self, history: History, seen: "Observations", *, is_frugal: bool) -> "CostModel | None":
+        from farthing.strategies.shared.cost_model import cost_model
+
+        return cost_model(history, seen, is_frugal=is_frugal)
+
+    def _acquisition(self, gp: "GP", costs: "CostModel | None", history: History, budget: Remaining) -> "Acquisition":
+        from farthing.acquisition.per_cost import Affordable, LogValuePerCost
+
+        improvement = super()._acquisition(gp, costs, history, budget)
+        if costs is None:
+            return improvement
+        exponent = share_left(history, budget) if self.cooling else 1.0
+        per_cost = LogValuePerCost(improvement, costs, exponent=exponent)
+        limit = min(budget.cost, budget.seconds if history.problem.cost_unit == "seconds" else math.inf)
+        return Affordable(per_cost, costs, limit) if 0.0 < limit < math.inf else per_cost
+
+
+def _described(rows: "Array", history: History, surrogate: "Surrogate", costs: "CostModel | None") -> list[Suggestion]:
+    """Suggestions of these rows, with what the models expect of each and what is to be remembered of the models."""
+    encoder, note = history.problem.space.encoder, surrogate.note() | (costs.note() if costs else {})
+    return [
+        Suggestion(
+            params,
+            history.problem.space.full_fidelity,
+            predicted_value=surrogate.predicted(row, sign=history.problem.sign),
+            predicted_cost=costs.predicted(row) if costs else None,
+            note=note,
+        )
+        for row, params in zip(encoder.snap(rows), encoder.decode(rows), strict=True)
+    ]

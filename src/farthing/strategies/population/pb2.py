@@ -1,0 +1,54 @@
+"""PB2, population-based bandits (Parker-Holder, Nguyen, Roberts, 2020), and the changes that make it dependable."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from farthing.errors import InvalidArgument
+from farthing.strategies.population.strategy import Pick, PopulationStrategy, Vacancies, redrawn_picks
+from farthing.strategies.shared.randomness import Randomness
+
+
+@dataclass(frozen=True, kw_only=True)
+class PB2(PopulationStrategy):
+    """Trains a population; the params of replaced members are chosen by a time-varying Gaussian process.
+
+    The process models by how much an interval with some params changes the score. One fit serves all members that are
+    replaced: those who go on and those chosen before count as running.
+
+    Args:
+        beta: weight of the uncertainty, μ + √β σ; None is 4, or without a box the paper's schedule, 0.2 + log 0.4t.
+        box: params are chosen within ± box/2 of the donor's, in the unit cube; with the probability that a random
+            configuration beats the donor's, they are drawn at random instead. None is the paper's method: the whole
+            cube, no draws.
+    """
+
+    beta: float | None = None
+    box: float | None = 0.4
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.beta is not None and not self.beta >= 0.0:
+            raise InvalidArgument(f"The weight β must be ≥ 0, got {self.beta!r}. Leave it out for the usual one.")
+        if self.box is not None and not 0.0 < self.box <= 2.0:
+            raise InvalidArgument(
+                f"The side of the box must be above 0 and at most 2, got {self.box!r}. 0.4 is usual, None the paper's."
+            )
+
+    @classmethod
+    def paper(cls, **arguments: Any) -> "PB2":
+        """The method of the paper: the maximum over the whole space, whatever the evidence."""
+        return cls(**{"box": None, **arguments})
+
+    def explore(self, vacancies: Vacancies, rng: Randomness) -> list[Pick]:
+        from farthing.models.threads import one_thread
+        from farthing.strategies.population.learning import fit_changes, observed_changes
+        from farthing.strategies.population.picking import Picking
+
+        members, interval = vacancies.members, vacancies.interval
+        changes = observed_changes(members, before=interval if self.mode == "sync" else None)
+        if changes.count == 0:
+            return redrawn_picks(vacancies, rng)
+        with one_thread():
+            model = fit_changes(changes, members)
+            picking = Picking(members, model, interval, beta=self.beta, box=self.box)
+            return picking.picks(vacancies.replaced, vacancies.running, rng)

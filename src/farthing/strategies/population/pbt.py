@@ -1,0 +1,88 @@
+"""Populations without a model: population-based training, and the null model that any of them must beat."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from farthing.errors import InvalidArgument
+from farthing.space import Choice, Float, Int
+from farthing.space.parameters import Parameter, with_condition
+from farthing.strategies.population.strategy import Pick, PopulationStrategy, Vacancies, redrawn_picks
+from farthing.strategies.shared.randomness import Randomness
+from farthing.trials import Params
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from farthing.space import Space
+
+FACTORS = (0.8, 1.2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PBT(PopulationStrategy):
+    """Population-based training (Jaderberg et al., 2017): a replaced member takes its donor's params, perturbed.
+
+    Each parameter is drawn anew with probability `resample`, else multiplied by 0.8 or 1.2 and clipped to its bounds.
+    Integers move by one at least, ordered choices to a neighbour; a category changes only when it is drawn anew.
+    """
+
+    resample: float = 0.25
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0.0 <= self.resample <= 1.0:
+            raise InvalidArgument(f"resample is a probability, from 0 to 1, got {self.resample!r}. 0.25 is usual.")
+
+    def explore(self, vacancies: Vacancies, rng: Randomness) -> list[Pick]:
+        space = vacancies.members.history.problem.space
+        return [
+            Pick(perturbed(space, each.source.params, self.resample, rng.at("pick", vacancies.interval, each.member)))
+            for each in vacancies.replaced
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clone(PopulationStrategy):
+    """Copies the strong over the weak, and draws the params of the copies at random: the null model of PBT and PB2."""
+
+    def explore(self, vacancies: Vacancies, rng: Randomness) -> list[Pick]:
+        return redrawn_picks(vacancies, rng)
+
+
+def perturbed(space: "Space", params: Params, resample: float, rng: "np.random.Generator") -> Params:
+    """The params near by; one that was inactive and has become active is drawn."""
+    drawn = _unconditional_draw(space, rng)
+    values: dict[str, Any] = {}
+    for name, parameter in space.parameters.items():
+        is_new, factor = rng.random() < resample, FACTORS[int(rng.integers(2))]
+        is_kept = name in params and not is_new
+        values[name] = multiplied(parameter, params[name], factor) if is_kept else drawn[name]
+    return {name: values[name] for name in space.active_names(values)}
+
+
+def multiplied(parameter: Parameter, value: Any, factor: float) -> Any:
+    """`factor` times the value within the bounds, or a neighbour in that direction where values have no size."""
+    match parameter:
+        case Choice(ordered=False):
+            return value
+        case Float(step=None):
+            return min(max(value * factor, parameter.low), parameter.high)
+        case Choice():
+            return parameter.value_at(_within(parameter.index_of(value) + (1 if factor > 1.0 else -1), parameter))
+    here = parameter.index_of(value)
+    wanted = round((value * factor - parameter.low) / (parameter.step or 1))
+    moved = wanted if wanted != here else here + (1 if (factor > 1.0) == (value >= 0) else -1)
+    return parameter.value_at(_within(moved, parameter))
+
+
+def _within(index: int, parameter: Float | Int | Choice) -> int:
+    assert parameter.count is not None
+    return int(min(max(index, 0), parameter.count - 1))
+
+
+def _unconditional_draw(space: "Space", rng: "np.random.Generator") -> Params:
+    """A value for every parameter, whether it is active or not."""
+    from farthing.space.encoding import Encoder
+
+    encoder = Encoder({name: with_condition(p, {}) for name, p in space.parameters.items()}, {}, order=())
+    return encoder.decode_unit(rng.random((1, encoder.dimension)))[0]

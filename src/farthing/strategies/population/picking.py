@@ -1,0 +1,91 @@
+"""How PB2 chooses the params of the members that are replaced."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from farthing.acquisition.acquisition import Acquisition
+from farthing.acquisition.confidence_bound import ConfidenceBound, pb2_beta
+from farthing.acquisition.evidence import chance_of_better
+from farthing.acquisition.held import Held, with_columns
+from farthing.acquisition.maximize import Effort, maximize
+from farthing.acquisition.near import Neighbourhood, maximize_near
+from farthing.acquisition.unvisited import Unvisited
+from farthing.models.gp import GP
+from farthing.models.linalg import Array
+from farthing.strategies.population.learning import ChangeModel
+from farthing.strategies.population.members import Members
+from farthing.strategies.population.strategy import Pick, Replacement, Running
+from farthing.strategies.shared.modelling import domain_of
+from farthing.strategies.shared.randomness import Randomness
+
+COMPARED = 128
+"""Random configurations that the donor's is compared with."""
+
+NEAR_BETA = 4.0
+"""Weight of the uncertainty near a donor: there it leads to what is unknown, not to the faces of the cube."""
+
+NEAR = Effort(screened=256, restarts=4, most_calls=12)
+WIDE = Effort(screened=512, restarts=8, rounds=4, most_calls=20)
+
+
+@dataclass(frozen=True, eq=False)
+class Picking:
+    """Picks for one interval, one after the other: each counts as running for those after it."""
+
+    members: Members
+    model: ChangeModel
+    interval: int
+    beta: float | None
+    box: float | None
+
+    def picks(self, replaced: Sequence[Replacement], running: Sequence[Running], rng: Randomness) -> list[Pick]:
+        gp = self.model.gp
+        pending = self.model.rows([each.params for each in running], [each.interval for each in running])
+        found: list[Pick] = []
+        for each in replaced:
+            row, note = self._choose(gp.believing(pending) if pending.size else gp, each, pending, rng)
+            found.append(self._pick(row, each, note))
+            pending = np.concatenate([pending, with_columns(row[None, :], float(self.interval))])
+        return found
+
+    def _choose(
+        self, gp: GP, replaced: Replacement, pending: Array, rng: Randomness
+    ) -> tuple[Array, dict[str, object]]:
+        """Coordinates for one member and what is noted of them; `gp` has the pending rows in its variance alone."""
+        encoder, domain = self.model.encoder, domain_of(self.model.encoder)
+        generator = rng.at("pick", self.interval, replaced.member)
+        bound = self._bound(gp, pending)
+        if self.box is None:
+            return maximize(bound, domain, rng=generator, effort=WIDE).x, {"choice": "model"}
+        centre = encoder.encode([replaced.source.params])[0]
+        chance = self._chance(centre, generator)
+        if generator.random() < chance:
+            return encoder.from_unit(generator.random((1, encoder.dimension)))[0], {
+                "choice": "random",
+                "chance": chance,
+            }
+        near = Neighbourhood(domain, centre, self.box)
+        return maximize_near(bound, near, rng=generator, effort=NEAR).x, {"choice": "model", "chance": chance}
+
+    def _bound(self, gp: GP, pending: Array) -> Acquisition:
+        """Eq. 5, μ_{t,1} + √β_t σ_{t,b}, at the interval about to run; −∞ at what is running already."""
+        usual = pb2_beta(self.interval) if self.box is None else NEAR_BETA
+        beta = usual if self.beta is None else self.beta
+        return Unvisited(Held(ConfidenceBound(gp, beta), (float(self.interval),)), pending[:, :-1])
+
+    def _chance(self, centre: Array, generator: np.random.Generator) -> float:
+        """P(a random configuration beats the donor's) at the interval about to run, from real data alone."""
+        t = float(self.interval)
+        others = self.model.encoder.from_unit(generator.random((COMPARED, self.model.encoder.dimension)))
+        return chance_of_better(self.model.gp, with_columns(others, t), with_columns(centre[None, :], t)[0])
+
+    def _pick(self, row: Array, replaced: Replacement, note: dict[str, object]) -> Pick:
+        predicted = self.model.predicted(
+            row,
+            self.interval,
+            loss_before=self.members.loss(replaced.source),
+            sign=self.members.history.problem.sign,
+        )
+        return Pick(self.model.encoder.decode(row[None, :])[0], {**note, **self.model.note()}, predicted)

@@ -1,0 +1,373 @@
+"""What PB2, PBT and Clone share: train for an interval, copy the strong over the weak, choose their params, train on.
+
+An interval of a member is a trial that resumes the trial before it; a replaced member's resumes its donor's instead.
+In sync mode all members meet at the end of an interval. What follows is decided once, from the trials up to there, so
+that it does not matter how many workers there are or how suggestions are asked for. In async mode each member goes on
+as soon as it has finished: members are ranked by their latest scores, and a donor is copied as it was at the member's
+own interval. Either way every member trains every interval once.
+
+A trial that failed, was lost or was pruned makes its member the worst: it is replaced. Where an interval left nobody
+to copy, it is trained again from where it began, `MOST_REPEATS` times at most; after that the population has ended.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, ClassVar, Literal
+
+from farthing.costs import Remaining
+from farthing.errors import InvalidArgument
+from farthing.space import Space
+from farthing.strategies.population.intervals import Intervals, intervals_of, shaped_space
+from farthing.strategies.population.members import Members, interval_of, is_success, repeat_of
+from farthing.strategies.population.selection import Selection, select
+from farthing.strategies.shared.design import draw
+from farthing.strategies.shared.randomness import Randomness
+from farthing.strategies.shared.strategy import Recommendation, Strategy
+from farthing.trials import History, Json, Params, Prediction, Suggestion, Trial
+
+MOST_REPEATS = 3
+"""How often an interval that left nobody to copy is trained again."""
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """A member that is replaced, and the trial whose checkpoint it takes over."""
+
+    member: int
+    donor: int
+    source: Trial
+
+
+@dataclass(frozen=True)
+class Pick:
+    """Params for a replaced member, what to note of the choice, and the value expected at the end of the interval."""
+
+    params: Params
+    note: Mapping[str, Json] = field(default_factory=dict)
+    predicted: Prediction | None = None
+
+
+@dataclass(frozen=True)
+class Running:
+    """Params that are in force, or about to be, during an interval that has no result yet."""
+
+    params: Params
+    interval: int
+
+
+@dataclass(frozen=True)
+class Vacancies:
+    """Members to be replaced as an interval begins; `running` are the params of those who go on."""
+
+    members: Members
+    replaced: Sequence[Replacement]
+    interval: int
+    running: Sequence[Running] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PopulationStrategy(Strategy):
+    """Base of the strategies that train a population.
+
+    Args:
+        population: how many members are trained side by side.
+        interval: how much of the trace fidelity is trained between two decisions.
+        steps: the whole of it; None takes the space's trace fidelity. A space without fidelities gets one, "steps".
+        quantile: the share of members that is replaced at the end of an interval.
+        mode: "sync" decides when all members have finished an interval, "async" for each member as it finishes.
+    """
+
+    population: int
+    interval: int
+    steps: int | None = None
+    quantile: float = 0.25
+    mode: Literal["sync", "async"] = "sync"
+
+    has_end: ClassVar[bool] = True
+    needs_checkpoints: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        _require_whole(self.population, what="A population", advice="4 to 16 members are usual.")
+        _require_whole(self.interval, what="An interval", advice="A tenth to a twentieth of the steps is usual.")
+        if self.steps is not None:
+            _require_whole(self.steps, what="A population's steps", advice="Leave them out to take the space's.")
+        if not 0.0 < self.quantile <= 0.5:
+            raise InvalidArgument(
+                f"The quantile that is replaced must be above 0 and at most 0.5, got {self.quantile!r}. 0.25 is usual."
+            )
+        if self.mode not in ("sync", "async"):
+            raise InvalidArgument(f"The mode must be 'sync' or 'async', got {self.mode!r}. Leave it out for 'sync'.")
+
+    @abstractmethod
+    def explore(self, vacancies: Vacancies, rng: Randomness) -> list[Pick]:
+        """Params for the members that are replaced.
+
+        It may learn from every trial of all members before the interval (all finished ones in async mode).
+        """
+
+    # ---- what a strategy is -----------------------------------------------------------------------------------------
+
+    def shaped(self, space: Space) -> Space:
+        return shaped_space(space, self.steps)
+
+    def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
+        intervals = intervals_of(history.problem.space, interval=self.interval, steps=self.steps)
+        turn = Turn(self, Members(history, self.population), intervals, budget, rng)
+        return list(islice(turn.synchronous() if self.mode == "sync" else turn.asynchronous(), count))
+
+    def recommend(self, history: History) -> Recommendation | None:
+        """The best member at the last interval that anybody finished, with the best trial of all intervals beside it.
+
+        Only the last interval's is a whole run; an earlier trial may have had the better value.
+        """
+        members = Members(history, self.population)
+        if not members.successes:
+            return super().recommend(history)
+        final = members.best(members.successes[max(members.successes)].values())
+        ever = members.best(trial for own in members.successes.values() for trial in own.values())
+        return Recommendation(final.params, final, best_ever=ever)
+
+    def recommendable(self, history: History) -> set[int]:
+        """The trial recommended now: values are measured, and a later interval puts another in its place."""
+        best = self.recommend(history)
+        return {best.trial.number} if best else set()
+
+    def resumable(self, history: History) -> set[int]:
+        """What members may yet continue or copy, and where an interval began that nobody has finished yet."""
+        members = Members(history, self.population)
+        if not members.begun:
+            return set()
+        last = intervals_of(history.problem.space, interval=self.interval, steps=self.steps).count
+        reached = min(interval_of(trial) for trial in members.latest.values())
+        ahead = {
+            trial.number
+            for interval, own in members.successes.items()
+            if reached <= interval < last
+            for trial in own.values()
+        }
+        return ahead | {
+            trial.resume_from
+            for trial in members.latest.values()
+            if trial.resume_from is not None and self._may_repeat(members, trial)
+        }
+
+    def _may_repeat(self, members: Members, trial: Trial) -> bool:
+        """Whether the trial's interval may be trained again: nobody has finished it, or others are repeating it."""
+        is_due = self.mode == "sync" and (interval_of(trial), repeat_of(trial)) < members.frontier
+        return not members.successes.get(interval_of(trial)) or (not is_success(trial) and is_due)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One call of `suggest`."""
+
+    strategy: PopulationStrategy
+    members: Members
+    intervals: Intervals
+    budget: Remaining
+    rng: Randomness
+
+    # ---- sync -------------------------------------------------------------------------------------------------------
+
+    def synchronous(self) -> Iterator[Suggestion]:
+        """What is left to open of the interval that has begun, or all of the next one; nothing while it trains."""
+        interval, repeat = self.members.frontier
+        if interval == 0:
+            yield from self._starts(range(self.strategy.population), repeat=0)
+            return
+        begun = self.members.generation(interval, repeat)
+        is_open = True
+        for suggestion in self._opening(interval, repeat, begun):
+            is_open = False
+            yield suggestion
+        if is_open and all(trial.is_finished for trial in begun.values()):
+            yield from self._following(interval, repeat)
+
+    def _following(self, interval: int, repeat: int) -> Iterator[Suggestion]:
+        if not self.members.successes.get(interval):
+            if repeat < MOST_REPEATS:
+                yield from self._opening(interval, repeat + 1, {})
+        elif interval < self.intervals.count:
+            yield from self._opening(interval + 1, 0, {})
+
+    def _opening(self, interval: int, repeat: int, begun: Mapping[int, Trial]) -> Iterator[Suggestion]:
+        """What is to be opened of an interval in which these members have begun."""
+        if repeat:
+            before = self.members.generation(interval, repeat - 1)
+            yield from self._repeats([trial for member, trial in before.items() if member not in begun])
+        elif interval == 1:
+            yield from self._starts([m for m in range(self.strategy.population) if m not in begun], repeat=0)
+        else:
+            yield from self._decisions(interval, begun)
+
+    def _decisions(self, interval: int, begun: Mapping[int, Trial]) -> Iterator[Suggestion]:
+        """Those who go on, then those who are replaced: all decided from the trials before this interval."""
+        before = self.members.successes[interval - 1]
+        chosen = self._select({member: before.get(member) for member in self.members.begun})
+        going_on = [before[member] for member in self.members.begun if member not in chosen.replaced]
+        for trial in going_on:
+            if self._member(trial) not in begun:
+                yield self._continued(trial)
+        if any(member not in begun for member in chosen.replaced):
+            running = [Running(trial.params, interval) for trial in going_on]
+            yield from self._replacements(interval, chosen, before, begun, running)
+
+    def _replacements(
+        self,
+        interval: int,
+        chosen: Selection,
+        before: Mapping[int, Trial],
+        begun: Mapping[int, Trial],
+        running: Sequence[Running],
+    ) -> Iterator[Suggestion]:
+        """The first of them carries the whole batch in its note, so that the others need not be computed again."""
+        noted = next((trial.note["batch"] for trial in begun.values() if trial.note.get("batch")), None)
+        if noted is not None:
+            yield from (self._noted(entry, interval, before) for entry in noted if entry["member"] not in begun)
+            return
+        replaced = [self._replacement(member, interval, chosen, before) for member in chosen.replaced]
+        picks = self.strategy.explore(Vacancies(self.members, replaced, interval, running), self.rng)
+        entries = [_entry(each, pick) for each, pick in zip(replaced, picks, strict=True)]
+        first = {"batch": entries[1:]} if len(entries) > 1 else {}
+        for number, entry in enumerate(entries):
+            if entry["member"] not in begun:
+                yield self._noted(entry, interval, before, **({} if number else first))
+
+    def _replacement(self, member: int, interval: int, chosen: Selection, before: Mapping[int, Trial]) -> Replacement:
+        donor = chosen.donors[int(self.rng.at("donor", interval, member).integers(len(chosen.donors)))]
+        return Replacement(member, donor, before[donor])
+
+    # ---- async ------------------------------------------------------------------------------------------------------
+
+    def asynchronous(self) -> Iterator[Suggestion]:
+        """For every member that is not training, what it does next; none for one that has finished or must wait.
+
+        Who is furthest behind comes first: with fewer workers than members, nobody runs away from the others.
+        """
+        running = [Running(t.params, interval_of(t)) for t in self.members.latest.values() if not t.is_finished]
+        absent = [member for member in range(self.strategy.population) if member not in self.members.latest]
+        yield from self._starts(absent, repeat=0)
+        in_turn = sorted(self.members.latest.items(), key=lambda item: (interval_of(item[1]), item[0]))
+        for member, trial in in_turn:
+            if trial.is_finished and (suggestion := self._next_of(member, trial, running)):
+                running.append(Running(suggestion.params, suggestion.note["interval"]))
+                yield suggestion
+
+    def _next_of(self, member: int, trial: Trial, running: Sequence[Running]) -> Suggestion | None:
+        interval = interval_of(trial)
+        finished = self.members.successes.get(interval, {})
+        if interval == self.intervals.count and finished:
+            return None
+        chosen = self._select({each: self.members.last_success(each) for each in self.members.begun})
+        donors = [each for each in chosen.donors if each in finished and each != member]
+        if is_success(trial):
+            is_replaced = member in chosen.replaced and donors
+            return self._copied(member, interval, donors, running) if is_replaced else self._continued(trial)
+        if finished:
+            return self._copied(member, interval, donors or self.members.ranked(finished), running)
+        return next(self._repeats([trial]), None) if repeat_of(trial) < MOST_REPEATS else None
+
+    def _copied(self, member: int, interval: int, donors: Sequence[int], running: Sequence[Running]) -> Suggestion:
+        """The member as a copy of a donor at the end of the same interval."""
+        donor = donors[int(self.rng.at("donor", interval + 1, member).integers(len(donors)))]
+        source = self.members.successes[interval][donor]
+        replaced = [Replacement(member, donor, source)]
+        picks = self.strategy.explore(Vacancies(self.members, replaced, interval + 1, running), self.rng)
+        return self._noted(_entry(replaced[0], picks[0]), interval + 1, {donor: source})
+
+    # ---- suggestions ------------------------------------------------------------------------------------------------
+
+    def _starts(self, members: Sequence[int], *, repeat: int) -> Iterator[Suggestion]:
+        """Random configurations, as many as the budget still allows."""
+        for member in members[: int(min(len(members), max(0, self.budget.trials)))]:
+            key = range(member + repeat * self.strategy.population, member + repeat * self.strategy.population + 1)
+            [params] = draw(self.members.history, key, self.rng)
+            yield self._suggestion(params, member, 1, repeat=repeat)
+
+    def _repeats(self, trials: Sequence[Trial]) -> Iterator[Suggestion]:
+        """The same interval from the same checkpoint: at first with the same params, then with random ones.
+
+        What made everybody fail is rather the machine than the params; but a first interval has no good ones yet.
+        """
+        for trial in trials:
+            member, interval, repeat = self._member(trial), interval_of(trial), repeat_of(trial) + 1
+            if interval == 1:
+                yield from self._starts([member], repeat=repeat)
+                continue
+            params = trial.params if repeat == 1 else redrawn(self.members, interval, member, self.rng, repeat=repeat)
+            yield self._suggestion(params, member, interval, resume_from=trial.resume_from, repeat=repeat)
+
+    def _continued(self, trial: Trial) -> Suggestion:
+        member = self._member(trial)
+        return self._suggestion(trial.params, member, interval_of(trial) + 1, resume_from=trial.number)
+
+    def _noted(self, entry: Mapping[str, Any], interval: int, sources: Mapping[int, Trial], **more: Json) -> Suggestion:
+        expected = entry["expects"]
+        return self._suggestion(
+            entry["params"],
+            entry["member"],
+            interval,
+            resume_from=sources[entry["donor"]].number,
+            predicted=None if expected is None else Prediction(*expected),
+            donor=entry["donor"],
+            **entry["note"],
+            **more,
+        )
+
+    def _suggestion(
+        self,
+        params: Params,
+        member: int,
+        interval: int,
+        *,
+        resume_from: int | None = None,
+        predicted: Prediction | None = None,
+        donor: int | None = None,
+        repeat: int = 0,
+        **more: Json,
+    ) -> Suggestion:
+        place = {"member": member, "interval": interval, "donor": donor} | ({"repeat": repeat} if repeat else {})
+        return Suggestion(
+            params,
+            self.intervals.fidelity(interval),
+            resume_from=resume_from,
+            predicted_value=predicted,
+            note=place | more,
+        )
+
+    def _select(self, scored: Mapping[int, Trial | None]) -> Selection:
+        losses = {member: self.members.loss(trial) for member, trial in scored.items()}
+        return select(losses, self.strategy.quantile)
+
+    def _member(self, trial: Trial) -> int:
+        return int(trial.note["member"])
+
+
+def redrawn_picks(vacancies: Vacancies, rng: Randomness) -> list[Pick]:
+    """Fresh draws for all of them."""
+    return [Pick(redrawn(vacancies.members, vacancies.interval, each.member, rng)) for each in vacancies.replaced]
+
+
+def redrawn(members: Members, interval: int, member: int, rng: Randomness, *, repeat: int = 0) -> Params:
+    """A random configuration for a member at the beginning of an interval."""
+    encoder = members.history.problem.space.encoder
+    return encoder.decode_unit(rng.at("redraw", interval, member, repeat).random((1, encoder.dimension)))[0]
+
+
+def _entry(replaced: Replacement, pick: Pick) -> dict[str, Any]:
+    """A decision as plain JSON."""
+    expected = None if pick.predicted is None else [pick.predicted.mean, pick.predicted.deviation]
+    return {
+        "member": replaced.member,
+        "donor": replaced.donor,
+        "params": dict(pick.params),
+        "note": dict(pick.note),
+        "expects": expected,
+    }
+
+
+def _require_whole(number: object, *, what: str, advice: str) -> None:
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise InvalidArgument(f"{what} must be a whole number ≥ 1, got {number!r}. {advice}")

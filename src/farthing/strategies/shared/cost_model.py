@@ -1,0 +1,99 @@
+"""What a configuration is going to cost: declared by the user, or learnt from what was paid."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from farthing.acquisition.acquisition import Acquisition
+from farthing.costs.learned import LearnedCost, learn_cost
+from farthing.models.linalg import Array
+from farthing.strategies.shared.modelling import Observations, kernel_over
+from farthing.strategies.shared.surrogate import is_recent, last_fit
+from farthing.trials import History, Json, Prediction, Problem
+
+FEWEST_COSTS = 3
+LEAST_SPREAD = 0.05
+"""Deviation of log cost below which costs count as equal: they then differ by no more than noise."""
+STEP = 1e-4
+
+
+class CostModel(Acquisition, Protocol):
+    """log cost as a function of encoded rows, and what to say and remember about it."""
+
+    def predicted(self, row: Array) -> Prediction: ...
+
+    def note(self) -> dict[str, Json]: ...
+
+
+def cost_model(history: History, seen: Observations, *, is_frugal: bool = False) -> CostModel | None:
+    """The declared cost, else a learnt one; None where costs do not vary, or too few are known."""
+    if history.problem.declared_cost is not None:
+        return DeclaredCost(history.problem)
+    if not costs_vary(history, seen):
+        return None
+    known = np.isfinite(seen.cost)
+    kernel = kernel_over(history.problem.space.encoder)
+    warm_start, fitted_on = last_fit(history, "cost_theta", size=len(kernel.parameters) + 1)
+    keeps_theta = is_recent(fitted_on, seen.count, is_frugal=is_frugal)
+    return LearntCost(
+        learn_cost(seen.X[known], seen.cost[known], kernel, warm_start=warm_start, keeps_theta=keeps_theta)
+    )
+
+
+def costs_vary(history: History, seen: Observations) -> bool:
+    """Whether a cost is declared, or enough of them were paid to see that they differ."""
+    if history.problem.declared_cost is not None:
+        return True
+    known = np.isfinite(seen.cost)
+    return bool(known.sum() >= FEWEST_COSTS and np.std(np.log(seen.cost[known])) >= LEAST_SPREAD)
+
+
+@dataclass(frozen=True, eq=False)
+class LearntCost:
+    """A learnt cost at full fidelity, as strategies use it."""
+
+    model: LearnedCost
+
+    def __call__(self, X: Array) -> Array:
+        return self.model(X)
+
+    def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
+        return self.model.value_and_gradient(X)
+
+    def predicted(self, row: Array) -> Prediction:
+        _, variance = self.model.gp.predict(row[None, :])
+        cost = float(self.model.cost(row[None, :])[0])
+        return Prediction(cost, cost * float(np.sqrt(self.model.scale.undo_variance(variance)[0])))
+
+    def note(self) -> dict[str, Json]:
+        return {"cost_theta": [float(value) for value in self.model.theta]}
+
+
+@dataclass(frozen=True, eq=False)
+class DeclaredCost:
+    """The user's own function, at full fidelity. Its slopes are differences: it may be any Python code."""
+
+    problem: Problem
+
+    def __call__(self, X: Array) -> Array:
+        fidelity = self.problem.space.full_fidelity
+        costs = [self.problem.cost_of(params, fidelity) for params in self.problem.space.encoder.decode(X)]
+        return np.asarray(np.log(np.maximum(costs, np.finfo(float).tiny)))
+
+    def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
+        here = self(X)
+        gradient = np.zeros_like(X)
+        encoder = self.problem.space.encoder
+        for j in set(range(X.shape[1])) - encoder.categories.keys() - encoder.discrete.keys():
+            step = np.where(X[:, j] > 0.5, -STEP, STEP)
+            moved = X.copy()
+            moved[:, j] += np.nan_to_num(step)
+            gradient[:, j] = np.where(np.isnan(X[:, j]), 0.0, (self(moved) - here) / step)
+        return here, gradient
+
+    def predicted(self, row: Array) -> Prediction:
+        return Prediction(float(np.exp(self(row[None, :])[0])))
+
+    def note(self) -> dict[str, Json]:
+        return {}

@@ -1,0 +1,54 @@
+"""Designs that ask no model: independent draws, and points that fill the space evenly."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from farthing.strategies.shared.randomness import Randomness
+from farthing.trials import History, Params
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def draw(history: History, numbers: range, rng: Randomness) -> list[Params]:
+    """Random params for the trials that will have these numbers, keyed by them."""
+    import numpy as np
+
+    if not numbers:
+        return []
+    encoder = history.problem.space.encoder
+    unit = np.stack([rng.at("trial", number).random(encoder.dimension) for number in numbers])
+    return list(encoder.decode_unit(unit))
+
+
+def sobol_params(history: History, count: int, rng: Randomness) -> list[Params]:
+    """The next `count` points of the sequence, one for each configuration that the history does not have yet."""
+    return list(history.problem.space.encoder.decode_unit(sobol_unit(history, count, rng))) if count > 0 else []
+
+
+def sobol_unit(history: History, count: int, rng: Randomness) -> "np.ndarray":
+    """The same as uniform coordinates, shape (count, d)."""
+    first, last = history.configurations, history.configurations + count
+    dimension = history.problem.space.encoder.dimension
+    return _sobol_points(rng.seed, dimension, power=(last - 1).bit_length())[first:last]
+
+
+@lru_cache(maxsize=8)
+def _sobol_points(seed: int, dimension: int, *, power: int) -> "np.ndarray":
+    """The first 2^power points; longer sequences begin with the shorter ones."""
+    from scipy.stats import qmc
+
+    generator = Randomness(seed).at("sobol")
+    points: np.ndarray = qmc.Sobol(dimension, scramble=True, rng=generator).random_base2(power)
+    return points
+
+
+def new_ones(design: Sequence[Params], history: History) -> list[Params]:
+    """What of a design was not tried yet: where parameters have few values, points of a sequence fall together."""
+    tried = [trial.params for trial in history]
+    found: list[Params] = []
+    for params in design:
+        if params not in tried and params not in found:
+            found.append(params)
+    return found

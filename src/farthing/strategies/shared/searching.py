@@ -1,0 +1,55 @@
+"""Maximises an acquisition function over a space."""
+
+from math import prod
+
+import numpy as np
+
+from farthing.acquisition.acquisition import Acquisition
+from farthing.acquisition.maximize import Domain, Effort, maximize
+from farthing.acquisition.unvisited import Unvisited
+from farthing.models.linalg import Array
+from farthing.strategies.shared.modelling import Observations
+
+ORDINARY = Effort(most_calls=20)
+"""From the best of 512 rows, climbs of 20 calls end within 0.001 of the log EI that the longest ones reach."""
+FRUGAL = Effort(screened=256, restarts=4, rounds=4, most_calls=12)
+OFFERED = 8
+"""How many of the best rows seen are offered as starting points."""
+FEW = 1024
+"""Spaces with no more configurations than this are searched one by one."""
+
+
+def unvisited(acquisition: Acquisition, domain: Domain, rows: Array) -> Acquisition:
+    """Leaves out rows that were tried, are pending or were just chosen, where all columns are discrete."""
+    return Unvisited(acquisition, rows) if _discrete(domain) else acquisition
+
+
+def search(
+    acquisition: Acquisition, domain: Domain, seen: Observations, *, rng: np.random.Generator, is_frugal: bool = False
+) -> Array:
+    """The best row found; the best there is where there are few."""
+    best = seen.X[np.argsort(seen.loss, kind="stable")[:OFFERED]]
+    return search_from(acquisition, domain, best, rng=rng, effort=FRUGAL if is_frugal else ORDINARY)
+
+
+def search_from(
+    acquisition: Acquisition, domain: Domain, offered: Array, *, rng: np.random.Generator, effort: Effort = ORDINARY
+) -> Array:
+    """The best row found from rows that are offered and elsewhere; the best there is where there are few."""
+    grids = _discrete(domain)
+    if grids and prod(grid.size for grid in grids) <= FEW:
+        return best_of_all(acquisition, domain, grids)
+    return maximize(acquisition, domain, rng=rng, offered=offered, effort=effort).x
+
+
+def best_of_all(acquisition: Acquisition, domain: Domain, grids: list[Array]) -> Array:
+    """The best of all rows that there are."""
+    every = np.stack([axis.ravel() for axis in np.meshgrid(*grids, indexing="ij")], axis=1)
+    rows = domain.snap(every)
+    return np.asarray(rows[int(np.argmax(acquisition(rows)))])
+
+
+def _discrete(domain: Domain) -> list[Array]:
+    """The grids of all columns; none where one of the columns has no grid."""
+    grids = [grid for grid in domain.grids if grid is not None]
+    return grids if len(grids) == domain.width else []

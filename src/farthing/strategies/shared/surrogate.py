@@ -1,0 +1,94 @@
+"""A Gaussian process of the loss, fitted to a history and remembered in its notes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from farthing.models.fitting import fit, hyperparameter_posterior
+from farthing.models.gp import GP
+from farthing.models.kernels import Kernel
+from farthing.models.likelihood import HyperparameterPosterior
+from farthing.models.linalg import Array
+from farthing.models.parameters import Parameter
+from farthing.models.transforms import Standardise
+from farthing.strategies.shared.compression import Compression
+from farthing.trials import History, Prediction
+
+GROWTH_BEFORE_REFIT = 1.05
+FRUGAL_GROWTH = 1.25
+"""Hyperparameters are kept until there are so many times the observations; longer where suggestions must be cheap."""
+
+NOISE = Parameter("noise", median=1e-5, spread=3.0, lower=1e-6, upper=1.0)
+"""Little is expected, because a model that takes a ripple for noise stops at the foot of it; but not much is known."""
+
+NOISY = 1e-2
+"""Where one search for hyperparameters starts: from little noise alone, the mode that takes noise for noise is missed,
+and lengthscales shrink until every measurement is a peak of its own."""
+
+
+@dataclass(frozen=True, eq=False)
+class Surrogate:
+    """The process, the scale of the loss it sees, and what to remember of its fit.
+
+    With a `compression` the process models compressed losses, and `scale` standardises those.
+    """
+
+    gp: GP
+    scale: Standardise
+    theta: Array
+    fitted_on: int
+    compression: Compression | None = None
+
+    def predicted(self, x: Array, *, sign: float) -> Prediction:
+        """The value at one row, in the user's units: `sign` times the loss."""
+        mean, variance = self.gp.predict(x[None, :])
+        loss, deviation = self.scale.undo(mean), np.sqrt(self.scale.undo_variance(variance))
+        if self.compression is not None:
+            loss, deviation = self.compression.undo(loss), deviation * self.compression.slope(loss)
+        return Prediction(sign * float(loss[0]), float(deviation[0]))
+
+    def note(self) -> dict[str, object]:
+        return {"theta": [float(value) for value in self.theta], "fitted_on": self.fitted_on}
+
+
+def fit_surrogate(
+    X: Array,
+    loss: Array,
+    kernel: Kernel,
+    history: History,
+    *,
+    compression: Compression | None = None,
+    is_frugal: bool = False,
+) -> Surrogate:
+    """Fits to the rows, starting from the last fit noted in the history, or keeps that one while it is recent.
+
+    What strategies note are fits of compressed losses: of others they are a start, no more.
+    """
+    loss = loss if compression is None else compression.apply(loss)
+    scale = Standardise.of(loss)
+    posterior = hyperparameter_posterior(kernel, X, scale.apply(loss), noise_prior=NOISE)
+    theta, fitted_on = last_fit(history, "theta", size=len(posterior.parameters))
+    is_noted_scale = compression is not None
+    if theta is None or not is_noted_scale or not is_recent(fitted_on, loss.size, is_frugal=is_frugal):
+        theta, fitted_on = fit(posterior, warm_start=_starts(posterior, theta)), int(loss.size)
+    return Surrogate(posterior.process(theta), scale, theta, fitted_on, compression)
+
+
+def _starts(posterior: HyperparameterPosterior, noted: Array | None) -> Array:
+    noisy = posterior.priors.mean.copy()
+    noisy[-1] = np.log(NOISY)
+    return np.stack([noisy] if noted is None else [noisy, noted])
+
+
+def is_recent(fitted_on: int, count: int, *, is_frugal: bool) -> bool:
+    """Whether a fit of so many observations still serves for `count` of them."""
+    return count <= fitted_on * (FRUGAL_GROWTH if is_frugal else GROWTH_BEFORE_REFIT)
+
+
+def last_fit(history: History, key: str, *, size: int) -> tuple[Array | None, int]:
+    """The hyperparameters that the latest suggestion noted under `key`, and the number of observations behind them."""
+    for trial in reversed(history):
+        note = trial.note if isinstance(trial.note, dict) else {}
+        if len(note.get(key) or ()) == size:
+            return np.array(note[key], dtype=float), int(note.get("fitted_on", 0))
+    return None, 0

@@ -1,5 +1,0 @@
-"""Multi-fidelity: what to train next, how far, and from which paused run (taKG and taKG⁰)."""
-
-from farthing.systems.multifidelity.takg import TraceKG
-
-__all__ = ["TraceKG"]

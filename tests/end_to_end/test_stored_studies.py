@@ -1,0 +1,46 @@
+"""Studies that an earlier version stored open, resume, and suggest the same next trial, bit for bit."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import farthing as ft
+
+DATA = Path(__file__).parents[1] / "data"
+EXPECTED: dict[str, Any] = json.loads((DATA / "stored_suggestions.json").read_text())
+ONLINE = [name for name in EXPECTED if name.startswith("online")]
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> str:
+    """A copy, because opening a study for a suggestion writes to it."""
+    shutil.copy(DATA / "stored_studies.db", tmp_path / "stored.db")
+    return f"sqlite:///{tmp_path}/stored.db"
+
+
+@pytest.mark.parametrize("name", [name for name in EXPECTED if name not in ONLINE])
+def test_a_stored_study_suggests_what_it_would_have_suggested(name: str, storage: str) -> None:
+    study = ft.Study.load(name, storage)
+    (trial,) = study.ask(count=1)
+    stored = study.trials[trial.number]
+    found = {
+        "params": dict(trial.params),
+        "fidelity": dict(trial.fidelity),
+        "resume_from": stored.resume_from,
+        "note": stored.note,
+    }
+    assert found == EXPECTED[name]
+    study.close()
+
+
+@pytest.mark.parametrize("name", ONLINE)
+def test_a_stored_online_run_goes_on_with_the_same_decisions(name: str, storage: str) -> None:
+    from data.make_stored_studies import described, online_tuner, play
+
+    expected, tuner = EXPECTED[name], online_tuner(name, storage)
+    assert tuner.round > 0, "the run was not taken up"
+    decisions = [described(decision) for decision in play(tuner, expected[-1]["round"] - tuner.round)]
+    assert decisions[-len(expected) :] == expected

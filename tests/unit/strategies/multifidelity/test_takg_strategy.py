@@ -1,0 +1,307 @@
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pytest
+
+import farthing as ft
+from farthing.costs import Budget, Remaining
+from farthing.errors import InvalidArgument
+from farthing.strategies import Randomness
+from farthing.strategies.multifidelity.curve_model import fit_curves
+from farthing.strategies.multifidelity.runs import runs_of
+from farthing.trials import History, Measurement, Params, Problem, State, Suggestion, Trial
+
+EPOCHS = ft.Fidelity(1, 27, integer=True, trace=True)
+PARAMS: dict[str, ft.Float | ft.Int | ft.Choice] = {
+    "rate": ft.Float(1e-4, 1.0, log=True),
+    "width": ft.Int(1, 8),
+    "kind": ft.Choice("plain", "gated"),
+    "gate": ft.Float(0, 1, when={"kind": "gated"}),
+}
+CURVES = ft.Space(PARAMS, fidelities={"epochs": EPOCHS})
+CURVES_AND_DATA = ft.Space(PARAMS, fidelities={"epochs": EPOCHS, "data": ft.Fidelity(0.1, 1.0)})
+DATA = ft.Space(PARAMS, fidelities={"data": ft.Fidelity(0.1, 1.0)})
+SPACES = (CURVES, CURVES_AND_DATA, DATA)
+STRATEGIES = (
+    ft.TraceKG(),
+    ft.TraceKG.paper(),
+    ft.TraceKG(search="stochastic", zero_avoiding=False, retain=1),
+    ft.TraceKG(samples=2, fidelity_kernel="matern"),
+)
+
+
+def error(params: Params, fidelity: Mapping[str, float]) -> float:
+    """Falls with training and with data; the best rate is 0.03."""
+    misfit = (math.log10(params["rate"]) + 1.5) ** 2 / 4 + 0.05 * abs(params["width"] - 5)
+    misfit += 0.1 if params["kind"] == "plain" else 0.2 * (params["gate"] - 0.3) ** 2
+    return float(0.05 + misfit + 0.5 / fidelity.get("epochs", 27) + 0.3 * (1.0 - fidelity.get("data", 1.0)))
+
+
+def work(params: Params, fidelity: Mapping[str, float]) -> float:
+    return float(fidelity.get("epochs", 1) * fidelity.get("data", 1.0) * (1.0 + params["width"]))
+
+
+def run(
+    strategy: ft.TraceKG,
+    space: ft.Space = CURVES,
+    *,
+    trials: int,
+    cost: Callable[..., float] = work,
+    budget: Budget | None = None,
+    saves: bool = True,
+    minimize: bool = True,
+) -> History:
+    """A study told curve by curve; a continuation pays the difference, or everything where nothing was kept."""
+    history = History(Problem(space, minimize=minimize))
+    sign = 1.0 if minimize else -1.0
+    while len(history) < trials:
+        left = Remaining() if budget is None else budget.remaining(history, seconds=0.0)
+        for suggestion in strategy.suggest(history, left, 1, Randomness(0)):
+            begun = {} if suggestion.resume_from is None else history[suggestion.resume_from].fidelity
+            paid = cost(suggestion.params, suggestion.fidelity)
+            paid -= cost(suggestion.params, begun) if begun and saves else 0.0
+            history = history.updated([told(len(history), suggestion, paid, begun, sign)], version=len(history))
+            break
+        else:
+            return history
+    return history
+
+
+def told(number: int, suggestion: Suggestion, paid: float, begun: Mapping[str, float], sign: float) -> Trial:
+    last = int(suggestion.fidelity.get("epochs", 1))
+    points = [
+        Measurement(value=sign * error(suggestion.params, at), fidelity=at)
+        for epoch in range(int(begun.get("epochs", 0)) + 1, last + 1)
+        for at in [{**suggestion.fidelity, "epochs": epoch} if "epochs" in suggestion.fidelity else suggestion.fidelity]
+    ]
+    end = Measurement(value=points[-1].value, fidelity=suggestion.fidelity, cost={"training": paid}, charged=True)
+    return Trial(number, suggestion, State.DONE, measurements=(*points[:-1], end), value=end.value)
+
+
+def suggest(
+    strategy: ft.TraceKG, history: History, count: int = 1, *, budget: Remaining | None = None
+) -> Sequence[Suggestion]:
+    return strategy.suggest(history, budget or Remaining(), count, Randomness(0))
+
+
+# ------------------------------------------------------------------------------------------------------ behaviour
+
+
+@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_search_suggests_what_can_be_run_on_every_kind_of_space(strategy: ft.TraceKG, space: ft.Space) -> None:
+    history = run(strategy, space, trials=9)
+    for trial in history:
+        assert space.check(trial.params) == trial.params
+        assert space.check_fidelity(trial.fidelity) == trial.fidelity
+        assert json.loads(json.dumps(trial.note)) == trial.note
+    best = strategy.recommend(history)
+    assert best is not None
+    assert best.predicted is not None
+    assert space.check(best.params) == best.params
+
+
+def test_it_finds_a_good_configuration_for_the_price_of_a_few_full_trainings() -> None:
+    full = work({"width": 4.5}, {"epochs": 27})
+    history = run(ft.TraceKG(), trials=200, budget=Budget(cost=6 * full))
+    best = ft.TraceKG().recommend(history)
+    assert best is not None
+    random = np.median([error(params, {}) for params in drawn(200)])
+    lowest = 0.05 + 0.5 / 27
+    assert error(best.params, {}) - lowest < 0.2 * (random - lowest)
+    assert history.cost <= 6 * full * 1.1  # a prediction may be a little low
+
+
+def drawn(count: int) -> list[Params]:
+    return list(CURVES.encoder.decode_unit(np.random.default_rng(0).random((count, 4))))
+
+
+def test_runs_are_carried_on_from_where_they_stopped() -> None:
+    history = run(ft.TraceKG(), trials=40)
+    continued = [trial for trial in history if trial.resume_from is not None]
+    assert len(continued) >= 5
+    for trial in continued:
+        source = history[trial.resume_from or 0]
+        assert trial.params == source.params
+        assert trial.fidelity["epochs"] > source.fidelity["epochs"]
+    sources = [trial.resume_from for trial in continued]
+    assert len(sources) == len(set(sources)), "a run goes on from its end, which is no longer one afterwards"
+
+
+def test_the_predicted_cost_of_a_continuation_is_that_of_its_new_part() -> None:
+    history = run(ft.TraceKG(), trials=40)
+    late = [trial for trial in history[20:] if trial.suggestion.predicted_cost]
+    ratios = [trial.suggestion.predicted_cost.mean / trial.cost for trial in late if trial.suggestion.predicted_cost]
+    assert 0.7 < np.median(ratios) < 1.4
+
+
+def test_where_continuing_saves_nothing_it_is_priced_in_full() -> None:
+    history = run(ft.TraceKG(), trials=40, saves=False)
+    late = [trial for trial in history[25:] if trial.resume_from is not None and trial.suggestion.predicted_cost]
+    for trial in late:
+        assert trial.suggestion.predicted_cost is not None
+        assert trial.suggestion.predicted_cost.mean == pytest.approx(trial.cost, rel=0.5)
+
+
+def test_a_run_in_flight_is_not_offered_again_and_batches_hold_different_evaluations() -> None:
+    history = run(ft.TraceKG(), trials=20)
+    for strategy in (ft.TraceKG(), ft.TraceKG.paper()):
+        batch = suggest(strategy, history, 4)
+        assert len({json.dumps([one.params, one.fidelity]) for one in batch}) == 4
+        sources = [one.resume_from for one in batch if one.resume_from is not None]
+        assert len(sources) == len(set(sources))
+    running = [Trial(20 + i, one, State.RUNNING) for i, one in enumerate(suggest(ft.TraceKG(), history, 4))]
+    taken = {one.suggestion.resume_from for one in running} - {None}
+    later = suggest(ft.TraceKG(), history.updated(running, version=99), 4)
+    assert not taken & {one.resume_from for one in later}
+
+
+def test_nothing_is_suggested_that_costs_more_than_is_left() -> None:
+    history = run(ft.TraceKG(), trials=15)
+    for left in (200.0, 20.0, 5.0, 0.5, 1e-3):
+        batch = suggest(ft.TraceKG(), history, 3, budget=Remaining(cost=left))
+        assert sum(one.predicted_cost.mean for one in batch if one.predicted_cost) <= left
+
+
+def test_the_start_takes_at_most_half_of_the_budget() -> None:
+    dear = run(ft.TraceKG(), trials=8, cost=lambda params, fidelity: 10.0 * fidelity["epochs"], budget=Budget(cost=100))
+    starts = [trial for trial in dear if trial.note["why"].startswith("a start")]
+    assert len(starts) == 1
+    assert len([trial for trial in run(ft.TraceKG(), trials=8) if "theta" not in trial.note]) == 5
+
+
+def test_a_declared_cost_is_used_as_it_is() -> None:
+    history = run(ft.TraceKG(), trials=12)
+    declared = History(Problem(CURVES, declared_cost=work), list(history))
+    [one] = suggest(ft.TraceKG(), declared)
+    assert one.predicted_cost is not None
+    assert one.predicted_cost.mean == pytest.approx(work(one.params, one.fidelity)), "no checkpoint, so all is paid"
+
+
+def test_failures_are_avoided_and_do_not_stop_it() -> None:
+    history = run(ft.TraceKG(), trials=12)
+    failed = [
+        Trial(12 + i, Suggestion({"rate": 0.9, "width": 8, "kind": "plain"}, {"epochs": 9}), State.FAILED)
+        for i in range(4)
+    ]
+    [one] = suggest(ft.TraceKG(), history.updated(failed, version=99))
+    assert one.params["rate"] < 0.5
+
+
+def test_values_that_are_maximised_are_understood() -> None:
+    history = run(ft.TraceKG(), trials=25, minimize=False)
+    best = ft.TraceKG().recommend(history)
+    assert best is not None
+    assert best.predicted is not None
+    assert best.predicted.mean == pytest.approx(-error(best.params, {}), abs=0.3)
+    assert best.predicted.mean < 0.0
+
+
+def test_the_note_says_why() -> None:
+    history = run(ft.TraceKG(), trials=15)
+    note = history[-1].note
+    assert note["form"] in ("taKG", "taKG0")
+    assert note["information_per_cost"] >= 0.0
+    assert "epochs" in note["why"]
+
+
+def test_the_form_depends_on_whether_cost_and_information_vanish_together() -> None:
+    """A start that costs as much as the rest is no temptation."""
+    fixed = run(ft.TraceKG(), trials=15, cost=lambda params, fidelity: 100.0 + fidelity["epochs"])
+    assert fixed[-1].note["form"] == "taKG"
+    assert run(ft.TraceKG(), trials=15)[-1].note["form"] == "taKG0"
+
+
+def test_the_same_history_gives_the_same_suggestion() -> None:
+    history = run(ft.TraceKG.paper(), trials=12)
+    assert suggest(ft.TraceKG.paper(), history, 2) == suggest(ft.TraceKG.paper(), history, 2)
+
+
+# ------------------------------------------------------------------------------------------------------- arguments
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"zero_avoiding": "yes"}, "zero_avoiding must be one of 'auto'"),
+        ({"retain": 0}, "retain must be a whole number ≥ 1"),
+        ({"samples": "some"}, "samples must be a whole number ≥ 1 or 'map'"),
+        ({"basket": -1}, "basket must be a whole number ≥ 0"),
+        ({"floor": 2.0}, "floor is a share"),
+        ({"batch_cost": "mean"}, "batch_cost must be one of 'max', 'sum'"),
+        ({"search": "guess"}, "search must be one of 'screen'"),
+    ],
+)
+def test_arguments_are_checked(arguments: dict[str, object], words: str) -> None:
+    with pytest.raises(InvalidArgument, match=words):
+        ft.TraceKG(**arguments)  # type: ignore[arg-type]
+
+
+def test_a_space_without_fidelities_is_refused() -> None:
+    with pytest.raises(InvalidArgument, match="at least one fidelity"):
+        suggest(ft.TraceKG(), History(Problem(ft.Space(PARAMS))))
+
+
+# ------------------------------------------------------------------------------------------------------- gradients
+
+SLOPED = ft.Space(
+    {"rate": ft.Float(1e-3, 1.0, log=True), "shift": ft.Float(-2, 2)}, fidelities={"data": ft.Fidelity(0.1, 1)}
+)
+
+
+def bowl(params: Params, fidelity: Mapping[str, float]) -> tuple[float, dict[str, float]]:
+    """A loss and its gradient, in the params' own units."""
+    x, y = math.log(params["rate"]) + 3.0, params["shift"] - 0.5
+    loss = 1.0 + x**2 + 0.5 * y**2 + 0.3 * (1.0 - fidelity["data"])
+    return loss, {"rate": 2.0 * x / params["rate"], "shift": y}
+
+
+def sloped_history(*, slopes: bool, trials: int = 6) -> History:
+    history = History(Problem(SLOPED))
+    for number in range(trials):
+        [one] = suggest(ft.TraceKG(), history)
+        value, gradient = bowl(one.params, one.fidelity)
+        point = Measurement(
+            value=value, fidelity=one.fidelity, gradient=gradient if slopes else None, cost={"training": 1.0}
+        )
+        made = Trial(number, one, State.DONE, measurements=(point,), value=value)
+        history = history.updated([made], version=number)
+    return history
+
+
+def test_slopes_enter_the_model_in_its_own_units() -> None:
+    history = sloped_history(slopes=True)
+    model = fit_curves(history, runs_of(history), retain=2, fidelity_kernel="curves")
+    assert model is not None
+    assert model.sloped_columns == (0, 1)
+    encoder, step = SLOPED.encoder, 1e-6
+    X = encoder.encode([trial.params for trial in history])
+    for j in (0, 1):
+        moved = X.copy()
+        moved[:, j] += step
+        there = [bowl(params, trial.fidelity)[0] for params, trial in zip(encoder.decode(moved), history, strict=True)]
+        here = [bowl(trial.params, trial.fidelity)[0] for trial in history]
+        seen = [model.standard.apply(model.scale.apply(np.array(losses))) for losses in (here, there)]
+        slopes = model.gp.y[model.gp.along == j]
+        np.testing.assert_allclose(slopes, (seen[1] - seen[0]) / step, rtol=1e-3, atol=1e-3)
+
+
+def test_with_slopes_the_same_trials_tell_more() -> None:
+    rows = np.hstack([np.random.default_rng(0).random((200, 2)), np.ones((200, 1))])
+    truth = np.array([bowl(params, {"data": 1.0})[0] for params in SLOPED.encoder.decode(rows[:, :2])])
+
+    def misfit(slopes: bool) -> float:
+        history = sloped_history(slopes=slopes, trials=5)
+        model = fit_curves(history, runs_of(history), retain=2, fidelity_kernel="curves")
+        assert model is not None
+        expected = model.standard.apply(model.scale.apply(truth))
+        return float(np.sqrt(np.mean((model.gp.mean(rows) - expected) ** 2)))
+
+    assert misfit(slopes=True) < 0.7 * misfit(slopes=False)
+
+
+def test_the_ascent_takes_slopes_into_account() -> None:
+    [one] = suggest(ft.TraceKG.paper(), sloped_history(slopes=True))
+    assert SLOPED.check(one.params) == one.params

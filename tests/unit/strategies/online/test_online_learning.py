@@ -1,0 +1,111 @@
+"""What is learnt of the model, and on which scale."""
+
+from math import sqrt
+
+import numpy as np
+import pytest
+
+import farthing as ft
+from farthing.strategies.online import CEGPUCB, Arena, Capped, Every
+from farthing.strategies.online.scaling import Scale
+from farthing.strategies.online.strategy import Observation
+
+ARMS = ft.Space({"arm": ft.Choice("a", "b", "c")})
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1])
+def test_forgetting_is_recovered_by_marginal_likelihood(epsilon: float) -> None:
+    rng = np.random.default_rng(0)
+    player = CEGPUCB(kernel="independent", noise=0.01, scale=1.0, rule=Every(1)).begin(
+        Arena(ARMS.encoder, 600, candidates=[{"arm": arm} for arm in "abc"])
+    )
+    f = rng.standard_normal(3)
+    for t in range(1, 600):
+        f = sqrt(1 - epsilon) * f + sqrt(epsilon) * rng.standard_normal(3)
+        choice = player.decide(t)
+        player.observe(Observation(t, choice.place, float(f[choice.place] + 0.1 * rng.standard_normal())))
+    # 150 observations tell a rate of change to within a factor of about two
+    assert epsilon / 2.5 < player.hyperparameters.forgetting < 2.5 * epsilon
+
+
+def test_a_level_that_changes_fast_does_not_pass_for_forgetting() -> None:
+    rng = np.random.default_rng(0)
+    player = CEGPUCB(kernel="independent", rule=Every(1), beta=20.0).begin(
+        Arena(ARMS.encoder, 300, candidates=[{"arm": arm} for arm in "abc"])
+    )
+    differences, level = [0.0, 1.0, 0.5], 0.0
+    for t in range(1, 150):
+        level = sqrt(0.6) * level + sqrt(0.4) * 2.0 * rng.standard_normal()
+        place = int(rng.integers(3))
+        player.decide(t)
+        player.observe(Observation(t, place, differences[place] + level + 0.1 * float(rng.standard_normal())))
+    learnt = player.hyperparameters
+    # one rate for both would have to be about 0.4
+    assert learnt.forgetting < 0.02
+    assert learnt.level.forgetting == pytest.approx(0.4, abs=0.2)
+    assert player.exploit(150) == 1
+
+
+def test_the_scale_is_set_once_and_never_again() -> None:
+    player = CEGPUCB(kernel="independent").begin(Arena(ARMS.encoder, 100, candidates=[{"arm": arm} for arm in "abc"]))
+    scales = []
+    for t in range(1, 60):
+        choice = player.decide(t)
+        if choice.measure:
+            player.observe(Observation(t, choice.place, 100.0 + 3.0 * float(np.sin(t))))
+        scales.append(player.memory()["scale"])
+    found = [scale for scale in scales if scale is not None]
+    assert found
+    assert all(scale == found[0] for scale in found)
+    assert found[0][0] == pytest.approx(100.0, abs=3.0)
+
+
+def test_values_are_scaled_and_clipped() -> None:
+    scale = Scale.of([1.0, 3.0], offset=None, scale=None, clip=2.0)
+    assert scale == Scale(2.0, 1.0, 2.0)
+    np.testing.assert_array_equal(scale.apply([2.0, 3.0, 1e9, -1e9]), [0.0, 1.0, 2.0, -2.0])
+
+
+def test_equal_first_values_do_not_make_the_smallest_change_enormous() -> None:
+    assert Scale.of([5.0, 5.0, 5.0], offset=None, scale=None, clip=None).scale == pytest.approx(0.005)
+    assert Scale.of([0.0, 0.0], offset=None, scale=None, clip=None).scale == 1.0
+
+
+def test_a_player_lets_go_of_what_is_forgotten() -> None:
+    player = CEGPUCB(kernel="independent", noise=0.01, forgetting=0.2, scale=1.0, rule=Every(1)).begin(
+        Arena(ARMS.encoder, 5000, candidates=[{"arm": arm} for arm in "abc"])
+    )
+    for t in range(1, 2001):
+        choice = player.decide(t)
+        player.observe(Observation(t, choice.place, float(np.sin(t))))
+    assert len(player.observations) < 600
+
+
+def test_a_cap_holds_where_forgetting_is_learnt_too() -> None:
+    player = CEGPUCB(kernel="independent", rule=Capped(Every(1), 20), floor=0.5).begin(
+        Arena(ARMS.encoder, 200, candidates=[{"arm": arm} for arm in "abc"])
+    )
+    measured = 0
+    for t in range(1, 201):
+        choice = player.decide(t)
+        measured += choice.measure
+        if choice.measure:
+            player.observe(Observation(t, choice.place, float(np.sin(t))))
+    assert measured == 20
+
+
+def test_what_each_candidate_is_known_to_give_is_where_it_begins() -> None:
+    arena = Arena(ARMS.encoder, 10, candidates=[{"arm": arm} for arm in "abc"])
+    known = CEGPUCB(kernel="independent", noise=0.01, forgetting=0.01, scale=1.0, offset=[0.0, 5.0, 1.0])
+    player = known.begin(arena)
+    assert player.decide(1).place == 1
+    player.observe(Observation(1, 1, -5.0))
+    assert player.exploit(2) == 2
+
+
+def test_a_covariance_between_candidates_carries_over_what_was_seen() -> None:
+    arena = Arena(ARMS.encoder, 10, candidates=[{"arm": arm} for arm in "abc"])
+    kernel = [[1.0, 0.9, -0.9], [0.9, 1.0, -0.9], [-0.9, -0.9, 1.0]]
+    player = CEGPUCB(kernel=kernel, noise=0.01, forgetting=0.01, scale=1.0).begin(arena)
+    player.observe(Observation(1, 0, -2.0))
+    assert player.exploit(2) == 2
