@@ -363,11 +363,28 @@ def test_the_paper_needs_no_other_argument() -> None:
     assert ft.PB2.paper(population=4, interval=5) == ft.PB2(population=4, interval=5, box=None)
 
 
-def picks(replaced: Sequence[Replacement], running: Sequence[Running], history: History) -> list[Mapping[str, Any]]:
+def picks(
+    replaced: Sequence[Replacement],
+    running: Sequence[Running],
+    history: History,
+    *,
+    beta: float | None = None,
+    box: float | None = None,
+) -> list[Mapping[str, Any]]:
     members = Members(history, 4)
     model = fit_changes(observed_changes(members, before=None), members)
-    found = Picking(members, model, 7, beta=None, box=None).picks(replaced, running, ft.Randomness(0))
+    found = Picking(members, model, 7, beta=beta, box=box).picks(replaced, running, ft.Randomness(0))
     return [pick.params for pick in found]
+
+
+@pytest.mark.parametrize(("box", "beta"), [(None, 0.2 + math.log(0.4 * 7)), (1.0, 4.0)], ids=["the paper", "a box"])
+def test_picks_are_those_of_the_usual_beta(box: float | None, beta: float) -> None:
+    """β_t = 0.2 + log 0.4t at t = 7; in a box it is 4."""
+    history = train(ft.PB2.paper(population=4, interval=1), until=24)
+    replaced = [Replacement(0, 1, history[20])]
+    usual = picks(replaced, [], history, box=box)
+    assert usual == picks(replaced, [], history, beta=beta, box=box)
+    assert usual != picks(replaced, [], history, beta=beta + 0.5, box=box)
 
 
 def test_a_pick_keeps_away_from_what_is_running() -> None:

@@ -39,7 +39,7 @@ def test_continuations_do_not_count_as_trials() -> None:
 def test_limits_that_were_not_set_never_run_out() -> None:
     left = Budget(trials=1).remaining(History(PROBLEM, [trial(0, State.DONE, paid=1e9)]), seconds=1e9)
     assert (left.cost, left.seconds) == (math.inf, math.inf)
-    assert left.is_spent
+    assert left.trials == 0
 
 
 def test_a_predicted_cost_that_does_not_fit_is_not_covered() -> None:

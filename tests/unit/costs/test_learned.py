@@ -35,16 +35,6 @@ def test_the_cost_grows_with_the_share_that_is_done() -> None:
     assert np.all(np.diff(costs, axis=0) >= 0.0)
 
 
-def test_continuing_never_costs_less_than_the_fixed_part() -> None:
-    model = learnt()
-    X = np.random.default_rng(3).random((50, 2))
-    full = np.exp(model.scale.undo(model.gp.mean(X)))
-    fixed = full * model.fixed_share / (1.0 + model.fixed_share)
-    for begun, done in ((0.5, 0.5), (0.5, 0.50001), (0.9, 0.2)):
-        assert np.all(model.increment(X, begun, done) >= fixed * (1 - 1e-12))
-    assert np.all(model.increment(X, 0.2, 0.9) > model.increment(X, 0.2, 0.6))
-
-
 def test_no_prediction_is_below_the_smallest_cost_seen() -> None:
     X = np.linspace(0.0, 0.5, 12)[:, None] * np.ones(2)
     cost = np.exp(-4.0 * X[:, 0])
