@@ -23,7 +23,7 @@ from farthing.strategies.online.bandits import (
     RestartedGPUCB,
     Softmax,
 )
-from farthing.strategies.online.outlook import QueryRule
+from farthing.strategies.online.context import QueryRule
 
 Make: TypeAlias = Callable[[Mapping[str, Any]], OnlineStrategy]
 """From what is known of a world to a strategy."""

@@ -20,7 +20,7 @@ from benchmarks.problems.data import REPOSITORY, missing_file, missing_package
 from benchmarks.problems.problem import Direction, Evaluation, Params
 from farthing.execution import plain_files
 from farthing.execution.identity import identity_of_function
-from farthing.execution.stage_cache import Address, StageCache
+from farthing.execution.stage_cache import CacheKey, StageCache
 from farthing.space import Float, Int, Space
 from farthing.space.stages import prefix_key
 
@@ -136,9 +136,9 @@ class Nuclei:
         kept = self._outputs.get(self._address(params, length), lambda folder: plain_files.load(folder, scratch=folder))
         return self._computed(params, length)[0] if kept is None else kept.output
 
-    def _address(self, params: Params, length: int) -> Address:
+    def _address(self, params: Params, length: int) -> CacheKey:
         versions = tuple((name, self._version) for name in list(SPACE.stages)[:length])
-        return Address(str(self.table), versions, prefix_key(SPACE, params, length))
+        return CacheKey(str(self.table), versions, prefix_key(SPACE, params, length))
 
 
 NUCLEI = Nuclei()

@@ -19,7 +19,7 @@ from farthing.models.linalg import Array
 from farthing.models.threads import one_thread
 from farthing.space import Float, Space
 from farthing.strategies.online import CEGPUCB, Arena, Every, Player, ValueOfInformation
-from farthing.strategies.online.outlook import Outlook, Query
+from farthing.strategies.online.context import Query, RoundContext
 from farthing.strategies.online.strategy import Observation
 
 EPSILON, NOISE, LENGTHSCALE = 0.03, 0.01, 0.2
@@ -38,9 +38,9 @@ class FifthAtDefaultPrice:
 
     rule: ValueOfInformation = field(default_factory=ValueOfInformation)
 
-    def ask(self, outlook: Outlook) -> Query | None:
-        self.rule.ask(outlook)
-        return Every(5).ask(outlook)
+    def ask(self, context: RoundContext) -> Query | None:
+        self.rule.ask(context)
+        return Every(5).ask(context)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import pytest
 from cached_study import SPACE, TRIALS, pipeline, study_in, value_of
 
 import farthing as ft
-from farthing.execution.stage_cache import Address, StageCache
+from farthing.execution.stage_cache import CacheKey, StageCache
 from farthing.trials.prefixes import EVICTED, cached_prefixes
 
 PROGRAM = Path(__file__).with_name("cached_study.py")
@@ -108,21 +108,21 @@ def _kill_after_some_news(program, folder, rng):
 KILLED_WRITER = """
 import sys, time
 from pathlib import Path
-from farthing.execution.stage_cache import Address, StageCache
+from farthing.execution.stage_cache import CacheKey, StageCache
 
 def save(output, folder):
     (folder / "half").write_bytes(b"x" * 100_000)
     print("writing", flush=True)
     time.sleep(3600)
 
-cache, address = StageCache(Path(sys.argv[1]), limit=None), Address("source", (("one", "1"),), "a")
+cache, address = StageCache(Path(sys.argv[1]), limit=None), CacheKey("source", (("one", "1"),), "a")
 with cache.computing(address):
     cache.put([address], "output", seconds=[1.0], save=save)
 """
 
 
 def test_whoever_waits_takes_over_when_the_first_is_killed_while_it_writes(tmp_path):
-    address, cache = Address("source", (("one", "1"),), "a"), StageCache(tmp_path, limit=None)
+    address, cache = CacheKey("source", (("one", "1"),), "a"), StageCache(tmp_path, limit=None)
     writer = subprocess.Popen([sys.executable, "-c", KILLED_WRITER, str(tmp_path)], stdout=subprocess.PIPE)
     assert writer.stdout.readline() == b"writing\n"
     assert not cache.has(address)

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import farthing as ft
-from farthing.models.beliefs import NO_LEVEL, Belief, Level
 from farthing.models.candidate_filter import CandidateFilter, KernelPrior, prior_over
+from farthing.models.drifting_posterior import NO_LEVEL, DriftingPosterior, Level
 from farthing.models.kernels import Matern32
 from farthing.models.linalg import Array
 from farthing.models.window_process import WindowProcess
@@ -28,7 +28,7 @@ from farthing.strategies.online import (
     Quota,
     ValueOfInformation,
 )
-from farthing.strategies.online.outlook import Outlook, Query
+from farthing.strategies.online.context import Query, RoundContext
 from farthing.strategies.online.query_rules import LONE, expected_excess
 from farthing.strategies.online.rivals import Neighbourhood
 from farthing.strategies.online.strategy import Observation
@@ -72,16 +72,16 @@ class Batch:
         return np.asarray(self.level.variance * (1.0 - self.level.forgetting) ** (gaps / 2.0))
 
 
-def assert_equal(belief: Belief, batch: Batch, t: int, *, atol: float) -> None:
-    """Everything that a belief says, against the batch."""
+def assert_equal(posterior: DriftingPosterior, batch: Batch, t: int, *, atol: float) -> None:
+    """Everything that a posterior says, against the batch."""
     mean, covariance = batch.posterior(t)
-    everywhere, variance, with_level = np.arange(belief.size), np.diagonal(covariance), covariance[:-1, -1]
-    np.testing.assert_allclose(belief.mean(), mean[:-1], atol=atol)
-    np.testing.assert_allclose(belief.variance(), variance[:-1], atol=atol)
-    np.testing.assert_allclose(belief.covariance(everywhere, everywhere), covariance[:-1, :-1], atol=atol)
-    np.testing.assert_allclose(belief.level_covariance(), with_level, atol=atol)
-    np.testing.assert_allclose(belief.shown_mean(), mean[:-1] + mean[-1], atol=atol)
-    np.testing.assert_allclose(belief.shown_variance(), variance[:-1] + 2.0 * with_level + variance[-1], atol=atol)
+    everywhere, variance, with_level = np.arange(posterior.size), np.diagonal(covariance), covariance[:-1, -1]
+    np.testing.assert_allclose(posterior.mean(), mean[:-1], atol=atol)
+    np.testing.assert_allclose(posterior.variance(), variance[:-1], atol=atol)
+    np.testing.assert_allclose(posterior.covariance(everywhere, everywhere), covariance[:-1, :-1], atol=atol)
+    np.testing.assert_allclose(posterior.level_covariance(), with_level, atol=atol)
+    np.testing.assert_allclose(posterior.shown_mean(), mean[:-1] + mean[-1], atol=atol)
+    np.testing.assert_allclose(posterior.shown_variance(), variance[:-1] + 2.0 * with_level + variance[-1], atol=atol)
 
 
 LEVELS = (NO_LEVEL, Level(4.0, 0.3), Level(0.5, 0.001))
@@ -158,11 +158,11 @@ def test_window_equals_the_batch_gp_up_to_what_its_tolerance_forgets(level: Leve
             x, y = rng.random(1), float(rng.standard_normal())
             process.observe(x, y, round=t)
             batch.observe(x, y, t)
-    belief = process.at(GRID, round=303)
-    belief.advance_to(305)
+    posterior = process.at(GRID, round=303)
+    posterior.advance_to(305)
     assert process.rows < len(batch.y)
     # rows that were dropped weigh at most 1e-4 each, and the later ones explain most of what they knew
-    assert_equal(belief, batch, 305, atol=1e-3 if level.forgetting != 0.001 else 2e-2)
+    assert_equal(posterior, batch, 305, atol=1e-3 if level.forgetting != 0.001 else 2e-2)
 
 
 def _after_some_rounds(epsilon: float) -> CandidateFilter:
@@ -208,16 +208,16 @@ def test_lemma_1_is_false_the_choice_moves_in_silent_rounds() -> None:
 class Noting:
     """Always asks, and keeps what it was shown."""
 
-    seen: list[Outlook]
+    seen: list[RoundContext]
 
-    def ask(self, outlook: Outlook) -> Query:
-        self.seen.append(replace(outlook, belief=Known(list(outlook.mean), list(outlook.variance))))
-        return Query(outlook.choice, "to note it")
+    def ask(self, context: RoundContext) -> Query:
+        self.seen.append(replace(context, posterior=Known(list(context.mean), list(context.variance))))
+        return Query(context.choice, "to note it")
 
 
-def _noted_rounds(strategy: CEGPUCB, *, rounds: int = 12) -> list[Outlook]:
+def _noted_rounds(strategy: CEGPUCB, *, rounds: int = 12) -> list[RoundContext]:
     """What the strategy made of the rounds after the first, which asks whatever is known."""
-    seen: list[Outlook] = []
+    seen: list[RoundContext] = []
     arena = Arena(ft.Space({"x": ft.Float(0, 1)}).encoder, rounds, candidates=[{"x": 0.1 * i} for i in range(11)])
     player = replace(strategy, rule=Noting(seen)).begin(arena)
     for t in range(1, rounds + 1):
@@ -245,8 +245,8 @@ def test_a_given_beta_holds_in_every_round() -> None:
 # ------------------------------------------------------------------------------------------------------- the rules
 
 
-class Known(Belief):
-    """A belief that is written down."""
+class Known(DriftingPosterior):
+    """A posterior that is written down."""
 
     def __init__(self, mean: list[float], variance: list[float], correlation: float = 0.0) -> None:
         self._mean, self._variance = np.array(mean), np.array(variance)
@@ -270,7 +270,7 @@ class Known(Belief):
         return np.asarray(self._K[np.ix_(i, j)])
 
 
-def outlook(
+def context(
     mean: list[float],
     variance: list[float],
     *,
@@ -284,15 +284,15 @@ def outlook(
     seed: int = 0,
     X: Array | None = None,
     bandwidth: float | None = None,
-) -> Outlook:
-    belief = Known(mean, variance, correlation)
-    height = belief.mean() + np.sqrt(beta * belief.variance())
-    rows = np.linspace(0.0, 1.0, belief.size)[:, None] if X is None else X
-    return Outlook(
+) -> RoundContext:
+    posterior = Known(mean, variance, correlation)
+    height = posterior.mean() + np.sqrt(beta * posterior.variance())
+    rows = np.linspace(0.0, 1.0, posterior.size)[:, None] if X is None else X
+    return RoundContext(
         round=round,
         rounds=rounds,
         asked=asked,
-        belief=belief,
+        posterior=posterior,
         choice=int(np.argmax(height)),
         height=height,
         beta=beta,
@@ -307,23 +307,23 @@ def outlook(
 @pytest.mark.parametrize(("kappa", "asks"), [(0.8, False), (0.85, True)])
 def test_confidence_compares_the_probability_of_beating_a_rival_with_kappa(kappa: float, asks: bool) -> None:
     """Φ(1/√(0.6 + 0.4)) = 0.841, with latent variances."""
-    assert (Confidence(kappa).ask(outlook([1.0, 0.0], [0.6, 0.4])) is not None) is asks
+    assert (Confidence(kappa).ask(context([1.0, 0.0], [0.6, 0.4])) is not None) is asks
 
 
 def test_overlap_asks_while_a_rivals_upper_bound_exceeds_the_lower_bound() -> None:
-    assert Overlap().ask(outlook([4.1, 0.0], [1.0, 1.0])) is None
-    assert Overlap().ask(outlook([3.9, 0.0], [1.0, 1.0])) is not None
+    assert Overlap().ask(context([4.1, 0.0], [1.0, 1.0])) is None
+    assert Overlap().ask(context([3.9, 0.0], [1.0, 1.0])) is not None
 
 
 def test_overlap_is_not_a_value_of_kappa() -> None:
-    """Two beliefs with one probability, 0.9987, of which @* asks in one and not in the other."""
+    """Two posteriors with one probability, 0.9987, of which @* asks in one and not in the other."""
     probability = 3.0
-    equal = outlook([probability * sqrt(2.0), 0.0], [1.0, 1.0])
-    unequal = outlook([probability * 1.001, 0.0], [1.0, 1e-6 + 0.002001], beta=4.0)
+    equal = context([probability * sqrt(2.0), 0.0], [1.0, 1.0])
+    unequal = context([probability * 1.001, 0.0], [1.0, 1e-6 + 0.002001], beta=4.0)
     assert Overlap().ask(equal) is None
     assert Overlap().ask(unequal) is None
-    narrow = outlook([probability * sqrt(2.0), 0.0], [1.0, 1.0], beta=4.6)
-    narrow_unequal = outlook([probability * sqrt(1.0001), 0.0], [1.0, 1e-4], beta=4.6)
+    narrow = context([probability * sqrt(2.0), 0.0], [1.0, 1.0], beta=4.6)
+    narrow_unequal = context([probability * sqrt(1.0001), 0.0], [1.0, 1e-4], beta=4.6)
     asks = [Overlap().ask(each) is not None for each in (narrow, narrow_unequal)]
     assert asks == [True, False]
     for kappa in np.linspace(0.5, 0.9999, 200):
@@ -333,7 +333,7 @@ def test_overlap_is_not_a_value_of_kappa() -> None:
 
 def test_a_lone_optimum_asks() -> None:
     peak = [float(-((x - 0.5) ** 2)) for x in np.linspace(0.0, 1.0, 21)]
-    lone = outlook(peak, [1e-6] * 21, bandwidth=0.1)
+    lone = context(peak, [1e-6] * 21, bandwidth=0.1)
     assert lone.rivals.size == 0
     for rule in (Confidence(0.5), Overlap()):
         query = rule.ask(lone)
@@ -362,8 +362,8 @@ def test_the_first_round_always_asks(rule: Any) -> None:
 
 def test_expected_regret_uses_the_joint_covariance() -> None:
     """Two places that move together cannot beat each other by much, however uncertain both are."""
-    assert ExpectedRegret(0.1).ask(outlook([0.5, 0.0], [1.0, 1.0])) is not None
-    assert ExpectedRegret(0.1).ask(outlook([0.5, 0.0], [1.0, 1.0], correlation=0.999)) is None
+    assert ExpectedRegret(0.1).ask(context([0.5, 0.0], [1.0, 1.0])) is not None
+    assert ExpectedRegret(0.1).ask(context([0.5, 0.0], [1.0, 1.0], correlation=0.999)) is None
 
 
 def test_expected_excess_against_monte_carlo() -> None:
@@ -394,7 +394,7 @@ def test_a_measurement_moves_the_means_by_what_it_tells_of_them_and_not_of_the_l
     for t in range(1, 12):
         filtered.advance_to(t)
         filtered.observe(int(rng.integers(7)), float(rng.standard_normal()))
-    seen = replace(outlook([0.0] * 7, [1.0] * 7), belief=filtered)
+    seen = replace(context([0.0] * 7, [1.0] * 7), posterior=filtered)
     moves = seen.moves(np.arange(7))
     for j in range(7):
         deviation = sqrt(filtered.shown_variance()[j] + NOISE)
@@ -406,15 +406,15 @@ def test_a_measurement_moves_the_means_by_what_it_tells_of_them_and_not_of_the_l
 @pytest.mark.parametrize("rule", [ExpectedRegret(0.05), ValueOfInformation(0.5)])
 def test_prices_are_in_prior_deviations_of_the_value(rule: Any) -> None:
     moments = {"mean": [0.2, 0.0, -0.1], "variance": [0.05, 0.05, 0.05]}
-    assert rule.ask(outlook(**moments, deviation=0.1)) is not None
-    assert rule.ask(outlook(**moments, deviation=50.0)) is None
+    assert rule.ask(context(**moments, deviation=0.1)) is not None
+    assert rule.ask(context(**moments, deviation=50.0)) is None
 
 
 def test_information_that_fades_is_worth_less() -> None:
     rule = ValueOfInformation(price=1.0, horizon=20)
     moments = {"mean": [0.2, 0.0, -0.1], "variance": [0.5, 0.5, 0.5]}
-    assert rule.ask(outlook(**moments, lasting=1.0)) is not None
-    assert rule.ask(outlook(**moments, lasting=0.3)) is None
+    assert rule.ask(context(**moments, lasting=1.0)) is not None
+    assert rule.ask(context(**moments, lasting=0.3)) is None
 
 
 @pytest.mark.parametrize(
@@ -426,12 +426,12 @@ def test_what_is_known_pays_for_the_rounds_of_the_horizon_that_are_left(horizon:
     """H = Σ_{h < horizon} (1−ε)^{h/2}, of 100 rounds."""
     rule = ValueOfInformation(horizon=horizon)
     moments = {"mean": [0.2, 0.0], "variance": [0.5, 0.5], "round": round, "rounds": 100}
-    assert rule.rounds_worth(outlook(**moments, lasting=1.0)) == rounds
-    assert rule.rounds_worth(outlook(**moments, lasting=0.9)) == pytest.approx(sum(0.9**h for h in range(rounds)))
+    assert rule.rounds_worth(context(**moments, lasting=1.0)) == rounds
+    assert rule.rounds_worth(context(**moments, lasting=0.9)) == pytest.approx(sum(0.9**h for h in range(rounds)))
 
 
 def test_the_value_of_information_is_the_gain_over_the_rounds_less_the_price() -> None:
-    seen = outlook([0.2, 0.0, -0.1], [0.5, 0.5, 0.5], lasting=0.9)
+    seen = context([0.2, 0.0, -0.1], [0.5, 0.5, 0.5], lasting=0.9)
     gain = knowledge_gradient(seen.mean, seen.moves(np.arange(3)))
     worth = seen.mean + sum(0.9**h for h in range(20)) * gain - seen.mean.max()
     for price, asks in ((0.999 * worth.max(), True), (1.001 * worth.max(), False)):
@@ -441,7 +441,7 @@ def test_the_value_of_information_is_the_gain_over_the_rounds_less_the_price() -
 
 
 def test_value_of_information_asks_less_when_measuring_is_dearer() -> None:
-    seen = outlook([0.2, 0.0, -0.1], [0.5, 0.5, 0.5])
+    seen = context([0.2, 0.0, -0.1], [0.5, 0.5, 0.5])
     assert ValueOfInformation(price=0.01, horizon=20).ask(seen) is not None
     assert ValueOfInformation(price=100.0, horizon=20).ask(seen) is None
 
@@ -451,7 +451,7 @@ def test_value_of_information_asks_less_when_measuring_is_dearer() -> None:
 
 def _asked(rule: Any, *, rounds: int, seed: int) -> int:
     flat = {"mean": [1.0, 0.0], "variance": [0.6, 0.4]}
-    return sum(rule.ask(outlook(**flat, round=t, rounds=rounds, seed=seed)) is not None for t in range(1, rounds + 1))
+    return sum(rule.ask(context(**flat, round=t, rounds=rounds, seed=seed)) is not None for t in range(1, rounds + 1))
 
 
 @pytest.mark.parametrize(

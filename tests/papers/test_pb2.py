@@ -11,7 +11,7 @@ import pytest
 import farthing as ft
 from farthing.acquisition.confidence_bound import ConfidenceBound, pb2_beta
 from farthing.acquisition.evidence import chance_of_better
-from farthing.acquisition.held import with_columns
+from farthing.acquisition.fixed_features import with_columns
 from farthing.costs import Remaining
 from farthing.models.fitting import fit
 from farthing.models.gp import condition
@@ -21,7 +21,7 @@ from farthing.models.linalg import Array
 from farthing.strategies.population.learning import MOST_ROWS, fit_changes, kernel_over, observed_changes
 from farthing.strategies.population.members import Members
 from farthing.strategies.population.picking import Picking
-from farthing.strategies.population.strategy import Replacement, Running
+from farthing.strategies.population.strategy import Replacement, RunningParams
 from farthing.trials import History, Problem, State, Suggestion, Trial
 
 STEPS = {"steps": ft.Fidelity(1, 10, integer=True, trace=True)}
@@ -116,7 +116,10 @@ def test_pending_points_shrink_the_variance_and_leave_the_mean() -> None:
     model = fit_changes(observed_changes(Members(history, 4), before=7), Members(history, 4))
     pending = model.rows([{"x": 0.2, "y": 0.3}, {"x": 0.9, "y": 0.4}], [7, 7])
     new = with_columns(np.random.default_rng(1).random((20, 2)), 7.0)
-    (mean, variance), (later_mean, later_variance) = model.gp.predict(new), model.gp.believing(pending).predict(new)
+    (mean, variance), (later_mean, later_variance) = (
+        model.gp.predict(new),
+        model.gp.kriging_believer(pending).predict(new),
+    )
     np.testing.assert_allclose(later_mean, mean, atol=1e-9)
     assert (later_variance < variance).all()
 
@@ -249,11 +252,11 @@ def test_picks_of_the_model_stay_in_the_box_around_the_donor() -> None:
 
 
 def test_a_category_that_the_donor_has_is_kept_by_most_candidates() -> None:
-    from farthing.acquisition.near import Neighbourhood
+    from farthing.acquisition.trust_region import TrustRegion
     from farthing.strategies.shared.modelling import domain_of
 
     space = ft.Space({"x": ft.Float(0, 1), "kind": ft.Choice("a", "b", "c", "d")})
-    near = Neighbourhood(domain_of(space.encoder), np.array([0.5, 2.0]), side=0.4)
+    near = TrustRegion(domain_of(space.encoder), np.array([0.5, 2.0]), side=0.4)
     rows = near.candidates(4000, rng=np.random.default_rng(0))
     assert np.mean(rows[:, 1] == 2.0) == pytest.approx(0.8 + 0.2 / 4, abs=0.03)
     assert set(rows[:, 1]) == {0.0, 1.0, 2.0, 3.0}
@@ -365,7 +368,7 @@ def test_the_paper_needs_no_other_argument() -> None:
 
 def picks(
     replaced: Sequence[Replacement],
-    running: Sequence[Running],
+    running: Sequence[RunningParams],
     history: History,
     *,
     beta: float | None = None,
@@ -392,5 +395,5 @@ def test_a_pick_keeps_away_from_what_is_running() -> None:
     history = train(ft.PB2.paper(population=4, interval=1), until=24)
     source = history[20]
     [alone] = picks([Replacement(0, 1, source)], [], history)
-    [moved] = picks([Replacement(0, 1, source)], [Running(alone, 7)], history)
+    [moved] = picks([Replacement(0, 1, source)], [RunningParams(alone, 7)], history)
     assert moved != alone

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from farthing.execution import plain_files
-from farthing.execution.stage_cache import Address, StageCache
+from farthing.execution.stage_cache import CacheKey, StageCache
 
 LIMIT = 2000
 STAGES = st.integers(0, 2)
@@ -34,10 +34,10 @@ class AnyCache(RuleBasedStateMachine):
     def teardown(self) -> None:
         self.place.cleanup()
 
-    def lineage(self, first: int, second: int | None) -> list[Address]:
+    def lineage(self, first: int, second: int | None) -> list[CacheKey]:
         names = [("one", str(self.versions[0])), ("two", str(self.versions[1]))]
         params = [f"{first}", f"{first}-{second}"]
-        return [Address("source", tuple(names[: n + 1]), params[n]) for n in range(1 if second is None else 2)]
+        return [CacheKey("source", tuple(names[: n + 1]), params[n]) for n in range(1 if second is None else 2)]
 
     def load(self, folder: Path) -> object:
         return plain_files.load(folder, scratch=Path(self.place.name) / "scratch")
@@ -107,8 +107,8 @@ class AnyCache(RuleBasedStateMachine):
             ]
             assert sum(sizes) <= LIMIT
 
-    def _address_of(self, key: str) -> Address:
-        address = Address("source", (), "")
+    def _address_of(self, key: str) -> CacheKey:
+        address = CacheKey("source", (), "")
         vars(address)["key"] = key
         return address
 

@@ -34,9 +34,9 @@ def select_batch(
 
 
 def imagined(gp: GP, pending: Array, fantasies: int, rng: np.random.Generator | None) -> Sequence[GP]:
-    """The process after its pending rows, once by belief or several times by draws."""
+    """The process after its pending rows, once by posterior or several times by draws."""
     if pending.shape[0] == 0:
         return (gp,)
     if fantasies == 0 or rng is None:
-        return (gp.believing(pending),)
+        return (gp.kriging_believer(pending),)
     return gp.fantasies(pending, fantasies, rng=rng)

@@ -13,7 +13,7 @@ from farthing.cli.files import writing
 from farthing.cli.plots import draw, require_matplotlib
 from farthing.cli.run_plan import RunPlan, store_plan
 from farthing.cli.running import ending_cleanly_on_sigterm
-from farthing.cli.storages import Address, address_of, opened_storage
+from farthing.cli.storages import StorageAddress, address_of, opened_storage
 from farthing.study import Best, Study
 from farthing.study.views import short_params
 from farthing.trials import Trial
@@ -44,7 +44,7 @@ def run_demo(folder: Path, *, seconds: float) -> int:
     return 0
 
 
-def begin_or_continue(address: Address) -> Study:
+def begin_or_continue(address: StorageAddress) -> Study:
     """The last demo where it was interrupted, otherwise a new one with a seed of its own."""
     with opened_storage(address) as storage:
         demos = [summary.record for summary in storage.list_studies()]
@@ -79,7 +79,7 @@ def _picture(study: Study, folder: Path) -> Path:
     return folder / f"{study.name}.png"
 
 
-def _ending(study: Study, best: Best, trained: Trial, folder: Path, *, address: Address) -> str:
+def _ending(study: Study, best: Best, trained: Trial, folder: Path, *, address: StorageAddress) -> str:
     named = f"{shlex.quote(study.name)}{address.option}"
     return "\n\n".join(
         [

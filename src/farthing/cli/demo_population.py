@@ -15,7 +15,7 @@ from farthing.cli.plots.population import draw_population
 from farthing.cli.population_view import lanes_text, schedule_text
 from farthing.cli.run_plan import RunPlan, store_plan
 from farthing.cli.running import ending_cleanly_on_sigterm
-from farthing.cli.storages import Address, address_of, opened_storage
+from farthing.cli.storages import StorageAddress, address_of, opened_storage
 from farthing.execution import Trainable
 from farthing.space import Fidelity, Float, Int, Space
 from farthing.strategies.population import PB2
@@ -74,7 +74,7 @@ def run_population_demo(folder: Path) -> int:
     return 0
 
 
-def _begin_or_continue(address: Address) -> Study:
+def _begin_or_continue(address: StorageAddress) -> Study:
     """The last demo where it was interrupted, otherwise a new one with a seed of its own."""
     with opened_storage(address) as storage:
         number = len(storage.list_studies())
@@ -87,7 +87,7 @@ def _begin_or_continue(address: Address) -> Study:
     return _study(address, number + 1)
 
 
-def _study(address: Address, number: int) -> Study:
+def _study(address: StorageAddress, number: int) -> Study:
     name = f"readers-{number}"
     return Study(SPACE, minimize="loss", strategy=STRATEGY, storage=address.place, name=name, seed=number)
 
@@ -107,7 +107,7 @@ def _epochs(study: Study) -> int:
     return int(study.space.full_fidelity["epochs"])
 
 
-def _ending(study: Study, folder: Path, picture: Path, *, address: Address) -> str:
+def _ending(study: Study, folder: Path, picture: Path, *, address: StorageAddress) -> str:
     best = study.best
     assert best.schedule is not None, "a population is trained in steps"
     named = f"{shlex.quote(study.name)}{address.option}"

@@ -5,7 +5,7 @@ import shlex
 
 import click
 
-from farthing.cli.storages import Address
+from farthing.cli.storages import StorageAddress
 from farthing.errors import NoResult
 from farthing.study import Best, Study
 from farthing.study.verifying import verified
@@ -16,7 +16,7 @@ INTERRUPTED = "interrupted"
 EXIT_CODE_INTERRUPTED = 130
 
 
-def end(study: Study, reason: str, *, address: Address, as_json: bool, quiet: bool) -> int:
+def end(study: Study, reason: str, *, address: StorageAddress, as_json: bool, quiet: bool) -> int:
     """Prints how a run ended; returns its exit code."""
     best = found_best(study)
     if as_json:
@@ -38,7 +38,7 @@ def ending_form(study: Study, best: Best | None, reason: str) -> dict[str, Json]
     }
 
 
-def ending_text(study: Study, best: Best | None, reason: str, *, address: Address) -> str:
+def ending_text(study: Study, best: Best | None, reason: str, *, address: StorageAddress) -> str:
     found = best_text(study, best) if best else nothing_text(study)
     parts = [f"{study.name} ended: {reason}.", found, str(study.ledger), next_steps(study, best, address=address)]
     return "\n\n".join(parts)
@@ -70,7 +70,7 @@ def nothing_text(study: Study) -> str:
     return f"No trial of {len(study.trials)} is done, so there is no best yet.{last}"
 
 
-def next_steps(study: Study, best: Best | None, *, address: Address) -> str:
+def next_steps(study: Study, best: Best | None, *, address: StorageAddress) -> str:
     """Commands worth trying next, ready to be copied."""
     named = f"{shlex.quote(study.name)}{address.option}"
     steps = {

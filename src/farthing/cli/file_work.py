@@ -11,8 +11,8 @@ from types import ModuleType
 
 from farthing.errors import FarthingError, WorkError
 from farthing.execution import Command, KeepsOutputs, RunningTrial, Work, as_work
-from farthing.refusals import did_you_mean
 from farthing.trials import Json, Problem
+from farthing.validation import did_you_mean
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import json
 from math import sqrt
 from typing import TYPE_CHECKING
 
-from farthing.cli.storages import Address
+from farthing.cli.storages import StorageAddress
 from farthing.study import Study
 from farthing.study.views import short_number
 
@@ -24,7 +24,7 @@ PLAUSIBLE = 2.0
 BAR_WIDTH = 20
 
 
-def model_text(study: Study, *, address: Address) -> str:
+def model_text(study: Study, *, address: StorageAddress) -> str:
     """What `farthing show --model` says, in colour if it goes to a terminal."""
     from rich.console import Console
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from farthing.cli.ending import end
 from farthing.cli.run_plan import RunPlan, store_plan, stored_plan
-from farthing.cli.storages import Address, address_to_read, address_to_write, opened_study
+from farthing.cli.storages import StorageAddress, address_to_read, address_to_write, opened_study
 from farthing.cli.study_file import read_study_file
 from farthing.study import Study
 
@@ -61,7 +61,7 @@ def ending_cleanly_on_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _run(study: Study, plan: RunPlan, *, address: Address, options: RunOptions) -> int:
+def _run(study: Study, plan: RunPlan, *, address: StorageAddress, options: RunOptions) -> int:
     store_plan(study, plan)
     with ending_cleanly_on_sigterm():
         reason = study.run(

@@ -8,7 +8,7 @@ from farthing.cli.curves import Curve, curve_axis, learning_curves
 from farthing.cli.ending import best_text, found_best, is_verified, nothing_text
 from farthing.cli.population_view import population_text
 from farthing.cli.run_plan import SETTING
-from farthing.cli.storages import Address
+from farthing.cli.storages import StorageAddress
 from farthing.cli.tables import aligned
 from farthing.cli.terminal_chart import chart
 from farthing.study import Best, Study
@@ -21,7 +21,7 @@ MOST_COLUMNS = 10
 """Of parameters and fidelities; more than that stand in one column."""
 
 
-def study_text(study: Study, *, address: Address, all_trials: bool) -> str:
+def study_text(study: Study, *, address: StorageAddress, all_trials: bool) -> str:
     """All that `farthing show` says, a paragraph for each part that has something to say."""
     history = study.history
     best = found_best(study)
@@ -51,7 +51,7 @@ def study_json(study: Study) -> str:
     return json.dumps(summary | json.loads(study.export(format="json")))
 
 
-def _title(study: Study, history: History, *, address: Address) -> str:
+def _title(study: Study, history: History, *, address: StorageAddress) -> str:
     states = ", ".join(f"{count} {state}" for state, count in study.ledger.trials.items())
     trials = f"{len(history)} trials ({states})" if states else "no trials yet"
     aim = f"{study.problem.direction} {study.problem.value}"
@@ -124,7 +124,7 @@ def _curve_of(best: Best | None, curves: Sequence[Curve]) -> Curve | None:
     return next((curve for curve in curves if best and curve.includes(best.trial)), None)
 
 
-def _next_steps(study: Study, history: History, best: Best | None, *, address: Address) -> str:
+def _next_steps(study: Study, history: History, best: Best | None, *, address: StorageAddress) -> str:
     named = f"{shlex.quote(study.name)}{address.option}"
     failed = [trial.number for trial in history if trial.failure]
     why = [f"farthing show {named} --trial {failed[-1]} --log  (why it failed)"] if failed else []

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from farthing.cli.tables import aligned
 from farthing.errors import TrialNotFound
-from farthing.refusals import shown
 from farthing.study import Study
 from farthing.study.views import short_number, short_params
 from farthing.trials import Measurement, Trial
 from farthing.trials.prefixes import is_stage, was_cached
+from farthing.validation import shown
 
 
 def chosen_trial(study: Study, number: int) -> Trial:

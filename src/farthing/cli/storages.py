@@ -12,9 +12,9 @@ from urllib.parse import quote
 
 from farthing.cli.run_plan import make_work_importable
 from farthing.errors import InvalidArgument, StorageError, StudyNotFound
-from farthing.refusals import did_you_mean, listed
 from farthing.storage import Storage, open_storage
 from farthing.study import Study
+from farthing.validation import did_you_mean, listed
 
 VARIABLE = "FARTHING_STORAGE"
 DEFAULT = "sqlite:///farthing.db"
@@ -24,7 +24,7 @@ PASSWORD = re.compile(r"(://[^/@:]*):[^/@]*@")
 
 
 @dataclass(frozen=True)
-class Address:
+class StorageAddress:
     """Where a storage is: a path or a URL. What is a file has an absolute path, whatever becomes of the folder."""
 
     place: Path | str
@@ -50,22 +50,22 @@ class Address:
         return os.path.relpath(self.file) if self.file.is_relative_to(Path.cwd()) else str(self.file)
 
 
-def address_of(named: str | Path) -> Address:
+def address_of(named: str | Path) -> StorageAddress:
     """The address of a storage that is named by a URL or a path; relative paths start at the current folder."""
     if isinstance(named, Path) or "://" not in named:
-        return Address(Path(named).expanduser().absolute())
+        return StorageAddress(Path(named).expanduser().absolute())
     match = SQLITE_URL.fullmatch(named)
     if match and match["path"] not in ("", ":memory:"):
-        return Address(f"sqlite:///{Path(match['path']).expanduser().absolute()}{match['options'] or ''}")
-    return Address(named)
+        return StorageAddress(f"sqlite:///{Path(match['path']).expanduser().absolute()}{match['options'] or ''}")
+    return StorageAddress(named)
 
 
-def address_to_write(given: str | None, in_file: str | None) -> Address:
+def address_to_write(given: str | None, in_file: str | None) -> StorageAddress:
     """Where a new study goes: as the command says, else the study file, else the environment, else `farthing.db`."""
     return address_of(given or in_file or os.environ.get(VARIABLE) or DEFAULT)
 
 
-def address_to_read(given: str | None) -> Address:
+def address_to_read(given: str | None) -> StorageAddress:
     """Where existing studies are: as the command says, else the environment, else the only database of the folder."""
     candidates = [address_of(given)] if given else _usual_addresses()
     if len(candidates) != 1:
@@ -80,13 +80,13 @@ def address_to_read(given: str | None) -> Address:
 
 
 @contextmanager
-def opened_storage(address: Address) -> Iterator[Storage]:
+def opened_storage(address: StorageAddress) -> Iterator[Storage]:
     with closing(open_storage(address.place)) as storage:
         yield storage
 
 
 @contextmanager
-def opened_study(name: str | None, address: Address) -> Iterator[Study]:
+def opened_study(name: str | None, address: StorageAddress) -> Iterator[Study]:
     """The study of that name; without a name, the only one there is."""
     with opened_storage(address) as storage, closing(_load(storage, name)) as study:
         make_work_importable(study)
@@ -125,7 +125,7 @@ def databases_in(folder: Path) -> list[Path]:
     return [path for path in sorted(folder.glob("*.db")) if _is_ours(path)]
 
 
-def _usual_addresses() -> list[Address]:
+def _usual_addresses() -> list[StorageAddress]:
     """What a command finds that is not told where to look."""
     named = os.environ.get(VARIABLE)
     return [address_of(named)] if named else [address_of(path) for path in databases_in(Path.cwd())]
@@ -141,7 +141,7 @@ def _is_ours(path: Path) -> bool:
     return tables >= OUR_TABLES
 
 
-def _none_or_several(candidates: list[Address]) -> str:
+def _none_or_several(candidates: list[StorageAddress]) -> str:
     there = f"{len(candidates)}: {', '.join(map(str, candidates))}" if candidates else f"none in {str(Path.cwd())!r}"
     remedy = "Choose one" if candidates else "Say where it is"
     return f"A command needs one Farthing database, got {there}. {remedy} with --storage or ${VARIABLE}."

@@ -12,12 +12,12 @@ from farthing.cli.file_work import FileWork, make_importable
 from farthing.cli.run_plan import RunPlan
 from farthing.costs import Budget
 from farthing.errors import InvalidArgument, InvalidFile
-from farthing.refusals import did_you_mean, refuse_unknown, shown
 from farthing.space import Space
 from farthing.space.space import space_from_tables
 from farthing.strategies import Strategy, strategy_from_json
 from farthing.study import Study
 from farthing.trials import Problem
+from farthing.validation import did_you_mean, refuse_unknown, shown
 
 LINE = re.compile(r"\(at line (\d+), column \d+\)")
 

@@ -16,8 +16,8 @@ from farthing.execution.failures import WorkFailed, describe_exit
 from farthing.execution.results import GRADIENT
 from farthing.execution.running_trial import RunningTrial
 from farthing.execution.template import Template
-from farthing.refusals import shown
 from farthing.trials import Problem
+from farthing.validation import shown
 
 LONGEST_LINE = 1 << 20
 LINES_KEPT = 20

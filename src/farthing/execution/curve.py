@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from farthing.errors import InvalidParams
-from farthing.refusals import refuse_unknown, shown
 from farthing.space import Fidelity, Space
 from farthing.space.scalars import as_float, as_whole
+from farthing.validation import refuse_unknown, shown
 
 
 def fidelity_of_report(space: Space, own: Mapping[str, float], named: Mapping[str, object]) -> dict[str, float]:

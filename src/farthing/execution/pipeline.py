@@ -16,12 +16,12 @@ from farthing.execution.identity import identity_of_function
 from farthing.execution.plain_data import NotPlain
 from farthing.execution.running_trial import RunningTrial
 from farthing.execution.scratch import remove_abandoned, scratch_folder
-from farthing.execution.stage_cache import FOLDER, Address, Kept, Load, StageCache, read_limit
-from farthing.refusals import listed, shown
+from farthing.execution.stage_cache import FOLDER, CacheKey, Kept, Load, StageCache, read_limit
 from farthing.space import Space
 from farthing.space.stages import local_name, prefix_key
 from farthing.trials import Problem
 from farthing.trials.prefixes import Eviction
+from farthing.validation import listed, shown
 
 LIMIT = "10 GB"
 SAVED = "cache"
@@ -120,9 +120,9 @@ class Pipeline:
         """The cache of a study whose files are at that place."""
         return StageCache(root / FOLDER, limit=self.cache_limit)
 
-    def address(self, prefix: str, length: int) -> Address:
+    def address(self, prefix: str, length: int) -> CacheKey:
         """Where in the cache the output of the first stages is, given their params."""
-        return Address(self.source_identity, self.versions[:length], prefix)
+        return CacheKey(self.source_identity, self.versions[:length], prefix)
 
     def _take_stock(self) -> None:
         """Refuses what cannot be told apart. Workers are sent what it found, which holds until the next run begins.

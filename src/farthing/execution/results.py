@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from farthing.errors import InvalidParams, InvalidValue
-from farthing.refusals import listed, refuse_non_mapping, refuse_unknown
 from farthing.space import Choice, Space
 from farthing.trials import Params
 from farthing.trials.measurement import finite_number
+from farthing.validation import listed, refuse_non_mapping, refuse_unknown
 
 GRADIENT = "gradient"
 """The key of a returned mapping, or of a command's line, that has the derivatives; one number there is a metric."""

@@ -10,7 +10,7 @@ import cloudpickle
 
 from farthing.errors import WorkError
 from farthing.execution.work import FunctionWork, Work
-from farthing.refusals import shown
+from farthing.validation import shown
 
 
 def packed(work: Work) -> bytes:

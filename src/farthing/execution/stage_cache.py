@@ -15,8 +15,8 @@ from farthing.errors import InvalidArgument
 from farthing.execution.data_identity import checksum
 from farthing.execution.durable import flush, flush_tree, names_in, remove, size_of
 from farthing.execution.file_lock import exclusive, exclusive_if_free, shared
-from farthing.refusals import shown
 from farthing.trials.prefixes import Eviction
+from farthing.validation import shown
 
 FOLDER = "stages"
 """Where the cache is, beside a study's checkpoints."""
@@ -33,7 +33,7 @@ class _Unreadable(Exception):
 
 
 @dataclass(frozen=True)
-class Address:
+class CacheKey:
     """Which output is meant: that of the first `length` stages, whose params are `prefix`, for a source.
 
     `versions` are the names and versions of these stages.
@@ -120,10 +120,10 @@ class StageCache:
         evicted, self._evicted = self._evicted, []
         return evicted
 
-    def has(self, address: Address) -> bool:
+    def has(self, address: CacheKey) -> bool:
         return (self._folder / address.key / MANIFEST).exists()
 
-    def get(self, address: Address, load: Load) -> Kept | None:
+    def get(self, address: CacheKey, load: Load) -> Kept | None:
         """The output, or None. Waits for nobody but those who are just removing it."""
         if not self.has(address):
             return None
@@ -135,7 +135,7 @@ class StageCache:
                 return self.get_held(address, load)
 
     @contextmanager
-    def computing(self, address: Address) -> Iterator[None]:
+    def computing(self, address: CacheKey) -> Iterator[None]:
         """Holds the lock of an output, to compute it. Ask `get_held` then: somebody may have been faster.
 
         Where no file can be made for a lock, there is none, and two processes may compute the same.
@@ -148,7 +148,7 @@ class StageCache:
                 self._tell(address, "unwritable", _reason(error))
             yield
 
-    def get_held(self, address: Address, load: Load) -> Kept | None:
+    def get_held(self, address: CacheKey, load: Load) -> Kept | None:
         """As `get`, for whoever holds the lock. An entry that cannot be read is dropped."""
         if not self.has(address):
             return None
@@ -162,7 +162,7 @@ class StageCache:
 
     def put(
         self,
-        lineage: Sequence[Address],
+        lineage: Sequence[CacheKey],
         output: object,
         *,
         seconds: Sequence[float],
@@ -208,7 +208,7 @@ class StageCache:
     def _lock(self, key: str) -> Path:
         return self._folder / f"{key}.lock"
 
-    def _load(self, address: Address, load: Load) -> Kept:
+    def _load(self, address: CacheKey, load: Load) -> Kept:
         folder = self._folder / address.key
         manifest = _Manifest.read(folder)
         try:
@@ -220,13 +220,13 @@ class StageCache:
         except Exception as error:
             raise _Unreadable(f"{type(error).__name__}: {error}") from error
 
-    def _tell(self, address: Address, why: str, detail: str = "") -> None:
+    def _tell(self, address: CacheKey, why: str, detail: str = "") -> None:
         self._evicted.append(Eviction(address.prefix, address.length, why, detail))
 
     def _write(
         self,
         staging: Path,
-        lineage: Sequence[Address],
+        lineage: Sequence[CacheKey],
         output: object,
         *,
         seconds: Sequence[float],

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from string import Formatter
 
 from farthing.errors import WorkError
-from farthing.refusals import did_you_mean, listed
+from farthing.validation import did_you_mean, listed
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from typing import Any
 from farthing.errors import WorkError
 from farthing.execution.results import Result, read_result
 from farthing.execution.running_trial import RunningTrial
-from farthing.refusals import shown
 from farthing.trials import Params, Problem
+from farthing.validation import shown
 
 PROGRESS_FILE = "farthing.json"
 """Written beside the user's files in a checkpoint; holds how many steps stand in it."""

@@ -9,8 +9,8 @@ from typing import Any, Protocol, runtime_checkable
 from farthing.errors import WorkError
 from farthing.execution.running_trial import RunningTrial
 from farthing.execution.trainable import Trainable, TrainableWork
-from farthing.refusals import shown
 from farthing.trials import Problem
+from farthing.validation import shown
 
 
 @runtime_checkable

@@ -23,11 +23,11 @@ from farthing.costs import Budget
 from farthing.errors import InvalidArgument, MissingExtra
 from farthing.execution import Pipeline
 from farthing.execution.durable import remove
-from farthing.refusals import listed
 from farthing.storage import Storage
 from farthing.strategies import Strategy
 from farthing.study import Study
 from farthing.trials import History, Trial
+from farthing.validation import listed
 
 try:
     from sklearn.base import is_classifier

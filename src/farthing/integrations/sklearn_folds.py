@@ -14,7 +14,7 @@ from sklearn.utils.validation import _num_samples
 from farthing.execution import Pipeline, Stage
 from farthing.integrations.sklearn_identity import digest_of, identity_of
 from farthing.integrations.sklearn_steps import Steps, identifier
-from farthing.refusals import shown
+from farthing.validation import shown
 
 VALUE = "score"
 

@@ -12,10 +12,10 @@ from sklearn.pipeline import Pipeline as SklearnPipeline
 
 from farthing.errors import InvalidArgument
 from farthing.integrations.sklearn_identity import digest_of, spelled
-from farthing.refusals import listed, refuse_unknown, shown
 from farthing.space import Choice, Float, Int, Parameter, Space
 from farthing.space.parameters import with_condition
 from farthing.space.stages import local_name
+from farthing.validation import listed, refuse_unknown, shown
 
 SpaceLike = Space | Mapping[str, Parameter] | Mapping[str, Mapping[str, Parameter]]
 

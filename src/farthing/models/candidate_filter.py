@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 from scipy.linalg import blas
 
-from farthing.models.beliefs import NO_LEVEL, FadingBelief, Level
+from farthing.models.drifting_posterior import NO_LEVEL, FadingPosterior, Level
 from farthing.models.gp import LEAST_VARIANCE
 from farthing.models.kernels import Kernel
 from farthing.models.linalg import Array, IntArray
@@ -89,7 +89,7 @@ def prior_over(kernel: Kernel, theta: Array, X: Array) -> Prior:
     return KernelPrior(kernel, theta, X, diagonal)
 
 
-class CandidateFilter(FadingBelief):
+class CandidateFilter(FadingPosterior):
     """The posterior over m candidates, round by round, in square-root form.
 
     An observation costs O(r m) with r rows in V, where r is at most the number of observations that are not forgotten;

@@ -137,16 +137,16 @@ class GP:
     def _observing(self, y: Array) -> "GP":
         return replace(self, y=y, alpha=solve_factored(self.L, y - prior_mean(self.m, self.along)))
 
-    def believing(self, X: Array) -> "GP":
+    def kriging_believer(self, X: Array) -> "GP":
         """The process as if each row had returned its mean: the mean stays, the variance shrinks around them."""
         return self.condition_on(X, self.mean(X))
 
     def fantasies(self, X: Array, count: int, *, rng: np.random.Generator) -> tuple["GP", ...]:
         """`count` processes, each conditioned on one joint draw of noisy observations at the pending rows X."""
-        believing = self.believing(X)
+        kriging_believer = self.kriging_believer(X)
         noise = np.sqrt(self.noise) * rng.standard_normal((count, X.shape[0]))
         draws = self.sample(X, count, rng=rng) + noise
-        return tuple(believing._observing(np.concatenate([self.y, drawn])) for drawn in draws)
+        return tuple(kriging_believer._observing(np.concatenate([self.y, drawn])) for drawn in draws)
 
     # ------------------------------------------------------------------------------------------------ pieces
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import logit
 
-from farthing.models.beliefs import NO_LEVEL, FadingBelief, Level
+from farthing.models.drifting_posterior import NO_LEVEL, FadingPosterior, Level
 from farthing.models.fidelity_kernels import TimeDecay
 from farthing.models.gp import GP, condition
 from farthing.models.kernels import Constant, Kernel
@@ -72,13 +72,13 @@ class WindowProcess:
         ages = round - self._gp.X[:, -1]
         return np.asarray(self.level.variance * (1.0 - self.level.forgetting) ** (0.5 * ages))
 
-    def at(self, X: Array, *, round: int) -> "PoolBelief":
+    def at(self, X: Array, *, round: int) -> "PoolPosterior":
         """What is known at the rows X, from that round on."""
-        return PoolBelief(self, X, round=round)
+        return PoolPosterior(self, X, round=round)
 
 
-class PoolBelief(FadingBelief):
-    """A belief at rows of a space."""
+class PoolPosterior(FadingPosterior):
+    """A posterior at rows of a space."""
 
     def __init__(self, process: WindowProcess, X: Array, *, round: int) -> None:
         self.round, self._since = round, round

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from farthing.errors import InvalidSpace
-from farthing.refusals import shown
 from farthing.space.scalars import Scalar, as_scalar
+from farthing.validation import shown
 
 Condition: TypeAlias = dict[str, tuple[Scalar, ...]]
 """For every parent the values under which the parameter is active; empty when it always is."""

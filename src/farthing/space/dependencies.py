@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter
 
 from farthing.errors import InvalidParams, InvalidSpace
-from farthing.refusals import did_you_mean, listed
 from farthing.space.parameters import Parameter, with_condition
 from farthing.space.scalars import Scalar
+from farthing.validation import did_you_mean, listed
 
 
 def resolve_conditions(parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:

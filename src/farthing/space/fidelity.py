@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from farthing.errors import InvalidParams, InvalidSpace
-from farthing.refusals import shown
-from farthing.space import declaring
+from farthing.space import validation
 from farthing.space.scalars import as_float, as_whole, clipped
+from farthing.validation import shown
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -23,24 +23,24 @@ class Fidelity:
     trace: bool
 
     def __init__(self, low: float, high: float, *, integer: bool = False, trace: bool = False) -> None:
-        whole = declaring.read_flag(integer, what="integer=")
-        read = declaring.read_int if whole else declaring.read_float
-        declaring.store(
+        whole = validation.read_flag(integer, what="integer=")
+        read = validation.read_int if whole else validation.read_float
+        validation.store(
             self,
             low=read(low, what="The low of a Fidelity"),
             high=read(high, what="The high of a Fidelity"),
             integer=whole,
-            trace=declaring.read_flag(trace, what="trace="),
+            trace=validation.read_flag(trace, what="trace="),
         )
         self._check_range()
 
     def __repr__(self) -> str:
-        return declaring.call_text(self, self.low, self.high, **self.settings)
+        return validation.call_text(self, self.low, self.high, **self.settings)
 
     @property
     def settings(self) -> dict[str, Any]:
         """The keyword arguments that differ from their defaults."""
-        return declaring.differing(integer=(self.integer, False), trace=(self.trace, False))
+        return validation.differing(integer=(self.integer, False), trace=(self.trace, False))
 
     def check(self, value: object, *, name: str) -> float:
         """The canonical amount; InvalidParams when it cannot be asked for."""
@@ -50,11 +50,11 @@ class Fidelity:
             raise InvalidParams(f"{name} must be {kind}, got {shown(value)}. Give it as {example}.")
         within = clipped(number, self.low, self.high)
         if within is None:
-            raise declaring.outside(self, value, name=name)
+            raise validation.outside(self, value, name=name)
         return within
 
     def _check_range(self) -> None:
-        declaring.check_bounds(self)
+        validation.check_bounds(self)
         if self.low <= 0:
             raise InvalidSpace(
                 f"A Fidelity must have low > 0, got {self!r}. "

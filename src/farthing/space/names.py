@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from farthing.errors import InvalidSpace
-from farthing.refusals import shown
+from farthing.validation import shown
 
 # Command templates fill these in and reports use them as keys, so a parameter of the same name would be ambiguous.
 RESERVED = frozenset({"step", "value", "cost", "metrics", "gradient", "resume_dir", "checkpoint_dir", "trial"})

@@ -11,10 +11,10 @@ from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
 from farthing.errors import InvalidParams, InvalidSpace
-from farthing.refusals import did_you_mean, listed, shown
-from farthing.space import declaring
+from farthing.space import validation
 from farthing.space.conditions import Condition, When, read_condition
 from farthing.space.scalars import GRID_TOLERANCE, ROUNDING, Scalar, as_float, as_scalar, as_whole, clipped
+from farthing.validation import did_you_mean, listed, shown
 
 FINEST_STEP = 1e-9
 """Of a Float, relative to its larger bound: values closer together cannot be told from rounding errors."""
@@ -39,27 +39,27 @@ class Float:
     def __init__(
         self, low: float, high: float, *, log: bool = False, step: float | None = None, when: When = None
     ) -> None:
-        declaring.store(
+        validation.store(
             self,
-            low=declaring.read_float(low, what="The low of a Float"),
-            high=declaring.read_float(high, what="The high of a Float"),
-            log=declaring.read_flag(log, what="log="),
-            step=None if step is None else declaring.read_float(step, what="The step of a Float"),
+            low=validation.read_float(low, what="The low of a Float"),
+            high=validation.read_float(high, what="The high of a Float"),
+            log=validation.read_flag(log, what="log="),
+            step=None if step is None else validation.read_float(step, what="The step of a Float"),
             when=read_condition(when),
         )
-        declaring.check_bounds(self)
+        validation.check_bounds(self)
         if self.log:
-            declaring.check_logarithm(self)
+            validation.check_logarithm(self)
         if self.step is not None:
             self._check_step(self.step)
 
     def __repr__(self) -> str:
-        return declaring.call_text(self, self.low, self.high, **self.settings)
+        return validation.call_text(self, self.low, self.high, **self.settings)
 
     @property
     def settings(self) -> dict[str, Any]:
         """The keyword arguments that differ from their defaults."""
-        return declaring.differing(log=(self.log, False), step=(self.step, None), when=(self.when, {}))
+        return validation.differing(log=(self.log, False), step=(self.step, None), when=(self.when, {}))
 
     @property
     def count(self) -> int | None:
@@ -83,7 +83,7 @@ class Float:
             raise InvalidParams(f"{name} must be a finite number, got {shown(value)}. Give it as a float.")
         within = clipped(number, self.low, self.high, slack=0.0 if self.log else ROUNDING * (self.high - self.low))
         if within is None:
-            raise declaring.outside(self, value, name=name)
+            raise validation.outside(self, value, name=name)
         return within if self.step is None else self._snapped(within, step=self.step, name=name)
 
     @cached_property
@@ -100,12 +100,12 @@ class Float:
     def _snapped(self, number: float, *, step: float, name: str) -> float:
         nearest = self.value_at(self.index_of(number))
         if not _agree(number, nearest, step=step):
-            raise declaring.off_grid(number, step=step, nearest=nearest, name=name)
+            raise validation.off_grid(number, step=step, nearest=nearest, name=name)
         return nearest
 
     def _check_step(self, step: float) -> None:
         if self.log:
-            raise declaring.step_on_logarithm(self)
+            raise validation.step_on_logarithm(self)
         finest = FINEST_STEP * max(abs(self.low), abs(self.high))
         if step < finest or step <= 0:
             raise InvalidSpace(
@@ -113,7 +113,7 @@ class Float:
                 "Choose a coarser step, or none."
             )
         if not _agree(self.low + self._last * step, self.high, step=step):
-            raise declaring.misfit(self)
+            raise validation.misfit(self)
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -132,26 +132,26 @@ class Int:
     can_be_parent: ClassVar[bool] = True
 
     def __init__(self, low: int, high: int, *, log: bool = False, step: int = 1, when: When = None) -> None:
-        declaring.store(
+        validation.store(
             self,
-            low=declaring.read_int(low, what="The low of an Int"),
-            high=declaring.read_int(high, what="The high of an Int"),
-            log=declaring.read_flag(log, what="log="),
-            step=declaring.read_int(step, what="The step of an Int"),
+            low=validation.read_int(low, what="The low of an Int"),
+            high=validation.read_int(high, what="The high of an Int"),
+            log=validation.read_flag(log, what="log="),
+            step=validation.read_int(step, what="The step of an Int"),
             when=read_condition(when),
         )
-        declaring.check_bounds(self)
+        validation.check_bounds(self)
         if self.log:
-            declaring.check_logarithm(self)
+            validation.check_logarithm(self)
         self._check_step()
 
     def __repr__(self) -> str:
-        return declaring.call_text(self, self.low, self.high, **self.settings)
+        return validation.call_text(self, self.low, self.high, **self.settings)
 
     @property
     def settings(self) -> dict[str, Any]:
         """The keyword arguments that differ from their defaults."""
-        return declaring.differing(log=(self.log, False), step=(self.step, 1), when=(self.when, {}))
+        return validation.differing(log=(self.log, False), step=(self.step, 1), when=(self.when, {}))
 
     @property
     def count(self) -> int:
@@ -172,19 +172,19 @@ class Int:
         if number is None:
             raise InvalidParams(f"{name} must be a whole number, got {shown(value)}. Give it as an int.")
         if not self.low <= number <= self.high:
-            raise declaring.outside(self, value, name=name)
+            raise validation.outside(self, value, name=name)
         nearest = self.value_at(round((number - self.low) / self.step))
         if number != nearest:
-            raise declaring.off_grid(number, step=self.step, nearest=nearest, name=name)
+            raise validation.off_grid(number, step=self.step, nearest=nearest, name=name)
         return number
 
     def _check_step(self) -> None:
         if self.step < 1:
             raise InvalidSpace(f"The step of an Int must be at least 1, got {self!r}. Choose a positive step.")
         if self.log and self.step != 1:
-            raise declaring.step_on_logarithm(self)
+            raise validation.step_on_logarithm(self)
         if (self.high - self.low) % self.step:
-            raise declaring.misfit(self)
+            raise validation.misfit(self)
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -203,21 +203,21 @@ class Choice:
     can_be_parent: ClassVar[bool] = True
 
     def __init__(self, *options: Scalar, ordered: bool = False, when: When = None) -> None:
-        declaring.store(
+        validation.store(
             self,
             options=tuple(_option(option) for option in options),
-            ordered=declaring.read_flag(ordered, what="ordered="),
+            ordered=validation.read_flag(ordered, what="ordered="),
             when=read_condition(when),
         )
         self._check_options()
 
     def __repr__(self) -> str:
-        return declaring.call_text(self, *self.options, **self.settings)
+        return validation.call_text(self, *self.options, **self.settings)
 
     @property
     def settings(self) -> dict[str, Any]:
         """The keyword arguments that differ from their defaults."""
-        return declaring.differing(ordered=(self.ordered, False), when=(self.when, {}))
+        return validation.differing(ordered=(self.ordered, False), when=(self.when, {}))
 
     @property
     def count(self) -> int:
@@ -263,7 +263,7 @@ Parameter: TypeAlias = Float | Int | Choice
 def with_condition(parameter: Parameter, when: Condition) -> Parameter:
     """The same parameter under another condition."""
     result = copy.copy(parameter)
-    declaring.store(result, when=when)
+    validation.store(result, when=when)
     return result
 
 

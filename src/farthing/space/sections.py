@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from farthing.errors import InvalidSpace
-from farthing.refusals import refuse_non_mapping, shown
 from farthing.space import names
 from farthing.space.fidelity import Fidelity
 from farthing.space.parameters import Choice, Float, Int
+from farthing.validation import refuse_non_mapping, shown
 
 
 def check_sections(params: Mapping[str, Any], fidelities: Mapping[str, Any], *, stages: Mapping[str, Any]) -> None:

@@ -9,16 +9,16 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from farthing.errors import InvalidParams, InvalidSpace
-from farthing.refusals import refuse_non_mapping, refuse_unknown, shown
-from farthing.space import forms
+from farthing.space import serialization
 from farthing.space.conditions import is_active
-from farthing.space.declaring import store
 from farthing.space.dependencies import activation_order, resolve_conditions
 from farthing.space.fidelity import Fidelity
 from farthing.space.parameters import Parameter
 from farthing.space.sections import check_sections
 from farthing.space.stages import flatten, local_name
 from farthing.space.toml import read_toml, write_toml
+from farthing.space.validation import store
+from farthing.validation import refuse_non_mapping, refuse_unknown, shown
 
 if TYPE_CHECKING:
     from farthing.space.encoding import Encoder
@@ -71,7 +71,7 @@ class Space:
         fidelities = f", fidelities={dict(self.fidelities)!r}" if self.fidelities else ""
         return f"Space({dict(self.parameters)!r}{fidelities})"
 
-    def __reduce__(self) -> tuple[Callable[[Mapping[str, Any]], Space], tuple[forms.Table]]:
+    def __reduce__(self) -> tuple[Callable[[Mapping[str, Any]], Space], tuple[serialization.Table]]:
         return Space.from_json, (self.to_json(),)
 
     @cached_property
@@ -120,12 +120,12 @@ class Space:
         refuse_unknown([stage], self.stages, what="Stages", error=InvalidParams)
         return {local_name(name): params[name] for name in self.stages[stage] if name in params}
 
-    def to_json(self) -> forms.Table:
+    def to_json(self) -> serialization.Table:
         """The space as plain tables, from which `Space.from_json` makes an equal space."""
         if self.stages:
             return {"stages": self._stage_tables}
-        fidelities = {"fidelities": forms.fidelity_tables(self.fidelities)} if self.fidelities else {}
-        return {"params": forms.parameter_tables(self.parameters), **fidelities}
+        fidelities = {"fidelities": serialization.fidelity_tables(self.fidelities)} if self.fidelities else {}
+        return {"params": serialization.parameter_tables(self.parameters), **fidelities}
 
     @staticmethod
     def from_json(tables: Mapping[str, Any]) -> Space:
@@ -136,11 +136,13 @@ class Space:
 
     def to_toml(self) -> str:
         """The space as the tables of a study file, from which `Space.from_toml` makes an equal space."""
-        headed: dict[tuple[str, ...], forms.Table] = {("stages", name): own for name, own in self._stage_tables.items()}
+        headed: dict[tuple[str, ...], serialization.Table] = {
+            ("stages", name): own for name, own in self._stage_tables.items()
+        }
         if not self.stages:
-            headed["space",] = forms.parameter_tables(self.parameters)
+            headed["space",] = serialization.parameter_tables(self.parameters)
         if self.fidelities:
-            headed["fidelities",] = forms.fidelity_tables(self.fidelities)
+            headed["fidelities",] = serialization.fidelity_tables(self.fidelities)
         return write_toml(headed)
 
     @staticmethod
@@ -160,8 +162,8 @@ class Space:
         return {stage: {local_name(name): self.parameters[name] for name in own} for stage, own in self.stages.items()}
 
     @property
-    def _stage_tables(self) -> forms.Table:
-        return {stage: forms.parameter_tables(own) for stage, own in self._parameters_by_stage.items()}
+    def _stage_tables(self) -> serialization.Table:
+        return {stage: serialization.parameter_tables(own) for stage, own in self._parameters_by_stage.items()}
 
     def _check_active(self, name: str, params: Mapping[str, Any]) -> Any:
         if name not in params:
@@ -188,7 +190,7 @@ def space_from_tables(
 ) -> Space:
     """The space that the tables [space], [fidelities] and [stages] of a study file declare."""
     return Space(
-        None if space is None else forms.read_parameters(space),
-        fidelities=None if fidelities is None else forms.read_fidelities(fidelities),
-        stages=None if stages is None else forms.read_stages(stages),
+        None if space is None else serialization.read_parameters(space),
+        fidelities=None if fidelities is None else serialization.read_fidelities(fidelities),
+        stages=None if stages is None else serialization.read_stages(stages),
     )

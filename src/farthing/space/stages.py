@@ -7,8 +7,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from farthing.errors import InvalidParams
-from farthing.refusals import shown
 from farthing.space.parameters import Parameter, with_condition
+from farthing.validation import shown
 
 if TYPE_CHECKING:
     from farthing.space.space import Space

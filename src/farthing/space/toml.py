@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from farthing.errors import InvalidSpace
-from farthing.refusals import shown
+from farthing.validation import shown
 
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 

@@ -10,7 +10,10 @@ from farthing.storage import lifecycle
 from farthing.storage.invariants import broken_invariants
 from farthing.storage.json_text import plain, plain_record, plain_suggestion
 from farthing.storage.lifecycle import Entry
-from farthing.storage.refusals import (
+from farthing.storage.runs import covered_seconds
+from farthing.storage.storage import Changes, StudyRecord, StudySummary
+from farthing.storage.summaries import summary
+from farthing.storage.validation import (
     check_expected_trials,
     check_resume_from,
     study_exists,
@@ -18,9 +21,6 @@ from farthing.storage.refusals import (
     trial_not_found,
     unknown_run,
 )
-from farthing.storage.runs import covered_seconds
-from farthing.storage.storage import Changes, StudyRecord, StudySummary
-from farthing.storage.summaries import summary
 from farthing.trials import Attempt, Event, Json, Measurement, Outcome, State, Suggestion, Trial
 
 

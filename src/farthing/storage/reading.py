@@ -13,8 +13,8 @@ from sqlalchemy import Connection, CursorResult, Executable
 from farthing.costs import Clock
 from farthing.storage import lifecycle, rows, statements
 from farthing.storage.lifecycle import Entry
-from farthing.storage.refusals import study_not_found
 from farthing.storage.storage import Changes
+from farthing.storage.validation import study_not_found
 from farthing.trials import Event, Measurement
 
 Curves = Mapping[int, Sequence[Measurement]]

@@ -16,11 +16,11 @@ from farthing.storage.json_text import plain_record, plain_suggestion
 from farthing.storage.lifecycle import Entry
 from farthing.storage.listing import summaries
 from farthing.storage.reading import HistoryReader
-from farthing.storage.refusals import check_expected_trials, study_exists, study_not_found, unknown_run
 from farthing.storage.runs import covered_seconds
 from farthing.storage.storage import Changes, StudyRecord, StudySummary
 from farthing.storage.study_rows import NothingChanged, StudyRows
 from farthing.storage.transactions import Transactions
+from farthing.storage.validation import check_expected_trials, study_exists, study_not_found, unknown_run
 from farthing.trials import Attempt, Event, Json, Measurement, Outcome, Suggestion, Trial
 
 Result = TypeVar("Result")

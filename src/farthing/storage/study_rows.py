@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from farthing.costs import Clock
 from farthing.storage import rows, statements
 from farthing.storage.lifecycle import Entry, require_current, stamped
-from farthing.storage.refusals import check_resume_from, study_not_found, trial_not_found
+from farthing.storage.validation import check_resume_from, study_not_found, trial_not_found
 from farthing.trials import Attempt, Measurement, Suggestion
 
 

@@ -7,11 +7,11 @@ from farthing.costs import Clock
 from farthing.errors import InvalidArgument, InvalidValue
 from farthing.execution import Checkpoints, Job, RunningTrial
 from farthing.execution.results import GRADIENT, read_gradient
-from farthing.refusals import shown
 from farthing.study.records import Records
 from farthing.trials import Attempt, Failure, Measurement, Outcome, Problem, State, Trial
 from farthing.trials.measurement import cost_amount, finite_number
 from farthing.trials.prefixes import Eviction
+from farthing.validation import shown
 
 
 class _ToRecords:

@@ -5,9 +5,9 @@ from typing import Any
 
 from farthing.costs import Budget
 from farthing.errors import InvalidArgument
-from farthing.refusals import refuse_unknown
 from farthing.space import Space
 from farthing.study.study import Study, Work
+from farthing.validation import refuse_unknown
 
 
 def minimize(work: Work, space: Space, *, budget: Budget | None = None, value: str = "value", **settings: Any) -> Study:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 from farthing.errors import InvalidArgument
-from farthing.refusals import shown
 from farthing.trials import History, Json, Params, Trial
+from farthing.validation import shown
 
 Change = tuple[int, Params]
 """A number of steps, and the params that are in force once so many are done."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from farthing.errors import InvalidArgument
-from farthing.execution.stage_cache import Address, StageCache, read_limit
+from farthing.execution.stage_cache import CacheKey, StageCache, read_limit
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def cache(folder):
 def lineage(*names):
     """Addresses of the prefixes of a pipeline whose stages have these params."""
     versions = [(f"stage {place}", "1") for place in range(len(names))]
-    return [Address("source", tuple(versions[: end + 1]), "-".join(names[: end + 1])) for end in range(len(names))]
+    return [CacheKey("source", tuple(versions[: end + 1]), "-".join(names[: end + 1])) for end in range(len(names))]
 
 
 def save(text, folder):
@@ -61,11 +61,11 @@ def test_another_cache_at_the_same_place_finds_it(cache, folder):
 @pytest.mark.parametrize(
     "other",
     [
-        Address("another source", (("stage 0", "1"),), "a"),
-        Address("source", (("stage 0", "2"),), "a"),
-        Address("source", (("another stage", "1"),), "a"),
-        Address("source", (("stage 0", "1"),), "b"),
-        Address("source", (("stage 0", "1"), ("stage 1", "1")), "a"),
+        CacheKey("another source", (("stage 0", "1"),), "a"),
+        CacheKey("source", (("stage 0", "2"),), "a"),
+        CacheKey("source", (("another stage", "1"),), "a"),
+        CacheKey("source", (("stage 0", "1"),), "b"),
+        CacheKey("source", (("stage 0", "1"), ("stage 1", "1")), "a"),
     ],
 )
 def test_whatever_an_output_depends_on_tells_it_from_others(cache, other):
@@ -75,7 +75,7 @@ def test_whatever_an_output_depends_on_tells_it_from_others(cache, other):
 
 def test_a_version_early_on_changes_the_addresses_of_all_that_follows(cache):
     put(cache, "a", "b")
-    assert cache.get(Address("source", (("stage 0", "2"), ("stage 1", "1")), "a-b"), load) is None
+    assert cache.get(CacheKey("source", (("stage 0", "2"), ("stage 1", "1")), "a-b"), load) is None
 
 
 def test_an_entry_that_changed_in_any_byte_is_dropped_and_never_served(cache, folder, tmp_path):

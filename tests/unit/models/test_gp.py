@@ -151,9 +151,9 @@ def test_believing_keeps_the_mean_and_shrinks_the_variance():
     gp = condition(Matern52(CUBE), np.zeros(3), X, y, noise=NOISE)
     rng = np.random.default_rng(1)
     pending, queries = draw_rows(2, rng), draw_rows(9, rng)
-    believing = gp.believing(pending)
-    np.testing.assert_allclose(believing.mean(queries), gp.mean(queries), rtol=1e-8, atol=1e-10)
-    assert np.all(believing.predict(queries)[1] < gp.predict(queries)[1])
+    kriging_believer = gp.kriging_believer(pending)
+    np.testing.assert_allclose(kriging_believer.mean(queries), gp.mean(queries), rtol=1e-8, atol=1e-10)
+    assert np.all(kriging_believer.predict(queries)[1] < gp.predict(queries)[1])
 
 
 def test_fantasies_average_to_the_mean_and_share_one_variance():
@@ -193,7 +193,7 @@ def test_exact_duplicates_without_noise_never_raise():
     for _ in range(4):
         gp = gp.condition_on(X, y)
     assert gp.mean(X)[0] == pytest.approx(1.0, abs=1e-6)
-    assert gp.believing(X).n == 6
+    assert gp.kriging_believer(X).n == 6
     draws = gp.sample(np.repeat(X, 3, axis=0), 5, rng=np.random.default_rng(0))
     np.testing.assert_allclose(draws, 1.0, atol=1e-3)
     assert len(gp.fantasies(X, 3, rng=np.random.default_rng(0))) == 3

@@ -29,7 +29,7 @@ def is_online(study: Study) -> bool:
 
 
 def draw_online(study: Study, path: Path) -> None:
-    """Saves a picture of the last run: the value by round, and for each parameter its schedule and the belief."""
+    """Saves a picture of the last run: the value by round, and for each parameter its schedule and the posterior."""
     require_matplotlib()
     import matplotlib
     from matplotlib.figure import Figure
@@ -43,7 +43,7 @@ def draw_online(study: Study, path: Path) -> None:
         _draw_values(figure.add_subplot(grid[0, :]), study, rounds)
         for place, name in enumerate(names, start=1):
             _draw_schedule(figure.add_subplot(grid[place, 0]), study, rounds, name)
-            _draw_belief(figure.add_subplot(grid[place, 1]), study, rounds, name, player=player)
+            _draw_posterior(figure.add_subplot(grid[place, 1]), study, rounds, name, player=player)
         save(figure, path)
 
 
@@ -107,7 +107,9 @@ def _draw_schedule(axes: Any, study: Study, rounds: Sequence[Measurement], name:
     axes.legend(loc="upper right")
 
 
-def _draw_belief(axes: Any, study: Study, rounds: Sequence[Measurement], name: str, *, player: GPPlayer | None) -> None:
+def _draw_posterior(
+    axes: Any, study: Study, rounds: Sequence[Measurement], name: str, *, player: GPPlayer | None
+) -> None:
     """Mean and two deviations along one parameter, the others at the best known, and where it was measured."""
     axes.set_xlabel(name)
     axes.set_ylabel(study.problem.value)

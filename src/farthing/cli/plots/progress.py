@@ -9,7 +9,7 @@ from farthing.trials import History, Trial
 
 
 @dataclass(frozen=True)
-class Progress:
+class ProgressStep:
     """A finished trial, what all trials up to it had cost, and the best value by then."""
 
     trial: Trial
@@ -17,16 +17,16 @@ class Progress:
     best: float | None
 
 
-def progress_of(history: History) -> list[Progress]:
+def progress_of(history: History) -> list[ProgressStep]:
     """In the order in which the trials ended."""
     ended = sorted((trial for trial in history if trial.is_finished), key=lambda trial: trial.finished_at or 0.0)
-    steps: list[Progress] = []
+    steps: list[ProgressStep] = []
     spent, best = 0.0, None
     for trial in ended:
         spent += trial.cost
         if trial.value is not None and (best is None or history.problem.better(trial.value, best)):
             best = trial.value
-        steps.append(Progress(trial, spent, best))
+        steps.append(ProgressStep(trial, spent, best))
     return steps
 
 

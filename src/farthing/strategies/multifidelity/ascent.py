@@ -14,13 +14,12 @@ import numpy as np
 from farthing.acquisition.maximize import Domain, perturbed, sobol
 from farthing.models.batched_bfgs import minimize_batch
 from farthing.models.linalg import Array, IntArray
-from farthing.strategies.multifidelity.candidates import Candidates, crossed, joined
-from farthing.strategies.multifidelity.choice import Choice
+from farthing.strategies.multifidelity.candidates import Candidates, ChosenEvaluation, crossed, joined
+from farthing.strategies.multifidelity.context import CurveContext
 from farthing.strategies.multifidelity.decisions import Decisions
 from farthing.strategies.multifidelity.levels import LEAST_STEP
 from farthing.strategies.multifidelity.per_cost import BatchCost, InformationPerCost
 from farthing.strategies.multifidelity.screening import offered_runs
-from farthing.strategies.multifidelity.situation import Situation
 from farthing.strategies.shared.modelling import domain_of
 
 SCREENED = 128
@@ -36,10 +35,10 @@ STEP_SIZE, STEP_POWER = 0.1, 0.7
 """εₜ = 0.1/(1 + t)^0.7: Σ εₜ = ∞ and Σ εₜ² < ∞, as Theorem 2 asks."""
 
 
-def choose_together(situation: Situation, count: int, *, limit: float, new_left: float) -> list[Choice]:
+def choose_together(context: CurveContext, count: int, *, limit: float, new_left: float) -> list[ChosenEvaluation]:
     """`count` evaluations of highest joint VOI per cost, all of them affordable; fewer where there are fewer."""
-    chosen: list[Choice] = []
-    after = situation
+    chosen: list[ChosenEvaluation] = []
+    after = context
     while len(chosen) < count:
         found = Climb(after, 1).best(limit=limit, may_be_new=new_left >= 1)
         if found is None:
@@ -47,49 +46,47 @@ def choose_together(situation: Situation, count: int, *, limit: float, new_left:
         chosen += found
         after = after.with_also(found[0].candidate)
         limit, new_left = limit - found[0].cost, new_left - found[0].is_new
-    return Climb(situation, len(chosen)).improved(chosen) if len(chosen) > 1 else chosen
+    return Climb(context, len(chosen)).improved(chosen) if len(chosen) > 1 else chosen
 
 
 @dataclass(frozen=True, eq=False)
 class Climb:
     """A search for `members` evaluations at once."""
 
-    situation: Situation
+    context: CurveContext
     members: int
 
     @cached_property
     def decisions(self) -> Decisions:
-        situation = self.situation
-        return Decisions(
-            situation.fidelities, situation.settings.retain, situation.form == "taKG0", members=self.members
-        )
+        context = self.context
+        return Decisions(context.fidelities, context.settings.retain, context.form == "taKG0", members=self.members)
 
     def objective(self, pairs: int, *, draw: int = 0) -> InformationPerCost:
-        free, observed = self.decisions.free, self.situation.observed
+        free, observed = self.decisions.free, self.context.observed
         bought = self.decisions.bought * observed.size
-        parts = self.situation.information(self.choices, free=free, bought=bought, pairs=pairs, draw=draw)
-        batch_cost = cast("BatchCost", self.situation.settings.batch_cost)
-        return InformationPerCost(parts, self.decisions, self.situation.cost, batch_cost, observed)
+        parts = self.context.information(self.choices, free=free, bought=bought, pairs=pairs, draw=draw)
+        batch_cost = cast("BatchCost", self.context.settings.batch_cost)
+        return InformationPerCost(parts, self.decisions, self.context.cost, batch_cost, observed)
 
     @cached_property
     def choices(self) -> Array:
         """Where the posterior mean may have its minimum after the look ahead (M, d)."""
-        situation, domain = self.situation, self.domain
-        seen = situation.seen[np.argsort(situation.mean(situation.seen), kind="stable")[:BEST_SEEN]]
-        rng = situation.rng.at("choices", len(situation.history))
+        context, domain = self.context, self.domain
+        seen = context.seen[np.argsort(context.mean(context.seen), kind="stable")[:BEST_SEEN]]
+        rng = context.rng.at("choices", len(context.history))
         spread = domain.from_unit(sobol(domain.width, SPREAD, rng=rng))
         near = perturbed(domain, np.nan_to_num(seen[:5], nan=0.5), SPREAD // 2, rng=rng)
-        return np.concatenate([seen, situation.encoder.snap(np.concatenate([spread, near]))])
+        return np.concatenate([seen, context.encoder.snap(np.concatenate([spread, near]))])
 
     @cached_property
     def domain(self) -> Domain:
-        return domain_of(self.situation.encoder)
+        return domain_of(self.context.encoder)
 
     # ------------------------------------------------------------------------------------------- one or several
 
-    def best(self, *, limit: float, may_be_new: bool) -> list[Choice] | None:
+    def best(self, *, limit: float, may_be_new: bool) -> list[ChosenEvaluation] | None:
         candidates = self._screened(may_be_new=may_be_new)
-        cost = self.situation.cost(candidates.X, candidates.S, candidates.begun)
+        cost = self.context.cost(candidates.X, candidates.S, candidates.begun)
         candidates = candidates.picked(cost <= limit)
         if len(candidates) == 0:
             return None
@@ -97,26 +94,26 @@ class Climb:
         order = np.argsort(-value, kind="stable")[:RESTARTS]
         return self._climbed(candidates.picked(order), limit=limit)
 
-    def improved(self, chosen: Sequence[Choice]) -> list[Choice]:
+    def improved(self, chosen: Sequence[ChosenEvaluation]) -> list[ChosenEvaluation]:
         """The evaluations after a joint ascent from where they are; as they are where that would not be affordable."""
         members = joined([choice.candidate for choice in chosen])
         return self._climbed(members, limit=sum(choice.cost for choice in chosen)) or list(chosen)
 
     def _screened(self, *, may_be_new: bool) -> Candidates:
         """Evaluations to start from: paused runs at the levels they can reach, and new ones anywhere."""
-        situation, domain = self.situation, self.domain
-        parts = [offered_runs(situation)]
+        context, domain = self.context, self.domain
+        parts = [offered_runs(context)]
         if may_be_new:
-            m = situation.fidelities.count
-            rng = situation.rng.at("screen", len(situation.history), len(situation.pending))
+            m = context.fidelities.count
+            rng = context.rng.at("screen", len(context.history), len(context.pending))
             U = sobol(domain.width + m, SCREENED, rng=rng)
-            low = np.maximum(situation.fidelities.low, situation.floor)
-            S = situation.fidelities.rounded(low + U[:, domain.width :] * (1.0 - low))
-            X = situation.encoder.snap(domain.from_unit(U[:, : domain.width]))
+            low = np.maximum(context.fidelities.low, context.floor)
+            S = context.fidelities.rounded(low + U[:, domain.width :] * (1.0 - low))
+            X = context.encoder.snap(domain.from_unit(U[:, : domain.width]))
             parts.append(replace(crossed(X, np.ones((1, m))), S=S))
         return joined(parts)
 
-    def _climbed(self, starts: Candidates, *, limit: float) -> list[Choice] | None:
+    def _climbed(self, starts: Candidates, *, limit: float) -> list[ChosenEvaluation] | None:
         decisions, objective = self.decisions, self.objective(CLIMBING_PAIRS)
         source = starts.source.reshape(-1, self.members)
         one = self._latent(decisions.of(starts))
@@ -135,7 +132,7 @@ class Climb:
         return self._choices_of(rounded[best], source[best % source.shape[0]], costs[best], information)
 
     def _ascend(self, objective: InformationPerCost, V: Array, lower: Array, upper: Array) -> Array:
-        if self.situation.settings.search == "stochastic":
+        if self.context.settings.search == "stochastic":
             return self._stochastic(V, lower, upper)
 
         def loss(rows: Array) -> tuple[Array, Array]:
@@ -177,22 +174,22 @@ class Climb:
     def _seen(self, V: Array) -> Array:
         """Rows as the model sees them: inactive params are gone."""
         rows = V.reshape(-1, self.decisions.width).copy()
-        rows[:, : self.decisions.d] = self.situation.encoder.without_inactive(rows[:, : self.decisions.d])
+        rows[:, : self.decisions.d] = self.context.encoder.without_inactive(rows[:, : self.decisions.d])
         return rows.reshape(V.shape)
 
     def _rounded(self, V: Array) -> Array:
         """Rows that can be asked for."""
         rows, d, m = V.reshape(-1, self.decisions.width).copy(), self.decisions.d, self.decisions.m
-        rows[:, :d] = self.situation.encoder.snap(self.domain.rounded(rows[:, :d]))
-        rows[:, d : d + m] = self.situation.fidelities.rounded(rows[:, d : d + m])
+        rows[:, :d] = self.context.encoder.snap(self.domain.rounded(rows[:, :d]))
+        rows[:, d : d + m] = self.context.fidelities.rounded(rows[:, d : d + m])
         return rows.reshape(V.shape)
 
     def _least(self, starts: Candidates) -> Array:
         """The least fidelity of each: a minimum step for a run that goes on, the floor for others."""
-        low = np.maximum(self.situation.fidelities.low, self.situation.floor)
+        low = np.maximum(self.context.fidelities.low, self.context.floor)
         return np.maximum(low, starts.begun + LEAST_STEP * (1.0 - starts.begun) * (starts.begun > 0.0))
 
-    def _choices_of(self, row: Array, source: IntArray, costs: Array, information: float) -> list[Choice]:
+    def _choices_of(self, row: Array, source: IntArray, costs: Array, information: float) -> list[ChosenEvaluation]:
         rows = row.reshape(self.members, -1)
         x, s, _, begun = self.decisions.parts(rows)
         chosen = [
@@ -200,6 +197,6 @@ class Climb:
         ]
         retained = self.decisions.points(rows)
         return [
-            Choice(one, cost, information, kept)
+            ChosenEvaluation(one, cost, information, kept)
             for one, cost, kept in zip(chosen, costs.tolist(), retained, strict=True)
         ]

@@ -107,3 +107,21 @@ def kinds_of_rows(observed: IntArray, *, free: int, points: int) -> tuple[IntArr
 def with_params(X: Array, S: Array) -> Array:
     """Rows (x, s): (N, k, d + m) from X (N, d) and S (N, k, m)."""
     return np.concatenate([np.repeat(X[:, None, :], S.shape[1], axis=1), S], axis=2)
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenEvaluation:
+    """One evaluation, what it is going to cost, and its value of information.
+
+    Of several that were chosen jointly, each has the information of all.
+    """
+
+    candidate: Candidates
+    cost: float
+    information: float
+    retained: Array | None = None
+    """Which points of the curve are to enter the model, s (ℓ, m); None for the usual ones."""
+
+    @property
+    def is_new(self) -> bool:
+        return bool(self.candidate.source[0] == NEW)

@@ -106,16 +106,16 @@ class CurveSearch:
         found = self
         for chosen in suggestions:
             source = frozenset() if chosen.resume_from is None else frozenset({chosen.resume_from})
-            found = replace(found, gp=found._believing(chosen), taken=found.taken | source)
+            found = replace(found, gp=found._kriging_believer(chosen), taken=found.taken | source)
         return found
 
     @property
     def _encoder(self) -> Encoder:
         return self.history.problem.space.encoder
 
-    def _believing(self, evaluation: Suggestion | Trial) -> GP:
+    def _kriging_believer(self, evaluation: Suggestion | Trial) -> GP:
         x = self._encoder.encode([evaluation.params])
-        return self.gp.believing(np.hstack([x, self._encoder.encode_fidelity([evaluation.fidelity])]))
+        return self.gp.kriging_believer(np.hstack([x, self._encoder.encode_fidelity([evaluation.fidelity])]))
 
     def _above(self, stands: Array) -> Array:
         """Further along the traces; where there are none, anything that is more in one fidelity and less in none."""
@@ -158,7 +158,7 @@ def curve_search(history: History) -> CurveSearch | None:
 def _after_flight(search: CurveSearch) -> GP:
     gp = search.gp
     for trial in search.history.in_flight:
-        gp = replace(search, gp=gp)._believing(trial)
+        gp = replace(search, gp=gp)._kriging_believer(trial)
     return gp
 
 

@@ -8,10 +8,10 @@ import numpy as np
 from farthing.acquisition.acquisition import PosteriorMean
 from farthing.acquisition.maximize import Effort, maximize
 from farthing.models.linalg import Array
+from farthing.strategies.multifidelity.context import Settings
 from farthing.strategies.multifidelity.curve_model import CurveModel, fit_curves
 from farthing.strategies.multifidelity.full_fidelity import AtFullFidelity
 from farthing.strategies.multifidelity.runs import Run, runs_of
-from farthing.strategies.multifidelity.situation import Settings
 from farthing.strategies.shared.modelling import domain_of
 from farthing.strategies.shared.strategy import Recommendation
 from farthing.trials import History, Params

@@ -15,6 +15,7 @@ from farthing.models.linalg import Array, IntArray
 from farthing.strategies.multifidelity.candidates import (
     NEW,
     Candidates,
+    ChosenEvaluation,
     at_levels,
     crossed,
     joined,
@@ -24,10 +25,9 @@ from farthing.strategies.multifidelity.candidates import (
     with_params,
     zeroed,
 )
-from farthing.strategies.multifidelity.choice import Choice
+from farthing.strategies.multifidelity.context import CurveContext
 from farthing.strategies.multifidelity.full_fidelity import AtFullFidelity
 from farthing.strategies.multifidelity.levels import LEAST_STEP
-from farthing.strategies.multifidelity.situation import Situation
 from farthing.strategies.shared.modelling import domain_of
 from farthing.strategies.shared.searching import OFFERED, search_from, unvisited
 
@@ -36,92 +36,94 @@ PAIRS = 16
 """Antithetic pairs of normals: 32 simulated outcomes of a candidate."""
 
 
-def choose_one_by_one(situation: Situation, count: int, *, limit: float, new_left: float) -> list[Choice]:
+def choose_one_by_one(context: CurveContext, count: int, *, limit: float, new_left: float) -> list[ChosenEvaluation]:
     """Up to `count` evaluations, each as if those before it were pending: fantasies of what they return average out."""
-    chosen: list[Choice] = []
+    chosen: list[ChosenEvaluation] = []
     while len(chosen) < count:
-        choice = choose_screened(situation, chosen, limit=limit, may_be_new=new_left >= 1)
+        choice = choose_screened(context, chosen, limit=limit, may_be_new=new_left >= 1)
         if choice is None:
             break
         chosen.append(choice)
-        situation = situation.with_also(choice.candidate)
+        context = context.with_also(choice.candidate)
         limit, new_left = limit - choice.cost, new_left - choice.is_new
     return chosen
 
 
-def choose_screened(situation: Situation, chosen: Sequence[Choice], *, limit: float, may_be_new: bool) -> Choice | None:
+def choose_screened(
+    context: CurveContext, chosen: Sequence[ChosenEvaluation], *, limit: float, may_be_new: bool
+) -> ChosenEvaluation | None:
     """The candidate of highest VOI per cost, of the batch with what was chosen before; None where all cost too much.
 
     As what was chosen is pending, VOI adds up. Costs do too, or the largest of them counts.
     """
-    candidates = offered(situation, may_be_new=may_be_new)
-    cost = situation.cost(candidates.X, candidates.S, candidates.begun)
+    candidates = offered(context, may_be_new=may_be_new)
+    cost = context.cost(candidates.X, candidates.S, candidates.begun)
     candidates, cost = candidates.picked(cost <= limit), cost[cost <= limit]
     if cost.size == 0:
         return None
-    look = Look.at(situation, candidates)
+    look = Look.at(context, candidates)
     voi, before = look.information(), sum(one.information for one in chosen)
-    together = _batch_cost(situation, chosen, cost)
+    together = _batch_cost(context, chosen, cost)
     best = int(np.argmax((before + voi) / together if voi.any() else look.log_duel() - np.log(cost)))
-    return Choice(candidates.picked(np.array([best])), float(cost[best]), float(voi[best]))
+    return ChosenEvaluation(candidates.picked(np.array([best])), float(cost[best]), float(voi[best]))
 
 
-def _batch_cost(situation: Situation, chosen: Sequence[Choice], cost: Array) -> Array:
+def _batch_cost(context: CurveContext, chosen: Sequence[ChosenEvaluation], cost: Array) -> Array:
     """What each candidate costs together with what was chosen before it."""
     paid = [one.cost for one in chosen]
-    return cost + sum(paid) if situation.settings.batch_cost == "sum" else np.maximum(cost, max(paid, default=0.0))
+    return cost + sum(paid) if context.settings.batch_cost == "sum" else np.maximum(cost, max(paid, default=0.0))
 
 
-def offered(situation: Situation, *, may_be_new: bool) -> Candidates:
+def offered(context: CurveContext, *, may_be_new: bool) -> Candidates:
     """A new configuration and the paused ones, each at every level that it can reach."""
-    runs = offered_runs(situation)
+    runs = offered_runs(context)
     if not may_be_new:
         return runs
-    return joined([runs, crossed(newcomer(situation), situation.grid), *offered_again(situation)])
+    return joined([runs, crossed(newcomer(context), context.grid), *offered_again(context)])
 
 
-def offered_again(situation: Situation) -> list[Candidates]:
+def offered_again(context: CurveContext) -> list[Candidates]:
     """The best configurations seen, from nothing, with more of what is no trace: that cannot be continued."""
-    others = ~situation.fidelities.is_trace
+    others = ~context.fidelities.is_trace
     if not others.any():
         return []
-    best = [situation.finished[i] for i in np.argsort(situation.mean(situation.seen), kind="stable")[:AGAIN]]
-    nothing = np.zeros(situation.fidelities.count)
+    best = [context.finished[i] for i in np.argsort(context.mean(context.seen), kind="stable")[:AGAIN]]
+    nothing = np.zeros(context.fidelities.count)
     return [
-        at_levels(situation.params_of([run])[0], situation.grid[more], begun=nothing, source=NEW)
+        at_levels(context.params_of([run])[0], context.grid[more], begun=nothing, source=NEW)
         for run in best
-        for more in [np.any(situation.grid[:, others] > run.reached[others] + LEAST_STEP, axis=1)]
+        for more in [np.any(context.grid[:, others] > run.reached[others] + LEAST_STEP, axis=1)]
     ]
 
 
-def offered_runs(situation: Situation) -> Candidates:
+def offered_runs(context: CurveContext) -> Candidates:
     """The paused runs of the basket, each at every level that it can reach."""
-    basket = situation.basket.latest(situation.settings.basket)
-    parts = [crossed(np.zeros((0, situation.encoder.dimension)), situation.grid)]
+    basket = context.basket.latest(context.settings.basket)
+    parts = [crossed(np.zeros((0, context.encoder.dimension)), context.grid)]
     for place in basket.places:
-        levels = situation.fidelities.further(situation.grid, basket.runs[place].reached)
-        x = situation.encoder.encode([basket.runs[place].params])[0]
+        levels = context.fidelities.further(context.grid, basket.runs[place].reached)
+        x = context.encoder.encode([basket.runs[place].params])[0]
         parts.append(at_levels(x, levels, begun=basket.begun(place), source=place))
     return joined(parts)
 
 
-def newcomer(situation: Situation) -> Array:
+def newcomer(context: CurveContext) -> Array:
     """The configuration (1, d) of highest expected improvement at full fidelity: what is best to begin.
 
     VOI per cost would choose another. Short trainings of what is unknown hardly ever change what is recommended, while
     those next to the best one seen do, so that it stays where it is; it knows how far to train, and when to go on.
     """
-    encoder, domain = situation.encoder, domain_of(situation.encoder)
-    order = np.argsort(situation.mean(situation.seen), kind="stable")
-    gp = situation.believing
-    best = float(gp.mean(situation.at_full(situation.seen[order[:1]]))[0])
-    improvement = AtFullFidelity(LogExpectedImprovement(gp, best), situation.fidelities.count)
-    begun = situation.params_of(situation.runs)
+    encoder, domain = context.encoder, domain_of(context.encoder)
+    order = np.argsort(context.mean(context.seen), kind="stable")
+    gp = context.kriging_believer
+    best = float(gp.mean(context.at_full(context.seen[order[:1]]))[0])
+    improvement = AtFullFidelity(LogExpectedImprovement(gp, best), context.fidelities.count)
+    begun = context.params_of(context.runs)
     x = search_from(
-        unvisited(improvement, domain, np.concatenate([begun, situation.pending.X])),
+        unvisited(improvement, domain, np.concatenate([begun, context.pending.X])),
         domain,
-        offered=situation.seen[order[:OFFERED]],
-        rng=situation.rng.at("candidates", len(situation.history), len(situation.pending)),
+        offered=context.seen[order[:OFFERED]],
+        rng=context.rng.at("candidates", len(context.history), len(context.pending)),
     )
     return encoder.snap(x[None, :])
 
@@ -137,15 +139,15 @@ class Look:
     noise: Array
 
     @classmethod
-    def at(cls, situation: Situation, candidates: Candidates) -> "Look":
-        S = retained_points(candidates, situation.fidelities, retain=situation.settings.retain)
-        C = zeroed(S, situation.fidelities) if situation.form == "taKG0" else S[:, :0]
-        along, seen = kinds_of_rows(situation.observed, free=C.shape[1], points=S.shape[1])
-        noise = np.concatenate([np.zeros(C.shape[:2]), variance_of_unseen(S, situation.fidelities)], axis=1)
+    def at(cls, context: CurveContext, candidates: Candidates) -> "Look":
+        S = retained_points(candidates, context.fidelities, retain=context.settings.retain)
+        C = zeroed(S, context.fidelities) if context.form == "taKG0" else S[:, :0]
+        along, seen = kinds_of_rows(context.observed, free=C.shape[1], points=S.shape[1])
+        noise = np.concatenate([np.zeros(C.shape[:2]), variance_of_unseen(S, context.fidelities)], axis=1)
         return cls(
-            parts=situation.information(situation.seen, free=C.shape[1], bought=seen.size - C.shape[1], pairs=PAIRS),
+            parts=context.information(context.seen, free=C.shape[1], bought=seen.size - C.shape[1], pairs=PAIRS),
             rows=with_params(candidates.X, np.concatenate([C, S], axis=1)[:, seen]),
-            own=situation.at_full(candidates.X)[:, None, :],
+            own=context.at_full(candidates.X)[:, None, :],
             along=along,
             noise=noise[:, seen],
         )

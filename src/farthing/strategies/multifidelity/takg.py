@@ -13,8 +13,8 @@ from farthing.strategies.shared.strategy import Recommendation, Strategy
 from farthing.trials import History, Json, Suggestion
 
 if TYPE_CHECKING:
-    from farthing.strategies.multifidelity.choice import Choice
-    from farthing.strategies.multifidelity.situation import Situation
+    from farthing.strategies.multifidelity.candidates import ChosenEvaluation
+    from farthing.strategies.multifidelity.context import CurveContext
 
 STARTS = 5
 START_SHARE = 0.13
@@ -102,14 +102,14 @@ class TraceKG(Strategy):
         if len(starts) == count:
             return starts
         from farthing.models.threads import one_thread
-        from farthing.strategies.multifidelity.situation import read_situation
+        from farthing.strategies.multifidelity.context import read_context
 
         with one_thread():
-            situation = read_situation(self, history, rng, starts)
-            if situation is None:
+            context = read_context(self, history, rng, starts)
+            if context is None:
                 return [*starts, *_starts(history, budget, count - len(starts), rng, after=len(starts))]
-            chosen = self._choose(situation, budget, count - len(starts), new_left=budget.trials - len(starts))
-            return [*starts, *(_suggestion(situation, choice) for choice in chosen)]
+            chosen = self._choose(context, budget, count - len(starts), new_left=budget.trials - len(starts))
+            return [*starts, *(_suggestion(context, choice) for choice in chosen)]
 
     def recommend(self, history: History) -> Recommendation | None:
         """The lowest posterior mean at full fidelity, with its deviation; the fit is that of the last suggestion."""
@@ -130,21 +130,23 @@ class TraceKG(Strategy):
         basket = Basket.of(history, runs, Fidelities(history.problem.space)).latest(self.basket)
         return {last.number for place in basket.places if (last := runs[place].last) is not None}
 
-    def _choose(self, situation: "Situation", budget: Remaining, count: int, *, new_left: float) -> "list[Choice]":
+    def _choose(
+        self, context: "CurveContext", budget: Remaining, count: int, *, new_left: float
+    ) -> "list[ChosenEvaluation]":
         from farthing.strategies.multifidelity.ascent import choose_together
         from farthing.strategies.multifidelity.screening import choose_one_by_one
 
-        limit = affordable(situation, budget)
+        limit = affordable(context, budget)
         if self.search == "screen":
-            return choose_one_by_one(situation, count, limit=limit, new_left=new_left)
-        return choose_together(situation, count, limit=limit, new_left=new_left)
+            return choose_one_by_one(context, count, limit=limit, new_left=new_left)
+        return choose_together(context, count, limit=limit, new_left=new_left)
 
 
-def affordable(situation: "Situation", budget: Remaining) -> float:
+def affordable(context: "CurveContext", budget: Remaining) -> float:
     """The most that a suggestion may cost: what is left, where the model predicts in the budget's unit."""
-    if not situation.cost.is_in_units:
+    if not context.cost.is_in_units:
         return math.inf
-    return min(budget.cost, budget.seconds if situation.history.problem.cost_unit == "seconds" else math.inf)
+    return min(budget.cost, budget.seconds if context.history.problem.cost_unit == "seconds" else math.inf)
 
 
 # ------------------------------------------------------------------------------------------------------- the start
@@ -173,31 +175,31 @@ def _starts(history: History, budget: Remaining, count: int, rng: Randomness, *,
 # ------------------------------------------------------------------------------------------------------ the result
 
 
-def _suggestion(situation: "Situation", choice: "Choice") -> Suggestion:
+def _suggestion(context: "CurveContext", choice: "ChosenEvaluation") -> Suggestion:
     import numpy as np
 
-    problem, candidate = situation.history.problem, choice.candidate
-    source = situation.source(candidate)
+    problem, candidate = context.history.problem, choice.candidate
+    source = context.source(candidate)
     fidelity = problem.space.encoder.decode_fidelity(candidate.S)[0]
     row = np.hstack([candidate.X, candidate.S])[0]
     return Suggestion(
         source.params if source else problem.space.encoder.decode(candidate.X)[0],
         fidelity,
         resume_from=source.number if source else None,
-        predicted_cost=situation.cost.predicted(candidate.X, candidate.S, candidate.begun),
-        predicted_value=situation.model.predicted(row, sign=problem.sign),
-        note={**situation.model.note(), **situation.cost.note(), **_reasons(situation, choice, fidelity)},
+        predicted_cost=context.cost.predicted(candidate.X, candidate.S, candidate.begun),
+        predicted_value=context.model.predicted(row, sign=problem.sign),
+        note={**context.model.note(), **context.cost.note(), **_reasons(context, choice, fidelity)},
     )
 
 
-def _reasons(situation: "Situation", choice: "Choice", fidelity: dict[str, float]) -> dict[str, Json]:
+def _reasons(context: "CurveContext", choice: "ChosenEvaluation", fidelity: dict[str, float]) -> dict[str, Json]:
     """Why this was suggested, for people and for `farthing show`."""
-    source = situation.source(choice.candidate)
+    source = context.source(choice.candidate)
     amounts = ", ".join(f"{amount:g} {name}" for name, amount in fidelity.items())
     what = "a new configuration" if source is None else f"trial {source.number} carried on"
     return {
         "why": f"{what}, to {amounts}: the most information per cost",
-        "form": situation.form,
+        "form": context.form,
         "information_per_cost": choice.information / choice.cost,
         **({} if choice.retained is None else {"retained": choice.retained.tolist()}),
     }

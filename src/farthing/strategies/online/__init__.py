@@ -2,7 +2,7 @@
 
 from farthing.strategies.online.ce_gp_ucb import CEGPUCB
 from farthing.strategies.online.query_rules import Bernoulli, Capped, Confidence, Every, ExpectedRegret, Overlap, Quota
-from farthing.strategies.online.strategy import Arena, Choice, OnlineStrategy, Player, online_strategy_from_json
+from farthing.strategies.online.strategy import Arena, OnlineStrategy, Play, Player, online_strategy_from_json
 from farthing.strategies.online.value_of_information import ValueOfInformation
 
 __all__ = [
@@ -10,12 +10,12 @@ __all__ = [
     "Arena",
     "Bernoulli",
     "Capped",
-    "Choice",
     "Confidence",
     "Every",
     "ExpectedRegret",
     "OnlineStrategy",
     "Overlap",
+    "Play",
     "Player",
     "Quota",
     "ValueOfInformation",

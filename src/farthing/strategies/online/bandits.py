@@ -14,15 +14,15 @@ import numpy as np
 from scipy.special import ndtr
 
 from farthing.errors import InvalidArgument
-from farthing.models.beliefs import Belief
+from farthing.models.drifting_posterior import DriftingPosterior
 from farthing.models.linalg import Array, BoolArray, IntArray
 from farthing.strategies.online.ce_gp_ucb import CEGPUCB
+from farthing.strategies.online.context import Query, QueryRule, RoundContext
 from farthing.strategies.online.gp_player import GPPlayer
-from farthing.strategies.online.outlook import Outlook, Query, QueryRule
 from farthing.strategies.online.query_rules import Every, expected_excess
 from farthing.strategies.online.rivals import Neighbourhood
 from farthing.strategies.online.scaling import Scale
-from farthing.strategies.online.strategy import Arena, Choice, Observation, Place
+from farthing.strategies.online.strategy import Arena, Observation, Place, Play
 from farthing.trials import Json
 
 UNSEEN = 1e6
@@ -94,7 +94,7 @@ class RestartingPlayer:
         """Those of the current block."""
         return self._player.observations
 
-    def decide(self, round: int) -> Choice:
+    def decide(self, round: int) -> Play:
         self._enter((round - 1) // self._length)
         return self._player.decide(round)
 
@@ -257,8 +257,8 @@ class Arms:
         return np.where(self.is_seen, self._sum / self.counts, UNSEEN)
 
 
-class ArmBelief(Belief):
-    """Discounted means as a belief: variances (σ² + 1/n)/n, no covariance between arms."""
+class ArmPosterior(DriftingPosterior):
+    """Discounted means as a posterior: variances (σ² + 1/n)/n, no covariance between arms."""
 
     def __init__(self, arms: Arms, *, noise: float) -> None:
         self._mean = np.where(arms.is_seen, arms.means, 0.0)
@@ -269,7 +269,7 @@ class ArmBelief(Belief):
         return int(self._mean.size)
 
     def advance_to(self, round: int) -> None:
-        """A belief of one round."""
+        """A posterior of one round."""
 
     def mean(self) -> Array:
         return self._mean
@@ -292,16 +292,16 @@ class ArmPlayer:
         self._first = [int(arm) for arm in order] if known is None else []
         self._scale = None if strategy.scale is None else strategy.scale_of(())
 
-    def decide(self, round: int) -> Choice:
+    def decide(self, round: int) -> Play:
         seen = len(self.observations)
         if seen < len(self._first):
-            return Choice(self._first[seen], True, "every arm is measured once")
+            return Play(self._first[seen], True, "every arm is measured once")
         self._arms.advance_to(round)
-        outlook = self._outlook(round)
-        query: Query | None = self._strategy.rule.ask(outlook)
+        context = self._context(round)
+        query: Query | None = self._strategy.rule.ask(context)
         if query is not None:
-            return Choice(query.place, True, query.reason)
-        return Choice(int(np.argmax(self._arms.means)), False, "not asked for")
+            return Play(query.place, True, query.reason)
+        return Play(int(np.argmax(self._arms.means)), False, "not asked for")
 
     def observe(self, observation: Observation) -> None:
         self.observations.append(observation)
@@ -333,13 +333,13 @@ class ArmPlayer:
             self._arms.weights = self._strategy.updated_weights(self._arms, observation.place, z)
         self._arms.add(observation.place, z)
 
-    def _outlook(self, round: int) -> Outlook:
+    def _context(self, round: int) -> RoundContext:
         choice, height = self._strategy.choice(self._arms, self._arena.randomness.at("arm", round))
-        return Outlook(
+        return RoundContext(
             round=round,
             rounds=self._arena.rounds,
             asked=len(self.observations),
-            belief=ArmBelief(self._arms, noise=self._strategy.noise),
+            posterior=ArmPosterior(self._arms, noise=self._strategy.noise),
             choice=choice,
             height=height,
             beta=2.0,

@@ -10,10 +10,10 @@ import numpy as np
 from farthing.acquisition.confidence_bound import ce_gp_ucb_beta, upper_confidence_bound
 from farthing.errors import InvalidArgument
 from farthing.models.linalg import Array
+from farthing.strategies.online.context import QueryRule
 from farthing.strategies.online.fields import CandidateField, Field, SpaceField
 from farthing.strategies.online.gp_player import GPPlayer
 from farthing.strategies.online.learning import RADIAL, ModelForm
-from farthing.strategies.online.outlook import QueryRule
 from farthing.strategies.online.query_rules import Capped, Confidence, Floor
 from farthing.strategies.online.strategy import Arena
 from farthing.strategies.online.value_of_information import ValueOfInformation

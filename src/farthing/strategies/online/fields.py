@@ -11,10 +11,10 @@ from typing import Protocol
 import numpy as np
 
 from farthing.acquisition.confidence_bound import ConfidenceBound
-from farthing.acquisition.held import Held
+from farthing.acquisition.fixed_features import FixedFeatures
 from farthing.acquisition.maximize import Domain, Effort, maximize, perturbed, sobol
-from farthing.models.beliefs import Belief, Selected, Shifted
 from farthing.models.candidate_filter import CandidateFilter, prior_over
+from farthing.models.drifting_posterior import DriftingPosterior, Selected, Shifted
 from farthing.models.linalg import Array
 from farthing.models.window_process import WindowProcess
 from farthing.strategies.online.learning import Hyperparameters, ModelForm
@@ -32,7 +32,7 @@ STALE = 8
 
 @dataclass(frozen=True, eq=False)
 class View:
-    belief: Belief
+    posterior: DriftingPosterior
     neighbourhood: Neighbourhood
 
 
@@ -43,9 +43,9 @@ class Field(Protocol):
     def observe(self, place: Place, z: float, *, round: int) -> None: ...
 
     def view(self, round: int, *, fresh: bool = False) -> View:
-        """The belief in that round; `fresh` draws the rows anew where they can be and are old."""
+        """The posterior in that round; `fresh` draws the rows anew where they can be and are old."""
 
-    def belief_at(self, places: Sequence[Place], round: int) -> Belief:
+    def posterior_at(self, places: Sequence[Place], round: int) -> DriftingPosterior:
         """What is believed at some places, in a round not before the last view's."""
 
     def place(self, row: int) -> Place:
@@ -91,11 +91,11 @@ class CandidateField:
 
     def view(self, round: int, *, fresh: bool = False) -> View:
         self.filter.advance_to(round)
-        belief = self.filter if self._shift is None else Shifted(self.filter, self._shift)
-        return View(belief, self._neighbourhood)
+        posterior = self.filter if self._shift is None else Shifted(self.filter, self._shift)
+        return View(posterior, self._neighbourhood)
 
-    def belief_at(self, places: Sequence[Place], round: int) -> Belief:
-        return Selected(self.view(round).belief, np.array(places, dtype=np.int64))
+    def posterior_at(self, places: Sequence[Place], round: int) -> DriftingPosterior:
+        return Selected(self.view(round).posterior, np.array(places, dtype=np.int64))
 
     def place(self, row: int) -> Place:
         return row
@@ -161,10 +161,10 @@ class SpaceField:
         elif fresh and round - self._made_at >= STALE:
             self.draw(round)
         assert self._view is not None
-        self._view.belief.advance_to(round)
+        self._view.posterior.advance_to(round)
         return self._view
 
-    def belief_at(self, places: Sequence[Place], round: int) -> Belief:
+    def posterior_at(self, places: Sequence[Place], round: int) -> DriftingPosterior:
         return self.process.at(np.stack([self.row(place) for place in places]), round=round)
 
     def place(self, row: int) -> Place:
@@ -196,7 +196,7 @@ class SpaceField:
             complete = np.where(np.isnan(best), domain.from_unit(rng.random(best.shape)), best)
             rows.append(domain.snap(perturbed(domain, complete, NEARBY, rng=rng)))
             for weight in (0.0, self._beta_at(round)):
-                bound = Held(ConfidenceBound(gp, weight, sign=1.0), (float(round),))
+                bound = FixedFeatures(ConfidenceBound(gp, weight, sign=1.0), (float(round),))
                 rows.append(maximize(bound, domain, rng=rng, offered=best[:8], effort=EFFORT).x[None, :])
         self._pool = np.unique(self._arena.encoder.snap(np.concatenate(rows)), axis=0)
         self._made_at = round

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from farthing.models.linalg import Array
+from farthing.strategies.online.context import Query, RoundContext
 from farthing.strategies.online.fields import Field
 from farthing.strategies.online.learning import Hyperparameters, ModelForm
-from farthing.strategies.online.outlook import Outlook, Query
 from farthing.strategies.online.scaling import Scale
-from farthing.strategies.online.strategy import Arena, Choice, Observation, Place
+from farthing.strategies.online.strategy import Arena, Observation, Place, Play
 from farthing.trials import Json
 
 if TYPE_CHECKING:
@@ -49,18 +49,18 @@ class GPPlayer:
         self.hyperparameters = form.first()
         field.reset(self.hyperparameters)
 
-    def decide(self, round: int) -> Choice:
+    def decide(self, round: int) -> Play:
         if self._asked < len(self._design):
-            return Choice(self._design[self._asked], True, "first observations, from which the model is learnt")
-        outlook = self._outlook(round)
-        query = self._query(outlook)
+            return Play(self._design[self._asked], True, "first observations, from which the model is learnt")
+        context = self._context(round)
+        query = self._query(context)
         if query is not None and self._arena.rows is None:
-            outlook = self._outlook(round, fresh=True)
-            query = self._query(outlook)
+            context = self._context(round, fresh=True)
+            query = self._query(context)
         if query is not None:
-            return Choice(self._field.place(query.place), True, query.reason)
-        row = outlook.best_mean if self._strategy.silent == "mean" else outlook.choice
-        return Choice(self._field.place(row), False, "not worth its price")
+            return Play(self._field.place(query.place), True, query.reason)
+        row = context.best_mean if self._strategy.silent == "mean" else context.choice
+        return Play(self._field.place(row), False, "not worth its price")
 
     def observe(self, observation: Observation) -> None:
         self.observations.append(observation)
@@ -74,7 +74,7 @@ class GPPlayer:
 
     def exploit(self, round: int) -> Place:
         if self._asked >= max(len(self._design), 1):
-            return self._field.place(self._outlook(round).best_mean)
+            return self._field.place(self._context(round).best_mean)
         seen = max(self.observations, key=lambda each: each.reward, default=None)
         return seen.place if seen else self._design[0] if self._design else self._field.place(0)
 
@@ -82,9 +82,9 @@ class GPPlayer:
         """Mean and standard deviation of the reward at some places, in its own units; None before anything is known."""
         if self._scale is None or self._asked < max(len(self._design), 1):
             return None
-        belief = self._field.belief_at(places, round)
+        posterior = self._field.posterior_at(places, round)
         scale, offset = self._scale.scale, self._scale.offset
-        return offset + scale * belief.shown_mean(), scale * np.sqrt(belief.shown_variance())
+        return offset + scale * posterior.shown_mean(), scale * np.sqrt(posterior.shown_variance())
 
     def memory(self) -> Json:
         return {
@@ -110,14 +110,14 @@ class GPPlayer:
 
     # ------------------------------------------------------------------------------------------------------ deciding
 
-    def _outlook(self, round: int, *, fresh: bool = False) -> Outlook:
+    def _context(self, round: int, *, fresh: bool = False) -> RoundContext:
         view = self._field.view(round, fresh=fresh)
-        height = self._strategy.height(view.belief.mean(), view.belief.variance(), round=round)
-        return Outlook(
+        height = self._strategy.height(view.posterior.mean(), view.posterior.variance(), round=round)
+        return RoundContext(
             round=round,
             rounds=self._arena.rounds,
             asked=self._asked,
-            belief=view.belief,
+            posterior=view.posterior,
             choice=int(np.argmax(height)),
             height=height,
             beta=self._strategy.beta_at(round),
@@ -128,10 +128,10 @@ class GPPlayer:
             randomness=self._arena.randomness,
         )
 
-    def _query(self, outlook: Outlook) -> Query | None:
+    def _query(self, context: RoundContext) -> Query | None:
         if self._asked == 0:
-            return Query(outlook.choice, "nothing is known yet")
-        return self._rule.ask(outlook)
+            return Query(context.choice, "nothing is known yet")
+        return self._rule.ask(context)
 
     # ------------------------------------------------------------------------------------------------------ learning
 

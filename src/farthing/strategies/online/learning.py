@@ -7,7 +7,7 @@ from math import log
 import numpy as np
 from scipy.special import expit
 
-from farthing.models.beliefs import NO_LEVEL, Level
+from farthing.models.drifting_posterior import NO_LEVEL, Level
 from farthing.models.fidelity_kernels import FORGETTING, TimeDecay
 from farthing.models.fitting import fit, hyperparameter_posterior
 from farthing.models.kernels import (

@@ -9,7 +9,7 @@ from scipy.special import ndtr
 from farthing.acquisition.confidence_bound import lower_confidence_bound, upper_confidence_bound
 from farthing.errors import InvalidArgument
 from farthing.models.linalg import Array
-from farthing.strategies.online.outlook import Outlook, Query, QueryRule
+from farthing.strategies.online.context import Query, QueryRule, RoundContext
 
 LONE = "the choice has no rival to be compared with"
 COIN = "the coin of this round says so"
@@ -28,12 +28,12 @@ class Confidence:
     def __post_init__(self) -> None:
         _check_share(self.kappa, what="kappa")
 
-    def ask(self, outlook: Outlook) -> Query | None:
-        rivals, choice = outlook.rivals, outlook.choice
+    def ask(self, context: RoundContext) -> Query | None:
+        rivals, choice = context.rivals, context.choice
         if not rivals.size:
             return Query(choice, LONE)
-        gap = outlook.mean[choice] - outlook.mean[rivals]
-        least = float(np.min(ndtr(gap / np.sqrt(outlook.variance[choice] + outlook.variance[rivals]))))
+        gap = context.mean[choice] - context.mean[rivals]
+        least = float(np.min(ndtr(gap / np.sqrt(context.variance[choice] + context.variance[rivals]))))
         if least >= self.kappa:
             return None
         return Query(choice, f"the choice beats a rival with probability {least:.2f} < {self.kappa:g}")
@@ -46,12 +46,12 @@ class Overlap:
     No κ does the same: two confidence intervals of different widths are not one probability.
     """
 
-    def ask(self, outlook: Outlook) -> Query | None:
-        rivals, choice = outlook.rivals, outlook.choice
+    def ask(self, context: RoundContext) -> Query | None:
+        rivals, choice = context.rivals, context.choice
         if not rivals.size:
             return Query(choice, LONE)
-        lower = lower_confidence_bound(outlook.mean[choice], outlook.variance[choice], outlook.beta)
-        upper = upper_confidence_bound(outlook.mean[rivals], outlook.variance[rivals], outlook.beta)
+        lower = lower_confidence_bound(context.mean[choice], context.variance[choice], context.beta)
+        upper = upper_confidence_bound(context.mean[rivals], context.variance[rivals], context.beta)
         if np.all(upper <= lower):
             return None
         return Query(choice, "a rival's upper bound exceeds the choice's lower bound")
@@ -66,8 +66,8 @@ class Bernoulli:
     def __post_init__(self) -> None:
         _check_share(self.p, what="p")
 
-    def ask(self, outlook: Outlook) -> Query | None:
-        return Query(outlook.choice, COIN) if outlook.happens("bernoulli", self.p) else None
+    def ask(self, context: RoundContext) -> Query | None:
+        return Query(context.choice, COIN) if context.happens("bernoulli", self.p) else None
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,8 @@ class Every:
         if isinstance(self.n, bool) or not isinstance(self.n, int) or self.n < 1:
             raise InvalidArgument(f"Every needs a whole number of rounds ≥ 1, got {self.n!r}. Every(1) always asks.")
 
-    def ask(self, outlook: Outlook) -> Query | None:
-        return Query(outlook.choice, f"every {self.n} rounds") if (outlook.round - 1) % self.n == 0 else None
+    def ask(self, context: RoundContext) -> Query | None:
+        return Query(context.choice, f"every {self.n} rounds") if (context.round - 1) % self.n == 0 else None
 
 
 @dataclass(frozen=True)
@@ -98,14 +98,14 @@ class ExpectedRegret:
     def __post_init__(self) -> None:
         _check_price(self.price)
 
-    def ask(self, outlook: Outlook) -> Query | None:
-        places = outlook.alternatives
+    def ask(self, context: RoundContext) -> Query | None:
+        places = context.alternatives
         if not places.size:
-            return Query(outlook.choice, LONE)
-        regret = float(np.max(expected_excess(*outlook.differences(places)))) / outlook.deviation
+            return Query(context.choice, LONE)
+        regret = float(np.max(expected_excess(*context.differences(places)))) / context.deviation
         if regret <= self.price:
             return None
-        return Query(outlook.choice, f"the expected regret {regret:.3g} exceeds the price {self.price:g}")
+        return Query(context.choice, f"the expected regret {regret:.3g} exceeds the price {self.price:g}")
 
 
 def expected_excess(mean: Array, variance: Array) -> Array:
@@ -137,12 +137,12 @@ class Quota:
                 "Give the measurements that are always taken first."
             )
 
-    def ask(self, outlook: Outlook) -> Query | None:
-        if outlook.happens("sure", self.sure / outlook.rounds):
-            return Query(outlook.choice, "the sure quota pays for this round")
-        if not outlook.happens("allowed", (self.allowed - self.sure) / outlook.rounds):
+    def ask(self, context: RoundContext) -> Query | None:
+        if context.happens("sure", self.sure / context.rounds):
+            return Query(context.choice, "the sure quota pays for this round")
+        if not context.happens("allowed", (self.allowed - self.sure) / context.rounds):
             return None
-        return self.rule.ask(outlook)
+        return self.rule.ask(context)
 
 
 @dataclass(frozen=True)
@@ -156,8 +156,8 @@ class Capped:
         if isinstance(self.most, bool) or not isinstance(self.most, int) or self.most < 1:
             raise InvalidArgument(f"A cap must be a whole number ≥ 1, got {self.most!r}. Give most=100.")
 
-    def ask(self, outlook: Outlook) -> Query | None:
-        return self.rule.ask(outlook) if outlook.asked < self.most else None
+    def ask(self, context: RoundContext) -> Query | None:
+        return self.rule.ask(context) if context.asked < self.most else None
 
 
 @dataclass(frozen=True)
@@ -170,10 +170,10 @@ class Floor:
     def __post_init__(self) -> None:
         _check_share(self.p, what="p")
 
-    def ask(self, outlook: Outlook) -> Query | None:
-        query = self.rule.ask(outlook)
-        if query is None and outlook.happens("floor", self.p):
-            return Query(outlook.choice, COIN)
+    def ask(self, context: RoundContext) -> Query | None:
+        query = self.rule.ask(context)
+        if query is None and context.happens("floor", self.p):
+            return Query(context.choice, COIN)
         return query
 
 

@@ -15,10 +15,10 @@ import numpy as np
 
 from farthing.errors import InvalidArgument
 from farthing.models.linalg import Array
-from farthing.refusals import refuse_unknown
 from farthing.space.encoding import Encoder
 from farthing.strategies.shared.randomness import Randomness
 from farthing.trials import Json, Params
+from farthing.validation import refuse_unknown
 
 Place = int | Array
 """The index of a candidate, or a row of the space where there are no candidates."""
@@ -72,7 +72,7 @@ class Arena:
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class Play:
     """What one round is played with, whether to measure, and why."""
 
     place: Place
@@ -98,7 +98,7 @@ class Player(Protocol):
     @property
     def observations(self) -> Sequence[Observation]: ...
 
-    def decide(self, round: int) -> Choice:
+    def decide(self, round: int) -> Play:
         """For that round, once a round."""
 
     def observe(self, observation: Observation) -> None:

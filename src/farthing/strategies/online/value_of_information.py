@@ -7,7 +7,7 @@ import numpy as np
 
 from farthing.errors import InvalidArgument
 from farthing.models.linalg import Array, IntArray
-from farthing.strategies.online.outlook import Outlook, Query
+from farthing.strategies.online.context import Query, RoundContext
 
 NODES = 15
 """Of the Gauss–Hermite quadrature."""
@@ -35,28 +35,28 @@ class ValueOfInformation:
                 "Give the price of a measurement and the rounds that profit from it."
             )
 
-    def ask(self, outlook: Outlook) -> Query | None:
-        places = considered(outlook)
-        mean = outlook.mean[places]
-        gain = knowledge_gradient(mean, outlook.moves(places))
-        worth = mean + self.rounds_worth(outlook) * gain - self.price * outlook.deviation
+    def ask(self, context: RoundContext) -> Query | None:
+        places = considered(context)
+        mean = context.mean[places]
+        gain = knowledge_gradient(mean, context.moves(places))
+        worth = mean + self.rounds_worth(context) * gain - self.price * context.deviation
         best = int(np.argmax(worth))
-        if worth[best] <= float(np.max(outlook.mean)):
+        if worth[best] <= float(np.max(context.mean)):
             return None
         return Query(int(places[best]), f"knowing it is worth {worth[best] - mean.max():.3g} more than its price")
 
-    def rounds_worth(self, outlook: Outlook) -> float:
+    def rounds_worth(self, context: RoundContext) -> float:
         """H, of the rounds that are left."""
-        rounds = min(self.horizon, outlook.rounds - outlook.round + 1)
-        lasting = outlook.lasting
+        rounds = min(self.horizon, context.rounds - context.round + 1)
+        lasting = context.lasting
         return float(rounds if lasting >= 1.0 else (1.0 - lasting**rounds) / (1.0 - lasting))
 
 
-def considered(outlook: Outlook) -> IntArray:
+def considered(context: RoundContext) -> IntArray:
     """Places that stand for all: some spread evenly, the local optima and the argmax of the mean."""
-    m = outlook.belief.size
+    m = context.posterior.size
     spread = np.linspace(0, m - 1, min(SPREAD, m)).astype(np.int64)
-    return np.unique(np.concatenate([spread, outlook.optima, [outlook.best_mean]]))
+    return np.unique(np.concatenate([spread, context.optima, [context.best_mean]]))
 
 
 def knowledge_gradient(mean: Array, moves: Array) -> Array:

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from farthing.models.linalg import Array
+from farthing.strategies.pipeline.context import ChosenRow, Market
 from farthing.strategies.pipeline.meters import due_class
-from farthing.strategies.pipeline.situation import Choice, Market
 from farthing.trials import Params
 
 RENT = 0.1
 """New stages are bought once so much of their price went into cheaper ones."""
 
 
-def next_of_design(market: Market, unit: Array, tried: Sequence[Params]) -> Choice | None:
+def next_of_design(market: Market, unit: Array, tried: Sequence[Params]) -> ChosenRow | None:
     """The point of the unit cube (d,), with as many of the latest configuration's stages as are not due for a change.
 
     Fewer are kept where that configuration was tried; None where even the point itself was.
@@ -21,13 +21,13 @@ def next_of_design(market: Market, unit: Array, tried: Sequence[Params]) -> Choi
     latent = market.domain.from_unit(unit[None, :])[0]
     last = market.purchases.made[-1].params if market.purchases.made else None
     for kept in range(_kept(market, last), -1, -1):
-        choice = Choice(_row(market, latent, last, kept), kept, last, {})
+        choice = ChosenRow(_row(market, latent, last, kept), kept, last, {})
         if params_of(market, choice) not in tried:
             return choice
     return None
 
 
-def params_of(market: Market, choice: Choice) -> Params:
+def params_of(market: Market, choice: ChosenRow) -> Params:
     """The configuration of a choice; the stages that it keeps are those of its source to the bit."""
     [params] = market.layout.space.encoder.decode(choice.row[None, :])
     return market.layout.with_prefix(params, choice.source, choice.kept) if choice.source and choice.kept else params

@@ -13,7 +13,7 @@ from farthing.errors import InvalidArgument
 from farthing.models.kernels import SE, Kernel
 from farthing.models.linalg import Array
 from farthing.strategies.pipeline.arm_tree import ArmTree, Grids, Region, refined, whole
-from farthing.strategies.pipeline.situation import Choice, Situation
+from farthing.strategies.pipeline.context import ChosenRow, PipelineContext
 from farthing.strategies.pipeline.slow_bandit import (
     draw_arm,
     draw_signs,
@@ -76,29 +76,29 @@ class LaMBO(StagedStrategy):
     def kernel(self, history: History) -> Kernel:
         return kernel_over(history.problem.space.encoder, radial=SE)
 
-    def choose(self, situation: Situation) -> Choice:
-        before = _latest_state(situation)
-        state = self._begun(situation, before)
-        last = situation.market.purchases.made[-1].params if state.arm is not None else None
-        lazy = self._solve(situation, state, last)
-        judged = lazy if self.loss == "lazy" or last is None else self._solve(situation, state, None)
-        step = _play(state, -judged.value / _range(situation), rng=situation.rng)
+    def choose(self, context: PipelineContext) -> ChosenRow:
+        before = _latest_state(context)
+        state = self._begun(context, before)
+        last = context.market.purchases.made[-1].params if state.arm is not None else None
+        lazy = self._solve(context, state, last)
+        judged = lazy if self.loss == "lazy" or last is None else self._solve(context, state, None)
+        step = _play(state, -judged.value / _range(context), rng=context.rng)
         arm = step.arm if step.arm is not None else 0
         kept = 0 if state.arm is None else state.tree.first_change(arm, state.arm)
-        return Choice(lazy.x[arm], kept, last, {"why": _reason(state, kept), "lambo": step.to_json()})
+        return ChosenRow(lazy.x[arm], kept, last, {"why": _reason(state, kept), "lambo": step.to_json()})
 
-    def _begun(self, situation: Situation, before: "BanditState | None") -> "BanditState":
+    def _begun(self, context: PipelineContext, before: "BanditState | None") -> "BanditState":
         """The state in which the next step is taken: the last one, a deeper tree, or the beginning of an epoch."""
-        grids = _grids(situation)
+        grids = _grids(context)
         if before is None:
             start = whole(grids, self._first_depths(len(grids)))
-            return _epoch(refined(start, np.ones(1, dtype=bool), grids, rng=situation.rng), steps=0, refinements=0)
+            return _epoch(refined(start, np.ones(1, dtype=bool), grids, rng=context.rng), steps=0, refinements=0)
         state = _deepened(before) if self.depths == "auto" and before.steps % WINDOW == 0 else before
         if state.epoch_steps < self.restart:
             return state
         if state.refinements >= self.refine:
             return _epoch(state.tree, state.steps, state.refinements, moves=state.moves)
-        tree = refined(state.tree, _likely(state), grids, rng=situation.rng)
+        tree = refined(state.tree, _likely(state), grids, rng=context.rng)
         return _epoch(tree, state.steps, state.refinements + 1, moves=state.moves)
 
     def _first_depths(self, count: int) -> tuple[int, ...]:
@@ -111,14 +111,14 @@ class LaMBO(StagedStrategy):
             )
         return tuple(int(depth) for depth in self.depths)
 
-    def _solve(self, situation: Situation, state: "BanditState", last: Params | None) -> BoxMaxima:
+    def _solve(self, context: PipelineContext, state: "BanditState", last: Params | None) -> BoxMaxima:
         """Eq. 8 for all arms; without a last configuration nothing is kept."""
-        lower, upper = _boxes(situation, state, last)
+        lower, upper = _boxes(context, state, last)
         D = lower.shape[1]
         beta = lambo_beta(state.steps + 1, D) if self.beta is None else self.beta
-        bound = ConfidenceBound(situation.gp, beta * beta if self.linear_beta else beta)
-        offered = situation.best_rows[:OFFERED]
-        return maximize_in_boxes(bound, situation.market.domain, lower, upper, rng=situation.rng, offered=offered)
+        bound = ConfidenceBound(context.gp, beta * beta if self.linear_beta else beta)
+        offered = context.best_rows[:OFFERED]
+        return maximize_in_boxes(bound, context.market.domain, lower, upper, rng=context.rng, offered=offered)
 
 
 # ------------------------------------------------------------------------------------------------------- state
@@ -156,8 +156,8 @@ class BanditState:
         return cls(**{**plain, "tree": ArmTree(regions, arms, tuple(tree["depths"]))})
 
 
-def _latest_state(situation: Situation) -> BanditState | None:
-    found = next((note["lambo"] for note in reversed(situation.notes) if "lambo" in note), None)
+def _latest_state(context: PipelineContext) -> BanditState | None:
+    found = next((note["lambo"] for note in reversed(context.notes) if "lambo" in note), None)
     return None if found is None else BanditState.from_json(found)
 
 
@@ -207,18 +207,18 @@ def _play(state: BanditState, losses: Array, *, rng: np.random.Generator) -> Ban
 # ------------------------------------------------------------------------------------------------------- boxes
 
 
-def _grids(situation: Situation) -> list[Grids]:
+def _grids(context: PipelineContext) -> list[Grids]:
     """The grids of the columns of every stage but the last."""
-    layout, grids = situation.market.layout, situation.market.domain.grids
+    layout, grids = context.market.layout, context.market.domain.grids
     return [
         [grid for grid, stage in zip(grids, layout.stage_of_column, strict=True) if stage == number]
         for number in range(layout.count - 1)
     ]
 
 
-def _boxes(situation: Situation, state: BanditState, last: Params | None) -> tuple[Array, Array]:
+def _boxes(context: PipelineContext, state: BanditState, last: Params | None) -> tuple[Array, Array]:
     """U of Eq. 8 as bounds (K, D): the arm's regions, all of the last stage, and what is kept of the last row."""
-    market, tree = situation.market, state.tree
+    market, tree = context.market, state.tree
     lower, upper = (np.tile(bound, (tree.size, 1)) for bound in market.domain.bounds())
     stage_of = np.array(market.layout.stage_of_column)
     before = None if last is None else market.encode([last])[0]
@@ -232,9 +232,9 @@ def _boxes(situation: Situation, state: BanditState, last: Params | None) -> tup
     return lower, upper
 
 
-def _range(situation: Situation) -> float:
+def _range(context: PipelineContext) -> float:
     """The spread of the losses seen, as the process has them: bounds are compared on the scale [0, 1]."""
-    seen = situation.gp.y[: situation.seen.count]
+    seen = context.gp.y[: context.seen.count]
     return float(np.ptp(seen)) or 1.0
 
 

@@ -11,9 +11,9 @@ from farthing.acquisition.maximize import perturbed, sobol
 from farthing.acquisition.prefix_classes import ClassMaximum
 from farthing.errors import InvalidArgument
 from farthing.models.linalg import Array
+from farthing.strategies.pipeline.context import ChosenRow, PipelineContext
 from farthing.strategies.pipeline.meters import due_class
 from farthing.strategies.pipeline.shelves import best_of_shelves, chosen, every_prefix
-from farthing.strategies.pipeline.situation import Choice, Situation
 from farthing.strategies.pipeline.strategy import StagedStrategy
 
 POOL = 32
@@ -49,47 +49,47 @@ class PrefixEI(StagedStrategy):
                 f"The share of a price to rent before buying must be above 0, got {self.rent_or_buy!r}. Use 4, or None."
             )
 
-    def choose(self, situation: Situation) -> Choice:
-        shelves = every_prefix(situation)
-        found = best_of_shelves(situation, shelves, LogExpectedImprovement(situation.gp, situation.best))
-        forced = self._due(situation, found)
+    def choose(self, context: PipelineContext) -> ChosenRow:
+        shelves = every_prefix(context)
+        found = best_of_shelves(context, shelves, LogExpectedImprovement(context.gp, context.best))
+        forced = self._due(context, found)
         if forced is None:
-            best = max(found, key=lambda best: self._score(situation, best))
+            best = max(found, key=lambda best: self._score(context, best))
             return chosen(shelves, best, {"why": "most improvement per cost"})
         due = next(best for best in found if best.kept == forced)
         return chosen(shelves, due, {"why": "its price has gone into cheaper evaluations", "forced": forced})
 
-    def _due(self, situation: Situation, found: Sequence[ClassMaximum]) -> int | None:
+    def _due(self, context: PipelineContext, found: Sequence[ClassMaximum]) -> int | None:
         if self.rent_or_buy is None:
             return None
-        market = situation.market
+        market = context.market
         prices: list[float | None] = [None] * market.layout.count
         for best in found:
             if best.value > -np.inf:
                 prices[best.kept] = market.price(best.x, best.kept)
         return due_class(market.meters, prices, self.rent_or_buy)
 
-    def _score(self, situation: Situation, best: ClassMaximum) -> float:
+    def _score(self, context: PipelineContext, best: ClassMaximum) -> float:
         """log EI/price; of new stages log max_k qEI_k/(price of those but the last + k times that of the last)."""
-        market = situation.market
+        market = context.market
         if best.kept == market.last_class or best.value == -np.inf or self.bundle is None:
             return best.value
-        pool = _completions(situation, best.x)
-        gains = log_joint_improvements(situation.gp, pool, situation.best, self.bundle, rng=situation.rng)
+        pool = _completions(context, best.x)
+        gains = log_joint_improvements(context.gp, pool, context.best, self.bundle, rng=context.rng)
         costs = market.prices.costs.costs(best.x[None, :])[0]
         price = np.sum(costs[best.kept : -1]) + np.array(self.bundle) * costs[-1]
         return float(np.max(gains - np.log(price)))
 
 
-def _completions(situation: Situation, x: Array) -> Array:
+def _completions(context: PipelineContext, x: Array) -> Array:
     """x, and rows with its stages but the last, which is half the time spread out and half the time near that of x.
 
     What would follow is mostly near: rows that are only spread out hardly ever promise anything beside the best one.
     """
-    market = situation.market
+    market = context.market
     held = market.layout.columns(market.last_class)
-    spread = market.domain.from_unit(sobol(x.size, POOL // 2, rng=situation.rng))
+    spread = market.domain.from_unit(sobol(x.size, POOL // 2, rng=context.rng))
     complete = np.where(np.isnan(x), spread[0], x)
-    near = perturbed(market.domain, complete[None, :], POOL - len(spread), rng=situation.rng)
+    near = perturbed(market.domain, complete[None, :], POOL - len(spread), rng=context.rng)
     rows = np.where(held, complete, np.concatenate([spread, near]))
     return np.concatenate([x[None, :], market.domain.snap(rows)])

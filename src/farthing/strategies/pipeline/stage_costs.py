@@ -10,20 +10,20 @@ from farthing.costs.learned import learn_cost
 from farthing.costs.switching import ConstantCost, LogCost, StageCosts
 from farthing.errors import InvalidArgument
 from farthing.models.linalg import Array
-from farthing.refusals import refuse_unknown
 from farthing.strategies.pipeline.layout import Layout
 from farthing.strategies.pipeline.purchases import Purchases
 from farthing.strategies.shared.modelling import kernel_over
 from farthing.strategies.shared.surrogate import is_recent, last_fit
 from farthing.trials import History, Json, Trial
 from farthing.trials.prefixes import was_cached
+from farthing.validation import refuse_unknown
 
 LEARN = "learn"
 FEWEST_COSTS = 5
 LEAST_SPREAD = 0.05
 """Deviation of log cost below which the costs of a stage count as equal."""
 EQUAL_SHARES = 1e-3
-"""How much the belief that all stages cost the same weighs against one trial of known cost."""
+"""How much the posterior that all stages cost the same weighs against one trial of known cost."""
 CHEAPEST = 1e-9
 """Relative to the dearest stage: a stage that seems to cost nothing costs this."""
 

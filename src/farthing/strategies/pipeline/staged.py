@@ -7,8 +7,8 @@ from farthing.acquisition.acquisition import Acquisition
 from farthing.acquisition.confidence_bound import LogHopedGain, lambo_beta
 from farthing.acquisition.expected_improvement import LogExpectedImprovement
 from farthing.errors import InvalidArgument
+from farthing.strategies.pipeline.context import ChosenRow, PipelineContext
 from farthing.strategies.pipeline.shelves import Shelf, best_of_shelves, chosen, those_of
-from farthing.strategies.pipeline.situation import Choice, Situation
 from farthing.strategies.pipeline.strategy import StagedStrategy
 from farthing.strategies.shared.cooling import share_left
 from farthing.trials import Params
@@ -38,19 +38,19 @@ class StagedBO(StagedStrategy):
                     f"StagedBO's {what} must be one of {', '.join(known)}, got {given!r}. Choose one."
                 )
 
-    def choose(self, situation: Situation) -> Choice:
-        latest = [purchase.params for purchase in situation.market.purchases.made[-1:]]
-        return _best(situation, those_of(situation, latest), self._acquisition(situation), self._exponent(situation))
+    def choose(self, context: PipelineContext) -> ChosenRow:
+        latest = [purchase.params for purchase in context.market.purchases.made[-1:]]
+        return _best(context, those_of(context, latest), self._acquisition(context), self._exponent(context))
 
-    def _acquisition(self, situation: Situation) -> Acquisition:
+    def _acquisition(self, context: PipelineContext) -> Acquisition:
         if self.value == "ei":
-            return LogExpectedImprovement(situation.gp, situation.best)
-        beta = lambo_beta(situation.seen.count, situation.gp.X.shape[1])
-        return LogHopedGain(situation.gp, situation.best, beta)
+            return LogExpectedImprovement(context.gp, context.best)
+        beta = lambo_beta(context.seen.count, context.gp.X.shape[1])
+        return LogHopedGain(context.gp, context.best, beta)
 
-    def _exponent(self, situation: Situation) -> float:
+    def _exponent(self, context: PipelineContext) -> float:
         if self.cost == "cooled":
-            return share_left(situation.market.history, situation.budget)
+            return share_left(context.market.history, context.budget)
         return 1.0 if self.cost == "price" else 0.0
 
 
@@ -69,18 +69,18 @@ class EEIPU(StagedStrategy):
         if isinstance(self.pool, bool) or not isinstance(self.pool, int) or self.pool < 1:
             raise InvalidArgument(f"A pool must have at least one prefix, got {self.pool!r}. Use for example pool=5.")
 
-    def choose(self, situation: Situation) -> Choice:
-        exponent = share_left(situation.market.history, situation.budget)
-        improvement = LogExpectedImprovement(situation.gp, situation.best)
-        return _best(situation, those_of(situation, self._best_configurations(situation)), improvement, exponent)
+    def choose(self, context: PipelineContext) -> ChosenRow:
+        exponent = share_left(context.market.history, context.budget)
+        improvement = LogExpectedImprovement(context.gp, context.best)
+        return _best(context, those_of(context, self._best_configurations(context)), improvement, exponent)
 
-    def _best_configurations(self, situation: Situation) -> list[Params]:
-        history = situation.market.history
+    def _best_configurations(self, context: PipelineContext) -> list[Params]:
+        history = context.market.history
         ranked = sorted(history.done, key=lambda trial: history.loss(trial.value or 0.0))
         return [trial.params for trial in ranked[: self.pool]]
 
 
-def _best(situation: Situation, shelves: list[Shelf], value: Acquisition, exponent: float) -> Choice:
-    found = best_of_shelves(situation, shelves, value, exponent=exponent)
+def _best(context: PipelineContext, shelves: list[Shelf], value: Acquisition, exponent: float) -> ChosenRow:
+    found = best_of_shelves(context, shelves, value, exponent=exponent)
     best = max(found, key=lambda best: (best.value, best.kept))
     return chosen(shelves, best, {"why": "most value per price"})

@@ -12,10 +12,10 @@ from farthing.errors import InvalidArgument
 from farthing.models.kernels import Kernel
 from farthing.models.linalg import Array
 from farthing.models.threads import one_thread
+from farthing.strategies.pipeline.context import ChosenRow, Market, PipelineContext
 from farthing.strategies.pipeline.design import next_of_design, params_of
 from farthing.strategies.pipeline.layout import Layout
 from farthing.strategies.pipeline.purchases import purchases_of
-from farthing.strategies.pipeline.situation import Choice, Market, Situation
 from farthing.strategies.pipeline.stage_costs import LEARN, Declared, check_costs, price_stages
 from farthing.strategies.shared.compression import Compression
 from farthing.strategies.shared.design import sobol_unit
@@ -54,7 +54,7 @@ class StagedStrategy(Strategy):
             return _Session(self, history, budget, rng).suggestions(count)
 
     @abstractmethod
-    def choose(self, situation: Situation) -> Choice:
+    def choose(self, context: PipelineContext) -> ChosenRow:
         """The next evaluation."""
 
     def kernel(self, history: History) -> Kernel:
@@ -92,15 +92,15 @@ class _Session:
         size = self._strategy.design_size
         return self._seen.count == 0 or self._history.configurations + ahead < size
 
-    def _designed(self, unit: Array) -> Choice | None:
+    def _designed(self, unit: Array) -> ChosenRow | None:
         tried = [*(trial.params for trial in self._history), *(found.params for found in self._found)]
         choice = next_of_design(self._market, unit, tried)
         return next_of_design(self._market, unit, ()) if choice is None and self._seen.count == 0 else choice
 
-    def _chosen(self) -> Choice:
+    def _chosen(self) -> ChosenRow:
         surrogate = self._fitted()
-        gp = surrogate.gp.believing(self._pending) if self._pending.shape[0] else surrogate.gp
-        situation = Situation(
+        gp = surrogate.gp.kriging_believer(self._pending) if self._pending.shape[0] else surrogate.gp
+        context = PipelineContext(
             self._market,
             self._seen,
             gp,
@@ -109,8 +109,10 @@ class _Session:
             self._rng.at("pipeline", len(self._history) + len(self._found)),
             self._notes(),
         )
-        choice = self._strategy.choose(situation)
-        return Choice(choice.row, choice.kept, choice.source, surrogate.note() | self._market.prices.note | choice.note)
+        choice = self._strategy.choose(context)
+        return ChosenRow(
+            choice.row, choice.kept, choice.source, surrogate.note() | self._market.prices.note | choice.note
+        )
 
     def _fitted(self) -> Surrogate:
         if self._surrogate is None:
@@ -129,7 +131,7 @@ class _Session:
         notes = [*(trial.note for trial in self._history), *(found.note for found in self._found)]
         return [note for note in notes if isinstance(note, dict)]
 
-    def _take(self, choice: Choice) -> None:
+    def _take(self, choice: ChosenRow) -> None:
         params = params_of(self._market, choice)
         row = self._market.encode([params])[0]
         kept = self._market.purchases.kept(self._market.layout, params)

@@ -6,7 +6,7 @@ from operator import mul
 
 import numpy as np
 
-from farthing.acquisition.held import with_columns
+from farthing.acquisition.fixed_features import with_columns
 from farthing.models.fidelity_kernels import TimeDecay
 from farthing.models.fitting import fit, hyperparameter_posterior
 from farthing.models.gp import GP
@@ -30,7 +30,7 @@ FORGETTING = Parameter("forgetting", median=0.15, spread=1.0, lower=1e-4, upper=
 
 
 @dataclass(frozen=True, eq=False)
-class Changes:
+class RewardChanges:
     """Rows X (n, D + 1), the last column the interval, and by how much the loss changed during it (n,)."""
 
     X: Array
@@ -41,7 +41,7 @@ class Changes:
         return int(self.change.size)
 
 
-def observed_changes(members: Members, *, before: int | None) -> Changes:
+def observed_changes(members: Members, *, before: int | None) -> RewardChanges:
     """The change over each finished interval, with the params in force during it, against the trial it resumed.
 
     After cloning that is the donor's. First intervals have nothing to compare with. With `before`, only intervals
@@ -59,7 +59,7 @@ def observed_changes(members: Members, *, before: int | None) -> Changes:
     X = encoder.encode([trial.params for trial, _ in known])
     t = np.array([interval_of(trial) for trial, _ in known], dtype=float)
     change = np.array([members.loss(trial) - members.loss(source) for trial, source in known])
-    return Changes(np.column_stack([X, t]), change)
+    return RewardChanges(np.column_stack([X, t]), change)
 
 
 def _source(members: Members, trial: Trial) -> Trial | None:
@@ -101,7 +101,7 @@ class ChangeModel:
         return {"theta": [float(value) for value in self.theta]}
 
 
-def fit_changes(changes: Changes, members: Members) -> ChangeModel:
+def fit_changes(changes: RewardChanges, members: Members) -> ChangeModel:
     """One fit, from the last one that a note remembers; hyperparameters at the maximum of their posterior."""
     encoder, scale = members.history.problem.space.encoder, Standardise.of(changes.change)
     y = scale.apply(changes.change)

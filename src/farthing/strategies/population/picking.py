@@ -8,15 +8,15 @@ import numpy as np
 from farthing.acquisition.acquisition import Acquisition
 from farthing.acquisition.confidence_bound import ConfidenceBound, pb2_beta
 from farthing.acquisition.evidence import chance_of_better
-from farthing.acquisition.held import Held, with_columns
+from farthing.acquisition.fixed_features import FixedFeatures, with_columns
 from farthing.acquisition.maximize import Effort, maximize
-from farthing.acquisition.near import Neighbourhood, maximize_near
+from farthing.acquisition.trust_region import TrustRegion, maximize_in_trust_region
 from farthing.acquisition.unvisited import Unvisited
 from farthing.models.gp import GP
 from farthing.models.linalg import Array
 from farthing.strategies.population.learning import ChangeModel
 from farthing.strategies.population.members import Members
-from farthing.strategies.population.strategy import Pick, Replacement, Running
+from farthing.strategies.population.strategy import Pick, Replacement, RunningParams
 from farthing.strategies.shared.modelling import domain_of
 from farthing.strategies.shared.randomness import Randomness
 
@@ -40,12 +40,12 @@ class Picking:
     beta: float | None
     box: float | None
 
-    def picks(self, replaced: Sequence[Replacement], running: Sequence[Running], rng: Randomness) -> list[Pick]:
+    def picks(self, replaced: Sequence[Replacement], running: Sequence[RunningParams], rng: Randomness) -> list[Pick]:
         gp = self.model.gp
         pending = self.model.rows([each.params for each in running], [each.interval for each in running])
         found: list[Pick] = []
         for each in replaced:
-            row, note = self._choose(gp.believing(pending) if pending.size else gp, each, pending, rng)
+            row, note = self._choose(gp.kriging_believer(pending) if pending.size else gp, each, pending, rng)
             found.append(self._pick(row, each, note))
             pending = np.concatenate([pending, with_columns(row[None, :], float(self.interval))])
         return found
@@ -66,14 +66,15 @@ class Picking:
                 "choice": "random",
                 "chance": chance,
             }
-        near = Neighbourhood(domain, centre, self.box)
-        return maximize_near(bound, near, rng=generator, effort=NEAR).x, {"choice": "model", "chance": chance}
+        region = TrustRegion(domain, centre, self.box)
+        best = maximize_in_trust_region(bound, region, rng=generator, effort=NEAR)
+        return best.x, {"choice": "model", "chance": chance}
 
     def _bound(self, gp: GP, pending: Array) -> Acquisition:
         """Eq. 5, μ_{t,1} + √β_t σ_{t,b}, at the interval about to run; −∞ at what is running already."""
         usual = pb2_beta(self.interval) if self.box is None else NEAR_BETA
         beta = usual if self.beta is None else self.beta
-        return Unvisited(Held(ConfidenceBound(gp, beta), (float(self.interval),)), pending[:, :-1])
+        return Unvisited(FixedFeatures(ConfidenceBound(gp, beta), (float(self.interval),)), pending[:, :-1])
 
     def _chance(self, centre: Array, generator: np.random.Generator) -> float:
         """P(a random configuration beats the donor's) at the interval about to run, from real data alone."""

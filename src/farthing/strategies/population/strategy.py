@@ -50,7 +50,7 @@ class Pick:
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningParams:
     """Params that are in force, or about to be, during an interval that has no result yet."""
 
     params: Params
@@ -64,7 +64,7 @@ class Vacancies:
     members: Members
     replaced: Sequence[Replacement]
     interval: int
-    running: Sequence[Running] = ()
+    running: Sequence[RunningParams] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,7 +211,7 @@ class Turn:
             if self._member(trial) not in begun:
                 yield self._continued(trial)
         if any(member not in begun for member in chosen.replaced):
-            running = [Running(trial.params, interval) for trial in going_on]
+            running = [RunningParams(trial.params, interval) for trial in going_on]
             yield from self._replacements(interval, chosen, before, begun, running)
 
     def _replacements(
@@ -220,7 +220,7 @@ class Turn:
         chosen: Selection,
         before: Mapping[int, Trial],
         begun: Mapping[int, Trial],
-        running: Sequence[Running],
+        running: Sequence[RunningParams],
     ) -> Iterator[Suggestion]:
         """The first of them carries the whole batch in its note, so that the others need not be computed again."""
         noted = next((trial.note["batch"] for trial in begun.values() if trial.note.get("batch")), None)
@@ -246,16 +246,16 @@ class Turn:
 
         Who is furthest behind comes first: with fewer workers than members, nobody runs away from the others.
         """
-        running = [Running(t.params, interval_of(t)) for t in self.members.latest.values() if not t.is_finished]
+        running = [RunningParams(t.params, interval_of(t)) for t in self.members.latest.values() if not t.is_finished]
         absent = [member for member in range(self.strategy.population) if member not in self.members.latest]
         yield from self._starts(absent, repeat=0)
         in_turn = sorted(self.members.latest.items(), key=lambda item: (interval_of(item[1]), item[0]))
         for member, trial in in_turn:
             if trial.is_finished and (suggestion := self._next_of(member, trial, running)):
-                running.append(Running(suggestion.params, suggestion.note["interval"]))
+                running.append(RunningParams(suggestion.params, suggestion.note["interval"]))
                 yield suggestion
 
-    def _next_of(self, member: int, trial: Trial, running: Sequence[Running]) -> Suggestion | None:
+    def _next_of(self, member: int, trial: Trial, running: Sequence[RunningParams]) -> Suggestion | None:
         interval = interval_of(trial)
         finished = self.members.successes.get(interval, {})
         if interval == self.intervals.count and finished:
@@ -269,7 +269,9 @@ class Turn:
             return self._copied(member, interval, donors or self.members.ranked(finished), running)
         return next(self._repeats([trial]), None) if repeat_of(trial) < MOST_REPEATS else None
 
-    def _copied(self, member: int, interval: int, donors: Sequence[int], running: Sequence[Running]) -> Suggestion:
+    def _copied(
+        self, member: int, interval: int, donors: Sequence[int], running: Sequence[RunningParams]
+    ) -> Suggestion:
         """The member as a copy of a donor at the end of the same interval."""
         donor = donors[int(self.rng.at("donor", interval + 1, member).integers(len(donors)))]
         source = self.members.successes[interval][donor]

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 
 from farthing.costs import Remaining
 from farthing.errors import InvalidArgument
-from farthing.refusals import refuse_unknown
 from farthing.space import Space
 from farthing.strategies.shared.randomness import Randomness
 from farthing.trials import History, Json, Params, Prediction, Suggestion, Trial
+from farthing.validation import refuse_unknown
 
 
 @dataclass(frozen=True)

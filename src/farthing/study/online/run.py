@@ -7,7 +7,7 @@ from typing import Any
 
 from farthing.costs import Clock
 from farthing.models.threads import one_thread
-from farthing.strategies.online import Arena, Choice, OnlineStrategy, Player
+from farthing.strategies.online import Arena, OnlineStrategy, Play, Player
 from farthing.strategies.online.strategy import Observation
 from farthing.study.online.decision import Decision, Stopwatch
 from farthing.trials import Json, Params
@@ -40,14 +40,14 @@ class Measured:
     cost: float
 
 
-class Run:
+class OnlineRun:
     """A player and where it stands. `sign` times the value is to be made large, or with `gains` what a round adds."""
 
     def __init__(self, strategy: OnlineStrategy, arena: Arena, *, sign: float, gains: bool, clock: Clock) -> None:
         self.player: Player = strategy.begin(arena)
         self.standing = Standing()
         self.pending: Decision | None = None
-        self._choice: Choice | None = None
+        self._choice: Play | None = None
         self._arena, self._sign, self._gains, self._clock = arena, sign, gains, clock
 
     # ---- rounds ------------------------------------------------------------------------------------------------------
@@ -62,7 +62,7 @@ class Run:
         with one_thread():
             return self._arena.params(self.player.exploit(self.standing.round + self.standing.is_observed))
 
-    def next_decision(self) -> tuple[Decision, Choice]:
+    def next_decision(self) -> tuple[Decision, Play]:
         """What the player says to the next round; nothing is entered yet."""
         round = self.standing.round + 1
         with one_thread():
@@ -70,7 +70,7 @@ class Run:
         needs_baseline = self._gains and choice.measure and self.standing.last_measured != round - 1
         return self._decision(choice, round, needs_baseline), choice
 
-    def enter(self, decision: Decision, choice: Choice) -> None:
+    def enter(self, decision: Decision, choice: Play) -> None:
         self.pending, self._choice = decision, choice
         self.standing.round, self.standing.is_observed = decision.round, False
 
@@ -101,7 +101,7 @@ class Run:
             return None
         return self._sign * (measured.value - standing.last_value) / (standing.round - standing.last_measured)
 
-    def _decision(self, choice: Choice, round: int, measure_before: bool) -> Decision:
+    def _decision(self, choice: Play, round: int, measure_before: bool) -> Decision:
         params = self._arena.params(choice.place)
         return Decision(params, choice.measure, choice.reason, round, measure_before, Stopwatch(self._clock))
 
@@ -128,7 +128,7 @@ class Run:
         self.standing = Standing(**{field.name: state[field.name] for field in fields(Standing)})
         if state["pending"] is not None:
             place_form, measure, reason, round, measure_before = state["pending"]
-            self._choice = Choice(self._place_of(place_form), measure, reason)
+            self._choice = Play(self._place_of(place_form), measure, reason)
             self.pending = self._decision(self._choice, round, measure_before)
 
     def _pending_form(self) -> Json:

@@ -15,7 +15,7 @@ from farthing.strategies.online.strategy import to_json
 from farthing.study.online.candidates import candidates_of, initial_params
 from farthing.study.online.decision import Decision
 from farthing.study.online.log import RoundLog
-from farthing.study.online.run import Measured, Run
+from farthing.study.online.run import Measured, OnlineRun
 from farthing.study.online.stored import Online, played_rounds
 from farthing.study.opening import value_name
 from farthing.trials import Json, Measurement, Params, Problem
@@ -238,8 +238,8 @@ class OnlineTuner:
 
     # ---- pieces ------------------------------------------------------------------------------------------------------
 
-    def _new_run(self) -> Run:
-        return Run(
+    def _new_run(self) -> OnlineRun:
+        return OnlineRun(
             self.strategy,
             self._arena,
             sign=-self.problem.sign,

@@ -9,16 +9,16 @@
 waits.
 """
 
-from farthing.testing.storage_contract.checkpoints import Checkpoints
+from farthing.testing.storage_contract.checkpoints import CheckpointTests
 from farthing.testing.storage_contract.closing import Closing
 from farthing.testing.storage_contract.fencing import Fencing
 from farthing.testing.storage_contract.histories import Histories
-from farthing.testing.storage_contract.leases import Leases
+from farthing.testing.storage_contract.leases import LeaseTests
 from farthing.testing.storage_contract.opening import Opening
 from farthing.testing.storage_contract.recording import Recording
-from farthing.testing.storage_contract.running import Running
+from farthing.testing.storage_contract.running import RunTests
 from farthing.testing.storage_contract.studies import Studies
 
 
-class StorageContract(Studies, Opening, Recording, Closing, Leases, Fencing, Checkpoints, Histories, Running):
+class StorageContract(Studies, Opening, Recording, Closing, LeaseTests, Fencing, CheckpointTests, Histories, RunTests):
     """Inherit from this and define the fixture `storage`."""

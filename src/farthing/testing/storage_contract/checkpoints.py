@@ -14,7 +14,7 @@ from farthing.testing.storage_contract.using import (
 )
 
 
-class Checkpoints(Using):
+class CheckpointTests(Using):
     def test_a_trial_carries_on_from_its_parents_checkpoint(self) -> None:
         parent = self.close(self.open_one(), done(checkpoint="trial-0"))
         resumed = self.open_one(suggestion(resume_from=parent.number))

@@ -11,7 +11,7 @@ from farthing.trials import (
 )
 
 
-class Leases(Using):
+class LeaseTests(Using):
     def test_a_renewed_lease_does_not_end(self) -> None:
         trial = self.open_one()
         for _ in range(3):

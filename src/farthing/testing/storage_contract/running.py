@@ -13,7 +13,7 @@ from farthing.testing.storage_contract.using import (
 )
 
 
-class Running(Using):
+class RunTests(Using):
     def test_time_counts_while_a_run_gives_signs_of_life(self) -> None:
         run = self.store.start_run(STUDY)
         self.time.advance(10)

@@ -6,9 +6,9 @@ import farthing as ft
 from farthing.acquisition.acquisition import PosteriorMean
 from farthing.acquisition.expected_improvement import LogExpectedImprovement
 from farthing.strategies import Randomness
+from farthing.strategies.multifidelity.context import CurveContext, read_context
 from farthing.strategies.multifidelity.full_fidelity import AtFullFidelity
 from farthing.strategies.multifidelity.screening import newcomer, offered
-from farthing.strategies.multifidelity.situation import Situation, read_situation
 from farthing.trials import History, Measurement, Params, Problem, State, Suggestion, Trial
 
 EPOCHS = ft.Fidelity(1, 27, integer=True, trace=True)
@@ -21,7 +21,7 @@ def slope(params: Params, epochs: float) -> float:
     return float(2.0 - params["x"] - params["y"] + 1.0 / epochs)
 
 
-def situation_of(space: ft.Space, many: list[Params], losses: list[float], *, running: int = 0) -> Situation:
+def context_of(space: ft.Space, many: list[Params], losses: list[float], *, running: int = 0) -> CurveContext:
     """All of them trained for nine epochs; the last `running` are not done yet."""
     ended = len(many) - running
     trials = [
@@ -34,14 +34,14 @@ def situation_of(space: ft.Space, many: list[Params], losses: list[float], *, ru
         )
         for number, (params, loss) in enumerate(zip(many, losses, strict=True))
     ]
-    found = read_situation(ft.TraceKG(), History(Problem(space), trials), Randomness(0), ())
+    found = read_context(ft.TraceKG(), History(Problem(space), trials), Randomness(0), ())
     assert found is not None
     return found
 
 
-def on_a_slope(count: int = 12, **options: int) -> Situation:
+def on_a_slope(count: int = 12, **options: int) -> CurveContext:
     drawn = NUMBERS.encoder.decode_unit(np.random.default_rng(0).random((count, 2)))
-    return situation_of(NUMBERS, drawn, [slope(params, 9) for params in drawn], **options)
+    return context_of(NUMBERS, drawn, [slope(params, 9) for params in drawn], **options)
 
 
 def test_a_border_is_reached_where_the_best_lies_on_it() -> None:
@@ -49,41 +49,41 @@ def test_a_border_is_reached_where_the_best_lies_on_it() -> None:
 
 
 def test_nothing_that_is_drawn_promises_more() -> None:
-    situation = on_a_slope()
-    gp = situation.processes[0][0]
-    improvement = LogExpectedImprovement(gp, float(situation.mean(situation.seen).min()))
+    context = on_a_slope()
+    gp = context.processes[0][0]
+    improvement = LogExpectedImprovement(gp, float(context.mean(context.seen).min()))
     drawn = np.random.default_rng(1).random((2000, 2))
-    best = improvement(situation.at_full(newcomer(situation)))[0]
-    assert best >= improvement(situation.at_full(drawn)).max() - 1e-6
+    best = improvement(context.at_full(newcomer(context)))[0]
+    assert best >= improvement(context.at_full(drawn)).max() - 1e-6
 
 
 def test_what_is_in_flight_is_not_begun_again() -> None:
-    situation = on_a_slope(running=3)
-    assert len(situation.processes[0]) > 1
-    gap = np.abs(newcomer(situation) - situation.pending.X).max(axis=1)
+    context = on_a_slope(running=3)
+    assert len(context.processes[0]) > 1
+    gap = np.abs(newcomer(context) - context.pending.X).max(axis=1)
     assert gap.min() > 1e-3
 
 
 def test_of_few_configurations_one_that_was_not_begun_is_chosen() -> None:
     every = [{"kind": kind, "size": size} for kind in "abc" for size in range(1, 5)]
     begun, left = every[:-1], every[-1]
-    situation = situation_of(CHOICES, begun, [float(i) for i in range(len(begun))], running=2)
-    assert CHOICES.encoder.decode(newcomer(situation)) == [left]
+    context = context_of(CHOICES, begun, [float(i) for i in range(len(begun))], running=2)
+    assert CHOICES.encoder.decode(newcomer(context)) == [left]
 
 
 def test_it_is_offered_at_every_level_beside_the_paused_runs() -> None:
-    situation = on_a_slope()
-    candidates = offered(situation, may_be_new=True)
+    context = on_a_slope()
+    candidates = offered(context, may_be_new=True)
     new = candidates.picked(candidates.source < 0)
-    assert len(new) == len(situation.grid)
+    assert len(new) == len(context.grid)
     assert np.unique(new.X, axis=0).shape == (1, 2)
     assert set(candidates.source.tolist()) == {-1, *range(12)}
-    assert not np.any(offered(situation, may_be_new=False).source < 0)
+    assert not np.any(offered(context, may_be_new=False).source < 0)
 
 
 def test_at_full_fidelity_has_the_slopes_of_differences() -> None:
-    situation = on_a_slope()
-    gp = situation.processes[0][0]
+    context = on_a_slope()
+    gp = context.processes[0][0]
     X, step = np.random.default_rng(2).random((5, 2)), 1e-5
     for acquisition in (PosteriorMean(gp, sign=-1.0), LogExpectedImprovement(gp, 0.0)):
         at_full = AtFullFidelity(acquisition, 1)

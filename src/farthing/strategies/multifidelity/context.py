@@ -1,4 +1,4 @@
-"""The situation: everything that a choice depends on, read from a history."""
+"""The context: everything that a choice depends on, read from a history."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ PLAIN_FLOOR = 0.1
 
 
 class Settings(Protocol):
-    """The arguments of the strategy that a situation depends on."""
+    """The arguments of the strategy that a context depends on."""
 
     @property
     def zero_avoiding(self) -> bool | str: ...
@@ -49,7 +49,7 @@ class Settings(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Situation:
+class CurveContext:
     """`pending` are evaluations in flight, or chosen a moment ago."""
 
     settings: Settings
@@ -136,10 +136,10 @@ class Situation:
         return [self.model.posterior.process(theta) for theta in draws]
 
     @cached_property
-    def believing(self) -> GP:
+    def kriging_believer(self) -> GP:
         """One process for all of these: as if what is pending had returned what is expected of it."""
         gp = self._sampled[0]
-        return gp.believing(self._pending_rows) if len(self.pending) else gp
+        return gp.kriging_believer(self._pending_rows) if len(self.pending) else gp
 
     def _after_pending(self, gp: GP) -> Sequence[GP]:
         if len(self.pending) == 0:
@@ -172,22 +172,22 @@ class Situation:
         """What each point of S tells: its value, and a slope along every column where slopes were seen (ta-dKG⁰)."""
         return np.array([VALUE, *self.model.sloped_columns], dtype=np.int64)
 
-    def with_also(self, chosen: Candidates) -> "Situation":
-        """The situation once something was chosen."""
-        return Situation(
+    def with_also(self, chosen: Candidates) -> "CurveContext":
+        """The context once something was chosen."""
+        return CurveContext(
             self.settings, self.history, self.runs, self.model, self.cost, self.rng, self.pending.and_also(chosen)
         )
 
 
-def read_situation(
+def read_context(
     settings: Settings, history: History, rng: Randomness, chosen: Sequence[Suggestion]
-) -> Situation | None:
+) -> CurveContext | None:
     """None where no value is known yet."""
     runs = runs_of(history)
     model = fit_curves(history, runs, retain=settings.retain, fidelity_kernel=settings.fidelity_kernel)
     if model is None or not any(run.last for run in runs):
         return None
-    return Situation(settings, history, runs, model, run_cost(history, runs), rng, in_flight(history, runs, chosen))
+    return CurveContext(settings, history, runs, model, run_cost(history, runs), rng, in_flight(history, runs, chosen))
 
 
 def in_flight(history: History, runs: Sequence[Run], chosen: Sequence[Suggestion]) -> Candidates:

@@ -65,7 +65,7 @@ class Market:
 
 
 @dataclass(frozen=True, eq=False)
-class Situation:
+class PipelineContext:
     """A market, what a model makes of what was seen, and what is left to spend.
 
     `gp` has the trials in flight, and those just chosen, as if they had returned what it expects of them. `notes`
@@ -99,7 +99,7 @@ class Situation:
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class ChosenRow:
     """A row, the configuration whose first `kept` stages it keeps, and what to note about it."""
 
     row: Array

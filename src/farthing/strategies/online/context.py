@@ -1,4 +1,4 @@
-"""What a query rule sees: the belief of one round, the choice that is due, and its rivals."""
+"""What a query rule sees: the posterior of one round, the choice that is due, and its rivals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from typing import Protocol
 
 import numpy as np
 
-from farthing.models.beliefs import Belief
+from farthing.models.drifting_posterior import DriftingPosterior
 from farthing.models.linalg import Array, IntArray
 from farthing.strategies.online.rivals import Neighbourhood
 from farthing.strategies.shared.randomness import Randomness
 
 
 @dataclass(frozen=True, eq=False)
-class Outlook:
+class RoundContext:
     """One round, before anything is decided. Values are scaled and to be maximised; rounds count from one.
 
     `choice` is where the strategy would measure, by default the argmax of μ + √β σ. `asked` counts the measurements so
@@ -24,7 +24,7 @@ class Outlook:
     round: int
     rounds: int
     asked: int
-    belief: Belief
+    posterior: DriftingPosterior
     choice: int
     height: Array
     """By which the choice is the best: the upper confidence bound μ + √β σ, or what a baseline has in its place."""
@@ -39,11 +39,11 @@ class Outlook:
 
     @cached_property
     def mean(self) -> Array:
-        return self.belief.mean()
+        return self.posterior.mean()
 
     @cached_property
     def variance(self) -> Array:
-        return self.belief.variance()
+        return self.posterior.variance()
 
     @cached_property
     def best_mean(self) -> int:
@@ -68,7 +68,7 @@ class Outlook:
     def differences(self, places: Sequence[int] | IntArray) -> tuple[Array, Array]:
         """Mean and variance of f(x) − f(choice) for each place x, with the joint covariance."""
         x, c = np.asarray(places, dtype=np.int64), np.array([self.choice])
-        shared = self.belief.covariance(x, c)[:, 0]
+        shared = self.posterior.covariance(x, c)[:, 0]
         variance = self.variance[x] + self.variance[self.choice] - 2.0 * shared
         return self.mean[x] - self.mean[self.choice], np.maximum(variance, 0.0)
 
@@ -77,8 +77,8 @@ class Outlook:
 
         σ̃_j(x_i) = Cov(f_i, f_j + ℓ)/√(Var(f_j + ℓ) + σ²), with ℓ the level that all places share.
         """
-        K = self.belief.covariance(places, places) + self.belief.level_covariance()[places, None]
-        return np.asarray(K / np.sqrt(self.belief.shown_variance()[places] + self.noise))
+        K = self.posterior.covariance(places, places) + self.posterior.level_covariance()[places, None]
+        return np.asarray(K / np.sqrt(self.posterior.shown_variance()[places] + self.noise))
 
     def happens(self, what: str, probability: float) -> bool:
         """A coin of this round, from a stream of its own."""
@@ -96,5 +96,5 @@ class Query:
 class QueryRule(Protocol):
     """Says whether to pay for a measurement in a round. A frozen dataclass whose fields are plain values or rules."""
 
-    def ask(self, outlook: Outlook) -> Query | None:
+    def ask(self, context: RoundContext) -> Query | None:
         """Where to measure, by default at the choice, or None for a silent round."""

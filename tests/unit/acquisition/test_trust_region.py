@@ -3,9 +3,9 @@
 import numpy as np
 
 from farthing.acquisition.confidence_bound import ConfidenceBound
-from farthing.acquisition.held import Held, with_columns
+from farthing.acquisition.fixed_features import FixedFeatures, with_columns
 from farthing.acquisition.maximize import Domain, Effort
-from farthing.acquisition.near import Neighbourhood, maximize_near
+from farthing.acquisition.trust_region import TrustRegion, maximize_in_trust_region
 from farthing.models.fidelity_kernels import TimeDecay
 from farthing.models.gp import GP, condition
 from farthing.models.kernels import SE
@@ -34,25 +34,25 @@ def process() -> GP:
 
 
 def test_the_maximum_within_reach_is_found() -> None:
-    near = Neighbourhood(Domain((None, None)), np.array([0.5, 0.5]), side=0.4)
-    found = maximize_near(Towards(np.array([0.6, 0.41])), near, rng=np.random.default_rng(0), effort=EFFORT)
+    near = TrustRegion(Domain((None, None)), np.array([0.5, 0.5]), side=0.4)
+    found = maximize_in_trust_region(Towards(np.array([0.6, 0.41])), near, rng=np.random.default_rng(0), effort=EFFORT)
     np.testing.assert_allclose(found.x, [0.6, 0.41], atol=1e-4)
 
 
 def test_a_maximum_out_of_reach_is_approached_to_the_edge_of_the_box() -> None:
-    near = Neighbourhood(Domain((None, None)), np.array([0.5, 0.1]), side=0.4)
-    found = maximize_near(Towards(np.array([2.0, -1.0])), near, rng=np.random.default_rng(0), effort=EFFORT)
+    near = TrustRegion(Domain((None, None)), np.array([0.5, 0.1]), side=0.4)
+    found = maximize_in_trust_region(Towards(np.array([2.0, -1.0])), near, rng=np.random.default_rng(0), effort=EFFORT)
     np.testing.assert_allclose(found.x, [0.7, 0.0], atol=1e-9)
 
 
 def test_the_neighbours_on_a_coarse_grid_are_within_reach() -> None:
     grid = np.array([0.25, 0.75])
-    near = Neighbourhood(Domain((grid,)), np.array([0.25]), side=0.2)
+    near = TrustRegion(Domain((grid,)), np.array([0.25]), side=0.2)
     assert set(near.candidates(200, rng=np.random.default_rng(0))[:, 0]) == {0.25, 0.75}
 
 
 def test_what_is_inactive_at_the_centre_may_be_anything() -> None:
-    near = Neighbourhood(Domain((None, None)), np.array([0.5, np.nan]), side=0.2)
+    near = TrustRegion(Domain((None, None)), np.array([0.5, np.nan]), side=0.2)
     rows = near.candidates(500, rng=np.random.default_rng(0))
     assert 0.4 <= rows[:, 0].min() <= rows[:, 0].max() <= 0.6
     assert rows[:, 1].min() < 0.05
@@ -61,7 +61,7 @@ def test_what_is_inactive_at_the_centre_may_be_anything() -> None:
 
 def test_held_columns_are_seen_but_not_moved() -> None:
     bound, X = ConfidenceBound(process(), beta=2.0), np.random.default_rng(1).random((4, 2))
-    held = Held(bound, (3.0,))
+    held = FixedFeatures(bound, (3.0,))
     np.testing.assert_array_equal(held(X), bound(with_columns(X, 3.0)))
     value, gradient = held.value_and_gradient(X)
     np.testing.assert_allclose(value, held(X))

@@ -13,7 +13,7 @@ KEPT = 0.8
 
 
 @dataclass(frozen=True, eq=False)
-class Neighbourhood:
+class TrustRegion:
     """The rows whose numbers are within `side`/2 of `centre`, clipped to the cube; categories may be any.
 
     A grid so coarse that its nearest values are further away is searched up to those. Where the centre is inactive
@@ -44,12 +44,12 @@ class Neighbourhood:
         return rows
 
 
-def maximize_near(
-    acquisition: Acquisition, near: Neighbourhood, *, rng: np.random.Generator, effort: Effort
+def maximize_in_trust_region(
+    acquisition: Acquisition, region: TrustRegion, *, rng: np.random.Generator, effort: Effort
 ) -> Maximum:
     """The highest row found: the best of `effort.screened` candidates, of which the best few climb within the box."""
-    domain, (lower, upper) = near.domain, near.bounds
-    U, value = best_rows(acquisition, domain, near.candidates(effort.screened, rng=rng), effort.restarts)
+    domain, (lower, upper) = region.domain, region.bounds
+    U, value = best_rows(acquisition, domain, region.candidates(effort.screened, rng=rng), effort.restarts)
     U, value = climb(acquisition, domain, U, value, effort=effort, lower=lower, upper=upper)
     best = int(np.argmax(value))
     return Maximum(domain.snap(U[best : best + 1])[0], float(value[best]))

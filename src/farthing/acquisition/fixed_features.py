@@ -9,7 +9,7 @@ from farthing.models.linalg import Array
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class FixedFeatures:
     """The other function at rows that end with `values`."""
 
     other: Acquisition

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from farthing.errors import InvalidSpace
-from farthing.refusals import refuse_unknown, shown
 from farthing.space.fidelity import Fidelity
 from farthing.space.parameters import Choice, Float, Int, Parameter
+from farthing.validation import refuse_unknown, shown
 
 Table: TypeAlias = dict[str, Any]
 T = TypeVar("T")

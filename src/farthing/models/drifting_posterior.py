@@ -24,7 +24,7 @@ class Level:
 NO_LEVEL = Level()
 
 
-class Belief(Protocol):
+class DriftingPosterior(Protocol):
     """μ, σ² and covariances of the latent f; and of f + ℓ, which is f itself unless told otherwise."""
 
     @property
@@ -55,8 +55,8 @@ class Belief(Protocol):
         return self.variance()
 
 
-class FadingBelief(Belief, Protocol):
-    """A belief in which a round that passes multiplies what is known, and no more.
+class FadingPosterior(DriftingPosterior, Protocol):
+    """A posterior in which a round that passes multiplies what is known, and no more.
 
     With P = K − VᵀV over the rows and the level together, a round multiplies the mean and V by √(1−ε) in the columns of
     the rows and by √(1−ε_ℓ) in the level's. Both numbers are kept apart (lazy scales c and d): a round in which nothing
@@ -111,43 +111,43 @@ class FadingBelief(Belief, Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Shifted(Belief):
-    """A belief about what differs from a known mean: the mean itself is added."""
+class Shifted(DriftingPosterior):
+    """A posterior about what differs from a known mean: the mean itself is added."""
 
-    belief: Belief
+    posterior: DriftingPosterior
     shift: Array
 
     @property
     def size(self) -> int:
-        return self.belief.size
+        return self.posterior.size
 
     def advance_to(self, round: int) -> None:
-        self.belief.advance_to(round)
+        self.posterior.advance_to(round)
 
     def mean(self) -> Array:
-        return self.belief.mean() + self.shift
+        return self.posterior.mean() + self.shift
 
     def variance(self) -> Array:
-        return self.belief.variance()
+        return self.posterior.variance()
 
     def covariance(self, i: IntArray, j: IntArray) -> Array:
-        return self.belief.covariance(i, j)
+        return self.posterior.covariance(i, j)
 
     def level_covariance(self) -> Array:
-        return self.belief.level_covariance()
+        return self.posterior.level_covariance()
 
     def shown_mean(self) -> Array:
-        return self.belief.shown_mean() + self.shift
+        return self.posterior.shown_mean() + self.shift
 
     def shown_variance(self) -> Array:
-        return self.belief.shown_variance()
+        return self.posterior.shown_variance()
 
 
 @dataclass(frozen=True, eq=False)
-class Selected(Belief):
-    """A belief at some of its rows."""
+class Selected(DriftingPosterior):
+    """A posterior at some of its rows."""
 
-    belief: Belief
+    posterior: DriftingPosterior
     rows: IntArray
 
     @property
@@ -155,22 +155,22 @@ class Selected(Belief):
         return int(self.rows.size)
 
     def advance_to(self, round: int) -> None:
-        self.belief.advance_to(round)
+        self.posterior.advance_to(round)
 
     def mean(self) -> Array:
-        return np.asarray(self.belief.mean()[self.rows])
+        return np.asarray(self.posterior.mean()[self.rows])
 
     def variance(self) -> Array:
-        return np.asarray(self.belief.variance()[self.rows])
+        return np.asarray(self.posterior.variance()[self.rows])
 
     def covariance(self, i: IntArray, j: IntArray) -> Array:
-        return self.belief.covariance(self.rows[i], self.rows[j])
+        return self.posterior.covariance(self.rows[i], self.rows[j])
 
     def level_covariance(self) -> Array:
-        return np.asarray(self.belief.level_covariance()[self.rows])
+        return np.asarray(self.posterior.level_covariance()[self.rows])
 
     def shown_mean(self) -> Array:
-        return np.asarray(self.belief.shown_mean()[self.rows])
+        return np.asarray(self.posterior.shown_mean()[self.rows])
 
     def shown_variance(self) -> Array:
-        return np.asarray(self.belief.shown_variance()[self.rows])
+        return np.asarray(self.posterior.shown_variance()[self.rows])
