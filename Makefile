@@ -5,13 +5,15 @@ BIN := $(VENV)/bin
 export NO_MKDOCS_2_WARNING := 1
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-long check docs bench-setup clean help
+.PHONY: demo test test-long coverage mutants check docs bench-setup clean help
 
 help:
 	@echo "make demo        tune a real model in about a minute"
 	@echo "make test        set up everything and run the tests"
 	@echo "make test-long   the tests that take minutes: more kills, more examples"
-	@echo "make check       what CI runs: tests, lint, types, layers, docs"
+	@echo "make coverage    the tests of single parts again, and the share of lines they reach"
+	@echo "make mutants     change the source by seed and see whether a test notices, in half an hour of CPU"
+	@echo "make check       what CI runs: tests, coverage, lint, types, layers, docs"
 	@echo "make docs        build the documentation into site/"
 	@echo "make bench-setup install the peers that benchmarks compare with"
 
@@ -40,7 +42,15 @@ test: $(VENV)/.dev
 test-long: $(VENV)/.dev
 	$(BIN)/python -m pytest -m long
 
-check: test
+# The whole suite would be slower by half with coverage, and whole programs are no measure of single parts.
+coverage: $(VENV)/.dev
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m "not long" --quiet \
+		--cov --cov-report=term tests/unit tests/contracts tests/papers tests/properties
+
+mutants: $(VENV)/.dev
+	$(BIN)/python tests/mutation/mutants.py
+
+check: test coverage
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

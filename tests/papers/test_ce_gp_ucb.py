@@ -3,8 +3,8 @@
 import copy
 import json
 from collections.abc import Callable
-from dataclasses import replace
-from math import sqrt
+from dataclasses import dataclass, replace
+from math import log, sqrt
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from farthing.strategies.online import (
     Quota,
     ValueOfInformation,
 )
-from farthing.strategies.online.context import RoundContext
+from farthing.strategies.online.context import Query, RoundContext
 from farthing.strategies.online.query_rules import LONE, expected_excess
 from farthing.strategies.online.rivals import Neighbourhood
 from farthing.strategies.online.strategy import Observation
@@ -199,6 +199,47 @@ def test_lemma_1_is_false_the_choice_moves_in_silent_rounds() -> None:
         filtered.advance_to(t)
         chosen.add(int(np.argmax(filtered.mean() + np.sqrt(2.0 * filtered.variance()))))
     assert len(chosen) > 1
+
+
+# ------------------------------------------------------------------------------------------------------- the bound
+
+
+@dataclass(frozen=True)
+class Noting:
+    """Always asks, and keeps what it was shown."""
+
+    seen: list[RoundContext]
+
+    def ask(self, context: RoundContext) -> Query:
+        self.seen.append(replace(context, posterior=Known(list(context.mean), list(context.variance))))
+        return Query(context.choice, "to note it")
+
+
+def _noted_rounds(strategy: CEGPUCB, *, rounds: int = 12) -> list[RoundContext]:
+    """What the strategy made of the rounds after the first, which asks whatever is known."""
+    seen: list[RoundContext] = []
+    arena = Arena(ft.Space({"x": ft.Float(0, 1)}).encoder, rounds, candidates=[{"x": 0.1 * i} for i in range(11)])
+    player = replace(strategy, rule=Noting(seen)).begin(arena)
+    for t in range(1, rounds + 1):
+        choice = player.decide(t)
+        player.observe(Observation(t, choice.place, float(np.sin(t))))
+    return seen
+
+
+def test_the_paper_chooses_the_highest_mean_plus_root_beta_deviations_with_beta_0_8_log_4t() -> None:
+    rounds = _noted_rounds(CEGPUCB.paper())
+    assert [seen.round for seen in rounds] == list(range(2, 13))
+    for seen in rounds:
+        beta = 0.8 * log(4.0 * seen.round)
+        assert seen.beta == pytest.approx(beta, rel=1e-12)
+        np.testing.assert_allclose(seen.height, seen.mean + np.sqrt(beta) * np.sqrt(seen.variance), rtol=1e-12)
+        assert seen.choice == np.argmax(seen.height)
+
+
+def test_a_given_beta_holds_in_every_round() -> None:
+    for seen in _noted_rounds(CEGPUCB.paper(beta=3.0)):
+        assert seen.beta == 3.0
+        np.testing.assert_allclose(seen.height, seen.mean + np.sqrt(3.0 * seen.variance), rtol=1e-12)
 
 
 # ------------------------------------------------------------------------------------------------------- the rules
@@ -374,6 +415,29 @@ def test_information_that_fades_is_worth_less() -> None:
     moments = {"mean": [0.2, 0.0, -0.1], "variance": [0.5, 0.5, 0.5]}
     assert rule.ask(context(**moments, lasting=1.0)) is not None
     assert rule.ask(context(**moments, lasting=0.3)) is None
+
+
+@pytest.mark.parametrize(
+    ("horizon", "round", "rounds"),
+    [(20, 10, 20), (5, 10, 5), (40, 98, 3), (40, 100, 1)],
+    ids=["as given", "shorter", "three rounds are left", "the last round"],
+)
+def test_what_is_known_pays_for_the_rounds_of_the_horizon_that_are_left(horizon: int, round: int, rounds: int) -> None:
+    """H = Σ_{h < horizon} (1−ε)^{h/2}, of 100 rounds."""
+    rule = ValueOfInformation(horizon=horizon)
+    moments = {"mean": [0.2, 0.0], "variance": [0.5, 0.5], "round": round, "rounds": 100}
+    assert rule.rounds_worth(context(**moments, lasting=1.0)) == rounds
+    assert rule.rounds_worth(context(**moments, lasting=0.9)) == pytest.approx(sum(0.9**h for h in range(rounds)))
+
+
+def test_the_value_of_information_is_the_gain_over_the_rounds_less_the_price() -> None:
+    seen = context([0.2, 0.0, -0.1], [0.5, 0.5, 0.5], lasting=0.9)
+    gain = knowledge_gradient(seen.mean, seen.moves(np.arange(3)))
+    worth = seen.mean + sum(0.9**h for h in range(20)) * gain - seen.mean.max()
+    for price, asks in ((0.999 * worth.max(), True), (1.001 * worth.max(), False)):
+        query = ValueOfInformation(price=float(price), horizon=20).ask(seen)
+        assert (query is not None) is asks
+        assert query is None or query.place == np.argmax(worth)
 
 
 def test_value_of_information_asks_less_when_measuring_is_dearer() -> None:

@@ -114,4 +114,4 @@ class AnyCache(RuleBasedStateMachine):
 
 
 TestAnyCache = AnyCache.TestCase
-TestAnyCache.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+TestAnyCache.settings = settings(max_examples=25, stateful_step_count=25)

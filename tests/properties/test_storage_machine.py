@@ -212,9 +212,7 @@ def test_every_storage_behaves_as_memory_does(tmp_path: Path, postgres_url: str)
 
     run_state_machine_as_test(
         Machine,
-        settings=settings(
-            max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
-        ),
+        settings=settings(max_examples=60, stateful_step_count=40, suppress_health_check=list(HealthCheck)),
     )
     for storage in Machine.storages:
         storage.close()

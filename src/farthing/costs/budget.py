@@ -15,10 +15,6 @@ class Remaining:
     seconds: float = math.inf
     trials: float = math.inf
 
-    @property
-    def is_spent(self) -> bool:
-        return self.cost <= 0 or self.seconds <= 0 or self.trials <= 0
-
     def covers(self, predicted: Prediction | None, *, is_new: bool, in_seconds: bool) -> bool:
         """Whether a trial of that predicted cost may start; `in_seconds` says that cost is time."""
         if is_new and self.trials < 1:

@@ -42,11 +42,6 @@ class LearnedCost:
     def cost(self, X: Array, done: float | Array = 1.0) -> Array:
         return np.asarray(np.exp(self.log_cost(X, done)))
 
-    def increment(self, X: Array, begun: float | Array, done: float | Array) -> Array:
-        """What continuing from `begun` to `done` costs; at least the fixed part, which starting again always takes."""
-        share = np.maximum(np.asarray(done) - np.asarray(begun), self.fixed_share) / (1.0 + self.fixed_share)
-        return np.asarray(np.exp(self._log_full(X)) * share)
-
     def __call__(self, X: Array) -> Array:
         return self.log_cost(X)
 

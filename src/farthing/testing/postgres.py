@@ -25,7 +25,7 @@ Account = Mapping[str, Any]
 """What `subprocess` needs to become somebody else."""
 
 _USER = "farthing"
-_START_SECONDS = 60.0
+_START_SECONDS = 600.0
 _HASTY = ["fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_wal_size=64MB", "min_wal_size=32MB"]
 
 

@@ -1,7 +1,6 @@
 """BOCA: a confidence bound chooses the configuration, the cheapest fidelity that still tells something is bought."""
 
 from dataclasses import dataclass
-from math import log
 from typing import TYPE_CHECKING
 
 from farthing.strategies.multifidelity.curve_guided import CurveGuided
@@ -29,10 +28,10 @@ class BOCA(CurveGuided):
     """
 
     def _choice(self, search: "CurveSearch", rng: "np.random.Generator", *, may_be_new: bool) -> Suggestion | None:
-        from farthing.acquisition.confidence_bound import ConfidenceBound
+        from farthing.acquisition.confidence_bound import ConfidenceBound, boca_beta
 
         dimension = search.history.problem.space.encoder.dimension
-        beta = 0.5 * dimension * log(2 * search.history.configurations + 1)
+        beta = boca_beta(search.history.configurations, dimension)
 
         def bound(gp: "GP") -> "Acquisition":
             return ConfidenceBound(gp, beta)

@@ -7,13 +7,14 @@ from typing import Any, Literal
 
 import numpy as np
 
+from farthing.acquisition.confidence_bound import ce_gp_ucb_beta, upper_confidence_bound
 from farthing.errors import InvalidArgument
 from farthing.models.linalg import Array
 from farthing.strategies.online.context import QueryRule
 from farthing.strategies.online.fields import CandidateField, Field, SpaceField
 from farthing.strategies.online.gp_player import GPPlayer
 from farthing.strategies.online.learning import RADIAL, ModelForm
-from farthing.strategies.online.query_rules import Capped, Confidence, Floor, paper_beta
+from farthing.strategies.online.query_rules import Capped, Confidence, Floor
 from farthing.strategies.online.strategy import Arena
 from farthing.strategies.online.value_of_information import ValueOfInformation
 
@@ -156,10 +157,10 @@ class CEGPUCB:
 
     def height(self, mean: Array, variance: Array, *, round: int) -> Array:
         """By which places are compared: the upper confidence bound μ + √β σ."""
-        return np.asarray(mean + np.sqrt(self.beta_at(round) * variance))
+        return upper_confidence_bound(mean, variance, self.beta_at(round))
 
     def beta_at(self, round: int) -> float:
-        return paper_beta(round) if isinstance(self.beta, str) else self.beta
+        return ce_gp_ucb_beta(round) if isinstance(self.beta, str) else self.beta
 
 
 def _is_number(value: object) -> bool:

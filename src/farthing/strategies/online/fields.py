@@ -10,10 +10,11 @@ from typing import Protocol
 
 import numpy as np
 
+from farthing.acquisition.confidence_bound import ConfidenceBound
+from farthing.acquisition.fixed_features import FixedFeatures
 from farthing.acquisition.maximize import Domain, Effort, maximize, perturbed, sobol
 from farthing.models.candidate_filter import CandidateFilter, prior_over
 from farthing.models.drifting_posterior import DriftingPosterior, Selected, Shifted
-from farthing.models.gp import GP
 from farthing.models.linalg import Array
 from farthing.models.window_process import WindowProcess
 from farthing.strategies.online.learning import Hyperparameters, ModelForm
@@ -195,7 +196,7 @@ class SpaceField:
             complete = np.where(np.isnan(best), domain.from_unit(rng.random(best.shape)), best)
             rows.append(domain.snap(perturbed(domain, complete, NEARBY, rng=rng)))
             for weight in (0.0, self._beta_at(round)):
-                bound = UpperBound(gp, round, weight)
+                bound = FixedFeatures(ConfidenceBound(gp, weight, sign=1.0), (float(round),))
                 rows.append(maximize(bound, domain, rng=rng, offered=best[:8], effort=EFFORT).x[None, :])
         self._pool = np.unique(self._arena.encoder.snap(np.concatenate(rows)), axis=0)
         self._made_at = round
@@ -203,24 +204,3 @@ class SpaceField:
             self._pool, categories=frozenset(self._form.categories), bandwidth=self._bandwidth
         )
         self._view = View(self.process.at(self._pool, round=round), neighbourhood)
-
-
-@dataclass(frozen=True, eq=False)
-class UpperBound:
-    """μ + √β σ in one round, as an acquisition over rows of the space; β = 0 is the mean."""
-
-    gp: GP
-    round: int
-    beta: float
-
-    def __call__(self, X: Array) -> Array:
-        mean, variance = self.gp.predict(self._with_round(X))
-        return np.asarray(mean + np.sqrt(self.beta * variance))
-
-    def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
-        mean, variance, dmean, dvariance = self.gp.predict_with_gradient(self._with_round(X))
-        gradient = dmean + 0.5 * np.sqrt(self.beta / variance)[:, None] * dvariance
-        return np.asarray(mean + np.sqrt(self.beta * variance)), gradient[:, :-1]
-
-    def _with_round(self, X: Array) -> Array:
-        return np.column_stack([X, np.full(X.shape[0], float(self.round))])

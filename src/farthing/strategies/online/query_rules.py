@@ -1,11 +1,12 @@
 """Rules that say whether a round's measurement is worth paying for. One small object each."""
 
 from dataclasses import dataclass
-from math import log, pi, sqrt
+from math import pi, sqrt
 
 import numpy as np
 from scipy.special import ndtr
 
+from farthing.acquisition.confidence_bound import lower_confidence_bound, upper_confidence_bound
 from farthing.errors import InvalidArgument
 from farthing.models.linalg import Array
 from farthing.strategies.online.context import Query, QueryRule, RoundContext
@@ -49,9 +50,9 @@ class Overlap:
         rivals, choice = context.rivals, context.choice
         if not rivals.size:
             return Query(choice, LONE)
-        margin = np.sqrt(context.beta * context.variance)
-        lower = context.mean[choice] - margin[choice]
-        if np.all(context.mean[rivals] + margin[rivals] <= lower):
+        lower = lower_confidence_bound(context.mean[choice], context.variance[choice], context.beta)
+        upper = upper_confidence_bound(context.mean[rivals], context.variance[rivals], context.beta)
+        if np.all(upper <= lower):
             return None
         return Query(choice, "a rival's upper bound exceeds the choice's lower bound")
 
@@ -174,11 +175,6 @@ class Floor:
         if query is None and context.happens("floor", self.p):
             return Query(context.choice, COIN)
         return query
-
-
-def paper_beta(round: int) -> float:
-    """β_t = 0.8 log 4t, which reproduces the paper's table; theory's β is far larger."""
-    return 0.8 * log(4.0 * round)
 
 
 def _check_share(number: float, *, what: str) -> None:
