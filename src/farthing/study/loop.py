@@ -10,9 +10,9 @@ from farthing.costs import Budget, Clock, Remaining
 from farthing.errors import FarthingError, InvalidArgument, StaleAttempt, TrialFinished, WorkError
 from farthing.execution import Checkpoints, Ended, Executor, Job
 from farthing.study.collecting import collect_checkpoints, collect_leftovers
-from farthing.study.records import Records, is_waiting
+from farthing.study.records import Opening, Records, is_waiting
 from farthing.systems import Strategy
-from farthing.trials import Attempt, History, Measurement, State, Suggestion, Trial
+from farthing.trials import Attempt, History, Measurement, State, Trial
 from farthing.trials.prefixes import Eviction
 
 log = logging.getLogger("farthing")
@@ -117,10 +117,8 @@ class Loop:
         return self._records.history
 
     def remaining(self, history: History) -> Remaining:
-        if self._limits.budget is None:
-            return Remaining()
-        seconds = self._seconds_before + self._clock.elapsed() - self._began
-        return self._limits.budget.remaining(history, seconds=seconds)
+        budget = self._limits.budget
+        return Remaining() if budget is None else budget.remaining(history, seconds=self._seconds_run())
 
     def on_report(self, attempt: Attempt, measurement: Measurement) -> None:
         self._records.record(attempt, measurement)
@@ -161,15 +159,36 @@ class Loop:
         history = self._records.refresh()
         if self._only is not None:
             return self._records.claim(1, number=self._only), "the trial has ended"
-        left = self.remaining(history)
-        if left.cost <= 0 or left.seconds <= 0 or self._has_no_trial_left(left):
-            return [], "the budget is spent"
-        if is_waiting(history) and (claimed := self._records.claim(self._executor.free)):
+        if self._can_pay_for_waiting(history) and (claimed := self._records.claim(self._executor.free)):
             return claimed, ""
-        opened, uncovered = self._records.open(
+        left = self.remaining(history)
+        if left.pays_nothing or self._has_no_trial_left(left):
+            return [], "the budget is spent"
+        opening = self._records.open(
             self._strategy, plan=lambda history: (self.remaining(history), self._executor.free)
         )
-        return opened, "" if opened else _why_nothing_started(uncovered, left)
+        return list(opening.trials), "" if opening.trials else self._why_nothing_started(opening)
+
+    def _why_nothing_started(self, opening: Opening) -> str:
+        remaining = opening.remaining
+        if remaining.is_spent:
+            return "the budget is spent"
+        predicted = opening.uncovered[0].predicted_cost if opening.uncovered else None
+        if predicted is None:
+            return f"the strategy has nothing more to suggest{_for_what_is_left(remaining.cost)}"
+        is_time = self._records.problem.cost_unit == "seconds"
+        left = min(remaining.cost, remaining.seconds) if is_time else remaining.cost
+        return f"the next trial is predicted to cost {predicted.mean:.3g}, more than the {left:.3g} that is left"
+
+    def _can_pay_for_waiting(self, history: History) -> bool:
+        """Whether a trial waits for a worker and the budget still has something for it."""
+        budget = self._limits.budget
+        if budget is None or not is_waiting(history):
+            return is_waiting(history)
+        return not budget.remaining_for_waiting(history, seconds=self._seconds_run()).pays_nothing
+
+    def _seconds_run(self) -> float:
+        return self._seconds_before + self._clock.elapsed() - self._began
 
     def _has_no_trial_left(self, left: Remaining) -> bool:
         """Whether no more trials may be started: without fidelities nothing is continued, so all would be new."""
@@ -224,8 +243,13 @@ class Loop:
             log.warning("Trial %d goes on without the cache, %s: %s", attempt.number, what, eviction.detail)
 
     def _others_may_bring_work(self) -> bool:
-        awaited = [trial for trial in self._records.history.in_flight if self._only in (None, trial.number)]
-        return self._stop_reason is None and bool(awaited)
+        """Whether there is something to wait for: trials that others run, or that wait and can be paid."""
+        if self._stop_reason is not None:
+            return False
+        history = self._records.history
+        awaited = [trial for trial in history.in_flight if self._only in (None, trial.number)]
+        is_running = any(trial.state is State.RUNNING for trial in awaited)
+        return is_running or (bool(awaited) and (self._only is not None or self._can_pay_for_waiting(history)))
 
     def _patience(self) -> float | None:
         """No limit when every event that matters will come from our own workers."""
@@ -242,16 +266,6 @@ class Loop:
                 continue
 
 
-def _for_what_is_left(left: Remaining) -> str:
-    """A strategy that knows costs suggests nothing that is too dear."""
-    return f" for the {left.cost:.3g} that is left" if left.cost < math.inf else ""
-
-
-def _why_nothing_started(uncovered: Sequence[Suggestion], left: Remaining) -> str:
-    if left.trials < 1:
-        return "the budget is spent"
-    if not uncovered:
-        return f"the strategy has nothing more to suggest{_for_what_is_left(left)}"
-    predicted = uncovered[0].predicted_cost
-    assert predicted is not None, "what has no predicted cost is covered by any budget that is not spent"
-    return f"the next trial is predicted to cost {predicted.mean:.3g}, more than the {left.cost:.3g} that is left"
+def _for_what_is_left(left: float) -> str:
+    """A strategy that knows costs suggests nothing that is too expensive."""
+    return f" for the {left:.3g} that is left" if left < math.inf else ""

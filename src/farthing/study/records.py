@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from farthing.costs import Remaining
 from farthing.errors import HistoryMoved, InvalidArgument
@@ -19,6 +19,15 @@ MORE_CHOICES = 8
 
 Plan = Callable[[History], tuple[Remaining, int]]
 """From the history to what is left of the budget, and how many trials to open at most."""
+
+
+@dataclass(frozen=True)
+class Opening:
+    """The trials that were opened or, where there are none, what was suggested but not covered by what was left."""
+
+    trials: Sequence[Trial]
+    remaining: Remaining
+    uncovered: Sequence[Suggestion] = ()
 
 
 class Records:
@@ -63,10 +72,10 @@ class Records:
             claimed.append(self._begin(trial))
         return claimed
 
-    def open(self, strategy: Strategy, plan: Plan) -> tuple[list[Trial], list[Suggestion]]:
+    def open(self, strategy: Strategy, plan: Plan) -> Opening:
         """Opens what the strategy suggests for the history last read, as far as the budget covers it.
 
-        Returns what was opened or, where that is nothing, what was suggested but not covered.
+        Where others opened trials meanwhile, it reads the history and plans again.
         """
         while True:
             history = self._history
@@ -78,7 +87,7 @@ class Records:
             if suggestions and not covered:
                 covered = self._covered(self._alternatives(strategy, history, remaining, count), remaining)[:count]
             if not covered:
-                return [], suggestions
+                return Opening([], remaining, suggestions)
             try:
                 opened = self.storage.open_trials(
                     self.name,
@@ -92,7 +101,7 @@ class Records:
             except HistoryMoved:
                 self.refresh()
                 continue
-            return [self._begin(trial) for trial in opened], []
+            return Opening([self._begin(trial) for trial in opened], remaining)
 
     def record(self, attempt: Attempt, measurement: Measurement) -> None:
         priced = self._prices.measurement(self._running[attempt], measurement)

@@ -311,8 +311,7 @@ class Study:
             left = Remaining() if budget is None else budget.remaining(history, seconds=0.0)
             return left, count - len(claimed)
 
-        opened, _ = self._records.open(self._decider(), plan)
-        return [*claimed, *opened]
+        return [*claimed, *self._records.open(self._decider(), plan).trials]
 
     def _hand_out(self, trial: Trial) -> RunningTrial:
         self._asked[trial.number] = hand_out(trial, self._records, self.checkpoints, clock=self._clock)
