@@ -3,14 +3,15 @@
 import logging
 import math
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from farthing.costs import Budget, Clock, Remaining
-from farthing.errors import FarthingError, InvalidArgument, StaleAttempt, TrialFinished, WorkError
+from farthing.errors import InvalidArgument, StaleAttempt, TrialFinished, WorkError
 from farthing.execution import Checkpoints, Ended, Executor, Job
 from farthing.study.collecting import collect_checkpoints, collect_leftovers
-from farthing.study.records import Opening, Records, is_waiting
+from farthing.study.records import Opening, Records, Taken, is_waiting
 from farthing.systems import Strategy
 from farthing.trials import Attempt, History, Measurement, State, Trial
 from farthing.trials.prefixes import Eviction
@@ -86,7 +87,7 @@ class Loop:
         self._clock = clock
         self._observers = observers
         self._only = only
-        self._trials: dict[Attempt, Trial] = {}
+        self._trials: Taken = {}
         self._seconds_before = 0.0
         self._began = 0.0
         self._stop_reason: str | None = None
@@ -94,17 +95,16 @@ class Loop:
 
     def run(self) -> str:
         """Runs until the budget is spent, the strategy has finished or `stop` is called; says which."""
-        self._seconds_before = self._records.storage.seconds_run(self._records.name)
-        self._began = self._clock.elapsed()
-        self._records.leases.begin_run()
-        try:
+        with ExitStack() as at_the_end:  # each of these is done whatever becomes of the others, the last one first
+            at_the_end.callback(self._records.leases.end_run)
+            at_the_end.callback(collect_leftovers, self._records, self._strategy, self._checkpoints)
+            at_the_end.callback(self._records.give_back, self._trials)
+            at_the_end.callback(self._executor.close)
+            self._seconds_before = self._records.storage.seconds_run(self._records.name)
+            self._began = self._clock.elapsed()
+            self._records.leases.begin_run()
             collect_leftovers(self._records, self._strategy, self._checkpoints)
             return self._run()
-        finally:
-            self._executor.close()
-            self._give_back()
-            collect_leftovers(self._records, self._strategy, self._checkpoints)
-            self._records.leases.end_run()
 
     def stop(self, reason: str = "stopped") -> None:
         """Starts no more trials; those that run are finished. May be called from any thread."""
@@ -158,14 +158,18 @@ class Loop:
     def _start_some(self) -> tuple[list[Trial], str]:
         history = self._records.refresh()
         if self._only is not None:
-            return self._records.claim(1, number=self._only), "the trial has ended"
-        if self._can_pay_for_waiting(history) and (claimed := self._records.claim(self._executor.free)):
+            return self._records.claim(1, taken=self._trials, number=self._only), "the trial has ended"
+        if self._can_pay_for_waiting(history) and (
+            claimed := self._records.claim(self._executor.free, taken=self._trials)
+        ):
             return claimed, ""
         left = self.remaining(history)
         if left.pays_nothing or self._has_no_trial_left(left):
             return [], "the budget is spent"
         opening = self._records.open(
-            self._strategy, plan=lambda history: (self.remaining(history), self._executor.free)
+            self._strategy,
+            plan=lambda history: (self.remaining(history), self._executor.free),
+            taken=self._trials,
         )
         return list(opening.trials), "" if opening.trials else self._why_nothing_started(opening)
 
@@ -196,22 +200,22 @@ class Loop:
         return left.trials < 1 and not self._records.problem.space.fidelities and not is_waiting_for_one
 
     def _submit(self, trial: Trial) -> None:
-        attempt = Attempt(trial.number, trial.attempt)
-        self._trials[attempt] = trial
         self._executor.submit(Job.of(trial, self._checkpoints, time_limit=self._limits.time_limit))
         for observer in self._observers:
             observer.on_start(trial)
 
     def _close(self, job: Ended) -> None:
-        self._trials.pop(job.attempt)
         if job.outcome is None:
             self._records.forget(job.attempt)
+            self._trials.pop(job.attempt)
             return
         may_retry = job.outcome.state is State.FAILED and job.attempt.attempt <= self._limits.retries
         try:
             trial = self._records.close(job.attempt, replace(job.outcome, retry=may_retry))
         except (StaleAttempt, TrialFinished):
+            self._trials.pop(job.attempt)
             return
+        self._trials.pop(job.attempt)
         self._warn_when_nothing_works(trial)
         self._require_checkpoint(trial)
         collect_checkpoints(self._records, self._strategy, self._checkpoints, ended=trial)
@@ -255,15 +259,6 @@ class Loop:
         """No limit when every event that matters will come from our own workers."""
         in_flight = {Attempt(trial.number, trial.attempt) for trial in self._records.history.in_flight}
         return PATIENCE_BETWEEN_COORDINATORS if self._executor.free or in_flight - self._trials.keys() else None
-
-    def _give_back(self) -> None:
-        """Puts trials that were still running back to pending, for the next run to take up first."""
-        for attempt in list(self._trials):
-            self._trials.pop(attempt)
-            try:
-                self._records.release(attempt)
-            except FarthingError:
-                continue
 
 
 def _for_what_is_left(left: float) -> str:
