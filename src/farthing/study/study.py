@@ -21,7 +21,7 @@ from farthing.study.folder import study_folder, temporary_folder
 from farthing.study.lineage import Lineage
 from farthing.study.loop import Limits, Loop, Observer, check_retries
 from farthing.study.opening import create_or_continue, value_name
-from farthing.study.records import Records, is_waiting
+from farthing.study.records import Records, Taken, is_waiting
 from farthing.study.results import Best
 from farthing.study.schedule import schedule_of
 from farthing.study.verifying import require_covered, require_done, verification, verified
@@ -292,18 +292,22 @@ class Study:
         """The next trial to run, or a list of up to `count`. Its lease is renewed as long as this process lives."""
         if count is not None and count < 1:
             raise InvalidArgument(f"A count of trials to ask for must be ≥ 1, got {count}. Leave it out for one trial.")
-        trials = self._open(count or 1, budget)
-        asked = [self._hand_out(trial) for trial in trials]
+        taken: Taken = {}
+        try:
+            asked = [self._hand_out(trial) for trial in self._open(count or 1, budget, taken)]
+        except BaseException:
+            self._records.give_back(taken)
+            raise
         if count is not None:
             return asked
         if not asked:
             raise NoSuggestion(self._why_none())
         return asked[0]
 
-    def _open(self, count: int, budget: Budget | None) -> list[Trial]:
+    def _open(self, count: int, budget: Budget | None, taken: Taken) -> list[Trial]:
         self._records.sweep()
         history = self._records.refresh()
-        claimed = self._records.claim(count) if is_waiting(history) else []
+        claimed = self._records.claim(count, taken=taken) if is_waiting(history) else []
         if len(claimed) == count:
             return claimed
         if claimed:
@@ -313,8 +317,7 @@ class Study:
             left = Remaining() if budget is None else budget.remaining(history, seconds=0.0)
             return left, count - len(claimed)
 
-        opened, _ = self._records.open(self._decider(), plan)
-        return [*claimed, *opened]
+        return [*claimed, *self._records.open(self._decider(), plan, taken=taken).trials]
 
     def _hand_out(self, trial: Trial) -> RunningTrial:
         self._asked[trial.number] = hand_out(trial, self._records, self.checkpoints, clock=self._clock)
