@@ -13,9 +13,9 @@ from farthing.execution.messages import (
     Ready,
     Reported,
     Unready,
-    news_from_json,
     news_to_json,
 )
+from farthing.execution.received import news_from_json
 from farthing.execution.wire import HEADER, BrokenWire, Mailbox, to_bytes
 from farthing.trials import Failure, Measurement, Outcome, State
 from farthing.trials.prefixes import Eviction
