@@ -68,6 +68,8 @@ def _check_checkpoint(name: str, job: Job) -> None:
 
 def _measurement(form: Mapping[str, Any]) -> Measurement:
     gradient = form["gradient"]
+    if form["params"] is not None:
+        raise TypeError("params that change are a tuner's, not a worker's")
     return Measurement(
         value=None if form["value"] is None else _number(form["value"]),
         cost={check_kind(kind): cost_amount(_number(amount)) for kind, amount in form["cost"].items()},
@@ -76,7 +78,6 @@ def _measurement(form: Mapping[str, Any]) -> Measurement:
         step=None if form["step"] is None else _whole(form["step"], most=LARGEST_WHOLE),
         metrics={name: None if number is None else _number(number) for name, number in form["metrics"].items()},
         saved={reason: cost_amount(_number(amount)) for reason, amount in form["saved"].items()},
-        params=_nothing(form["params"]),
         gradient=None if gradient is None else {name: _number(slope) for name, slope in gradient.items()},
         attempt=_whole(form["attempt"], most=LARGEST_WHOLE),
         sequence=_whole(form["sequence"], most=LARGEST_SEQUENCE),
@@ -126,11 +127,6 @@ def _of_type(kind: type, form: Any) -> Any:
     if type(form) is not kind:
         raise TypeError(f"no {kind.__name__}")
     return form
-
-
-def _nothing(form: Any) -> None:
-    if form is not None:
-        raise TypeError("params that change are a tuner's, not a worker's")
 
 
 _READERS: dict[str, Callable[[Any], News]] = {

@@ -9,7 +9,7 @@ from farthing.errors import InvalidValue
 from farthing.trials.suggestion import Params
 
 LARGEST_WHOLE = 2**63 - 1
-"""What a database keeps as a whole number, and the most that one measurement may cost: sums of such costs are finite."""
+"""The largest whole number that a database keeps, and the most that one measurement may cost: so sums are finite."""
 
 Kind = Literal["training", "validation", "stage", "overhead", "failed"]
 KINDS: tuple[str, ...] = get_args(Kind)

@@ -66,14 +66,6 @@ def test_a_full_trial_is_three_commits(storage: SqlStorage) -> None:
     assert len(commits) == 3
 
 
-def test_the_lease_follows_the_databases_clock(storage: SqlStorage, monkeypatch: pytest.MonkeyPatch) -> None:
-    storage.open_trials("study", [SUGGESTION], owner="ada", lease=60)
-    real = time.time
-    monkeypatch.setattr(time, "time", lambda: real() + 86_400)
-    assert storage.sweep("study") == []
-    assert abs(storage.now() - real()) < 5
-
-
 def test_a_writer_waits_for_its_turn(storage: SqlStorage, path: Path) -> None:
     other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     other.execute("BEGIN IMMEDIATE")
