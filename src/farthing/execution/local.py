@@ -116,7 +116,7 @@ class ProcessExecutor:
             lambda: self._start_worker(index),
             checkpoints=self._checkpoints,
             clock=clock,
-            measures_cost=self._problem.measures_cost,
+            problem=self._problem,
         )
 
     def _start_worker(self, index: int) -> WorkerProcess:

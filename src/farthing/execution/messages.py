@@ -1,13 +1,11 @@
 """What coordinator and workers tell each other, as JSON."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from farthing.execution.executor import Job
-from farthing.execution.wire import BrokenWire
-from farthing.trials import Attempt, Failure, Json, Measurement, Outcome, State
+from farthing.trials import Attempt, Failure, Json, Measurement, Outcome
 from farthing.trials.news import Checkpointed, News
 from farthing.trials.prefixes import Eviction
 
@@ -55,15 +53,6 @@ def message_to_json(message: WorkerMessage) -> Json:
             return ["finished", outcome and _outcome_to_json(outcome)]
 
 
-def message_from_json(form: Any) -> WorkerMessage:
-    """What a worker sent; `BrokenWire` for anything that is none of it."""
-    try:
-        kind, content = form
-        return _READERS[kind](content)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise BrokenWire(f"A worker must send one of {', '.join(_READERS)}, got something else. Report it.") from error
-
-
 def job_to_json(job: Job) -> Json:
     return {
         "attempt": [job.attempt.number, job.attempt.attempt],
@@ -104,23 +93,3 @@ def _outcome_to_json(outcome: Outcome) -> Json:
         "failure": outcome.failure and _failure_to_json(outcome.failure),
         "checkpoint": outcome.checkpoint,
     }
-
-
-def _outcome_from_json(form: dict[str, Any]) -> Outcome:
-    return Outcome(
-        State(form["state"]),
-        value=form["value"],
-        measurements=tuple(Measurement(**measurement) for measurement in form["measurements"]),
-        failure=Failure(**form["failure"]) if form["failure"] else None,
-        checkpoint=form["checkpoint"],
-    )
-
-
-_READERS: dict[str, Callable[[Any], WorkerMessage]] = {
-    "ready": lambda _: Ready(),
-    "unready": lambda content: Unready(Failure(**content)),
-    "reported": lambda content: Measurement(**content),
-    "committed": lambda content: Checkpointed(str(content)),
-    "evicted": lambda content: Eviction(**content),
-    "finished": lambda content: Finished(None if content is None else _outcome_from_json(content)),
-}

@@ -18,11 +18,11 @@ from farthing.execution.messages import (
     Unready,
     WorkerMessage,
     job_to_json,
-    message_from_json,
 )
+from farthing.execution.received import check_fits, message_from_json
 from farthing.execution.wire import BrokenWire, to_bytes
 from farthing.execution.worker_process import WorkerProcess, last_lines
-from farthing.trials import Attempt, Failure, Measurement, Outcome, State
+from farthing.trials import Attempt, Failure, Measurement, Outcome, Problem, State
 from farthing.trials.news import Checkpointed, News
 
 STARTS = 3
@@ -66,14 +66,14 @@ class Slot:
         *,
         checkpoints: Checkpoints,
         clock: Clock,
-        measures_cost: bool,
+        problem: Problem,
     ) -> None:
         self.worker: WorkerProcess | None = None
         self.deadline = math.inf
         self._start_worker = start_worker
         self._checkpoints = checkpoints
         self._clock = clock
-        self._measures_cost = measures_cost
+        self._problem = problem
         self._assignment: _Assignment | None = None
         self._failed_starts = 0
 
@@ -169,12 +169,17 @@ class Slot:
         assignment = self._assignment
         if assignment is None:
             raise BrokenWire("A worker must send news of its job only, got some while it had none. Report in time.")
+        if assignment.has_begun == isinstance(message, (Ready, Unready)):
+            raise BrokenWire("A worker must become ready once, before its job begins, got news out of turn. Report it.")
+        check_fits(message, assignment.job, self._problem.space)
         match message:
             case Ready():
                 self._failed_starts = 0
                 self._begin()
             case Unready(failure):
                 raise _did_not_unpack(failure)
+            case Finished(None) if not assignment.is_superseded:
+                raise BrokenWire("A job must end with an outcome, got none. Return a number, or raise.")
             case Finished(outcome):
                 return self._finish(assignment, outcome)
             case news:
@@ -205,7 +210,7 @@ class Slot:
     def _failed(self, assignment: _Assignment, failure: Failure) -> Outcome:
         unpaid = self._clock.elapsed() - assignment.paid_until
         closing = Measurement(
-            cost={"failed": unpaid} if self._measures_cost else {},
+            cost={"failed": unpaid} if self._problem.measures_cost else {},
             attempt=assignment.job.attempt.attempt,
             sequence=assignment.measurements,
         )

@@ -15,6 +15,7 @@ from farthing.storage import lifecycle, rows, statements
 from farthing.storage.lifecycle import Entry
 from farthing.storage.storage import Changes
 from farthing.storage.validation import study_not_found
+from farthing.storage.watching import LeaseWatch
 from farthing.trials import Event, Measurement
 
 Curves = Mapping[int, Sequence[Measurement]]
@@ -48,7 +49,8 @@ class _Span:
 class HistoryReader:
     """Remembers the measurements of trials in flight, so that each is read once, however long a trial reports."""
 
-    def __init__(self) -> None:
+    def __init__(self, watch: LeaseWatch) -> None:
+        self._watch = watch
         self._seen: dict[int, _Seen] = {}
 
     def read(self, connection: Connection, name: str, *, since: int, clock: Clock | None) -> Changes:
@@ -63,9 +65,13 @@ class HistoryReader:
         trials = [row[_STANDING:] for row in found if row[_STANDING] is not None]
         entries = [rows.entry(row, curves.get(row[0], ())) for row in trials]
         self._seen[study_id] = _Seen(version, _curves_in_flight(entries))
+        self._watch.see(name, entries)
         return Changes(
             version=version,
-            trials=[lifecycle.as_read(entry, now=now, charge=charges) for entry in entries],
+            trials=[
+                lifecycle.as_read(entry, now=now, charge=charges, has_ended=self._watch.has_ended(name, entry))
+                for entry in entries
+            ],
             events=_events(span) if (last_event or 0) > since else [],
         )
 

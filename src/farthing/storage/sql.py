@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 from sqlalchemy import Connection, Executable
 from sqlalchemy.exc import IntegrityError
 
-from farthing.costs import Clock
+from farthing.costs import Clock, SystemClock
 from farthing.errors import StorageError
 from farthing.storage import engines, lifecycle, rows, schema, statements
 from farthing.storage.checking import found_faults
@@ -16,11 +16,12 @@ from farthing.storage.json_text import plain_record, plain_suggestion
 from farthing.storage.lifecycle import Entry
 from farthing.storage.listing import summaries
 from farthing.storage.reading import HistoryReader
+from farthing.storage.runs import Run, next_beginning, seconds_covered
 from farthing.storage.storage import Changes, StudyRecord, StudySummary
 from farthing.storage.study_rows import NothingChanged, StudyRows
-from farthing.storage.summaries import covered_seconds
 from farthing.storage.transactions import Transactions
 from farthing.storage.validation import check_expected_trials, study_exists, study_not_found, unknown_run
+from farthing.storage.watching import LeaseWatch, Renewal
 from farthing.trials import Attempt, Event, Json, Measurement, Outcome, Suggestion, Trial
 
 Result = TypeVar("Result")
@@ -31,13 +32,15 @@ class SqlStorage:
     """Keeps studies in a database, for any number of threads and processes.
 
     `address` is a `sqlite:///` or `postgresql://` URL or the path of a SQLite file; a missing database file and missing
-    tables are created. Leases follow the database's clock unless another is given.
+    tables are created. What is written is stamped by the database's clock unless another is given.
     """
 
     def __init__(self, address: str | Path, *, clock: Clock | None = None) -> None:
         self._database = Transactions(engines.database_url(address))
         self._clock = clock
-        self._histories = HistoryReader()
+        self._watch = LeaseWatch(clock or SystemClock())
+        self._histories = HistoryReader(self._watch)
+        self._started: dict[tuple[str, int], float] = {}
         try:
             schema.prepare(self._database)
         except BaseException:
@@ -82,7 +85,7 @@ class SqlStorage:
         self._database.write(update, again=update)
 
     def list_studies(self) -> list[StudySummary]:
-        return self._database.read(lambda connection: summaries(connection, now=self._now(connection)))
+        return self._database.read(summaries)
 
     def delete_study(self, name: str) -> None:
         def delete(connection: Connection) -> int:
@@ -109,8 +112,9 @@ class SqlStorage:
         def open_all(found: StudyRows) -> list[Trial]:
             check_expected_trials(expected_trials, trials=found.trials - len(suggestions))
             queued = _queued(found, suggestions, retries=retries, overhead=share)
-            entries = [lifecycle.claimed(entry, owner=owner, lease=lease, now=found.now) for entry in queued]
+            entries = [lifecycle.claimed(entry, owner=owner, lease=lease, at=found.at) for entry in queued]
             found.insert_trials(entries)
+            self._watch.hear(study, *entries)
             return [entry.trial for entry in entries]
 
         return self._change(study, open_all, opens=len(suggestions)) if suggestions else []
@@ -132,32 +136,37 @@ class SqlStorage:
         return self._change(study, add, opens=1)
 
     def claim_trial(self, study: str, *, owner: str, lease: float, number: int | None = None) -> Trial | None:
+        ended = self._watch.ended(study)
+
         def claim(found: StudyRows) -> Trial | None:
-            swept = _sweep(found)
+            swept = _sweep(found, ended)
             before = found.oldest_pending(number)
             if before is None and not swept:
                 raise NothingChanged(None)
             if before is None:
                 return None
-            after = lifecycle.claimed(before, owner=owner, lease=lease, now=found.now)
+            after = lifecycle.claimed(before, owner=owner, lease=lease, at=found.at)
             found.save(before, after)
+            self._watch.hear(study, after)
             return after.trial
 
-        return self._change(study, claim) if self._finds(statements.HAS_CLAIMABLE, study) else None
+        return self._change(study, claim) if self._finds(statements.HAS_CLAIMABLE, study, ended=ended) else None
 
     # While trials run
 
     def record(self, study: str, attempt: Attempt, measurements: Sequence[Measurement], *, lease: float) -> None:
         def record_all(found: StudyRows) -> bool:
             found.record(attempt, measurements, lease=lease)
+            self._watch.hear_renewals(study, [attempt], renewed_at=found.at.elapsed, lease=lease)
             return True
 
         def record_missing(found: StudyRows) -> bool:
             before = found.whole_entry(attempt.number)
-            after = lifecycle.recorded(before, attempt, measurements, lease=lease, now=found.now)
+            after = lifecycle.recorded(before, attempt, measurements, lease=lease, at=found.at)
             if after.trial.measurements == before.trial.measurements:
                 raise NothingChanged(False)
             found.save(before, after)
+            self._watch.hear(study, after)
             return True
 
         are_new = bool(measurements) and self._change(study, record_all, again=record_all)
@@ -168,6 +177,7 @@ class SqlStorage:
         def renew(connection: Connection) -> list[Attempt]:
             found = StudyRows.locked(connection, study, clock=self._clock)
             current = found.renew(attempts, lease=lease)
+            self._watch.hear_renewals(study, current, renewed_at=found.at.elapsed, lease=lease)
             return [attempt for attempt in attempts if attempt in current]
 
         return self._database.write(renew, again=renew)
@@ -180,13 +190,17 @@ class SqlStorage:
         self._change(study, save, again=save)
 
     def sweep(self, study: str, *, dead: Collection[str] = ()) -> list[int]:
+        running = self._running(study)
+        self._watch.see(study, running)
+        ended = self._watch.ended(study)
+
         def sweep(found: StudyRows) -> list[int]:
-            swept = _sweep(found, dead=dead)
+            swept = _sweep(found, ended, dead=dead)
             if not swept:
                 raise NothingChanged(swept)
             return swept
 
-        return self._change(study, sweep) if self._finds(statements.HAS_ENDED, study, dead=list(dead)) else []
+        return self._change(study, sweep) if ended or any(entry.trial.owner in dead for entry in running) else []
 
     # Ending trials
 
@@ -208,7 +222,7 @@ class SqlStorage:
     def release_trial(self, study: str, attempt: Attempt, *, measurements: Sequence[Measurement] = ()) -> None:
         def release(found: StudyRows) -> None:
             before = found.whole_entry(attempt.number)
-            found.save(before, lifecycle.released(before, attempt, measurements, now=found.now, charge=found.charges))
+            found.save(before, lifecycle.released(before, attempt, measurements, at=found.at, charge=found.charges))
 
         self._change(study, release)
 
@@ -248,27 +262,33 @@ class SqlStorage:
 
     # Runs
 
-    def start_run(self, study: str) -> int:
+    def start_run(self, study: str, *, lease: float) -> int:
         def start(connection: Connection) -> int:
             found = StudyRows.locked(connection, study, clock=self._clock)
             number = int(found.execute(statements.LAST_RUN).scalar_one()) + 1
-            found.insert(statements.INSERT_RUN, {"number": number, "started_at": found.now, "touched_at": found.now})
+            began = next_beginning(_runs(found), now=found.now)
+            moment = {"started_at": found.now, "touched_at": found.now}
+            found.insert(statements.INSERT_RUN, {"number": number, **moment, "began": began, "lease": lease})
+            self._started[study, number] = found.at.elapsed
             return number
 
         return self._database.write(start)
 
-    def touch_run(self, study: str, run: int) -> None:
+    def touch_run(self, study: str, run: int, *, ends: bool = False) -> None:
         def touch(connection: Connection) -> None:
             found = StudyRows.found(connection, study, clock=self._clock)
-            if found.execute(statements.UPDATE_RUN, this_run=run, touched_at=found.now).rowcount == 0:
+            if (study, run) not in self._started:
                 raise unknown_run(run)
+            seconds = found.at.elapsed - self._started[study, run]
+            over = {"lease": 0.0} if ends else {}
+            found.execute(statements.UPDATE_RUN, this_run=run, touched_at=found.now, seconds=seconds, **over)
 
         self._database.write(touch, again=touch)
 
     def seconds_run(self, study: str) -> float:
         def look(connection: Connection) -> float:
             found = StudyRows.found(connection, study, clock=self._clock)
-            return covered_seconds((start, end) for start, end in found.execute(statements.RUNS))
+            return seconds_covered(_runs(found))
 
         return self._database.look(look)
 
@@ -306,11 +326,20 @@ class SqlStorage:
         except NothingChanged as outcome:
             return cast(Result, outcome.result)
 
+    def _running(self, study: str) -> list[Entry]:
+        """The trials that run, without their measurements."""
+        found = self._database.look(
+            lambda connection: connection.execute(statements.RUNNING_TRIALS, {"this_name": study}).all()
+        )
+        if not found:
+            self.load_study(study)
+        return [rows.entry(row) for row in found]
+
     def _finds(self, statement: Executable, study: str, **parameters: Any) -> bool:
         """Whether there is anything to change, which costs less to ask than to lock the study."""
 
         def find(connection: Connection) -> bool:
-            row = connection.execute(statement, {"this_name": study, "clock": self._time(), **parameters}).first()
+            row = connection.execute(statement, {"this_name": study, **parameters}).first()
             if row is None:
                 raise study_not_found(study)
             return bool(row[0])
@@ -342,8 +371,12 @@ def _queued(
     ]
 
 
-def _sweep(found: StudyRows, *, dead: Collection[str] = ()) -> list[int]:
-    ended = found.ended(dead)
+def _runs(found: StudyRows) -> list[Run]:
+    return [Run(*row) for row in found.execute(statements.RUNS)]
+
+
+def _sweep(found: StudyRows, renewals: Sequence[Renewal], *, dead: Collection[str] = ()) -> list[int]:
+    ended = found.ended(renewals, dead)
     for entry in ended:
         found.save(entry, lifecycle.expired(entry, now=found.now, charge=found.charges))
     return [entry.trial.number for entry in ended]

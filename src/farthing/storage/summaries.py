@@ -1,8 +1,8 @@
-"""What a study amounts to: its trials, its best value, its cost and the seconds it was worked on."""
+"""What a study amounts to: its trials, its best value and its cost."""
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from farthing.storage.storage import StudyRecord, StudySummary
 from farthing.trials import Problem, State, Trial
@@ -22,13 +22,3 @@ def best(problem: Problem, values: Sequence[float]) -> float | None:
     if not values:
         return None
     return min(values) if problem.minimize else max(values)
-
-
-def covered_seconds(runs: Iterable[tuple[float, float]]) -> float:
-    """Length of the union of (start, last sign of life) intervals: two runs at once count once."""
-    covered = 0.0
-    reached = float("-inf")
-    for start, end in sorted(runs):
-        covered += max(0.0, end - max(start, reached))
-        reached = max(reached, end)
-    return covered

@@ -41,7 +41,7 @@ class Leases:
 
     def begin_run(self) -> None:
         """From now on until `end_run` the study's wall clock runs."""
-        run = self._storage.start_run(self._study)
+        run = self._storage.start_run(self._study, lease=self.seconds)
         with self._lock:
             self._run = run
             self._ensure_thread()
@@ -50,7 +50,7 @@ class Leases:
         with self._lock:
             run, self._run = self._run, None
         if run is not None:
-            self._storage.touch_run(self._study, run)
+            self._storage.touch_run(self._study, run, ends=True)
 
     def renew(self) -> None:
         with self._lock:

@@ -10,9 +10,9 @@ from farthing.execution.messages import (
     Finished,
     Ready,
     Unready,
-    message_from_json,
     message_to_json,
 )
+from farthing.execution.received import message_from_json
 from farthing.execution.wire import HEADER, BrokenWire, Mailbox, to_bytes
 from farthing.trials import Failure, Measurement, Outcome, State
 from farthing.trials.news import Checkpointed
