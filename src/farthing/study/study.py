@@ -16,7 +16,7 @@ from farthing.study.asking import hand_out, told
 from farthing.study.choosing import default_strategy, require_budget
 from farthing.study.collecting import collect_checkpoints, log_lost_prefixes
 from farthing.study.display import Callbacks, Progress, say_how_to_resume, shows_progress
-from farthing.study.folder import study_folder, temporary_folder
+from farthing.study.folder import FOLDER, find_folder, mark_for, new_identity, temporary_folder
 from farthing.study.lineage import Lineage
 from farthing.study.loop import Limits, Loop, Observer, check_retries
 from farthing.study.opening import create_or_continue, value_name
@@ -93,7 +93,7 @@ class Study:
             measures_cost=cost is None and cost_unit == "seconds",
         )
         self._storage = open_storage(storage)
-        record = create_or_continue(self._storage, StudyRecord(name, problem), seed=seed)
+        record = create_or_continue(self._storage, StudyRecord(name, problem, settings=new_identity()), seed=seed)
         self._join(
             record, strategy=strategy, cost=cost, folder=folder, lease=lease, lost_retries=lost_retries, clock=clock
         )
@@ -134,6 +134,7 @@ class Study:
         self._strategy = strategy
         self._stored_strategy = record.strategy
         self._settings = dict(record.settings)
+        self._mark = mark_for(record)
         self._clock = clock or SystemClock()
         known = replace(record, problem=self.problem)
         self._records = Records(self._storage, known, lease=lease, retries=lost_retries)
@@ -260,9 +261,11 @@ class Study:
             return executor
         if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
             raise InvalidArgument(f"The number of workers must be a whole number ≥ 1, got {workers!r}. Try workers=2.")
+        files = self._files_to_write()
+        files.claim()
         if executor == "processes":
             return ProcessExecutor(
-                work, self.problem, workers=workers, checkpoints=self.checkpoints, devices=devices, clock=self._clock
+                work, self.problem, workers=workers, checkpoints=files, devices=devices, clock=self._clock
             )
         if executor == "inline":
             if workers != 1 or time_limit is not None:
@@ -270,7 +273,7 @@ class Study:
                     "The inline executor has one worker, which nobody can stop, got "
                     f"workers={workers} and time_limit={time_limit}. Use executor='processes' for either."
                 )
-            return InlineExecutor(work, self.problem, checkpoints=self.checkpoints, clock=self._clock)
+            return InlineExecutor(work, self.problem, checkpoints=files, clock=self._clock)
         raise InvalidArgument(
             f"An executor must be 'processes' or 'inline', got {executor!r}. Leave it out for processes."
         )
@@ -315,7 +318,7 @@ class Study:
         return [*claimed, *opened]
 
     def _hand_out(self, trial: Trial) -> RunningTrial:
-        self._asked[trial.number] = hand_out(trial, self._records, self.checkpoints, clock=self._clock)
+        self._asked[trial.number] = hand_out(trial, self._records, self._files_to_write(), clock=self._clock)
         return self._asked[trial.number]
 
     def _why_none(self) -> str:
@@ -365,7 +368,7 @@ class Study:
         if number in self._asked:
             return self._asked[number]
         trial = self._records.refresh()[number]
-        running = hand_out(trial, self._records, self.checkpoints, clock=self._clock)
+        running = hand_out(trial, self._records, self._files_to_write(), clock=self._clock)
         if self.problem.measures_cost:
             running.charge(self._storage.now() - max([trial.opened_at, *(point.time for point in trial.measurements)]))
         return running
@@ -471,9 +474,9 @@ class Study:
 
     @property
     def checkpoints(self) -> Checkpoints:
-        """The study's files: checkpoints and logs."""
+        """The study's files: checkpoints and logs. Nothing is written before a trial runs."""
         if self._checkpoints is None:
-            self._checkpoints = Checkpoints(self._place_files())
+            self._checkpoints = self._find_files()
         return self._checkpoints
 
     @property
@@ -527,11 +530,20 @@ class Study:
     def _repr_html_(self) -> str:
         return study_html(self)
 
-    def _place_files(self) -> Path:
-        if self._folder is None and "folder" in self._settings:
-            return Path(self._settings["folder"])
-        if self._folder is None and self.is_in_memory:
-            return temporary_folder(self)
-        folder = study_folder(self._storage, self.name, place=self._folder)
-        self.remember(folder=str(folder))
-        return folder
+    def _find_files(self) -> Checkpoints:
+        if self._is_temporary:
+            return Checkpoints(temporary_folder(self))
+        folder = find_folder(self._storage, self._mark, settings=self._settings, place=self._folder)
+        return Checkpoints(folder, mark=self._mark)
+
+    @property
+    def _is_temporary(self) -> bool:
+        """Whether nobody can find the files again, so that they go with this study."""
+        return self._folder is None and self.is_in_memory and FOLDER not in self._settings
+
+    def _files_to_write(self) -> Checkpoints:
+        """The study's files for a trial that is about to run; from then on the study remembers where they are."""
+        files = self.checkpoints
+        if self._settings.get(FOLDER) != str(files.root) and not self._is_temporary:
+            self.remember(**{FOLDER: str(files.root)})
+        return files

@@ -23,5 +23,5 @@ def delete(study: str, storage: str | None, yes: bool) -> None:
     with opened_study(study, address) as found, opened_storage(address) as place:
         if not yes:
             click.confirm(f"Delete {losses(found)} for good?", abort=True)
-        freed = delete_study(place, found)
-    click.echo(f"Deleted {study}; {freed / 1e6:.1f} MB of files are freed.")
+        deleted = delete_study(place, found)
+    click.echo(f"Deleted {study}; {deleted}")
