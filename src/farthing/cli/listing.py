@@ -6,6 +6,7 @@ from datetime import datetime
 
 from farthing.cli.tables import aligned
 from farthing.storage import StudySummary
+from farthing.study.stored_strategy import class_name
 from farthing.study.views import short_number
 from farthing.trials import Json
 
@@ -50,5 +51,4 @@ def _form(summary: StudySummary) -> dict[str, Json]:
 
 
 def _strategy(summary: StudySummary) -> str | None:
-    """Without the module of one that is not ours."""
-    return summary.record.strategy["name"].rpartition(":")[2] if summary.record.strategy else None
+    return class_name(summary.record.strategy) if summary.record.strategy else None

@@ -45,7 +45,7 @@ def start(path: Path, options: RunOptions) -> int:
 def resume(name: str | None, options: RunOptions) -> int:
     """Goes on with a study that `start` began; returns the exit code."""
     address = address_to_read(options.storage)
-    with opened_study(name, address) as study:
+    with opened_study(name, address, imports=True) as study:
         has_end = study.strategy.has_end
         plan = stored_plan(study).overridden(workers=options.workers, limits=options.limits, has_end=has_end)
         return _run(study, plan, address=address, options=options)

@@ -14,7 +14,7 @@ from farthing.trials import Json, Trial
 def verify(name: str | None, options: RunOptions) -> str:
     """Trains the recommendation of a study that `farthing run` began; says what came of it."""
     limits = options.limits
-    with opened_study(name, address_to_read(options.storage)) as study:
+    with opened_study(name, address_to_read(options.storage), imports=True) as study:
         plan = stored_plan(study)
         best = study.best
         with ending_cleanly_on_sigterm():

@@ -1,5 +1,6 @@
 """The study: what a user holds."""
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -23,9 +24,10 @@ from farthing.study.opening import create_or_continue, value_name
 from farthing.study.records import Records, is_waiting
 from farthing.study.results import Best
 from farthing.study.schedule import schedule_of
+from farthing.study.stored_strategy import is_at_hand, name_of, strategy_at_hand
 from farthing.study.verifying import require_covered, require_done, verification, verified
 from farthing.study.views import study_html, study_text
-from farthing.systems import Strategy, strategy_from_json
+from farthing.systems import Strategy, best_by_value, strategy_from_json
 from farthing.trials import (
     Attempt,
     DeclaredCost,
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from farthing.study.diagnosing import Diagnosis
+
+log = logging.getLogger("farthing")
 
 Work = Any
 """A function of the trial, a `Trainable` class, a `Pipeline` or a `Command`."""
@@ -108,14 +112,21 @@ class Study:
         cost: DeclaredCost | None = None,
         lease: float = 60.0,
         lost_retries: int = 3,
+        import_strategy: bool = False,
     ) -> "Study":
-        """The study of that name, as it was stored: no space needs to be given again."""
+        """The study of that name, as it was stored: no space needs to be given again.
+
+        Reading it imports nothing that the database names. A strategy of your own is imported when the study runs or is
+        asked for a trial; with `import_strategy` at once, so that `best` is what it recommends.
+        """
         study = cls.__new__(cls)
         study._storage = open_storage(storage)
         record = study._storage.load_study(name)
         study._join(
             record, strategy=strategy, cost=cost, folder=None, lease=lease, lost_retries=lost_retries, clock=None
         )
+        if import_strategy:
+            study.import_strategy()
         return study
 
     def _join(
@@ -173,6 +184,7 @@ class Study:
             callbacks: each is called as `callback(study, trial)` when a trial has ended; it may call `study.stop()`.
             progress: a live display; None shows it when standard error is a terminal.
         """
+        self.import_strategy()
         retries = int(self.strategy.needs_checkpoints) if retries is None else retries
         limits = Limits(budget, time_limit, retries)
         shape = as_work(work)
@@ -204,6 +216,7 @@ class Study:
         Where the recommendation has been trained to the end already, that trial is returned and nothing runs. Other
         trials that wait are left alone. The arguments are those of `run`; without a budget there is no limit.
         """
+        self.import_strategy()
         params, history = self.best.params, self.history
         found = verified(history, params)
         if found is not None and found.state is State.DONE:
@@ -360,7 +373,8 @@ class Study:
         )
         closed = self._records.close(Attempt(number, running.attempt), outcome)
         self._asked.pop(number, None)
-        collect_checkpoints(self._records, self.strategy, self.checkpoints, ended=closed)
+        if self.has_strategy:
+            collect_checkpoints(self._records, self.strategy, self.checkpoints, ended=closed)
         return closed
 
     def _handed_out(self, number: int) -> RunningTrial:
@@ -426,11 +440,28 @@ class Study:
         """The strategy in use: the one given, else the one stored, else one chosen by the shape of the problem."""
         if self._strategy is None:
             stored = self._stored_strategy
-            self._strategy = strategy_from_json(stored) if stored else default_strategy(self.problem)
+            self._strategy = strategy_at_hand(stored) if stored else default_strategy(self.problem)
         return self._strategy
+
+    @property
+    def has_strategy(self) -> bool:
+        """Whether the strategy can be used without importing a module that only the database names."""
+        return self._strategy is not None or not self._stored_strategy or is_at_hand(self._stored_strategy)
+
+    @property
+    def strategy_json(self) -> dict[str, Json]:
+        """The strategy's name and arguments; nothing is imported for them."""
+        return self.strategy.to_json() if self.has_strategy else dict(self._stored_strategy)
+
+    def import_strategy(self) -> None:
+        """Imports the strategy that the database names, and says so."""
+        if not self.has_strategy:
+            log.info("importing the strategy %s, which the study %r names", name_of(self._stored_strategy), self.name)
+            self._strategy = strategy_from_json(self._stored_strategy)
 
     def _decider(self) -> Strategy:
         """The strategy, stored with the study from its first decision on."""
+        self.import_strategy()
         form = self.strategy.to_json()
         if form != self._stored_strategy:
             self._storage.update_study(self.name, strategy=form)
@@ -456,10 +487,11 @@ class Study:
         """What the strategy recommends so far. Raises `NoResult` before any trial is done.
 
         Where a model recommends, that is the lowest value it predicts at full fidelity among the configurations seen;
-        `verify` trains it to the end.
+        `verify` trains it to the end. Where the strategy would have to be imported first, it is the best measured, and
+        `is_fallback` says so.
         """
         history = self.history
-        found = self.strategy.recommend(history)
+        found = self.strategy.recommend(history) if self.has_strategy else best_by_value(history)
         if found is None or found.trial.value is None:
             raise NoResult(f"The best trial is one that is done, got none among {len(history)} trials. Run some first.")
         return Best(
@@ -470,6 +502,7 @@ class Study:
             results.best_measured(history),
             schedule_of(history, found.trial),
             found.best_ever,
+            is_fallback=not self.has_strategy,
         )
 
     @property

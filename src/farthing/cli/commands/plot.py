@@ -4,12 +4,13 @@ from pathlib import Path
 
 import click
 
-from farthing.cli.options import storage_option, study_argument
+from farthing.cli.options import import_option, storage_option, study_argument
 
 
 @click.command()
 @study_argument
 @storage_option
+@import_option
 @click.option(
     "--output", type=click.Path(path_type=Path), metavar="FILE", help="A .png, .pdf or .svg.  [default: STUDY.png]"
 )
@@ -22,7 +23,7 @@ from farthing.cli.options import storage_option, study_argument
     "configuration was trained. stages: what each stage of a pipeline cost, and what came from the cache. params: the "
     "value against each parameter. model: what a model makes of the study, and how far it can be trusted.",
 )
-def plot(study: str | None, storage: str | None, output: Path | None, kind: str) -> None:
+def plot(study: str | None, storage: str | None, imports: bool, output: Path | None, kind: str) -> None:
     """Draw a study: value against cost, curves, parameters.
 
     The picture has the best value against what was spent, learning curves, how far each configuration was trained, and
@@ -40,7 +41,7 @@ def plot(study: str | None, storage: str | None, output: Path | None, kind: str)
     from farthing.cli.plots.population import draw_population, is_population
     from farthing.cli.storages import address_to_read, opened_study
 
-    with opened_study(study, address_to_read(storage)) as found:
+    with opened_study(study, address_to_read(storage), imports=imports) as found:
         path = output or Path(f"{found.name.replace('/', '-')}.png")
         if kind == "model":
             from farthing.cli.plots.model import draw_model

@@ -25,7 +25,7 @@ WIDTH, HEIGHT = 12.0, 2.6
 
 
 def is_online(study: Study) -> bool:
-    return isinstance(study.strategy, Online)
+    return study.has_strategy and isinstance(study.strategy, Online)
 
 
 def draw_online(study: Study, path: Path) -> None:
