@@ -4,10 +4,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import click
+
 from farthing.cli.file_work import FileWork, make_importable
 from farthing.costs import Budget
 from farthing.errors import InvalidArgument
 from farthing.study import Study
+from farthing.study.stored_strategy import name_of
 from farthing.trials import Json
 
 SETTING = "run"
@@ -56,10 +59,13 @@ class RunPlan:
         return cls(**{**form, "work": FileWork.from_json(form["work"])})
 
 
-def make_work_importable(study: Study) -> None:
-    """A strategy of the user's own may stand beside the study file, as the work does."""
+def import_strategy(study: Study) -> None:
+    """Imports a strategy of the user's own, which may stand beside the study file, and says what is imported."""
     if SETTING in study.settings:
         make_importable(RunPlan.from_json(study.settings[SETTING]).work.folder)
+    if not study.has_strategy:
+        click.echo(f"Importing {name_of(study.strategy_json)}, which {study.name} names as its strategy.", err=True)
+        study.import_strategy()
 
 
 def stored_plan(study: Study) -> RunPlan:

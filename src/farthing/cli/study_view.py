@@ -13,6 +13,7 @@ from farthing.cli.terminal_chart import chart
 from farthing.plots.curves import Curve, curve_axis, learning_curves
 from farthing.study import Best, Study
 from farthing.study.runs import ranked_runs
+from farthing.study.stored_strategy import class_name
 from farthing.study.views import found_best, short_bytes, short_number, short_params, short_point
 from farthing.trials import History, State, Trial
 
@@ -44,7 +45,7 @@ def study_json(study: Study) -> str:
     best = found_best(study)
     summary = {
         "study": study.name,
-        "strategy": study.strategy.to_json(),
+        "strategy": study.strategy_json,
         "best": best.to_json() if best else None,
         "ledger": study.ledger.to_json(),
     }
@@ -55,7 +56,7 @@ def _title(study: Study, history: History, *, address: StorageAddress) -> str:
     states = ", ".join(f"{count} {state}" for state, count in study.ledger.trials.items())
     trials = f"{len(history)} trials ({states})" if states else "no trials yet"
     aim = f"{study.problem.direction} {study.problem.value}"
-    return f"{study.name}: {aim} with {type(study.strategy).__name__}, {trials}, in {address}"
+    return f"{study.name}: {aim} with {class_name(study.strategy_json)}, {trials}, in {address}"
 
 
 def _running(history: History) -> str:

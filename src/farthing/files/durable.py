@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 from shutil import rmtree
+from stat import S_ISREG
 
 
 def flush(path: Path) -> None:
@@ -25,20 +26,27 @@ def flush_tree(folder: Path) -> None:
 
 
 def remove(folder: Path) -> int:
-    """Removes a folder, if it is there; returns the bytes freed."""
+    """Removes a folder, if it is there; returns the bytes freed. Of a link only the link goes."""
+    if folder.is_symlink():
+        folder.unlink(missing_ok=True)
+        return 0
     freed = size_of(folder)
     rmtree(folder, ignore_errors=True)
     return freed
 
 
 def size_of(folder: Path) -> int:
-    """Bytes in all files of a folder."""
-    return sum(
-        entry.stat(follow_symlinks=False).st_size
-        for parent, _, _ in os.walk(folder)
-        for entry in os.scandir(parent)
-        if entry.is_file(follow_symlinks=False)
-    )
+    """Bytes in all files of a folder; links in it are not followed. What goes meanwhile does not count."""
+    sizes = (_size(Path(parent, name)) for parent, _, names in os.walk(folder) for name in names)
+    return sum(sizes)
+
+
+def _size(path: Path) -> int:
+    try:
+        found = path.lstat()
+    except OSError:
+        return 0
+    return found.st_size if S_ISREG(found.st_mode) else 0
 
 
 def names_in(folder: Path) -> list[str]:

@@ -37,9 +37,12 @@ def exclusive_if_free(path: Path) -> Iterator[bool]:
 
 
 def _locked(path: Path, mode: int) -> int | None:
-    """A descriptor that holds the lock. The file may be removed by its last holder: then there is a new one."""
+    """A descriptor that holds the lock. The file may be removed by its last holder: then there is a new one.
+
+    A link is refused with an `OSError`: whoever put it there would choose which file is created, locked and removed.
+    """
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         try:
             fcntl.flock(descriptor, mode)
         except BlockingIOError:
@@ -66,6 +69,6 @@ def _held(path: Path, descriptor: int, *, is_ours_alone: bool) -> Iterator[None]
 
 def _is_file_of(path: Path, descriptor: int) -> bool:
     try:
-        return os.path.samestat(os.stat(path), os.fstat(descriptor))
+        return os.path.samestat(os.lstat(path), os.fstat(descriptor))
     except FileNotFoundError:
         return False

@@ -19,6 +19,7 @@ from farthing.plots.look import (
 from farthing.space import Choice
 from farthing.study import Best, Study
 from farthing.study.lineage import Copy, Lineage
+from farthing.study.stored_strategy import class_name
 from farthing.study.views import found_best
 from farthing.trials import Trial
 
@@ -145,7 +146,7 @@ class _Picture:
         found = f"{self.study.problem.value} {self.best.value:.4g}"
         title = f"{self.study.name}: {found} after {ledger.total:.4g} {ledger.unit}"
         told = (
-            f"{type(self.study.strategy).__name__}, {len(self.lineage)} members, {len(self.lineage.copies)} copies; "
+            f"{class_name(self.study.strategy_json)}, {len(self.lineage)} members, {len(self.lineage.copies)} copies; "
             f"the winner is member {self.lineage.member_of(self.best.trial)}, trained through "
             f"{len({self.lineage.member_of(trial) for trial in self.path})} of them"
         )

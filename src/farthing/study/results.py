@@ -23,6 +23,8 @@ class Best:
     need not be the recommended one. `params` are those of `trial`, unless a strategy recommends what was not tried yet:
     then `trial` is the best that was. `schedule` is which params were in force from which step on, where there are
     steps; `ever` is the best trial of a population at any interval, of which `trial` is the best at the last.
+    `is_fallback` says that the strategy was not asked, as its module is only named by the database: then it is the best
+    value measured.
     """
 
     params: Params
@@ -32,6 +34,7 @@ class Best:
     measured: Trial | None = None
     schedule: Schedule | None = None
     ever: Trial | None = None
+    is_fallback: bool = False
 
     def to_json(self) -> dict[str, Json]:
         return {
@@ -44,6 +47,7 @@ class Best:
             "measured_value": None if self.measured is None else self.measured.value,
             "schedule": None if self.schedule is None else self.schedule.to_json(),
             "ever": None if self.ever is None else self.ever.number,
+            "is_fallback": self.is_fallback,
         }
 
 
@@ -63,7 +67,7 @@ def to_csv(history: History) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=_columns(history), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({column: _inert(cell) for column, cell in row.items()} for row in rows)
     return text.getvalue()
 
 
@@ -83,6 +87,9 @@ def to_pandas(history: History) -> "pd.DataFrame":
     return pd.DataFrame(table(history), columns=_columns(history)).set_index("number")
 
 
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\n")
+"""Spreadsheets execute a cell of text that begins with one of these."""
+
 FORMATS = {"csv": to_csv, "json": to_json}
 
 
@@ -92,6 +99,25 @@ def export(history: History, form: str) -> str:
             f"An export's format must be one of {', '.join(FORMATS)}, got {form!r}. Choose one of them."
         )
     return FORMATS[form](history)
+
+
+def _inert(cell: Json) -> Json:
+    """The cell as a spreadsheet shows it: a text that it would take for a formula begins with an apostrophe.
+
+    Carriage returns, which are written without quotes and would begin a row of their own, become new lines.
+    """
+    if not isinstance(cell, str):
+        return cell
+    text = cell.replace("\r\n", "\n").replace("\r", "\n")
+    return f"'{text}" if text.startswith(FORMULA_STARTS) and not _is_number(text) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _columns(history: History) -> list[str]:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from farthing.errors import NoResult
 from farthing.study.runs import ranked_runs
+from farthing.study.stored_strategy import name_of
 from farthing.trials import History, Measurement, Params, Prediction, Trial
 
 if TYPE_CHECKING:
@@ -52,6 +53,17 @@ def found_best(study: "Study") -> "Best | None":
 
 def best_lines(study: "Study", best: "Best") -> list[str]:
     """What is recommended, what it is worth, and beside a prediction what was really measured at full fidelity."""
+    return [*_best_lines(study, best), *_fallback(study, best)]
+
+
+def _fallback(study: "Study", best: "Best") -> list[str]:
+    if not best.is_fallback:
+        return []
+    name = name_of(study.strategy_json)
+    return [f"It is the best measured: {name} is not imported to read a study. --import asks what it recommends."]
+
+
+def _best_lines(study: "Study", best: "Best") -> list[str]:
     problem, trial = study.problem, best.trial
     at = f", {short_params(trial.fidelity)}" if trial.fidelity else ""
     measured, is_tried = f"{best.value:.6g} (trial {trial.number}{at}", best.params == trial.params

@@ -1,8 +1,8 @@
 """`farthing delete`"""
 
 import contextlib
+from dataclasses import dataclass
 from pathlib import Path
-from shutil import rmtree
 from typing import TYPE_CHECKING
 
 import click
@@ -31,8 +31,23 @@ def command(study: str, storage: str | None, yes: bool) -> None:
     with opened_study(study, address) as found, opened_storage(address) as place:
         if not yes:
             click.confirm(f"Delete {losses(found)} for good?", abort=True)
-        freed = delete_study(place, found)
-    click.echo(f"Deleted {study}; {freed / 1e6:.1f} MB of files are freed.")
+        deleted = delete_study(place, found)
+    click.echo(f"Deleted {study}; {deleted}")
+
+
+@dataclass(frozen=True)
+class Deleted:
+    """What became of a study's files: bytes that were freed, or the folder that was left as it is."""
+
+    freed: int = 0
+    left: Path | None = None
+
+    def __str__(self) -> str:
+        from farthing.study.views import short_bytes
+
+        if self.left is None:
+            return f"{short_bytes(self.freed)} of files are freed."
+        return f"{str(self.left)!r} does not carry its mark, so nothing in it was deleted. Look at it yourself."
 
 
 def losses(study: "Study") -> str:
@@ -45,23 +60,29 @@ def losses(study: "Study") -> str:
     return f"{study.name} with its {len(history)} trials{still}, {history.cost:.4g} {study.problem.cost_unit} of work,"
 
 
-def delete_study(storage: "Storage", study: "Study") -> int:
-    """Deletes the study, then its checkpoints and logs; returns the bytes that are freed."""
-    folder = study.settings.get("folder")
+def delete_study(storage: "Storage", study: "Study") -> Deleted:
+    """Deletes the study, then its checkpoints and logs, where their folder carries its mark."""
+    from farthing.files.durable import names_in
+
+    files = study.checkpoints
+    root, is_ours = files.root, files.is_ours
     storage.delete_study(study.name)
-    return _delete_files(Path(folder)) if folder else 0
+    if is_ours:
+        return Deleted(freed=_delete_files(root))
+    return Deleted(left=root) if names_in(root) else Deleted()
 
 
 def _delete_files(root: Path) -> int:
     """Deletes the folders of the trials and of the stages, and the one they are in if there is nothing else in it."""
     from farthing.caching.stage_cache import FOLDER
-    from farthing.execution import Checkpoints
+    from farthing.execution.folder_mark import MARK
+    from farthing.files.durable import names_in, remove, size_of
 
-    freed = Checkpoints(root).disk_use()
-    rmtree(root / FOLDER, ignore_errors=True)
-    for folder in root.glob("[0-9]*"):
-        if folder.name.isdecimal():
-            rmtree(folder, ignore_errors=True)
+    freed = size_of(root)
+    for name in names_in(root):
+        if name.isdecimal() or name == FOLDER:
+            remove(root / name)
+    (root / MARK).unlink(missing_ok=True)
     with contextlib.suppress(OSError):
         root.rmdir()
     return freed

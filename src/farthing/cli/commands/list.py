@@ -71,5 +71,6 @@ def _form(summary: "StudySummary") -> "dict[str, Json]":
 
 
 def _strategy(summary: "StudySummary") -> str | None:
-    """Without the module of one that is not ours."""
-    return summary.record.strategy["name"].rpartition(":")[2] if summary.record.strategy else None
+    from farthing.study.stored_strategy import class_name
+
+    return class_name(summary.record.strategy) if summary.record.strategy else None

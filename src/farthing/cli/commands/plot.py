@@ -4,13 +4,14 @@ from pathlib import Path
 
 import click
 
-from farthing.cli.options import storage_option, study_argument
+from farthing.cli.options import import_option, storage_option, study_argument
 from farthing.plots.kinds import KINDS, PlotKind
 
 
 @click.command("plot")
 @study_argument
 @storage_option
+@import_option
 @click.option(
     "--output", type=click.Path(path_type=Path), metavar="FILE", help="A .png, .pdf or .svg.  [default: STUDY.png]"
 )
@@ -23,7 +24,7 @@ from farthing.plots.kinds import KINDS, PlotKind
     "configuration was trained. stages: what each stage of a pipeline cost, and what came from the cache. params: the "
     "value against each parameter. model: what a model makes of the study, and how far it can be trusted.",
 )
-def command(study: str | None, storage: str | None, output: Path | None, kind: PlotKind) -> None:
+def command(study: str | None, storage: str | None, imports: bool, output: Path | None, kind: PlotKind) -> None:
     """Draw a study: value against cost, curves, parameters.
 
     The picture has the best value against what was spent, learning curves, how far each configuration was trained, and
@@ -39,7 +40,7 @@ def command(study: str | None, storage: str | None, output: Path | None, kind: P
     from farthing.cli.files import save_figure
     from farthing.cli.storages import address_to_read, opened_study
 
-    with opened_study(study, address_to_read(storage)) as found:
+    with opened_study(study, address_to_read(storage), imports=imports) as found:
         path = output or Path(f"{found.name.replace('/', '-')}.png")
         save_figure(found.plot(kind), path)
     click.echo(f"Wrote {path}")

@@ -37,7 +37,7 @@ def resume(name: str | None, options: "RunOptions") -> int:
     from farthing.cli.storages import address_to_read, opened_study
 
     address = address_to_read(options.storage)
-    with opened_study(name, address) as study:
+    with opened_study(name, address, imports=True) as study:
         has_end = study.strategy.has_end
         plan = stored_plan(study).overridden(workers=options.workers, limits=options.limits, has_end=has_end)
         return run_study(study, plan, address=address, options=options)

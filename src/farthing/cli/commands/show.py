@@ -2,12 +2,13 @@
 
 import click
 
-from farthing.cli.options import json_option, storage_option, study_argument
+from farthing.cli.options import import_option, json_option, storage_option, study_argument
 
 
 @click.command("show")
 @study_argument
 @storage_option
+@import_option
 @click.option("--all", "all_trials", is_flag=True, help="Every trial by number, instead of the best first.")
 @click.option("--trial", "number", type=int, metavar="N", help="One trial, with all that was measured.")
 @click.option("--log", is_flag=True, help="With --trial: what the trial printed.")
@@ -16,6 +17,7 @@ from farthing.cli.options import json_option, storage_option, study_argument
 def command(
     study: str | None,
     storage: str | None,
+    imports: bool,
     all_trials: bool,
     number: int | None,
     log: bool,
@@ -42,7 +44,7 @@ def command(
     from farthing.cli.trial_view import chosen_trial, log_text, trial_json, trial_text
 
     address = address_to_read(storage)
-    with opened_study(study, address) as found:
+    with opened_study(study, address, imports=imports) as found:
         if wants_model:
             text = model_json(found) if as_json else model_text(found, address=address)
         elif number is None:

@@ -44,7 +44,7 @@ def verify(name: str | None, options: "RunOptions") -> str:
     from farthing.costs import Budget
 
     limits = options.limits
-    with opened_study(name, address_to_read(options.storage)) as study:
+    with opened_study(name, address_to_read(options.storage), imports=True) as study:
         plan = stored_plan(study)
         best = study.best
         with ending_cleanly_on_sigterm():
