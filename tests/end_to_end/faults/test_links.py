@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from farthing.caching.stage_cache import Address, StageCache
+from farthing.caching.stage_cache import CacheKey, StageCache
 from farthing.execution import Checkpoints
 from farthing.files.durable import remove, size_of
 from farthing.files.file_lock import exclusive, exclusive_if_free, shared
@@ -39,7 +39,7 @@ def test_a_lock_creates_nothing_through_a_link(tmp_path, victim, lock):
 
 
 def test_a_cache_whose_lock_is_a_link_computes_without_one_and_says_so(tmp_path, victim):
-    address = Address("source", (("first", "1"),), "prefix")
+    address = CacheKey("source", (("first", "1"),), "prefix")
     cache = StageCache(tmp_path / "stages", limit=None)
     (tmp_path / "stages").mkdir()
     (tmp_path / "stages" / f"{address.key}.lock").symlink_to(victim / "thesis.tex")
