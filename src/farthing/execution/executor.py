@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from farthing.errors import InvalidArgument
 from farthing.execution.checkpoints import Checkpoints
 from farthing.trials import Attempt, Outcome, Params, Trial
 from farthing.trials.news import News
+from farthing.validation import shown
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,11 @@ class Job:
             reported=trial.points[-1].value if trial.checkpoint and trial.points else None,
             time_limit=time_limit,
         )
+
+
+def check_workers(workers: object) -> None:
+    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+        raise InvalidArgument(f"The number of workers must be a whole number ≥ 1, got {shown(workers)}. Try workers=2.")
 
 
 @dataclass(frozen=True)

@@ -139,22 +139,22 @@ def _along(study: Study, arena: Arena, name: str, *, best: Any) -> tuple[list[Pl
     if arena.candidates is not None:
         same = [params for params in arena.candidates if {**params, name: None} == {**best, name: None}]
         ordered = sorted(same, key=lambda params: encoder.encode([params])[0][encoder.names.index(name)])
-        return [arena.place(params) for params in ordered], [_plain(params[name]) for params in ordered]
+        return [arena.place(params) for params in ordered], [_tick(params[name]) for params in ordered]
     column = encoder.names.index(name)
     if name not in best or column in encoder.categories:
         return [], []
     rows = np.repeat(encoder.encode([best]), POINTS, axis=0)
     rows[:, column] = np.linspace(0.0, 1.0, POINTS)
     snapped = encoder.snap(rows)
-    return list(snapped), [_plain(params[name]) for params in encoder.decode(snapped)]
+    return list(snapped), [_tick(params[name]) for params in encoder.decode(snapped)]
 
 
 def _shown(point: Measurement, name: str) -> Any:
     assert point.params is not None
-    return _plain(point.params[name])
+    return _tick(point.params[name])
 
 
-def _plain(value: Any) -> Any:
+def _tick(value: Any) -> Any:
     return value if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)
 
 

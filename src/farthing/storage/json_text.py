@@ -32,30 +32,30 @@ def from_text(text: str) -> Any:
         ) from None
 
 
-def plain(value: Json, *, what: str) -> Any:
+def as_stored(value: Json, *, what: str) -> Any:
     """`value` as it would come back from a database: a copy of its own, made of JSON values only."""
     return _decode(to_text(value, what=what))
 
 
-def plain_record(record: StudyRecord, *, created_at: float) -> StudyRecord:
+def stored_record(record: StudyRecord, *, created_at: float) -> StudyRecord:
     """A new study as it would come back from a database."""
     return replace(
         record,
-        strategy=plain(record.strategy, what="A strategy"),
-        settings=plain(dict(record.settings), what="Settings"),
+        strategy=as_stored(record.strategy, what="A strategy"),
+        settings=as_stored(dict(record.settings), what="Settings"),
         created_at=created_at,
     )
 
 
-def plain_suggestion(suggestion: Suggestion) -> Suggestion:
+def stored_suggestion(suggestion: Suggestion) -> Suggestion:
     """The suggestion as it would come back from a database."""
     return Suggestion(
-        params=plain(dict(suggestion.params), what="Params"),
-        fidelity=plain(dict(suggestion.fidelity), what="A fidelity") if suggestion.fidelity else {},
+        params=as_stored(dict(suggestion.params), what="Params"),
+        fidelity=as_stored(dict(suggestion.fidelity), what="A fidelity") if suggestion.fidelity else {},
         resume_from=suggestion.resume_from,
         predicted_cost=suggestion.predicted_cost,
         predicted_value=suggestion.predicted_value,
-        note=None if suggestion.note is None else plain(suggestion.note, what="A strategy's note"),
+        note=None if suggestion.note is None else as_stored(suggestion.note, what="A strategy's note"),
     )
 
 

@@ -8,7 +8,7 @@ from threading import RLock
 from farthing.costs import Clock, SystemClock
 from farthing.storage import lifecycle
 from farthing.storage.invariants import broken_invariants
-from farthing.storage.json_text import plain, plain_record, plain_suggestion
+from farthing.storage.json_text import as_stored, stored_record, stored_suggestion
 from farthing.storage.lifecycle import Entry, Moment
 from farthing.storage.runs import Run, next_beginning, seconds_covered
 from farthing.storage.storage import Changes, StudyRecord, StudySummary
@@ -137,7 +137,7 @@ class MemoryStorage:
         with self._lock:
             if record.name in self._studies:
                 raise study_exists(record.name)
-            stored = plain_record(record, created_at=self.now())
+            stored = stored_record(record, created_at=self.now())
             self._studies[record.name] = _Study(stored)
             return stored
 
@@ -148,9 +148,9 @@ class MemoryStorage:
     def update_study(self, name: str, *, strategy: Json = None, settings: Mapping[str, Json] | None = None) -> None:
         with self._study(name) as study:
             if strategy is not None:
-                study.record = replace(study.record, strategy=plain(strategy, what="A strategy"))
+                study.record = replace(study.record, strategy=as_stored(strategy, what="A strategy"))
             if settings:
-                named = plain(dict(settings), what="Settings")
+                named = as_stored(dict(settings), what="Settings")
                 study.record = replace(study.record, settings={**study.record.settings, **named})
 
     def list_studies(self) -> list[StudySummary]:
@@ -272,7 +272,7 @@ class MemoryStorage:
 
     def log_event(self, study: str, kind: str, payload: Json) -> None:
         with self._study(study) as found:
-            event = Event(kind, plain(payload, what="An event's payload"), time=self.now())
+            event = Event(kind, as_stored(payload, what="An event's payload"), time=self.now())
             found.put()
             found.events.append((found.version, event))
 
@@ -331,7 +331,7 @@ def _queued(
     return [
         lifecycle.queued(
             number,
-            plain_suggestion(suggestion),
+            stored_suggestion(suggestion),
             now=now,
             retries=retries,
             tags=tags,

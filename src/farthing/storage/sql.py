@@ -12,7 +12,7 @@ from farthing.costs import Clock, SystemClock
 from farthing.errors import StorageError
 from farthing.storage import engines, lifecycle, rows, schema, statements
 from farthing.storage.checking import found_faults
-from farthing.storage.json_text import plain_record, plain_suggestion
+from farthing.storage.json_text import stored_record, stored_suggestion
 from farthing.storage.lifecycle import Entry
 from farthing.storage.listing import summaries
 from farthing.storage.reading import HistoryReader
@@ -56,7 +56,7 @@ class SqlStorage:
 
     def create_study(self, record: StudyRecord) -> StudyRecord:
         def create(connection: Connection) -> StudyRecord:
-            stored = plain_record(record, created_at=self._now(connection))
+            stored = stored_record(record, created_at=self._now(connection))
             try:
                 connection.execute(statements.CREATE_STUDY, rows.study_row(stored))
             except IntegrityError:
@@ -360,7 +360,7 @@ def _queued(
     return [
         lifecycle.queued(
             number,
-            plain_suggestion(suggestion),
+            stored_suggestion(suggestion),
             now=found.now,
             retries=retries,
             tags=tags,

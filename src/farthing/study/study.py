@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 from farthing.costs import Budget, Clock, Ledger, Remaining, SystemClock
 from farthing.errors import InvalidArgument, NoResult, NoSuggestion
 from farthing.execution import Checkpoints, Executor, InlineExecutor, ProcessExecutor, RunningTrial, as_work
+from farthing.execution.executor import check_workers
 from farthing.space import Space
 from farthing.storage import MemoryStorage, Storage, StudyRecord, open_storage
 from farthing.strategies import Strategy, best_by_value, strategy_from_json
@@ -274,8 +275,7 @@ class Study:
     ) -> Executor:
         if not isinstance(executor, str):
             return executor
-        if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-            raise InvalidArgument(f"The number of workers must be a whole number ≥ 1, got {workers!r}. Try workers=2.")
+        check_workers(workers)
         files = self._files_to_write()
         files.claim()
         if executor == "processes":
