@@ -242,6 +242,24 @@ def test_a_given_beta_holds_in_every_round() -> None:
         np.testing.assert_allclose(seen.height, seen.mean + np.sqrt(3.0 * seen.variance), rtol=1e-12)
 
 
+def test_in_a_space_the_maxima_of_mean_and_bound_are_among_the_places_compared() -> None:
+    """No place of a fine grid is higher by more than the search's tolerance."""
+    seen: list[RoundContext] = []
+    encoder = ft.Space({"x": ft.Float(0, 1), "y": ft.Float(0, 1)}).encoder
+    player = CEGPUCB.paper(rule=Noting(seen), beta=9.0).begin(Arena(encoder, 20))
+    rng = np.random.default_rng(6)
+    for t in range(1, 10):
+        player.decide(t)
+        player.observe(Observation(t, rng.random(2), float(rng.standard_normal())))
+    seen.clear()
+    player.decide(10)
+    found = player.predict(list(np.stack(np.meshgrid(*[np.linspace(0, 1, 60)] * 2), axis=-1).reshape(-1, 2)), 10)
+    assert found is not None
+    mean, deviation = found
+    assert seen[-1].mean.max() >= mean.max() - 1e-3
+    assert seen[-1].height.max() >= (mean + 3.0 * deviation).max() - 1e-3
+
+
 # ------------------------------------------------------------------------------------------------------- the rules
 
 
@@ -308,6 +326,10 @@ def context(
 def test_confidence_compares_the_probability_of_beating_a_rival_with_kappa(kappa: float, asks: bool) -> None:
     """Φ(1/√(0.6 + 0.4)) = 0.841, with latent variances."""
     assert (Confidence(kappa).ask(context([1.0, 0.0], [0.6, 0.4])) is not None) is asks
+
+
+def test_confidence_is_silent_where_the_probability_is_kappa() -> None:
+    assert Confidence(0.5).ask(context([1.0, 1.0], [0.6, 0.4])) is None
 
 
 def test_overlap_asks_while_a_rivals_upper_bound_exceeds_the_lower_bound() -> None:
