@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import farthing as ft
+from farthing.errors import InvalidArgument
 from farthing.models.candidate_filter import CandidateFilter, KernelPrior, prior_over
 from farthing.models.drifting_posterior import NO_LEVEL, DriftingPosterior, Level
 from farthing.models.kernels import Matern32
@@ -163,6 +164,36 @@ def test_window_equals_the_batch_gp_up_to_what_its_tolerance_forgets(level: Leve
     assert process.rows < len(batch.y)
     # rows that were dropped weigh at most 1e-4 each, and the later ones explain most of what they knew
     assert_equal(posterior, batch, 305, atol=1e-3 if level.forgetting != 0.001 else 2e-2)
+
+
+def test_the_strategy_of_the_paper_has_the_model_of_the_paper() -> None:
+    """Matérn 3/2 with ℓ = 0.2, σ² = 0.01 and ε = 0.01, over candidates as over the space."""
+    rng, epsilon = np.random.default_rng(7), 0.01
+    encoder, candidates = ft.Space({"x": ft.Float(0, 1)}).encoder, [{"x": float(x)} for x in GRID[:, 0]]
+    for arena in (Arena(encoder, 50, candidates=candidates), Arena(encoder, 50)):
+        player, batch = CEGPUCB.paper().begin(arena), Batch(GRID, epsilon)
+        for t in range(1, 12):
+            player.decide(t)
+            i, y = int(rng.integers(len(GRID))), float(rng.standard_normal())
+            player.observe(Observation(t, i if arena.rows is not None else GRID[i], y))
+            batch.observe(GRID[i], y, t)
+        found = player.predict(list(range(len(GRID))) if arena.rows is not None else list(GRID), 15)
+        assert found is not None
+        mean, covariance = batch.posterior(15)
+        np.testing.assert_allclose(found[0], mean[:-1], atol=1e-6)
+        np.testing.assert_allclose(found[1], np.sqrt(np.diagonal(covariance)[:-1]), atol=1e-6)
+
+
+def test_independent_arms_tell_nothing_of_each_other() -> None:
+    encoder = ft.Space({"arm": ft.Choice("a", "b")}).encoder
+    arena = Arena(encoder, 9, candidates=[{"arm": "a"}, {"arm": "b"}])
+    player = CEGPUCB.paper(kernel="independent").begin(arena)
+    player.decide(1)
+    player.observe(Observation(1, 0, 2.0))
+    found = player.predict([0, 1], 2)
+    assert found is not None
+    assert found[0][0] == pytest.approx(0.99**0.5 * 2.0 / 1.01)
+    assert found[0][1] == pytest.approx(0.0, abs=1e-6)
 
 
 def _after_some_rounds(epsilon: float) -> CandidateFilter:
@@ -380,6 +411,37 @@ def test_the_first_round_always_asks(rule: Any) -> None:
     arena = Arena(ft.Space({"x": ft.Float(0, 1)}).encoder, 10, candidates=[{"x": 0.1 * i} for i in range(11)])
     player = CEGPUCB.paper(rule=rule).begin(arena)
     assert player.decide(1).measure
+
+
+def test_a_model_that_is_learnt_begins_with_measurements_whatever_the_rule() -> None:
+    arena = Arena(ft.Space({"x": ft.Float(0, 1)}).encoder, 30)
+    player = CEGPUCB(rule=ExpectedRegret(1e9), floor=0.0).begin(arena)
+    measured = []
+    for t in range(1, 9):
+        choice = player.decide(t)
+        measured.append(choice.measure)
+        if choice.measure:
+            player.observe(Observation(t, choice.place, float(np.sin(t))))
+    assert measured == [True] * 5 + [False] * 3, "2 d + 3 of them"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Confidence(1.5),
+        lambda: Bernoulli(-0.1),
+        lambda: ExpectedRegret(-1.0),
+        lambda: ExpectedRegret(float("nan")),
+        lambda: ValueOfInformation(price=-1.0),
+        lambda: ValueOfInformation(horizon=0.0),
+        lambda: Every(0),
+        lambda: Capped(Every(1), 0),
+        lambda: Quota(Every(1), sure=5, allowed=3),
+    ],
+)
+def test_a_rule_with_numbers_that_cannot_be_meant_is_refused(make: Callable[[], object]) -> None:
+    with pytest.raises(InvalidArgument):
+        make()
 
 
 def test_expected_regret_uses_the_joint_covariance() -> None:
