@@ -3,15 +3,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 export NO_MKDOCS_2_WARNING := 1
+PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m "not long"
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-long coverage mutants check docs bench-setup clean help
+.PHONY: demo test test-long coverage wholes mutants check docs bench-setup clean help
 
 help:
 	@echo "make demo        tune a real model in about a minute"
 	@echo "make test        set up everything and run the tests"
 	@echo "make test-long   the tests that take minutes: more kills, more examples"
-	@echo "make coverage    the tests of single parts again, and the share of lines they reach"
+	@echo "make coverage    the tests of single parts, and the share of lines they reach"
 	@echo "make mutants     change the source by seed and see whether a test notices, in half an hour of CPU"
 	@echo "make check       what CI runs: tests, coverage, lint, types, layers, docs"
 	@echo "make docs        build the documentation into site/"
@@ -37,20 +38,24 @@ demo: $(VENV)/.demo
 	$(BIN)/farthing demo
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m "not long"
+	$(PYTEST)
 
 test-long: $(VENV)/.dev
 	$(BIN)/python -m pytest -m long
 
-# The whole suite would be slower by half with coverage, and whole programs are no measure of single parts.
+# Measured over the tests of single parts: whole programs reach nearly every line and pin down few of them.
+PARTS := tests/unit tests/contracts tests/papers
+
 coverage: $(VENV)/.dev
-	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m "not long" --quiet \
-		--cov --cov-report=term tests/unit tests/contracts tests/papers tests/properties
+	$(PYTEST) --cov --cov-report=term $(PARTS)
+
+wholes: $(VENV)/.dev
+	$(PYTEST) $(addprefix --ignore=,$(PARTS))
 
 mutants: $(VENV)/.dev
 	$(BIN)/python tests/mutation/mutants.py
 
-check: test coverage
+check: coverage wholes
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import farthing as ft
+from farthing.errors import InvalidArgument
 from farthing.models.candidate_filter import CandidateFilter, KernelPrior, prior_over
 from farthing.models.drifting_posterior import NO_LEVEL, DriftingPosterior, Level
 from farthing.models.kernels import Matern32
@@ -165,6 +166,36 @@ def test_window_equals_the_batch_gp_up_to_what_its_tolerance_forgets(level: Leve
     assert_equal(posterior, batch, 305, atol=1e-3 if level.forgetting != 0.001 else 2e-2)
 
 
+def test_the_strategy_of_the_paper_has_the_model_of_the_paper() -> None:
+    """Matérn 3/2 with ℓ = 0.2, σ² = 0.01 and ε = 0.01, over candidates as over the space."""
+    rng, epsilon = np.random.default_rng(7), 0.01
+    encoder, candidates = ft.Space({"x": ft.Float(0, 1)}).encoder, [{"x": float(x)} for x in GRID[:, 0]]
+    for arena in (Arena(encoder, 50, candidates=candidates), Arena(encoder, 50)):
+        player, batch = CEGPUCB.paper().begin(arena), Batch(GRID, epsilon)
+        for t in range(1, 12):
+            player.decide(t)
+            i, y = int(rng.integers(len(GRID))), float(rng.standard_normal())
+            player.observe(Observation(t, i if arena.rows is not None else GRID[i], y))
+            batch.observe(GRID[i], y, t)
+        found = player.predict(list(range(len(GRID))) if arena.rows is not None else list(GRID), 15)
+        assert found is not None
+        mean, covariance = batch.posterior(15)
+        np.testing.assert_allclose(found[0], mean[:-1], atol=1e-6)
+        np.testing.assert_allclose(found[1], np.sqrt(np.diagonal(covariance)[:-1]), atol=1e-6)
+
+
+def test_independent_arms_tell_nothing_of_each_other() -> None:
+    encoder = ft.Space({"arm": ft.Choice("a", "b")}).encoder
+    arena = Arena(encoder, 9, candidates=[{"arm": "a"}, {"arm": "b"}])
+    player = CEGPUCB.paper(kernel="independent").begin(arena)
+    player.decide(1)
+    player.observe(Observation(1, 0, 2.0))
+    found = player.predict([0, 1], 2)
+    assert found is not None
+    assert found[0][0] == pytest.approx(0.99**0.5 * 2.0 / 1.01)
+    assert found[0][1] == pytest.approx(0.0, abs=1e-6)
+
+
 def _after_some_rounds(epsilon: float) -> CandidateFilter:
     filtered = CandidateFilter(prior_over(KERNEL, THETA, GRID), forgetting=epsilon, noise=NOISE)
     for t in range(1, 30):
@@ -242,6 +273,24 @@ def test_a_given_beta_holds_in_every_round() -> None:
         np.testing.assert_allclose(seen.height, seen.mean + np.sqrt(3.0 * seen.variance), rtol=1e-12)
 
 
+def test_in_a_space_the_maxima_of_mean_and_bound_are_among_the_places_compared() -> None:
+    """No place of a fine grid is higher by more than the search's tolerance."""
+    seen: list[RoundContext] = []
+    encoder = ft.Space({"x": ft.Float(0, 1), "y": ft.Float(0, 1)}).encoder
+    player = CEGPUCB.paper(rule=Noting(seen), beta=9.0).begin(Arena(encoder, 20))
+    rng = np.random.default_rng(6)
+    for t in range(1, 10):
+        player.decide(t)
+        player.observe(Observation(t, rng.random(2), float(rng.standard_normal())))
+    seen.clear()
+    player.decide(10)
+    found = player.predict(list(np.stack(np.meshgrid(*[np.linspace(0, 1, 60)] * 2), axis=-1).reshape(-1, 2)), 10)
+    assert found is not None
+    mean, deviation = found
+    assert seen[-1].mean.max() >= mean.max() - 1e-3
+    assert seen[-1].height.max() >= (mean + 3.0 * deviation).max() - 1e-3
+
+
 # ------------------------------------------------------------------------------------------------------- the rules
 
 
@@ -310,6 +359,10 @@ def test_confidence_compares_the_probability_of_beating_a_rival_with_kappa(kappa
     assert (Confidence(kappa).ask(context([1.0, 0.0], [0.6, 0.4])) is not None) is asks
 
 
+def test_confidence_is_silent_where_the_probability_is_kappa() -> None:
+    assert Confidence(0.5).ask(context([1.0, 1.0], [0.6, 0.4])) is None
+
+
 def test_overlap_asks_while_a_rivals_upper_bound_exceeds_the_lower_bound() -> None:
     assert Overlap().ask(context([4.1, 0.0], [1.0, 1.0])) is None
     assert Overlap().ask(context([3.9, 0.0], [1.0, 1.0])) is not None
@@ -358,6 +411,37 @@ def test_the_first_round_always_asks(rule: Any) -> None:
     arena = Arena(ft.Space({"x": ft.Float(0, 1)}).encoder, 10, candidates=[{"x": 0.1 * i} for i in range(11)])
     player = CEGPUCB.paper(rule=rule).begin(arena)
     assert player.decide(1).measure
+
+
+def test_a_model_that_is_learnt_begins_with_measurements_whatever_the_rule() -> None:
+    arena = Arena(ft.Space({"x": ft.Float(0, 1)}).encoder, 30)
+    player = CEGPUCB(rule=ExpectedRegret(1e9), floor=0.0).begin(arena)
+    measured = []
+    for t in range(1, 9):
+        choice = player.decide(t)
+        measured.append(choice.measure)
+        if choice.measure:
+            player.observe(Observation(t, choice.place, float(np.sin(t))))
+    assert measured == [True] * 5 + [False] * 3, "2 d + 3 of them"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Confidence(1.5),
+        lambda: Bernoulli(-0.1),
+        lambda: ExpectedRegret(-1.0),
+        lambda: ExpectedRegret(float("nan")),
+        lambda: ValueOfInformation(price=-1.0),
+        lambda: ValueOfInformation(horizon=0.0),
+        lambda: Every(0),
+        lambda: Capped(Every(1), 0),
+        lambda: Quota(Every(1), sure=5, allowed=3),
+    ],
+)
+def test_a_rule_with_numbers_that_cannot_be_meant_is_refused(make: Callable[[], object]) -> None:
+    with pytest.raises(InvalidArgument):
+        make()
 
 
 def test_expected_regret_uses_the_joint_covariance() -> None:

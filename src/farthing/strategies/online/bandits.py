@@ -258,7 +258,7 @@ class Arms:
 
 
 class ArmPosterior(DriftingPosterior):
-    """Discounted means as a posterior: variances (σ² + 1/n)/n, no covariance between arms."""
+    """Discounted means as a posterior: variances σ²/n + 1/(1 + n), at most 1 + σ², no covariance between arms."""
 
     def __init__(self, arms: Arms, *, noise: float) -> None:
         self._mean = np.where(arms.is_seen, arms.means, 0.0)
