@@ -1,6 +1,5 @@
 """Runs functions in transactions: wholly or not at all, once more where that is safe."""
 
-import os
 import random
 import time
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from farthing.storage import engines
 from farthing.storage.faults import explained, is_busy
+from farthing.storage.forking import close_before_forks, no_fork_meanwhile
 
 Result = TypeVar("Result")
 Steps = Callable[[Connection], Result]
@@ -24,11 +24,10 @@ class Transactions:
     def __init__(self, url: URL) -> None:
         self.location = engines.location(url)
         self.folder = engines.folder(url)
-        self.engine = engines.make_engine(url)
+        self.engine = close_before_forks(engines.make_engine(url))
         self._looking = engines.looking(self.engine)
         self._reading = engines.reading(self.engine)
         self._writing = engines.writing(self.engine)
-        self._process = os.getpid()
 
     def look(self, steps: Steps[Result]) -> Result:
         """What `steps` reads, each statement from a moment of its own: no transaction, so the fewest round trips."""
@@ -57,7 +56,6 @@ class Transactions:
         self.engine.dispose()
 
     def _run(self, engine: Engine, steps: Steps[Result], *, again: Steps[Result] | None) -> Result:
-        self._leave_connections_to_parent()
         attempt = _Attempt(engine)
         try:
             return attempt.take(steps)
@@ -70,12 +68,6 @@ class Transactions:
         except SQLAlchemyError as error:
             raise explained(error, location=self.location) from error
 
-    def _leave_connections_to_parent(self) -> None:
-        """After a fork, connections belong to the parent: two processes on one would mix up their words."""
-        if self._process != os.getpid():
-            self.engine.dispose(close=False)
-            self._process = os.getpid()
-
 
 class _Attempt:
     """One try at a transaction. `is_committing` tells whether it got as far as that."""
@@ -85,7 +77,7 @@ class _Attempt:
         self.is_committing = False
 
     def take(self, steps: Steps[Result]) -> Result:
-        with self._begun() as connection:
+        with no_fork_meanwhile(), self._begun() as connection:
             result = steps(connection)
             self.is_committing = True
             connection.commit()

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from farthing.costs import FakeClock
 from farthing.execution import Ended, InlineExecutor, Job, Listener
 from farthing.trials import Attempt
 
@@ -52,11 +53,12 @@ class Turns:
 
 
 class SharedStorage:
-    """A storage that lets another coordinator go on before each of its transactions."""
+    """A storage that lets another coordinator go on before each of its transactions, no two at the same moment."""
 
-    def __init__(self, storage: Any, turns: Turns) -> None:
+    def __init__(self, storage: Any, turns: Turns, clock: FakeClock) -> None:
         self._storage = storage
         self._turns = turns
+        self._clock = clock
 
     @property
     def folder(self) -> None:
@@ -67,6 +69,7 @@ class SharedStorage:
 
         def in_turn(*arguments: Any, **named: Any) -> Any:
             self._turns.pass_on()
+            self._clock.advance(0.001)
             return method(*arguments, **named)
 
         return in_turn

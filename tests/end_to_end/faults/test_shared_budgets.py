@@ -75,7 +75,7 @@ class Ending:
         assert not errors, f"seed {self.seed}: {errors}"
 
     def _coordinate(self, turns: Turns, index: int) -> None:
-        study = self._study(SharedStorage(self.storage, turns))
+        study = self._study(SharedStorage(self.storage, turns, self.clock))
         places = [
             InlineExecutor(self._work, study.problem, checkpoints=study.checkpoints, clock=self.clock)
             for _ in range(self.workers)
