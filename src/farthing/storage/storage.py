@@ -174,7 +174,7 @@ class Storage(Protocol):
         """Notes that the run is still going, or that it `ends`."""
 
     def seconds_run(self, study: str) -> float:
-        """Seconds during which at least one run was going, by the runs' own monotonic clocks, up to their last touch."""
+        """Seconds during which at least one run was going, by their own monotonic clocks, up to their last touch."""
 
     def now(self) -> float:
         """The storage's clock, in seconds since 1970."""

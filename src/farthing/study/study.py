@@ -92,7 +92,7 @@ class Study:
             cost_unit=cost_unit,
             measures_cost=cost is None and cost_unit == "seconds",
         )
-        self._storage = open_storage(storage)
+        self._storage = open_storage(storage, patience=lease)
         record = create_or_continue(self._storage, StudyRecord(name, problem), seed=seed)
         self._join(
             record, strategy=strategy, cost=cost, folder=folder, lease=lease, lost_retries=lost_retries, clock=clock
@@ -111,7 +111,7 @@ class Study:
     ) -> "Study":
         """The study of that name, as it was stored: no space needs to be given again."""
         study = cls.__new__(cls)
-        study._storage = open_storage(storage)
+        study._storage = open_storage(storage, patience=lease)
         record = study._storage.load_study(name)
         study._join(
             record, strategy=strategy, cost=cost, folder=None, lease=lease, lost_retries=lost_retries, clock=None
