@@ -9,9 +9,8 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Protocol
 from weakref import WeakSet
-
-from sqlalchemy import Engine
 
 
 class _Gate:
@@ -50,14 +49,19 @@ class _Gate:
 
 
 _gate = _Gate()
-_engines: WeakSet[Engine] = WeakSet()
+_open: "WeakSet[Closable]" = WeakSet()
 
 
-def close_before_forks(engine: Engine) -> Engine:
-    """The engine, whose connections from now on are closed before this process forks."""
+class Closable(Protocol):
+    """Holds connections, which it makes again when they are needed."""
+
+    def close(self) -> None: ...
+
+
+def close_before_forks(connections: Closable) -> None:
+    """From now on these connections are closed before this process forks."""
     with _gate.passing():
-        _engines.add(engine)
-    return engine
+        _open.add(connections)
 
 
 @contextmanager
@@ -69,8 +73,8 @@ def no_fork_meanwhile() -> Iterator[None]:
 
 def _before() -> None:
     _gate.close()
-    for engine in _engines:
-        engine.dispose()
+    for connections in list(_open):
+        connections.close()
 
 
 def _after_in_parent() -> None:

@@ -168,8 +168,26 @@ def require_current(entry: Entry, attempt: Attempt) -> None:
         )
 
 
-def stands_as_closed(trial: Trial, attempt: Attempt, outcome: Outcome) -> bool:
+def is_same_trial(stored: Trial | None, opened: Trial) -> bool:
+    """Whether a stored trial is the one that was opened, whatever has become of it since."""
+    return stored is not None and (stored.opened_at, stored.suggestion) == (opened.opened_at, opened.suggestion)
+
+
+def stands_as_claimed(stored: Trial | None, claimed: Trial) -> bool:
+    """Whether the claim was written: it is there, or a later attempt is."""
+    if stored is None or stored.attempt != claimed.attempt:
+        return stored is not None and stored.attempt > claimed.attempt
+    return stored.owner == claimed.owner
+
+
+def stands_as_released(stored: Trial | None, attempt: Attempt) -> bool:
+    return stored is None or stored.is_finished or stored.attempt > attempt.attempt
+
+
+def stands_as_closed(trial: Trial | None, attempt: Attempt, outcome: Outcome) -> bool:
     """Whether the trial is what closing it with this very outcome would have left."""
+    if trial is None:
+        return False
     if outcome.retry:
         return trial.attempt == attempt.attempt + 1
     return (trial.state, trial.attempt, trial.value) == (outcome.state, attempt.attempt, outcome.value)

@@ -21,7 +21,7 @@ def prepare(database: Transactions) -> None:
     """Creates the tables, or migrates those of an older version; refuses what is not Farthing's."""
     revision = database.read(_stored_revision)
     if revision is None:
-        database.write(_create, again=_create)
+        database.write(_create)
         revision = database.read(_stored_revision)
     if revision is None:
         raise StorageError(

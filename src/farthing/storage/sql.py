@@ -26,19 +26,23 @@ from farthing.trials import Attempt, Event, Json, Measurement, Outcome, Suggesti
 
 Result = TypeVar("Result")
 Steps = Callable[[StudyRows], Result]
+Verdict = Callable[[StudyRows, Result], bool]
 
 
 class SqlStorage:
     """Keeps studies in a database, for any number of threads and processes.
 
     `address` is a `sqlite:///` or `postgresql://` URL or the path of a SQLite file; a missing database file and missing
-    tables are created. What is written is stamped by the database's clock unless another is given.
+    tables are created. What is written is stamped by the database's clock unless another is given. A server
+    that goes away is waited for, for up to `patience` seconds.
     """
 
-    def __init__(self, address: str | Path, *, clock: Clock | None = None) -> None:
-        self._database = Transactions(engines.database_url(address))
+    def __init__(self, address: str | Path, *, clock: Clock | None = None, patience: float = 60.0) -> None:
         self._clock = clock
         self._watch = LeaseWatch(clock or SystemClock())
+        self._database = Transactions(
+            engines.database_url(address), patience=patience, on_return=self._watch.begin_again
+        )
         self._histories = HistoryReader(self._watch)
         self._started: dict[tuple[str, int], float] = {}
         try:
@@ -63,13 +67,15 @@ class SqlStorage:
                 raise study_exists(record.name) from None
             return stored
 
-        return self._database.write(create)
+        return self._database.write(
+            create, took_effect=lambda connection, stored: _load(connection, record.name) == stored
+        )
 
     def load_study(self, name: str) -> StudyRecord:
-        row = self._database.look(lambda connection: connection.execute(statements.LOAD_STUDY, {"name": name}).first())
-        if row is None:
+        found = self._database.look(lambda connection: _load(connection, name))
+        if found is None:
             raise study_not_found(name)
-        return rows.study_record(row)
+        return found
 
     def update_study(self, name: str, *, strategy: Json = None, settings: Mapping[str, Json] | None = None) -> None:
         def update(connection: Connection) -> None:
@@ -82,7 +88,7 @@ class SqlStorage:
             )
             connection.execute(statements.UPDATE_STUDY, {"this_name": name, **rows.study_row(updated)})
 
-        self._database.write(update, again=update)
+        self._database.write(update)
 
     def list_studies(self) -> list[StudySummary]:
         return self._database.read(summaries)
@@ -91,7 +97,7 @@ class SqlStorage:
         def delete(connection: Connection) -> int:
             return connection.execute(statements.DELETE_STUDY, {"name": name}).rowcount
 
-        if self._database.write(delete) == 0:
+        if self._database.write(delete, took_effect=lambda connection, _: _load(connection, name) is None) == 0:
             raise study_not_found(name)
 
     # Opening trials
@@ -117,7 +123,14 @@ class SqlStorage:
             self._watch.hear(study, *entries)
             return [entry.trial for entry in entries]
 
-        return self._change(study, open_all, opens=len(suggestions)) if suggestions else []
+        if not suggestions:
+            return []
+        return self._change(
+            study,
+            open_all,
+            opens=len(suggestions),
+            took_effect=lambda found, opened: _is_opened(found, opened[0]),
+        )
 
     def enqueue_trial(self, study: str, suggestion: Suggestion, *, retries: int = 0, tags: Sequence[str] = ()) -> Trial:
         def enqueue(found: StudyRows) -> Trial:
@@ -125,7 +138,7 @@ class SqlStorage:
             found.insert_trials(entries)
             return entries[0].trial
 
-        return self._change(study, enqueue, opens=1)
+        return self._change(study, enqueue, opens=1, took_effect=_is_opened)
 
     def add_trial(self, study: str, suggestion: Suggestion, outcome: Outcome, *, tags: Sequence[str] = ()) -> Trial:
         def add(found: StudyRows) -> Trial:
@@ -133,7 +146,7 @@ class SqlStorage:
             found.insert_trials(entries)
             return entries[0].trial
 
-        return self._change(study, add, opens=1)
+        return self._change(study, add, opens=1, took_effect=_is_opened)
 
     def claim_trial(self, study: str, *, owner: str, lease: float, number: int | None = None) -> Trial | None:
         ended = self._watch.ended(study)
@@ -150,7 +163,12 @@ class SqlStorage:
             self._watch.hear(study, after)
             return after.trial
 
-        return self._change(study, claim) if self._finds(statements.HAS_CLAIMABLE, study, ended=ended) else None
+        def is_claimed(found: StudyRows, trial: Trial | None) -> bool:
+            return trial is None or lifecycle.stands_as_claimed(found.stored(trial.number), trial)
+
+        if not self._finds(statements.HAS_CLAIMABLE, study, ended=ended):
+            return None
+        return self._change(study, claim, took_effect=is_claimed)
 
     # While trials run
 
@@ -169,8 +187,8 @@ class SqlStorage:
             self._watch.hear(study, after)
             return True
 
-        are_new = bool(measurements) and self._change(study, record_all, again=record_all)
-        if not are_new and not self._change(study, record_missing, again=record_missing):
+        are_new = bool(measurements) and self._change(study, record_all)
+        if not are_new and not self._change(study, record_missing):
             self.renew(study, [attempt], lease=lease)
 
     def renew(self, study: str, attempts: Sequence[Attempt], *, lease: float) -> list[Attempt]:
@@ -180,14 +198,14 @@ class SqlStorage:
             self._watch.hear_renewals(study, current, renewed_at=found.at.elapsed, lease=lease)
             return [attempt for attempt in attempts if attempt in current]
 
-        return self._database.write(renew, again=renew)
+        return self._database.write(renew)
 
     def save_checkpoint(self, study: str, attempt: Attempt, checkpoint: str) -> None:
         def save(found: StudyRows) -> None:
             before = found.entry(attempt.number)
             found.save(before, lifecycle.with_checkpoint(before, attempt, checkpoint))
 
-        self._change(study, save, again=save)
+        self._change(study, save)
 
     def sweep(self, study: str, *, dead: Collection[str] = ()) -> list[int]:
         running = self._running(study)
@@ -211,20 +229,20 @@ class SqlStorage:
             found.save(before, after)
             return after.trial
 
-        def close_unless_closed(found: StudyRows) -> Trial:
-            trial = found.whole_entry(attempt.number).trial
-            if lifecycle.stands_as_closed(trial, attempt, outcome):
-                raise NothingChanged(trial)
-            return close(found)
+        def is_closed(found: StudyRows, _: Trial) -> bool:
+            return lifecycle.stands_as_closed(found.stored(attempt.number), attempt, outcome)
 
-        return self._change(study, close, again=close_unless_closed)
+        return self._change(study, close, took_effect=is_closed)
 
     def release_trial(self, study: str, attempt: Attempt, *, measurements: Sequence[Measurement] = ()) -> None:
         def release(found: StudyRows) -> None:
             before = found.whole_entry(attempt.number)
             found.save(before, lifecycle.released(before, attempt, measurements, at=found.at, charge=found.charges))
 
-        self._change(study, release)
+        def is_released(found: StudyRows, _: None) -> bool:
+            return lifecycle.stands_as_released(found.stored(attempt.number), attempt)
+
+        self._change(study, release, took_effect=is_released)
 
     # Afterwards
 
@@ -237,7 +255,7 @@ class SqlStorage:
             found.save(before, lifecycle.without_checkpoint(before))
             return True
 
-        return self._change(study, retire, again=retire)
+        return self._change(study, retire)
 
     def annotate(
         self, study: str, number: int, *, tags: Sequence[str] | None = None, comment: str | None = None
@@ -246,14 +264,19 @@ class SqlStorage:
             before = found.entry(number)
             found.save(before, lifecycle.annotated(before, tags=tags, comment=comment))
 
-        self._change(study, annotate, again=annotate)
+        self._change(study, annotate)
 
     def log_event(self, study: str, kind: str, payload: Json) -> None:
-        def log(found: StudyRows) -> None:
-            event = Event(kind, payload, time=found.now)
-            found.insert(statements.INSERT_EVENT, {**rows.event_row(event), "version": found.version})
+        def log(found: StudyRows) -> rows.Row:
+            event = rows.event_row(Event(kind, payload, time=found.now))
+            found.insert(statements.INSERT_EVENT, {**event, "version": found.version})
+            return event
 
-        self._change(study, log)
+        def is_logged(found: StudyRows, event: rows.Row) -> bool:
+            sought = {f"this_{name}": value for name, value in event.items()}
+            return found.execute(statements.THIS_EVENT, **sought).first() is not None
+
+        self._change(study, log, took_effect=is_logged)
 
     def history(self, study: str, *, since: int = 0) -> Changes:
         return self._database.look(
@@ -283,7 +306,7 @@ class SqlStorage:
             over = {"lease": 0.0} if ends else {}
             found.execute(statements.UPDATE_RUN, this_run=run, touched_at=found.now, seconds=seconds, **over)
 
-        self._database.write(touch, again=touch)
+        self._database.write(touch)
 
     def seconds_run(self, study: str) -> float:
         def look(connection: Connection) -> float:
@@ -314,15 +337,22 @@ class SqlStorage:
         return self._clock.now() if self._clock else None
 
     def _change(
-        self, study: str, steps: Steps[Result], *, opens: int = 0, again: Steps[Result] | None = None
+        self, study: str, steps: Steps[Result], *, opens: int = 0, took_effect: Verdict[Result] | None = None
     ) -> Result:
-        """One change of a study's history, or none if the steps find nothing to change."""
+        """One change of a study's history, or none if the steps find nothing to change.
 
-        def changing(steps: Steps[Result]) -> Callable[[Connection], Result]:
-            return lambda connection: steps(StudyRows.changed(connection, study, clock=self._clock, opens=opens))
+        The study is locked before it is asked whether steps took effect: a server may still be at committing them.
+        """
+
+        def change(connection: Connection) -> Result:
+            return steps(StudyRows.changed(connection, study, clock=self._clock, opens=opens))
+
+        def is_changed(connection: Connection, result: Result) -> bool:
+            found = StudyRows.locked(connection, study, clock=self._clock)
+            return took_effect is not None and took_effect(found, result)
 
         try:
-            return self._database.write(changing(steps), again=None if again is None else changing(again))
+            return self._database.write(change, took_effect=is_changed)
         except NothingChanged as outcome:
             return cast(Result, outcome.result)
 
@@ -369,6 +399,15 @@ def _queued(
         )
         for number, suggestion in enumerate(suggestions, start=found.trials - len(suggestions))
     ]
+
+
+def _load(connection: Connection, name: str) -> StudyRecord | None:
+    row = connection.execute(statements.LOAD_STUDY, {"name": name}).first()
+    return None if row is None else rows.study_record(row)
+
+
+def _is_opened(found: StudyRows, opened: Trial) -> bool:
+    return lifecycle.is_same_trial(found.stored(opened.number), opened)
 
 
 def _runs(found: StudyRows) -> list[Run]:

@@ -114,6 +114,12 @@ LOAD_MEASUREMENTS = (
     .order_by(*_in_order)
 )
 INSERT_EVENT = insert(event)
+THIS_EVENT = select(literal(1)).where(
+    event.c.study_id == _this_study,
+    event.c.kind == bindparam("this_kind"),
+    event.c.payload == bindparam("this_payload"),
+    event.c.time == bindparam("this_time"),
+)
 INSERT_RUN = insert(run)
 LAST_RUN = select(func.coalesce(func.max(run.c.number), 0)).where(run.c.study_id == _this_study)
 UPDATE_RUN = update(run).where(run.c.study_id == _this_study, run.c.number == bindparam("this_run"))

@@ -12,7 +12,7 @@ from farthing.storage import rows, statements
 from farthing.storage.lifecycle import Entry, Moment, require_current, stamped
 from farthing.storage.validation import check_resume_from, study_not_found, trial_not_found
 from farthing.storage.watching import Renewal
-from farthing.trials import Attempt, Measurement, Suggestion
+from farthing.trials import Attempt, Measurement, Suggestion, Trial
 
 
 class NothingChanged(Exception):
@@ -73,6 +73,11 @@ class StudyRows:
         if row is None:
             raise trial_not_found(number, trials=self.trials)
         return rows.entry(row)
+
+    def stored(self, number: int) -> Trial | None:
+        """A trial without its measurements, where there is one of that number."""
+        row = self.execute(statements.LOAD_TRIAL, this_trial=number).first()
+        return None if row is None else rows.entry(row).trial
 
     def whole_entry(self, number: int) -> Entry:
         return self._whole(self.entry(number))

@@ -99,7 +99,7 @@ class Study:
             cost_unit=cost_unit,
             measures_cost=cost is None and cost_unit == "seconds",
         )
-        self._storage = open_storage(storage)
+        self._storage = open_storage(storage, patience=lease)
         record = create_or_continue(self._storage, StudyRecord(name, problem, settings=new_identity()), seed=seed)
         self._join(
             record, strategy=strategy, cost=cost, folder=folder, lease=lease, lost_retries=lost_retries, clock=clock
@@ -123,7 +123,7 @@ class Study:
         asked for a trial; with `import_strategy` at once, so that `best` is what it recommends.
         """
         study = cls.__new__(cls)
-        study._storage = open_storage(storage)
+        study._storage = open_storage(storage, patience=lease)
         record = study._storage.load_study(name)
         study._join(
             record, strategy=strategy, cost=cost, folder=None, lease=lease, lost_retries=lost_retries, clock=None
