@@ -4,7 +4,9 @@ The first statement reads the trials and the version they belong to. Measurement
 are written, so what has a version up to that one belongs to it too, whenever it is read.
 """
 
-from collections.abc import Mapping, Sequence
+import gc
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +15,7 @@ from sqlalchemy import Connection, CursorResult, Executable
 from farthing.costs import Clock
 from farthing.storage import lifecycle, rows, statements
 from farthing.storage.lifecycle import Entry
+from farthing.storage.measurement_columns import by_trial
 from farthing.storage.storage import Changes
 from farthing.storage.validation import study_not_found
 from farthing.storage.watching import LeaseWatch
@@ -55,6 +58,10 @@ class HistoryReader:
 
     def read(self, connection: Connection, name: str, *, since: int, clock: Clock | None) -> Changes:
         """What changed after `since`, and every trial that is running."""
+        with _without_collecting() if since == 0 else nullcontext():
+            return self._read(connection, name, since=since, clock=clock)
+
+    def _read(self, connection: Connection, name: str, *, since: int, clock: Clock | None) -> Changes:
         parameters = {"this_name": name, "since": since, "clock": clock.now() if clock else None}
         found = connection.execute(statements.HISTORY, parameters).all()
         if not found:
@@ -78,14 +85,26 @@ class HistoryReader:
     def _curves(self, span: _Span) -> Curves:
         seen = self._seen.get(span.study_id)
         if span.since == 0:
-            return rows.by_trial(span.rows(statements.ALL_MEASUREMENTS))
+            return by_trial(span.rows(statements.ALL_MEASUREMENTS))
         if seen is None or seen.version != span.since:
-            return rows.by_trial(span.rows(statements.CHANGED_MEASUREMENTS))
+            return by_trial(span.rows(statements.CHANGED_MEASUREMENTS))
         if span.until == span.since:
             return seen.curves
-        new = rows.by_trial(span.rows(statements.NEW_MEASUREMENTS, seen=sorted(seen.curves)))
+        new = by_trial(span.rows(statements.NEW_MEASUREMENTS, seen=sorted(seen.curves)))
         longer = {number: lifecycle.joined(seen.curves.get(number, ()), points) for number, points in new.items()}
         return {**seen.curves, **longer}
+
+
+@contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Pauses the garbage collector, which would look through all that is read again and again and find nothing."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _events(span: _Span) -> list[Event]:

@@ -84,7 +84,7 @@ def changing_row(entry: Entry) -> Row:
     }
 
 
-def entry(row: Sequence[Any], measurements: Iterable[Measurement] = ()) -> Entry:
+def entry(row: Sequence[Any], measurements: Sequence[Measurement] = ()) -> Entry:
     """From the columns `TRIAL_COLUMNS`."""
     (
         number, state, attempt, retries, params, fidelity, resume_from, predicted_cost, predicted_value, note, value,
@@ -103,7 +103,7 @@ def entry(row: Sequence[Any], measurements: Iterable[Measurement] = ()) -> Entry
         ),
         state=_state(state),
         attempt=attempt,
-        measurements=tuple(measurements),
+        measurements=tuple(measurements) if isinstance(measurements, list) else measurements,
         value=value,
         failure=Failure(*from_text(failure)) if failure else None,
         checkpoint=checkpoint,

@@ -10,6 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from farthing.costs import Clock, SystemClock
 from farthing.storage import rows, statements
 from farthing.storage.lifecycle import Entry, Moment, require_current, stamped
+from farthing.storage.measurement_columns import by_trial
 from farthing.storage.validation import check_resume_from, study_not_found, trial_not_found
 from farthing.storage.watching import Renewal
 from farthing.trials import Attempt, Measurement, Suggestion, Trial
@@ -97,7 +98,7 @@ class StudyRows:
 
     def all_entries(self) -> list[Entry]:
         """Every trial as it is stored, by number."""
-        curves = rows.by_trial(self.execute(statements.ALL_MEASUREMENTS, until=self.version))
+        curves = by_trial(self.execute(statements.ALL_MEASUREMENTS, until=self.version))
         return [rows.entry(row, curves.get(row[0], ())) for row in self.execute(statements.ALL_TRIALS)]
 
     def checkpoints_for(self, suggestions: Sequence[Suggestion]) -> dict[int | None, str | None]:

@@ -133,12 +133,6 @@ class Transactions:
         if self._file is not None:
             self._file.forget_log()
 
-    def _leave_connections_to_parent(self) -> None:
-        """After a fork, connections belong to the parent: two processes on one would mix up their words."""
-        if self._process != os.getpid():
-            self.engine.dispose(close=False)
-            self._forget_log()
-
 
 def _unless_taken(steps: Steps[Result], took_effect: Verdict[Result], result: Result) -> Steps[Result]:
     """Steps that may have been taken already, with that result."""

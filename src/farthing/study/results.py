@@ -1,10 +1,9 @@
 """What a study found: the best configuration, and tables for other programs."""
 
 import csv
-import io
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from farthing.errors import InvalidArgument, MissingExtra
 from farthing.study.schedule import Schedule
@@ -62,19 +61,26 @@ def table(history: History) -> list[dict[str, Json]]:
     return [_row(history, trial) for trial in history]
 
 
-def to_csv(history: History) -> str:
-    rows = table(history)
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=_columns(history), lineterminator="\n")
+def write_csv(history: History, file: TextIO) -> None:
+    """A row for each trial."""
+    writer = csv.DictWriter(file, fieldnames=_columns(history), lineterminator="\n")
     writer.writeheader()
-    writer.writerows({column: _inert(cell) for column, cell in row.items()} for row in rows)
-    return text.getvalue()
+    for trial in history:
+        writer.writerow({column: _inert(cell) for column, cell in _row(history, trial).items()})
 
 
-def to_json(history: History) -> str:
-    """Everything: the problem, and every trial with its measurements."""
-    trials = [{**_row(history, trial), **_details(trial)} for trial in history]
-    return json.dumps({"problem": history.problem.to_json(), "trials": trials}, indent=1)
+def write_json(history: History, file: TextIO) -> None:
+    """Everything: the problem, and every trial with its measurements, of which one trial at a time is in memory."""
+    file.write(f'{{\n "problem": {_indented(history.problem.to_json(), depth=1)},\n "trials": [')
+    for trial in history:
+        form = {**_row(history, trial), **_details(trial)}
+        file.write(f"{',' if trial.number else ''}\n  {_indented(form, depth=2)}")
+    file.write("\n ]\n}" if len(history) else "]\n}")
+
+
+def _indented(form: Json, *, depth: int) -> str:
+    """As `json.dumps(…, indent=1)` writes it that deep in a document; a text in JSON has no line breaks."""
+    return json.dumps(form, indent=1).replace("\n", "\n" + " " * depth)
 
 
 def to_pandas(history: History) -> "pd.DataFrame":
@@ -90,15 +96,20 @@ def to_pandas(history: History) -> "pd.DataFrame":
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\n")
 """Spreadsheets execute a cell of text that begins with one of these."""
 
-FORMATS = {"csv": to_csv, "json": to_json}
+FORMATS = {"csv": write_csv, "json": write_json}
 
 
-def export(history: History, form: str) -> str:
+def export(history: History, form: str, file: TextIO) -> None:
+    """Writes the trials, one after the other."""
+    FORMATS[known_format(form)](history, file)
+
+
+def known_format(form: str) -> str:
     if form not in FORMATS:
         raise InvalidArgument(
             f"An export's format must be one of {', '.join(FORMATS)}, got {form!r}. Choose one of them."
         )
-    return FORMATS[form](history)
+    return form
 
 
 def _inert(cell: Json) -> Json:

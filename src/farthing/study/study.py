@@ -1,11 +1,12 @@
 """The study: what a user holds."""
 
+import io
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TextIO, overload
 
 from farthing.costs import Budget, Clock, Ledger, Remaining, SystemClock
 from farthing.errors import InvalidArgument, NoResult, NoSuggestion
@@ -531,13 +532,28 @@ class Study:
         self._settings |= settings
         self._storage.update_study(self.name, settings=settings)
 
-    def export(self, path: str | Path | None = None, *, format: str | None = None) -> str:
-        """The trials as CSV (a row a trial) or JSON (everything); also written to `path`, whose ending decides."""
-        form = format or (Path(path).suffix.lstrip(".") if path is not None else "csv")
-        text = results.export(self.history, form)
-        if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
-        return text
+    @overload
+    def export(self, path: None = None, *, format: str | None = None) -> str: ...
+    @overload
+    def export(self, path: str | Path | TextIO, *, format: str | None = None) -> None: ...
+    def export(self, path: str | Path | TextIO | None = None, *, format: str | None = None) -> str | None:
+        """The trials as CSV (a row a trial) or JSON (everything).
+
+        They are written to `path`, whose ending decides the format, or to a file that is open; one by one, however many
+        there are. Without either, the text is returned.
+        """
+        history = self.history
+        if path is None:
+            text = io.StringIO()
+            results.export(history, format or "csv", text)
+            return text.getvalue()
+        if not isinstance(path, (str, Path)):
+            results.export(history, format or "csv", path)
+            return None
+        form = results.known_format(format or Path(path).suffix.lstrip("."))
+        with open(path, "w", encoding="utf-8") as file:
+            results.export(history, form, file)
+        return None
 
     def to_pandas(self) -> "pd.DataFrame":
         """A data frame with a row for each trial."""

@@ -1,6 +1,6 @@
 """Everything that runs is a trial."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -49,7 +49,7 @@ class Trial:
     suggestion: Suggestion
     state: State
     attempt: int = 1
-    measurements: tuple[Measurement, ...] = ()
+    measurements: Sequence[Measurement] = ()
     value: float | None = None
     failure: Failure | None = None
     checkpoint: str | None = None

@@ -1,5 +1,6 @@
 """`farthing export`"""
 
+import sys
 from pathlib import Path
 
 import click
@@ -32,7 +33,7 @@ def command(study: str | None, storage: str | None, form: str | None, output: Pa
 
     with opened_study(study, address_to_read(storage)) as found:
         if output is None:
-            click.echo(found.export(format=form or "csv"), nl=False)
+            found.export(sys.stdout, format=form)
             return
         with writing(output):
             found.export(output, format=form)
