@@ -82,7 +82,7 @@ def fill(path: Path, *, trials: int) -> None:
     study = ft.Study(SPACE, minimize="error", storage=path, name=STUDY, strategy=ft.ASHA(), seed=0)
     study.tell(study.ask(), 1.0)
     study.close()
-    database, rng = Transactions(engines.database_url(path)), random.Random(0, patience=60.0)
+    database, rng = Transactions(engines.database_url(path), patience=60.0), random.Random(0)
     for first in range(1, trials, BATCH):
         entries = [_entry(number, rng) for number in range(first, min(first + BATCH, trials))]
         database.write(lambda connection, entries=entries: _insert(connection, entries))  # type: ignore[misc]
