@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, overload
 from farthing.costs import Budget, Clock, Ledger, Remaining, SystemClock
 from farthing.errors import InvalidArgument, NoResult, NoSuggestion
 from farthing.execution import Checkpoints, Executor, InlineExecutor, ProcessExecutor, RunningTrial, as_work
+from farthing.fields import Number, Whole
 from farthing.space import Space
 from farthing.storage import MemoryStorage, Storage, StudyRecord, open_storage
-from farthing.strategies import Strategy, strategy_from_json
+from farthing.strategies import Strategy, as_strategy, strategy_from_json
 from farthing.study import results
 from farthing.study.asking import hand_out, told
 from farthing.study.choosing import default_strategy, require_budget
@@ -20,7 +21,7 @@ from farthing.study.display import Callbacks, Progress, say_how_to_resume, shows
 from farthing.study.folder import study_folder, temporary_folder
 from farthing.study.lineage import Lineage
 from farthing.study.loop import Limits, Loop, Observer, check_retries
-from farthing.study.opening import create_or_continue, value_name
+from farthing.study.opening import create_or_continue, require_space, value_name
 from farthing.study.records import Records, is_waiting
 from farthing.study.results import Best
 from farthing.study.schedule import schedule_of
@@ -57,7 +58,7 @@ class Study:
 
     Args:
         minimize, maximize: the name of the value; give one of the two.
-        strategy: who decides; None chooses by the shape of the space at the first suggestion.
+        strategy: who decides, or its name; None chooses by the shape of the space at the first suggestion.
         storage: None keeps everything in memory; `sqlite:///file.db` or `postgresql://…` keeps it for good.
         cost: a function of (params, fidelity) that says what a run from nothing to that fidelity costs. Without it,
             cost is the measured seconds of the work, or what trials charge.
@@ -73,7 +74,7 @@ class Study:
         *,
         minimize: str | None = None,
         maximize: str | None = None,
-        strategy: Strategy | None = None,
+        strategy: Strategy | str | None = None,
         storage: str | Path | Storage | None = None,
         name: str = "study",
         seed: int | None = None,
@@ -84,11 +85,13 @@ class Study:
         lost_retries: int = 3,
         clock: Clock | None = None,
     ) -> None:
+        require_space(space)
+        strategy = None if strategy is None else as_strategy(strategy)
         problem = Problem(
             space if strategy is None else strategy.shaped(space),
             value=value_name(minimize, maximize),
             minimize=minimize is not None,
-            seed=seed or 0,
+            seed=0 if seed is None else seed,
             cost_unit=cost_unit,
             measures_cost=cost is None and cost_unit == "seconds",
         )
@@ -104,7 +107,7 @@ class Study:
         name: str,
         storage: str | Path | Storage,
         *,
-        strategy: Strategy | None = None,
+        strategy: Strategy | str | None = None,
         cost: DeclaredCost | None = None,
         lease: float = 60.0,
         lost_retries: int = 3,
@@ -122,7 +125,7 @@ class Study:
         self,
         record: StudyRecord,
         *,
-        strategy: Strategy | None,
+        strategy: Strategy | str | None,
         cost: DeclaredCost | None,
         folder: str | Path | None,
         lease: float,
@@ -131,14 +134,13 @@ class Study:
     ) -> None:
         self.name = record.name
         self.problem = replace(record.problem, declared_cost=cost)
-        self._strategy = strategy
+        self._strategy = None if strategy is None else as_strategy(strategy)
         self._stored_strategy = record.strategy
         self._settings = dict(record.settings)
         self._clock = clock or SystemClock()
         known = replace(record, problem=self.problem)
         self._records = Records(self._storage, known, lease=lease, retries=lost_retries)
-        if not lease > 0:
-            raise InvalidArgument(f"A lease must be above 0 seconds, got {lease!r}. 60 suits most work.")
+        Number(above=0.0).checked(lease, what="A lease, in seconds,", advice="60 suits most work.")
         check_retries(lost_retries, name="lost_retries")
         self._folder = Path(folder).absolute() if folder is not None else None
         self._checkpoints: Checkpoints | None = None
@@ -258,8 +260,7 @@ class Study:
     ) -> Executor:
         if not isinstance(executor, str):
             return executor
-        if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-            raise InvalidArgument(f"The number of workers must be a whole number ≥ 1, got {workers!r}. Try workers=2.")
+        Whole(least=1).checked(workers, what="The number of workers", advice="Try workers=2.")
         if executor == "processes":
             return ProcessExecutor(
                 work, self.problem, workers=workers, checkpoints=self.checkpoints, devices=devices, clock=self._clock
@@ -288,8 +289,8 @@ class Study:
     def ask(self, count: int, *, budget: Budget | None = None) -> list[RunningTrial]: ...
     def ask(self, count: int | None = None, *, budget: Budget | None = None) -> RunningTrial | list[RunningTrial]:
         """The next trial to run, or a list of up to `count`. Its lease is renewed as long as this process lives."""
-        if count is not None and count < 1:
-            raise InvalidArgument(f"A count of trials to ask for must be ≥ 1, got {count}. Leave it out for one trial.")
+        if count is not None:
+            Whole(least=1).checked(count, what="The count of trials to ask for", advice="Leave it out for one trial.")
         trials = self._open(count or 1, budget)
         asked = [self._hand_out(trial) for trial in trials]
         if count is not None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from farthing.errors import InvalidArgument
+from farthing.fields import Whole
 from farthing.space import Space
 from farthing.trials.measurement import cost_amount
 from farthing.trials.suggestion import Json, Params
@@ -37,8 +38,7 @@ class Problem:
             raise InvalidArgument(
                 f"The value must have a name of its own, got {self.value!r}, which the space uses. Rename one of them."
             )
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
-            raise InvalidArgument(f"The seed must be a whole number ≥ 0, got {self.seed!r}. Use for example seed=0.")
+        Whole(least=0).checked(self.seed, what="The seed", advice="Use for example seed=0.")
 
     @property
     def sign(self) -> float:
