@@ -94,6 +94,7 @@ class Study:
             seed=0 if seed is None else seed,
             cost_unit=cost_unit,
             measures_cost=cost is None and cost_unit == "seconds",
+            declared_cost=cost,
         )
         self._storage = open_storage(storage)
         record = create_or_continue(self._storage, StudyRecord(name, problem), seed=seed)
@@ -258,7 +259,7 @@ class Study:
         devices: Sequence[str] | None,
         time_limit: float | None,
     ) -> Executor:
-        if not isinstance(executor, str):
+        if not isinstance(executor, str) and callable(getattr(executor, "submit", None)):
             return executor
         Whole(least=1).checked(workers, what="The number of workers", advice="Try workers=2.")
         if executor == "processes":
