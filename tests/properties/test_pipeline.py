@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import farthing as ft
 from farthing.costs import Remaining
 from farthing.strategies import Randomness, Strategy
-from farthing.strategies.pipeline.arm_tree import ArmTree, Region, refined, whole
+from farthing.strategies.pipeline.arm_tree import ArmTree, Region, refined, uncut_tree
 from farthing.strategies.pipeline.layout import Layout
 from farthing.strategies.pipeline.meters import meters
 from farthing.strategies.pipeline.purchases import Purchase, purchases_of
@@ -141,7 +141,7 @@ def test_the_update_keeps_the_mass_of_subtrees_at_and_above_the_drawn_level(seed
 def test_cut_regions_cover_what_they_were_cut_from(seed: int, kinds: list[str]) -> None:
     rng = np.random.default_rng(seed)
     grids = [{"number": None, "grid": np.linspace(0.1, 0.9, 5), "code": np.arange(2.0)}[kind] for kind in kinds]
-    tree = whole([grids], (1,))
+    tree = uncut_tree([grids], (1,))
     for _ in range(3):
         before, tree = tree, refined(tree, np.ones(tree.size, dtype=bool), [grids], rng=rng)
         assert tree.size <= 2 * before.size

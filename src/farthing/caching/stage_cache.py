@@ -15,6 +15,7 @@ from farthing.caching.data_identity import checksum
 from farthing.errors import InvalidArgument
 from farthing.files.durable import flush, flush_tree, names_in, remove, size_of
 from farthing.files.file_lock import exclusive, exclusive_if_free, shared
+from farthing.scalars import as_int
 from farthing.trials.prefixes import Eviction
 from farthing.validation import shown
 
@@ -272,8 +273,10 @@ class StageCache:
 
 def read_limit(limit: int | str | None) -> int | None:
     """Bytes, from a number or a text such as "2 GB"."""
-    if limit is None or (isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0):
-        return limit
+    if limit is None:
+        return None
+    if (size := as_int(limit)) is not None and size >= 0:
+        return size
     parts = re.fullmatch(r"\s*(\d+|\d*\.\d+)\s*([KMGT]?B)\s*", limit, re.IGNORECASE) if isinstance(limit, str) else None
     if parts is None:
         raise InvalidArgument(

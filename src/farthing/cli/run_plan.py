@@ -9,9 +9,8 @@ import click
 from farthing.cli.file_work import FileWork, make_importable
 from farthing.costs import Budget
 from farthing.errors import InvalidArgument
-from farthing.execution.executor import check_workers
+from farthing.fields import Declaration, positive, whole
 from farthing.study import Study
-from farthing.study.loop import Limits
 from farthing.study.stored_strategy import name_of
 from farthing.trials import Json
 
@@ -20,18 +19,14 @@ SETTING = "run"
 
 
 @dataclass(frozen=True)
-class RunPlan:
+class RunPlan(Declaration):
     """`limits` are those of the budget; a study file may leave them to the command line."""
 
     work: FileWork
     limits: Mapping[str, float]
-    workers: int = 1
-    time_limit: float | None = None
-    retries: int | None = None
-
-    def __post_init__(self) -> None:
-        check_workers(self.workers)
-        Limits(None, self.time_limit, self.retries or 0)
+    workers: int = whole(1, least=1)
+    time_limit: float | None = positive(None)
+    retries: int | None = whole(None, least=0)
 
     @property
     def budget(self) -> Budget | None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from farthing.errors import InvalidArgument
+from farthing.fields import Declaration, positive, whole
 from farthing.trials import History, Prediction, State, Trial
 
 
@@ -39,26 +40,22 @@ class Remaining:
         return Remaining(self.cost - cost, self.seconds, self.trials - is_new)
 
 
-@dataclass(frozen=True)
-class Budget:
+@dataclass(frozen=True, kw_only=True)
+class Budget(Declaration):
     """What a study may spend in all, over every run and resume: the limit that is reached first ends it.
 
     `cost` is the sum over trials in the study's cost unit, `seconds` is wall clock, `trials` counts new
     configurations, not continuations.
     """
 
-    cost: float | None = None
-    seconds: float | None = None
-    trials: int | None = None
+    cost: float | None = positive(None)
+    seconds: float | None = positive(None)
+    trials: int | None = whole(None, least=1)
 
     def __post_init__(self) -> None:
-        limits = {field.name: getattr(self, field.name) for field in fields(self)}
-        if all(limit is None for limit in limits.values()):
+        super().__post_init__()
+        if self.cost is None and self.seconds is None and self.trials is None:
             raise InvalidArgument("A budget needs a limit, got none. Give cost=, seconds= or trials=.")
-        for name, limit in limits.items():
-            if limit is not None and not _is_positive(limit, whole=name == "trials"):
-                kind = "a whole number above 0" if name == "trials" else "a number above 0"
-                raise InvalidArgument(f"A budget's {name} must be {kind}, got {limit!r}. Leave it out for no limit.")
 
     def remaining(self, history: History, *, seconds: float) -> Remaining:
         """What is left for new trials after this history and these seconds: those in flight count as predicted."""
@@ -78,12 +75,6 @@ class Budget:
 
     def to_json(self) -> dict[str, float]:
         return {field.name: limit for field in fields(self) if (limit := getattr(self, field.name)) is not None}
-
-
-def _is_positive(limit: object, *, whole: bool) -> bool:
-    if isinstance(limit, bool) or not isinstance(limit, (int, float)):
-        return False
-    return limit > 0 and math.isfinite(limit) and (not whole or float(limit).is_integer())
 
 
 def _committed(trials: Sequence[Trial]) -> float:

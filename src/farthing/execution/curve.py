@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from farthing.errors import InvalidParams
+from farthing.scalars import as_float, as_whole
 from farthing.space import Fidelity, Space
-from farthing.space.scalars import as_float, as_whole
 from farthing.trials.measurement import LARGEST_WHOLE
 from farthing.validation import refuse_unknown, shown
 

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from farthing.errors import InvalidArgument
 from farthing.execution.checkpoints import Checkpoints
+from farthing.fields import Whole
 from farthing.trials import Attempt, Outcome, Params, Trial
 from farthing.trials.news import News
-from farthing.validation import shown
 
 
 @dataclass(frozen=True)
@@ -45,8 +44,7 @@ class Job:
 
 
 def check_workers(workers: object) -> None:
-    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-        raise InvalidArgument(f"The number of workers must be a whole number ≥ 1, got {shown(workers)}. Try workers=2.")
+    Whole(least=1).checked(workers, what="The number of workers", advice="Try workers=2.")
 
 
 @dataclass(frozen=True)

@@ -72,8 +72,7 @@ def _metric(given: object, *, name: str) -> float | None:
 
 
 def _is_number(given: object) -> bool:
-    number = _element(given)
-    return isinstance(number, (int, float)) and not isinstance(number, bool)
+    return type(_element(given)) in (int, float)
 
 
 def _element(number: object) -> object:

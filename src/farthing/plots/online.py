@@ -155,7 +155,7 @@ def _shown(point: Measurement, name: str) -> Any:
 
 
 def _tick(value: Any) -> Any:
-    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)
+    return value if type(value) in (int, float) else str(value)
 
 
 def _set_scale(axis: Any, set_scale: Any, study: Study, name: str) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from farthing.errors import InvalidSpace
-from farthing.space.scalars import Scalar, as_scalar
+from farthing.scalars import Scalar, as_scalar
 from farthing.validation import shown
 
 Condition: TypeAlias = dict[str, tuple[Scalar, ...]]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from farthing.errors import InvalidArgument
+from farthing.fields import Text
 from farthing.trials import Attempt, Event, Json, Measurement, Outcome, Problem, State, Suggestion, Trial
 
 
@@ -20,6 +21,7 @@ class StudyRecord:
     created_at: float = 0.0
 
     def __post_init__(self) -> None:
+        Text().checked(self.name, what="A study's name", advice="Write name='study'.")
         if not (1 <= len(self.name) <= 200 and self.name.isprintable()):
             raise InvalidArgument(
                 f"A study's name must be 1 to 200 printable characters, got {self.name[:60]!r}. "

@@ -10,6 +10,7 @@ from typing import Protocol
 from farthing.costs import Budget, Clock, Remaining
 from farthing.errors import InvalidArgument, StaleAttempt, TrialFinished, WorkError
 from farthing.execution import Checkpoints, Ended, Executor, Job
+from farthing.fields import Number, Whole
 from farthing.strategies import Strategy
 from farthing.study.collecting import collect_checkpoints, collect_leftovers
 from farthing.study.records import Opening, Records, Taken, is_waiting
@@ -26,8 +27,7 @@ PATIENCE_BETWEEN_COORDINATORS = 1.0
 
 
 def check_retries(retries: int, *, name: str) -> None:
-    if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
-        raise InvalidArgument(f"The number of {name} must be a whole number ≥ 0, got {retries!r}. Use 0 for none.")
+    Whole(least=0).checked(retries, what=f"The number of {name}", advice="Use 0 for none.")
 
 
 class Observer(Protocol):
@@ -54,10 +54,8 @@ class Limits:
     def __post_init__(self) -> None:
         if not isinstance(self.budget, (Budget, type(None))):
             raise InvalidArgument(f"A run needs a budget, got {self.budget!r}. Give budget=ft.Budget(seconds=600).")
-        if self.time_limit is not None and not self.time_limit > 0:
-            raise InvalidArgument(
-                f"A trial's time limit must be above 0 seconds, got {self.time_limit!r}. Leave it out for none."
-            )
+        if self.time_limit is not None:
+            Number(above=0.0).checked(self.time_limit, what="A trial's time limit", advice="Leave it out for none.")
         check_retries(self.retries, name="retries")
 
 

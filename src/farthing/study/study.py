@@ -12,9 +12,10 @@ from farthing.costs import Budget, Clock, Ledger, Remaining, SystemClock
 from farthing.errors import InvalidArgument, NoResult, NoSuggestion
 from farthing.execution import Checkpoints, Executor, InlineExecutor, ProcessExecutor, RunningTrial, as_work
 from farthing.execution.executor import check_workers
+from farthing.fields import Number, Whole
 from farthing.space import Space
 from farthing.storage import MemoryStorage, Storage, StudyRecord, open_storage
-from farthing.strategies import Strategy, best_by_value, strategy_from_json
+from farthing.strategies import Strategy, as_strategy, best_by_value, strategy_from_json
 from farthing.study import results
 from farthing.study.asking import hand_out, told
 from farthing.study.choosing import default_strategy, require_budget
@@ -23,7 +24,7 @@ from farthing.study.display import Callbacks, Progress, say_how_to_resume, shows
 from farthing.study.folder import FOLDER, find_folder, mark_for, new_identity, temporary_folder
 from farthing.study.lineage import Lineage
 from farthing.study.loop import Limits, Loop, Observer, check_retries
-from farthing.study.opening import create_or_continue, value_name
+from farthing.study.opening import create_or_continue, require_space, value_name
 from farthing.study.records import Records, Taken, is_waiting
 from farthing.study.results import Best
 from farthing.study.schedule import schedule_of
@@ -65,7 +66,7 @@ class Study:
 
     Args:
         minimize, maximize: the name of the value; give one of the two.
-        strategy: who decides; None chooses by the shape of the space at the first suggestion.
+        strategy: who decides, or its name; None chooses by the shape of the space at the first suggestion.
         storage: None keeps everything in memory; `sqlite:///file.db` or `postgresql://…` keeps it for good.
         cost: a function of (params, fidelity) that says what a run from nothing to that fidelity costs. Without it,
             cost is the measured seconds of the work, or what trials charge.
@@ -81,7 +82,7 @@ class Study:
         *,
         minimize: str | None = None,
         maximize: str | None = None,
-        strategy: Strategy | None = None,
+        strategy: Strategy | str | None = None,
         storage: str | Path | Storage | None = None,
         name: str = "study",
         seed: int | None = None,
@@ -92,13 +93,16 @@ class Study:
         lost_retries: int = 3,
         clock: Clock | None = None,
     ) -> None:
+        require_space(space)
+        strategy = None if strategy is None else as_strategy(strategy)
         problem = Problem(
             space if strategy is None else strategy.shaped(space),
             value=value_name(minimize, maximize),
             minimize=minimize is not None,
-            seed=seed or 0,
+            seed=0 if seed is None else seed,
             cost_unit=cost_unit,
             measures_cost=cost is None and cost_unit == "seconds",
+            declared_cost=cost,
         )
         self._storage = open_storage(storage, patience=lease)
         record = create_or_continue(self._storage, StudyRecord(name, problem, settings=new_identity()), seed=seed)
@@ -112,7 +116,7 @@ class Study:
         name: str,
         storage: str | Path | Storage,
         *,
-        strategy: Strategy | None = None,
+        strategy: Strategy | str | None = None,
         cost: DeclaredCost | None = None,
         lease: float = 60.0,
         lost_retries: int = 3,
@@ -137,7 +141,7 @@ class Study:
         self,
         record: StudyRecord,
         *,
-        strategy: Strategy | None,
+        strategy: Strategy | str | None,
         cost: DeclaredCost | None,
         folder: str | Path | None,
         lease: float,
@@ -146,15 +150,14 @@ class Study:
     ) -> None:
         self.name = record.name
         self.problem = replace(record.problem, declared_cost=cost)
-        self._strategy = strategy
+        self._strategy = None if strategy is None else as_strategy(strategy)
         self._stored_strategy = record.strategy
         self._settings = dict(record.settings)
         self._mark = mark_for(record)
         self._clock = clock or SystemClock()
         known = replace(record, problem=self.problem)
         self._records = Records(self._storage, known, lease=lease, retries=lost_retries)
-        if not lease > 0:
-            raise InvalidArgument(f"A lease must be above 0 seconds, got {lease!r}. 60 suits most work.")
+        Number(above=0.0).checked(lease, what="A lease, in seconds,", advice="60 suits most work.")
         check_retries(lost_retries, name="lost_retries")
         self._folder = Path(folder).absolute() if folder is not None else None
         self._checkpoints: Checkpoints | None = None
@@ -274,7 +277,7 @@ class Study:
         devices: Sequence[str] | None,
         time_limit: float | None,
     ) -> Executor:
-        if not isinstance(executor, str):
+        if not isinstance(executor, str) and callable(getattr(executor, "submit", None)):
             return executor
         check_workers(workers)
         files = self._files_to_write()
@@ -307,8 +310,8 @@ class Study:
     def ask(self, count: int, *, budget: Budget | None = None) -> list[RunningTrial]: ...
     def ask(self, count: int | None = None, *, budget: Budget | None = None) -> RunningTrial | list[RunningTrial]:
         """The next trial to run, or a list of up to `count`. Its lease is renewed as long as this process lives."""
-        if count is not None and count < 1:
-            raise InvalidArgument(f"A count of trials to ask for must be ≥ 1, got {count}. Leave it out for one trial.")
+        if count is not None:
+            Whole(least=1).checked(count, what="The count of trials to ask for", advice="Leave it out for one trial.")
         taken: Taken = {}
         try:
             asked = [self._hand_out(trial) for trial in self._open(count or 1, budget, taken)]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
+from farthing.scalars import as_int
 from farthing.trials.measurement import Measurement, total
 from farthing.trials.suggestion import Json, Params, Suggestion
 
@@ -86,7 +87,7 @@ class Trial:
     def member(self) -> int | None:
         """Which member of a population it trains, where the strategy says so in its note."""
         member = self.note.get("member") if isinstance(self.note, dict) else None
-        return member if isinstance(member, int) and not isinstance(member, bool) else None
+        return as_int(member)
 
     @property
     def is_finished(self) -> bool:

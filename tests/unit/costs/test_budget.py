@@ -93,9 +93,9 @@ def test_a_spent_count_of_trials_still_covers_continuations() -> None:
     ("limits", "rule"),
     [
         ({}, "needs a limit"),
-        ({"cost": -1}, "cost must be a number above 0, got -1"),
-        ({"seconds": 0}, "seconds must be a number above 0, got 0"),
-        ({"trials": 2.5}, "trials must be a whole number above 0, got 2.5"),
+        ({"cost": -1}, "cost must be a number above 0 or None, got -1"),
+        ({"seconds": 0}, "seconds must be a number above 0 or None, got 0"),
+        ({"trials": 2.5}, "trials must be a whole number ≥ 1 or None, got 2.5"),
         ({"cost": math.nan}, "cost must be"),
         ({"seconds": "60"}, "seconds must be"),
         ({"trials": True}, "trials must be"),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from farthing.errors import InvalidArgument
+from farthing.fields import share
 from farthing.strategies.multifidelity.halving import Hyperband, Rungs
 from farthing.strategies.shared.design import draw
 from farthing.strategies.shared.randomness import Randomness
@@ -23,12 +23,7 @@ class BOHB(Hyperband):
     configurations stays random, as in the paper.
     """
 
-    random_share: float = 1 / 3
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0.0 <= self.random_share <= 1.0:
-            raise InvalidArgument(f"random_share must be from 0 to 1, got {self.random_share!r}. A third is usual.")
+    random_share: float = share(1 / 3)
 
     def _new_params(self, rungs: Rungs, numbers: range, rng: Randomness) -> Sequence[Params]:
         rung = _informed_rung(rungs)

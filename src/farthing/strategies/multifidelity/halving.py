@@ -13,6 +13,7 @@ from itertools import islice
 
 from farthing.costs import Remaining
 from farthing.errors import InvalidArgument
+from farthing.fields import whole
 from farthing.strategies.shared.design import draw
 from farthing.strategies.shared.randomness import Randomness
 from farthing.strategies.shared.strategy import Strategy
@@ -26,14 +27,8 @@ class Halving(Strategy):
     Where several fidelities are declared it is the only trace among them, unless another is named.
     """
 
-    reduction: int = 3
+    reduction: int = whole(3, least=2)
     fidelity: str | None = None
-
-    def __post_init__(self) -> None:
-        if isinstance(self.reduction, bool) or not isinstance(self.reduction, int) or self.reduction < 2:
-            raise InvalidArgument(
-                f"The reduction factor must be a whole number ≥ 2, got {self.reduction!r}. 3 is usual: keep a third."
-            )
 
     def _rungs(self, history: History) -> "Rungs":
         return Rungs(history, self.reduction, _halved_fidelity(history, self.fidelity))

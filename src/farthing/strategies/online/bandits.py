@@ -4,9 +4,9 @@ The model-based ones are CE-GP-UCB's model with another choice: `GPBandit` (TV-G
 `RestartedGPUCB` (R-GP-UCB). The others keep a discounted mean for each arm and need candidates.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import ceil, e, exp, log
 from typing import Literal
 
@@ -14,8 +14,10 @@ import numpy as np
 from scipy.special import ndtr
 
 from farthing.errors import InvalidArgument
+from farthing.fields import Declaration, Part, number, positive, ruled, share, whole
 from farthing.models.drifting_posterior import DriftingPosterior
 from farthing.models.linalg import Array, BoolArray, IntArray
+from farthing.names import QUERY_RULE
 from farthing.strategies.online.ce_gp_ucb import CEGPUCB
 from farthing.strategies.online.context import Query, QueryRule, RoundContext
 from farthing.strategies.online.gp_player import GPPlayer
@@ -40,14 +42,9 @@ class GPBandit(CEGPUCB):
     units of the scale. `forgetting=0` is plain GP-UCB.
     """
 
-    rule: QueryRule = field(default_factory=lambda: Every(1))
+    rule: QueryRule = ruled(Part(QUERY_RULE), default_factory=lambda: Every(1))
     acquisition: Literal["ucb", "ei", "pi"] = "ucb"
     margin: float = 0.1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.acquisition not in ("ucb", "ei", "pi"):
-            raise InvalidArgument(f"acquisition must be 'ucb', 'ei' or 'pi', got {self.acquisition!r}. Try 'ucb'.")
 
     def height(self, mean: Array, variance: Array, *, round: int) -> Array:
         if self.acquisition == "ucb":
@@ -65,7 +62,7 @@ class RestartedGPUCB(GPBandit):
     `block` is a number of rounds; None is ⌈12 ε^{−1/4}⌉ with `forgetting` as ε.
     """
 
-    block: int | None = None
+    block: int | None = whole(None, least=1)
 
     def begin(self, arena: Arena) -> "RestartingPlayer":  # type: ignore[override]
         length = self.block or min(arena.rounds, ceil(12.0 * _known_share(self.forgetting) ** -0.25))
@@ -120,19 +117,20 @@ class RestartingPlayer:
 
 
 @dataclass(frozen=True)
-class ArmBandit(ABC):
+class ArmBandit(Declaration):
     """Arms with discounted means: an observation of age a counts γ^a. Rewards are scaled as CE-GP-UCB scales them.
 
     Every arm is measured once first, unless `offset` is a list of what each is known to give on average.
     """
 
-    rule: QueryRule = field(default_factory=lambda: Every(1))
-    gamma: float = 0.99
-    scale: float | None = None
+    rule: QueryRule = ruled(Part(QUERY_RULE), default_factory=lambda: Every(1))
+    gamma: float = share(0.99)
+    scale: float | None = positive(None)
     offset: float | Sequence[float] | None = None
-    noise: float = 0.01
+    noise: float = positive(0.01)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.knows_arms and self.scale is None:
             raise InvalidArgument("Offsets of single arms need a scale, got none. Give scale=, or one offset for all.")
 
@@ -165,7 +163,7 @@ class ArmBandit(ABC):
 class UCB1(ArmBandit):
     """UCB1 (Auer et al., 2002) with forgetting (discounted UCB): mean + √(ξ log n / n_i)."""
 
-    xi: float = 0.5
+    xi: float = number(0.5, least=0.0)
 
     def choice(self, arms: "Arms", rng: np.random.Generator) -> tuple[int, Array]:
         total = max(float(np.sum(arms.counts)), e)
@@ -177,7 +175,7 @@ class UCB1(ArmBandit):
 class EpsilonGreedy(ArmBandit):
     """The best mean, and with probability `explore` any arm."""
 
-    explore: float = 0.1
+    explore: float = share(0.1)
 
     def choice(self, arms: "Arms", rng: np.random.Generator) -> tuple[int, Array]:
         best = int(np.argmax(arms.means))
@@ -188,7 +186,7 @@ class EpsilonGreedy(ArmBandit):
 class Softmax(ArmBandit):
     """An arm with probability ∝ exp(mean/temperature)."""
 
-    temperature: float = 0.1
+    temperature: float = positive(0.1)
 
     def choice(self, arms: "Arms", rng: np.random.Generator) -> tuple[int, Array]:
         weights = np.exp((arms.means - np.max(arms.means)) / self.temperature)
@@ -202,8 +200,8 @@ class EXP3S(ArmBandit):
     Rewards are put into [0, 1] by (z + 2)/4; `explore` is γ and `share` α of the paper.
     """
 
-    explore: float = 0.1
-    share: float = 1e-3
+    explore: float = share(0.1)
+    share: float = number(1e-3, least=0.0, most=1.0)
 
     def choice(self, arms: "Arms", rng: np.random.Generator) -> tuple[int, Array]:
         p = self.probabilities(arms)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from farthing.acquisition.bundle import log_joint_improvements
 from farthing.acquisition.expected_improvement import LogExpectedImprovement
 from farthing.acquisition.maximize import perturbed, sobol
 from farthing.acquisition.prefix_classes import ClassMaximum
-from farthing.errors import InvalidArgument
+from farthing.fields import Several, Whole, positive
 from farthing.models.linalg import Array
 from farthing.strategies.pipeline.context import ChosenRow, PipelineContext
 from farthing.strategies.pipeline.meters import due_class
@@ -33,21 +34,8 @@ class PrefixEI(StagedStrategy):
     out.
     """
 
-    bundle: Sequence[int] | None = (1, 2, 4, 8)
-    rent_or_buy: float | None = 4.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.bundle is not None:
-            if not self.bundle or any(isinstance(k, bool) or not isinstance(k, int) or k < 1 for k in self.bundle):
-                raise InvalidArgument(
-                    f"Bundles must be whole numbers of evaluations, got {self.bundle!r}. Use (1, 2, 4, 8), or None."
-                )
-            object.__setattr__(self, "bundle", tuple(self.bundle))
-        if self.rent_or_buy is not None and (isinstance(self.rent_or_buy, bool) or not self.rent_or_buy > 0):
-            raise InvalidArgument(
-                f"The share of a price to rent before buying must be above 0, got {self.rent_or_buy!r}. Use 4, or None."
-            )
+    bundle: Annotated[Sequence[int], Several(Whole(least=1), fewest=1)] | None = (1, 2, 4, 8)
+    rent_or_buy: float | None = positive(4.0)
 
     def choose(self, context: PipelineContext) -> ChosenRow:
         shelves = every_prefix(context)

@@ -2,13 +2,13 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
 from farthing.acquisition.maximize import Effort
 from farthing.costs import Remaining
-from farthing.errors import InvalidArgument
+from farthing.fields import whole
 from farthing.models.kernels import Kernel
 from farthing.models.linalg import Array
 from farthing.models.threads import one_thread
@@ -16,7 +16,7 @@ from farthing.strategies.pipeline.context import ChosenRow, Market, PipelineCont
 from farthing.strategies.pipeline.design import next_of_design, params_of
 from farthing.strategies.pipeline.layout import Layout
 from farthing.strategies.pipeline.purchases import purchases_of
-from farthing.strategies.pipeline.stage_costs import LEARN, Declared, check_costs, price_stages
+from farthing.strategies.pipeline.stage_costs import DeclaredCosts, price_stages
 from farthing.strategies.shared.compression import Compression
 from farthing.strategies.shared.design import sobol_unit
 from farthing.strategies.shared.effort import suggesting_is_expensive
@@ -39,15 +39,9 @@ class StagedStrategy(Strategy):
     evenly, but change a dear stage only once a tenth of its price has gone into cheaper ones.
     """
 
-    costs: Declared = LEARN
-    initial: int | None = field(default=None, kw_only=True)
-
-    def __post_init__(self) -> None:
-        check_costs(self.costs)
-        if self.initial is not None and (isinstance(self.initial, bool) or self.initial < 1):
-            raise InvalidArgument(
-                f"An initial design needs at least one configuration, got {self.initial!r}. Leave it out for a default."
-            )
+    costs: DeclaredCosts = "learn"
+    _: KW_ONLY
+    initial: int | None = whole(None, least=1)
 
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         with one_thread():

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from farthing.costs import Remaining
-from farthing.errors import InvalidArgument
+from farthing.fields import whole
 from farthing.strategies.shared.cooling import share_left
 from farthing.strategies.shared.design import new_ones, sobol_params
 from farthing.strategies.shared.effort import suggesting_is_expensive
@@ -32,13 +32,7 @@ class LogEI(Strategy):
     than the work itself, the search is shorter and hyperparameters are refitted less often.
     """
 
-    initial: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.initial is not None and (isinstance(self.initial, bool) or self.initial < 1):
-            raise InvalidArgument(
-                f"An initial design needs at least one configuration, got {self.initial!r}. Leave it out for a default."
-            )
+    initial: int | None = whole(None, least=1)
 
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         from farthing.strategies.shared.modelling import observe

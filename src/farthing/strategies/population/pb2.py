@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from farthing.errors import InvalidArgument
+from farthing.fields import number
 from farthing.strategies.population.strategy import Pick, PopulationStrategy, Vacancies, redrawn_picks
 from farthing.strategies.shared.randomness import Randomness
 
@@ -22,17 +22,8 @@ class PB2(PopulationStrategy):
             cube, no draws.
     """
 
-    beta: float | None = None
-    box: float | None = 0.4
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.beta is not None and not self.beta >= 0.0:
-            raise InvalidArgument(f"The weight β must be ≥ 0, got {self.beta!r}. Leave it out for the usual one.")
-        if self.box is not None and not 0.0 < self.box <= 2.0:
-            raise InvalidArgument(
-                f"The side of the box must be above 0 and at most 2, got {self.box!r}. 0.4 is usual, None the paper's."
-            )
+    beta: float | None = number(None, least=0.0)
+    box: float | None = number(0.4, above=0.0, most=2.0)
 
     @classmethod
     def paper(cls, **arguments: Any) -> "PB2":

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from farthing.errors import InvalidArgument
+from farthing.fields import share
 from farthing.space import Choice, Float, Int
 from farthing.space.parameters import Parameter, with_condition
 from farthing.strategies.population.strategy import Pick, PopulationStrategy, Vacancies, redrawn_picks
@@ -26,12 +26,7 @@ class PBT(PopulationStrategy):
     Integers move by one at least, ordered choices to a neighbour; a category changes only when it is drawn anew.
     """
 
-    resample: float = 0.25
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0.0 <= self.resample <= 1.0:
-            raise InvalidArgument(f"resample is a probability, from 0 to 1, got {self.resample!r}. 0.25 is usual.")
+    resample: float = share(0.25)
 
     def explore(self, vacancies: Vacancies, rng: Randomness) -> list[Pick]:
         space = vacancies.members.history.problem.space

@@ -114,7 +114,7 @@ def test_bohb_comes_nearer_to_the_minimum_than_hyperband() -> None:
 
 
 def test_bohb_refuses_a_share_that_is_none() -> None:
-    with pytest.raises(ft.FarthingError, match="random_share must be from 0 to 1"):
+    with pytest.raises(ft.FarthingError, match="random_share must be a number from 0 to 1"):
         ft.BOHB(random_share=1.5)
 
 

@@ -70,7 +70,7 @@ def test_the_first_configurations_fill_the_space() -> None:
 
 
 def test_an_initial_design_needs_a_configuration() -> None:
-    with pytest.raises(InvalidArgument, match="at least one"):
+    with pytest.raises(InvalidArgument, match="initial must be a whole number ≥ 1"):
         ft.LogEI(initial=0)
 
 
