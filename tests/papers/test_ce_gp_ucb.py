@@ -18,19 +18,19 @@ from farthing.models.linalg import Array
 from farthing.models.window_process import WindowProcess
 from farthing.strategies.online import (
     CEGPUCB,
-    Arena,
     Bernoulli,
     Capped,
     Confidence,
     Every,
     ExpectedRegret,
+    OnlineProblem,
     Overlap,
     Quota,
     ValueOfInformation,
 )
 from farthing.strategies.online.context import RoundContext
+from farthing.strategies.online.local_optima import Neighbourhood
 from farthing.strategies.online.query_rules import LONE, expected_excess
-from farthing.strategies.online.rivals import Neighbourhood
 from farthing.strategies.online.strategy import Observation
 from farthing.strategies.online.value_of_information import knowledge_gradient
 from farthing.strategies.shared.randomness import Randomness
@@ -314,8 +314,8 @@ def test_the_choice_is_kept_even_where_a_higher_optimum_is_near() -> None:
 
 @pytest.mark.parametrize("rule", [Confidence(0.0), Bernoulli(0.0), ExpectedRegret(1e9), Capped(Confidence(0.0), 1)])
 def test_the_first_round_always_asks(rule: Any) -> None:
-    arena = Arena(ft.Space({"x": ft.Float(0, 1)}).encoder, 10, candidates=[{"x": 0.1 * i} for i in range(11)])
-    player = CEGPUCB.paper(rule=rule).begin(arena)
+    problem = OnlineProblem(ft.Space({"x": ft.Float(0, 1)}).encoder, 10, candidates=[{"x": 0.1 * i} for i in range(11)])
+    player = CEGPUCB.paper(rule=rule).begin(problem)
     assert player.decide(1).measure
 
 
@@ -406,8 +406,8 @@ def test_quotas_expectations_by_simulation(inner: Any, expected: float) -> None:
 def test_quotas_bound_the_mean_only_and_a_cap_bounds_the_number() -> None:
     quota = Quota(Confidence(1.0), sure=20, allowed=50)
     assert max(_asked(quota, rounds=100, seed=seed) for seed in range(30)) > 45
-    arena = Arena(ft.Space({"x": ft.Float(0, 1)}).encoder, 60, candidates=[{"x": 0.1 * i} for i in range(11)])
-    player = CEGPUCB.paper(rule=Capped(Every(1), 7)).begin(arena)
+    problem = OnlineProblem(ft.Space({"x": ft.Float(0, 1)}).encoder, 60, candidates=[{"x": 0.1 * i} for i in range(11)])
+    player = CEGPUCB.paper(rule=Capped(Every(1), 7)).begin(problem)
     asked = 0
     for t in range(1, 61):
         choice = player.decide(t)

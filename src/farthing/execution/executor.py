@@ -46,7 +46,7 @@ class Job:
 
 def check_workers(workers: object) -> None:
     if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-        raise InvalidArgument(f"The number of workers must be a whole number ≥ 1, got {shown(workers)}. Try workers=2.")
+        raise InvalidArgument(f"The number of workers must be a whole number ≥ 1, got {shown(workers)}. Try 2.")
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,7 @@ BAD = {
     "no direction": (SMALL.replace('minimize = "error"', ""), "neither", 'minimize = "error"'),
     "a number for a name": (SMALL.replace("[study]", "[study]\nname = 3"), "got 3", 'Write name = "digits".'),
     "a wrong kind of workers": (SMALL.replace("[study]", "[study]\nworkers = true"), "got True", "Write workers = 2."),
-    "no workers": (SMALL.replace("[study]", "[study]\nworkers = 0"), "got 0", "Try workers = 2."),
+    "no workers": (SMALL.replace("[study]", "[study]\nworkers = 0"), "got 0", "Try 2."),
     "a time limit of nothing": (SMALL.replace("[study]", "[study]\ntime_limit = 0"), "got 0", "Leave it out"),
     "reversed bounds": (SMALL.replace("[0.1, 1.0]", "[1.0, 0.1]"), "Float(1.0, 0.1)", "Swap"),
     "log with zero": (SMALL.replace("[0.1, 1.0]", "[0.0, 1.0], log = true"), "log=True", "Raise low"),

@@ -2,17 +2,17 @@
 
 from farthing.strategies.online.ce_gp_ucb import CEGPUCB
 from farthing.strategies.online.query_rules import Bernoulli, Capped, Confidence, Every, ExpectedRegret, Overlap, Quota
-from farthing.strategies.online.strategy import Arena, OnlineStrategy, Play, Player, online_strategy_from_json
+from farthing.strategies.online.strategy import OnlineProblem, OnlineStrategy, Play, Player, online_strategy_from_json
 from farthing.strategies.online.value_of_information import ValueOfInformation
 
 __all__ = [
     "CEGPUCB",
-    "Arena",
     "Bernoulli",
     "Capped",
     "Confidence",
     "Every",
     "ExpectedRegret",
+    "OnlineProblem",
     "OnlineStrategy",
     "Overlap",
     "Play",

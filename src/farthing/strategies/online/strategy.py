@@ -32,7 +32,7 @@ MODULES = (
 
 
 @dataclass(frozen=True, eq=False)
-class Arena:
+class OnlineProblem:
     """What is played for: rounds in a space, or in some candidates of it, with a seed.
 
     `initial` are params to be measured in the first rounds, in that order.
@@ -117,7 +117,7 @@ class Player(Protocol):
 class OnlineStrategy(Protocol):
     """A frozen dataclass whose fields are plain values or rules."""
 
-    def begin(self, arena: Arena) -> Player:
+    def begin(self, problem: OnlineProblem) -> Player:
         """A player at round zero."""
 
 
