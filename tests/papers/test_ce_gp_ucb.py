@@ -19,19 +19,19 @@ from farthing.models.linalg import Array
 from farthing.models.window_process import WindowProcess
 from farthing.strategies.online import (
     CEGPUCB,
-    Arena,
     Bernoulli,
     Capped,
     Confidence,
     Every,
     ExpectedRegret,
+    OnlineProblem,
     Overlap,
     Quota,
     ValueOfInformation,
 )
 from farthing.strategies.online.context import Query, RoundContext
+from farthing.strategies.online.local_optima import Neighbourhood
 from farthing.strategies.online.query_rules import LONE, expected_excess
-from farthing.strategies.online.rivals import Neighbourhood
 from farthing.strategies.online.strategy import Observation
 from farthing.strategies.online.value_of_information import knowledge_gradient
 from farthing.strategies.shared.randomness import Randomness
@@ -170,14 +170,14 @@ def test_the_strategy_of_the_paper_has_the_model_of_the_paper() -> None:
     """Matérn 3/2 with ℓ = 0.2, σ² = 0.01 and ε = 0.01, over candidates as over the space."""
     rng, epsilon = np.random.default_rng(7), 0.01
     encoder, candidates = ft.Space({"x": ft.Float(0, 1)}).encoder, [{"x": float(x)} for x in GRID[:, 0]]
-    for arena in (Arena(encoder, 50, candidates=candidates), Arena(encoder, 50)):
-        player, batch = CEGPUCB.paper().begin(arena), Batch(GRID, epsilon)
+    for problem in (OnlineProblem(encoder, 50, candidates=candidates), OnlineProblem(encoder, 50)):
+        player, batch = CEGPUCB.paper().begin(problem), Batch(GRID, epsilon)
         for t in range(1, 12):
             player.decide(t)
             i, y = int(rng.integers(len(GRID))), float(rng.standard_normal())
-            player.observe(Observation(t, i if arena.rows is not None else GRID[i], y))
+            player.observe(Observation(t, i if problem.rows is not None else GRID[i], y))
             batch.observe(GRID[i], y, t)
-        found = player.predict(list(range(len(GRID))) if arena.rows is not None else list(GRID), 15)
+        found = player.predict(list(range(len(GRID))) if problem.rows is not None else list(GRID), 15)
         assert found is not None
         mean, covariance = batch.posterior(15)
         np.testing.assert_allclose(found[0], mean[:-1], atol=1e-6)
@@ -186,8 +186,8 @@ def test_the_strategy_of_the_paper_has_the_model_of_the_paper() -> None:
 
 def test_independent_arms_tell_nothing_of_each_other() -> None:
     encoder = ft.Space({"arm": ft.Choice("a", "b")}).encoder
-    arena = Arena(encoder, 9, candidates=[{"arm": "a"}, {"arm": "b"}])
-    player = CEGPUCB.paper(kernel="independent").begin(arena)
+    problem = OnlineProblem(encoder, 9, candidates=[{"arm": "a"}, {"arm": "b"}])
+    player = CEGPUCB.paper(kernel="independent").begin(problem)
     player.decide(1)
     player.observe(Observation(1, 0, 2.0))
     found = player.predict([0, 1], 2)
@@ -249,8 +249,10 @@ class Noting:
 def _noted_rounds(strategy: CEGPUCB, *, rounds: int = 12) -> list[RoundContext]:
     """What the strategy made of the rounds after the first, which asks whatever is known."""
     seen: list[RoundContext] = []
-    arena = Arena(ft.Space({"x": ft.Float(0, 1)}).encoder, rounds, candidates=[{"x": 0.1 * i} for i in range(11)])
-    player = replace(strategy, rule=Noting(seen)).begin(arena)
+    problem = OnlineProblem(
+        ft.Space({"x": ft.Float(0, 1)}).encoder, rounds, candidates=[{"x": 0.1 * i} for i in range(11)]
+    )
+    player = replace(strategy, rule=Noting(seen)).begin(problem)
     for t in range(1, rounds + 1):
         choice = player.decide(t)
         player.observe(Observation(t, choice.place, float(np.sin(t))))
@@ -277,7 +279,7 @@ def test_in_a_space_the_maxima_of_mean_and_bound_are_among_the_places_compared()
     """No place of a fine grid is higher by more than the search's tolerance."""
     seen: list[RoundContext] = []
     encoder = ft.Space({"x": ft.Float(0, 1), "y": ft.Float(0, 1)}).encoder
-    player = CEGPUCB.paper(rule=Noting(seen), beta=9.0).begin(Arena(encoder, 20))
+    player = CEGPUCB.paper(rule=Noting(seen), beta=9.0).begin(OnlineProblem(encoder, 20))
     rng = np.random.default_rng(6)
     for t in range(1, 10):
         player.decide(t)
@@ -408,14 +410,14 @@ def test_the_choice_is_kept_even_where_a_higher_optimum_is_near() -> None:
 
 @pytest.mark.parametrize("rule", [Confidence(0.0), Bernoulli(0.0), ExpectedRegret(1e9), Capped(Confidence(0.0), 1)])
 def test_the_first_round_always_asks(rule: Any) -> None:
-    arena = Arena(ft.Space({"x": ft.Float(0, 1)}).encoder, 10, candidates=[{"x": 0.1 * i} for i in range(11)])
-    player = CEGPUCB.paper(rule=rule).begin(arena)
+    problem = OnlineProblem(ft.Space({"x": ft.Float(0, 1)}).encoder, 10, candidates=[{"x": 0.1 * i} for i in range(11)])
+    player = CEGPUCB.paper(rule=rule).begin(problem)
     assert player.decide(1).measure
 
 
 def test_a_model_that_is_learnt_begins_with_measurements_whatever_the_rule() -> None:
-    arena = Arena(ft.Space({"x": ft.Float(0, 1)}).encoder, 30)
-    player = CEGPUCB(rule=ExpectedRegret(1e9), floor=0.0).begin(arena)
+    problem = OnlineProblem(ft.Space({"x": ft.Float(0, 1)}).encoder, 30)
+    player = CEGPUCB(rule=ExpectedRegret(1e9), floor=0.0).begin(problem)
     measured = []
     for t in range(1, 9):
         choice = player.decide(t)
@@ -554,8 +556,8 @@ def test_quotas_expectations_by_simulation(inner: Any, expected: float) -> None:
 def test_quotas_bound_the_mean_only_and_a_cap_bounds_the_number() -> None:
     quota = Quota(Confidence(1.0), sure=20, allowed=50)
     assert max(_asked(quota, rounds=100, seed=seed) for seed in range(30)) > 45
-    arena = Arena(ft.Space({"x": ft.Float(0, 1)}).encoder, 60, candidates=[{"x": 0.1 * i} for i in range(11)])
-    player = CEGPUCB.paper(rule=Capped(Every(1), 7)).begin(arena)
+    problem = OnlineProblem(ft.Space({"x": ft.Float(0, 1)}).encoder, 60, candidates=[{"x": 0.1 * i} for i in range(11)])
+    player = CEGPUCB.paper(rule=Capped(Every(1), 7)).begin(problem)
     asked = 0
     for t in range(1, 61):
         choice = player.decide(t)

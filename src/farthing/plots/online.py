@@ -8,7 +8,7 @@ import numpy as np
 from farthing.errors import NoResult
 from farthing.plots.look import ACCENT, MUTED, SHADES
 from farthing.space import Choice
-from farthing.strategies.online import Arena, online_strategy_from_json
+from farthing.strategies.online import OnlineProblem, online_strategy_from_json
 from farthing.strategies.online.gp_player import GPPlayer
 from farthing.strategies.online.strategy import Observation, Place
 from farthing.study import Study
@@ -61,23 +61,23 @@ def replayed(study: Study, rounds: Sequence[Measurement]) -> GPPlayer | None:
     """The player as it was after the last measurement; None for a strategy without a model, or for gains."""
     online = study.strategy
     assert isinstance(online, Online)
-    player = online_strategy_from_json(online.strategy).begin(arena_of(study))
+    player = online_strategy_from_json(online.strategy).begin(problem_of(study))
     if not isinstance(player, GPPlayer) or online.reward != "value":
         return None
     for point in measured(rounds):
         assert point.params is not None
         assert point.value is not None
         assert point.step is not None
-        place = arena_of(study).place(point.params)
+        place = problem_of(study).place(point.params)
         player.observe(Observation(point.step, place, -study.problem.sign * point.value))
     return player
 
 
-def arena_of(study: Study) -> Arena:
+def problem_of(study: Study) -> OnlineProblem:
     online = study.strategy
     assert isinstance(online, Online)
     candidates = None if online.candidates is None else [dict(params) for params in online.candidates]
-    return Arena(
+    return OnlineProblem(
         study.space.encoder, online.rounds, study.problem.seed, candidates=candidates, initial=list(online.initial)
     )
 
@@ -123,8 +123,8 @@ def _draw_posterior(
 
 
 def _draw_curve(axes: Any, study: Study, name: str, *, player: GPPlayer, round: int) -> None:
-    arena = arena_of(study)
-    places, values = _along(study, arena, name, best=arena.params(player.exploit(round)))
+    problem = problem_of(study)
+    places, values = _along(study, problem, name, best=problem.params(player.exploit(round)))
     predicted = player.predict(places, round) if places else None
     if predicted is None:
         return
@@ -133,13 +133,13 @@ def _draw_curve(axes: Any, study: Study, name: str, *, player: GPPlayer, round: 
     axes.fill_between(values, mean - 2 * deviation, mean + 2 * deviation, color=SHADES[0], alpha=0.6, linewidth=0)
 
 
-def _along(study: Study, arena: Arena, name: str, *, best: Any) -> tuple[list[Place], list[Any]]:
+def _along(study: Study, problem: OnlineProblem, name: str, *, best: Any) -> tuple[list[Place], list[Any]]:
     """Places that differ from the best in one parameter only, and its values there, in order."""
-    encoder = arena.encoder
-    if arena.candidates is not None:
-        same = [params for params in arena.candidates if {**params, name: None} == {**best, name: None}]
+    encoder = problem.encoder
+    if problem.candidates is not None:
+        same = [params for params in problem.candidates if {**params, name: None} == {**best, name: None}]
         ordered = sorted(same, key=lambda params: encoder.encode([params])[0][encoder.names.index(name)])
-        return [arena.place(params) for params in ordered], [_tick(params[name]) for params in ordered]
+        return [problem.place(params) for params in ordered], [_tick(params[name]) for params in ordered]
     column = encoder.names.index(name)
     if name not in best or column in encoder.categories:
         return [], []

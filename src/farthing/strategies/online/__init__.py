@@ -12,7 +12,7 @@ from farthing.strategies.online.query_rules import (
     Quota,
 )
 from farthing.strategies.online.strategy import (
-    Arena,
+    OnlineProblem,
     OnlineStrategy,
     Play,
     Player,
@@ -23,13 +23,13 @@ from farthing.strategies.online.value_of_information import ValueOfInformation
 
 __all__ = [
     "CEGPUCB",
-    "Arena",
     "Bernoulli",
     "Capped",
     "Confidence",
     "Every",
     "ExpectedRegret",
     "Floor",
+    "OnlineProblem",
     "OnlineStrategy",
     "Overlap",
     "Play",

@@ -21,10 +21,10 @@ from farthing.names import QUERY_RULE
 from farthing.strategies.online.ce_gp_ucb import CEGPUCB
 from farthing.strategies.online.context import Query, QueryRule, RoundContext
 from farthing.strategies.online.gp_player import GPPlayer
+from farthing.strategies.online.local_optima import Neighbourhood
 from farthing.strategies.online.query_rules import Every, expected_excess
-from farthing.strategies.online.rivals import Neighbourhood
 from farthing.strategies.online.scaling import Scale
-from farthing.strategies.online.strategy import Arena, Observation, Place, Play
+from farthing.strategies.online.strategy import Observation, OnlineProblem, Place, Play
 from farthing.trials import Json
 
 UNSEEN = 1e6
@@ -64,10 +64,10 @@ class RestartedGPUCB(GPBandit):
 
     block: int | None = whole(None, least=1)
 
-    def begin(self, arena: Arena) -> "RestartingPlayer":  # type: ignore[override]
-        length = self.block or min(arena.rounds, ceil(12.0 * _known_share(self.forgetting) ** -0.25))
+    def begin(self, problem: OnlineProblem) -> "RestartingPlayer":  # type: ignore[override]
+        length = self.block or min(problem.rounds, ceil(12.0 * _known_share(self.forgetting) ** -0.25))
         settings = {name: getattr(self, name) for name in GPBandit.__dataclass_fields__}
-        return RestartingPlayer(GPBandit(**{**settings, "forgetting": 0.0}), arena, length=length)
+        return RestartingPlayer(GPBandit(**{**settings, "forgetting": 0.0}), problem, length=length)
 
 
 def _known_share(forgetting: float | str) -> float:
@@ -81,10 +81,10 @@ def _known_share(forgetting: float | str) -> float:
 class RestartingPlayer:
     """Begins a new player at the start of each block."""
 
-    def __init__(self, strategy: GPBandit, arena: Arena, *, length: int) -> None:
-        self._strategy, self._arena, self._length = strategy, arena, length
+    def __init__(self, strategy: GPBandit, problem: OnlineProblem, *, length: int) -> None:
+        self._strategy, self._problem, self._length = strategy, problem, length
         self._block = 0
-        self._player: GPPlayer = strategy.begin(arena)
+        self._player: GPPlayer = strategy.begin(problem)
 
     @property
     def observations(self) -> list[Observation]:
@@ -97,7 +97,7 @@ class RestartingPlayer:
 
     def _enter(self, block: int) -> None:
         if block != self._block:
-            self._block, self._player = block, self._strategy.begin(self._arena)
+            self._block, self._player = block, self._strategy.begin(self._problem)
 
     def observe(self, observation: Observation) -> None:
         self._player.observe(observation)
@@ -149,10 +149,10 @@ class ArmBandit(Declaration):
         centre = None if self.offset is None else float(np.mean(self.offset))
         return Scale.of(rewards, offset=centre, scale=self.scale, clip=None)
 
-    def begin(self, arena: Arena) -> "ArmPlayer":
-        if arena.rows is None:
+    def begin(self, problem: OnlineProblem) -> "ArmPlayer":
+        if problem.rows is None:
             raise InvalidArgument("A bandit of arms needs candidates, got none. Give candidates=[…].")
-        return ArmPlayer(self, arena, arms=arena.rows.shape[0])
+        return ArmPlayer(self, problem, arms=problem.rows.shape[0])
 
     @abstractmethod
     def choice(self, arms: "Arms", rng: np.random.Generator) -> tuple[int, Array]:
@@ -280,13 +280,13 @@ class ArmPosterior(DriftingPosterior):
 
 
 class ArmPlayer:
-    def __init__(self, strategy: ArmBandit, arena: Arena, *, arms: int) -> None:
-        self._strategy, self._arena = strategy, arena
+    def __init__(self, strategy: ArmBandit, problem: OnlineProblem, *, arms: int) -> None:
+        self._strategy, self._problem = strategy, problem
         known = strategy.first_means()
         self._arms = Arms(arms, gamma=strategy.gamma, first=known)
         self._neighbourhood = Neighbourhood(np.zeros((arms, 1)), bandwidth=None)
         self.observations: list[Observation] = []
-        order = arena.randomness.at("design").permutation(arms)
+        order = problem.randomness.at("design").permutation(arms)
         self._first = [int(arm) for arm in order] if known is None else []
         self._scale = None if strategy.scale is None else strategy.scale_of(())
 
@@ -332,10 +332,10 @@ class ArmPlayer:
         self._arms.add(observation.place, z)
 
     def _context(self, round: int) -> RoundContext:
-        choice, height = self._strategy.choice(self._arms, self._arena.randomness.at("arm", round))
+        choice, height = self._strategy.choice(self._arms, self._problem.randomness.at("arm", round))
         return RoundContext(
             round=round,
-            rounds=self._arena.rounds,
+            rounds=self._problem.rounds,
             asked=len(self.observations),
             posterior=ArmPosterior(self._arms, noise=self._strategy.noise),
             choice=choice,
@@ -345,5 +345,5 @@ class ArmPlayer:
             deviation=1.0,
             lasting=self._strategy.gamma,
             neighbourhood=self._neighbourhood,
-            randomness=self._arena.randomness,
+            randomness=self._problem.randomness,
         )

@@ -17,7 +17,7 @@ from farthing.strategies.online.fields import CandidateField, Field, SpaceField
 from farthing.strategies.online.gp_player import GPPlayer
 from farthing.strategies.online.learning import ModelForm
 from farthing.strategies.online.query_rules import Capped, Confidence, Floor
-from farthing.strategies.online.strategy import Arena
+from farthing.strategies.online.strategy import OnlineProblem
 from farthing.strategies.online.value_of_information import ValueOfInformation
 
 Matrix = Annotated[Sequence[Sequence[float]] | Array, SquareMatrix()]
@@ -85,29 +85,29 @@ class CEGPUCB(Declaration):
         )
         return replace(settings, **changes)
 
-    def begin(self, arena: Arena) -> GPPlayer:
-        form = self._form(arena)
-        if arena.rows is None and form.uses_index:
+    def begin(self, problem: OnlineProblem) -> GPPlayer:
+        form = self._form(problem)
+        if problem.rows is None and form.uses_index:
             raise InvalidArgument(
                 "Arms and covariances need candidates, got none. Give candidates=[…], or a kernel such as 'matern52'."
             )
         field: Field
         bandwidth = 0.1 * sqrt(form.dimension) if self.bandwidth is None else self.bandwidth
-        if arena.rows is None:
-            field = SpaceField(arena, form, bandwidth=bandwidth, tolerance=self.tolerance, beta_at=self.beta_at)
+        if problem.rows is None:
+            field = SpaceField(problem, form, bandwidth=bandwidth, tolerance=self.tolerance, beta_at=self.beta_at)
         else:
-            shift = self._shift(arena.rows.shape[0])
-            field = CandidateField(arena, form, bandwidth=None if form.uses_index else bandwidth, shift=shift)
-        return GPPlayer(self, arena, form, field)
+            shift = self._shift(problem.rows.shape[0])
+            field = CandidateField(problem, form, bandwidth=None if form.uses_index else bandwidth, shift=shift)
+        return GPPlayer(self, problem, form, field)
 
-    def _form(self, arena: Arena) -> ModelForm:
-        d = arena.encoder.dimension
-        numbers = d - len(arena.encoder.categories)
+    def _form(self, problem: OnlineProblem) -> ModelForm:
+        d = problem.encoder.dimension
+        numbers = d - len(problem.encoder.categories)
         given = None if self.lengthscale is None else tuple(np.broadcast_to(self.lengthscale, (max(numbers, 1),)))
         return ModelForm(
             kernel=self.kernel if isinstance(self.kernel, str) else np.array(self.kernel, dtype=float),
             dimension=d,
-            categories=tuple(arena.encoder.categories),
+            categories=tuple(problem.encoder.categories),
             lengthscale=given,
             noise=self.noise,
             forgetting=None if isinstance(self.forgetting, str) else self.forgetting,

@@ -18,8 +18,8 @@ from farthing.models.drifting_posterior import DriftingPosterior, Selected, Shif
 from farthing.models.linalg import Array
 from farthing.models.window_process import WindowProcess
 from farthing.strategies.online.learning import Hyperparameters, ModelForm
-from farthing.strategies.online.rivals import Neighbourhood
-from farthing.strategies.online.strategy import Arena, Place
+from farthing.strategies.online.local_optima import Neighbourhood
+from farthing.strategies.online.strategy import OnlineProblem, Place
 from farthing.strategies.shared.modelling import domain_of
 
 POOL, NEARBY, VISITED = 128, 64, 32
@@ -67,12 +67,14 @@ class Field(Protocol):
 class CandidateField:
     """Finitely many candidates: an exact filter over all of them, about a mean (`shift`) where one is known."""
 
-    def __init__(self, arena: Arena, form: ModelForm, *, bandwidth: float | None, shift: Array | None = None) -> None:
-        assert arena.rows is not None
-        self._arena, self._form, self._shift = arena, form, shift
-        m = arena.rows.shape[0]
-        self._X = np.arange(m, dtype=float)[:, None] if form.uses_index else arena.rows
-        self._neighbourhood = Neighbourhood(arena.rows, categories=frozenset(form.categories), bandwidth=bandwidth)
+    def __init__(
+        self, problem: OnlineProblem, form: ModelForm, *, bandwidth: float | None, shift: Array | None = None
+    ) -> None:
+        assert problem.rows is not None
+        self._problem, self._form, self._shift = problem, form, shift
+        m = problem.rows.shape[0]
+        self._X = np.arange(m, dtype=float)[:, None] if form.uses_index else problem.rows
+        self._neighbourhood = Neighbourhood(problem.rows, categories=frozenset(form.categories), bandwidth=bandwidth)
         self.filter: CandidateFilter
 
     def reset(self, hyperparameters: Hyperparameters) -> None:
@@ -104,7 +106,7 @@ class CandidateField:
         return np.asarray(self._X[place])
 
     def design(self, count: int) -> list[Place]:
-        order = self._arena.randomness.at("design").permutation(self._X.shape[0])
+        order = self._problem.randomness.at("design").permutation(self._X.shape[0])
         return [int(place) for place in order[:count]]
 
     def drawn_at(self) -> int | None:
@@ -119,16 +121,16 @@ class SpaceField:
 
     def __init__(
         self,
-        arena: Arena,
+        problem: OnlineProblem,
         form: ModelForm,
         *,
         bandwidth: float,
         tolerance: float,
         beta_at: Callable[[int], float],
     ) -> None:
-        self._arena, self._form, self._beta_at = arena, form, beta_at
+        self._problem, self._form, self._beta_at = problem, form, beta_at
         self._bandwidth, self._tolerance = bandwidth, tolerance
-        self._domain: Domain = domain_of(arena.encoder)
+        self._domain: Domain = domain_of(problem.encoder)
         self._observed = 0
         self._pool: Array | None = None
         self._view: View | None = None
@@ -169,15 +171,15 @@ class SpaceField:
 
     def place(self, row: int) -> Place:
         assert self._pool is not None
-        params = self._arena.encoder.decode(self._pool[row][None, :])
-        return np.asarray(self._arena.encoder.encode(params)[0])
+        params = self._problem.encoder.decode(self._pool[row][None, :])
+        return np.asarray(self._problem.encoder.encode(params)[0])
 
     def row(self, place: Place) -> Array:
         return np.asarray(place)
 
     def design(self, count: int) -> list[Place]:
-        rng = self._arena.randomness.at("design")
-        encoder = self._arena.encoder
+        rng = self._problem.randomness.at("design")
+        encoder = self._problem.encoder
         rows = encoder.snap(self._domain.from_unit(sobol(self._domain.width, max(count, 2), rng=rng)))
         return list(encoder.encode(encoder.decode(rows[:count])))
 
@@ -186,7 +188,7 @@ class SpaceField:
 
     def draw(self, round: int) -> None:
         """Rows spread evenly, rows around the best known ones, and the optima of mean and upper bound."""
-        rng = self._arena.randomness.at("pool", round, self._observed)
+        rng = self._problem.randomness.at("pool", round, self._observed)
         gp, domain = self.process.gp, self._domain
         visited = gp.X[:, :-1]
         best = visited[np.argsort(-gp.y, kind="stable")[:VISITED]]
@@ -198,7 +200,7 @@ class SpaceField:
             for weight in (0.0, self._beta_at(round)):
                 bound = FixedFeatures(ConfidenceBound(gp, weight, sign=1.0), (float(round),))
                 rows.append(maximize(bound, domain, rng=rng, offered=best[:8], effort=EFFORT).x[None, :])
-        self._pool = np.unique(self._arena.encoder.snap(np.concatenate(rows)), axis=0)
+        self._pool = np.unique(self._problem.encoder.snap(np.concatenate(rows)), axis=0)
         self._made_at = round
         neighbourhood = Neighbourhood(
             self._pool, categories=frozenset(self._form.categories), bandwidth=self._bandwidth

@@ -24,7 +24,7 @@ Place = int | Array
 
 
 @dataclass(frozen=True, eq=False)
-class Arena:
+class OnlineProblem:
     """What is played for: rounds in a space, or in some candidates of it, with a seed.
 
     `initial` are params to be measured in the first rounds, in that order.
@@ -109,7 +109,7 @@ class Player(Protocol):
 class OnlineStrategy(Protocol):
     """A frozen dataclass whose fields are plain values or rules."""
 
-    def begin(self, arena: Arena) -> Player:
+    def begin(self, problem: OnlineProblem) -> Player:
         """A player at round zero."""
 
 

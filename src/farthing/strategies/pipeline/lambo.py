@@ -66,7 +66,7 @@ class LaMBO(StagedStrategy):
     def choose(self, context: PipelineContext) -> ChosenRow:
         before = _latest_state(context)
         state = self._begun(context, before)
-        last = context.market.purchases.made[-1].params if state.arm is not None else None
+        last = context.pipeline.purchases.made[-1].params if state.arm is not None else None
         lazy = self._solve(context, state, last)
         judged = lazy if self.loss == "lazy" or last is None else self._solve(context, state, None)
         step = _play(state, -judged.value / _range(context), rng=context.rng)
@@ -105,7 +105,7 @@ class LaMBO(StagedStrategy):
         beta = lambo_beta(state.steps + 1, D) if self.beta is None else self.beta
         bound = ConfidenceBound(context.gp, beta * beta if self.linear_beta else beta)
         offered = context.best_rows[:OFFERED]
-        return maximize_in_boxes(bound, context.market.domain, lower, upper, rng=context.rng, offered=offered)
+        return maximize_in_boxes(bound, context.pipeline.domain, lower, upper, rng=context.rng, offered=offered)
 
 
 # ------------------------------------------------------------------------------------------------------- state
@@ -196,7 +196,7 @@ def _play(state: BanditState, losses: Array, *, rng: np.random.Generator) -> Ban
 
 def _grids(context: PipelineContext) -> list[Grids]:
     """The grids of the columns of every stage but the last."""
-    layout, grids = context.market.layout, context.market.domain.grids
+    layout, grids = context.pipeline.layout, context.pipeline.domain.grids
     return [
         [grid for grid, stage in zip(grids, layout.stage_of_column, strict=True) if stage == number]
         for number in range(layout.count - 1)
@@ -205,10 +205,10 @@ def _grids(context: PipelineContext) -> list[Grids]:
 
 def _boxes(context: PipelineContext, state: BanditState, last: Params | None) -> tuple[Array, Array]:
     """U of Eq. 8 as bounds (K, D): the arm's regions, all of the last stage, and what is kept of the last row."""
-    market, tree = context.market, state.tree
-    lower, upper = (np.tile(bound, (tree.size, 1)) for bound in market.domain.bounds())
-    stage_of = np.array(market.layout.stage_of_column)
-    before = None if last is None else market.encode([last])[0]
+    pipeline, tree = context.pipeline, state.tree
+    lower, upper = (np.tile(bound, (tree.size, 1)) for bound in pipeline.domain.bounds())
+    stage_of = np.array(pipeline.layout.stage_of_column)
+    before = None if last is None else pipeline.encode([last])[0]
     for arm in range(tree.size):
         for stage in range(len(tree.depths)):
             region = tree.region(arm, stage)

@@ -14,7 +14,7 @@ from farthing.fields import Several, Whole, positive
 from farthing.models.linalg import Array
 from farthing.strategies.pipeline.context import ChosenRow, PipelineContext
 from farthing.strategies.pipeline.meters import due_class
-from farthing.strategies.pipeline.shelves import best_of_shelves, chosen, every_prefix
+from farthing.strategies.pipeline.reuse import best_of_classes, chosen, every_prefix
 from farthing.strategies.pipeline.strategy import StagedStrategy
 
 POOL = 32
@@ -38,33 +38,33 @@ class PrefixEI(StagedStrategy):
     rent_or_buy: float | None = positive(4.0)
 
     def choose(self, context: PipelineContext) -> ChosenRow:
-        shelves = every_prefix(context)
-        found = best_of_shelves(context, shelves, LogExpectedImprovement(context.gp, context.best))
+        classes = every_prefix(context)
+        found = best_of_classes(context, classes, LogExpectedImprovement(context.gp, context.best))
         forced = self._due(context, found)
         if forced is None:
             best = max(found, key=lambda best: self._score(context, best))
-            return chosen(shelves, best, {"why": "most improvement per cost"})
+            return chosen(classes, best, {"why": "most improvement per cost"})
         due = next(best for best in found if best.kept == forced)
-        return chosen(shelves, due, {"why": "its price has gone into cheaper evaluations", "forced": forced})
+        return chosen(classes, due, {"why": "its price has gone into cheaper evaluations", "forced": forced})
 
     def _due(self, context: PipelineContext, found: Sequence[ClassMaximum]) -> int | None:
         if self.rent_or_buy is None:
             return None
-        market = context.market
-        prices: list[float | None] = [None] * market.layout.count
+        pipeline = context.pipeline
+        prices: list[float | None] = [None] * pipeline.layout.count
         for best in found:
             if best.value > -np.inf:
-                prices[best.kept] = market.price(best.x, best.kept)
-        return due_class(market.meters, prices, self.rent_or_buy)
+                prices[best.kept] = pipeline.price(best.x, best.kept)
+        return due_class(pipeline.meters, prices, self.rent_or_buy)
 
     def _score(self, context: PipelineContext, best: ClassMaximum) -> float:
         """log EI/price; of new stages log max_k qEI_k/(price of those but the last + k times that of the last)."""
-        market = context.market
-        if best.kept == market.last_class or best.value == -np.inf or self.bundle is None:
+        pipeline = context.pipeline
+        if best.kept == pipeline.last_class or best.value == -np.inf or self.bundle is None:
             return best.value
         pool = _completions(context, best.x)
         gains = log_joint_improvements(context.gp, pool, context.best, self.bundle, rng=context.rng)
-        costs = market.prices.costs.costs(best.x[None, :])[0]
+        costs = pipeline.prices.costs.costs(best.x[None, :])[0]
         price = np.sum(costs[best.kept : -1]) + np.array(self.bundle) * costs[-1]
         return float(np.max(gains - np.log(price)))
 
@@ -74,10 +74,10 @@ def _completions(context: PipelineContext, x: Array) -> Array:
 
     What would follow is mostly near: rows that are only spread out hardly ever promise anything beside the best one.
     """
-    market = context.market
-    held = market.layout.columns(market.last_class)
-    spread = market.domain.from_unit(sobol(x.size, POOL // 2, rng=context.rng))
+    pipeline = context.pipeline
+    held = pipeline.layout.columns(pipeline.last_class)
+    spread = pipeline.domain.from_unit(sobol(x.size, POOL // 2, rng=context.rng))
     complete = np.where(np.isnan(x), spread[0], x)
-    near = perturbed(market.domain, complete[None, :], POOL - len(spread), rng=context.rng)
+    near = perturbed(pipeline.domain, complete[None, :], POOL - len(spread), rng=context.rng)
     rows = np.where(held, complete, np.concatenate([spread, near]))
-    return np.concatenate([x[None, :], market.domain.snap(rows)])
+    return np.concatenate([x[None, :], pipeline.domain.snap(rows)])

@@ -8,7 +8,7 @@ from farthing.acquisition.confidence_bound import LogHopedGain, lambo_beta
 from farthing.acquisition.expected_improvement import LogExpectedImprovement
 from farthing.fields import whole
 from farthing.strategies.pipeline.context import ChosenRow, PipelineContext
-from farthing.strategies.pipeline.shelves import Shelf, best_of_shelves, chosen, those_of
+from farthing.strategies.pipeline.reuse import ReuseClass, best_of_classes, chosen, those_of
 from farthing.strategies.pipeline.strategy import StagedStrategy
 from farthing.strategies.shared.cooling import share_left
 from farthing.trials import Params
@@ -28,7 +28,7 @@ class StagedBO(StagedStrategy):
     cost: Literal["none", "price", "cooled"] = "cooled"
 
     def choose(self, context: PipelineContext) -> ChosenRow:
-        latest = [purchase.params for purchase in context.market.purchases.made[-1:]]
+        latest = [purchase.params for purchase in context.pipeline.purchases.made[-1:]]
         return _best(context, those_of(context, latest), self._acquisition(context), self._exponent(context))
 
     def _acquisition(self, context: PipelineContext) -> Acquisition:
@@ -39,7 +39,7 @@ class StagedBO(StagedStrategy):
 
     def _exponent(self, context: PipelineContext) -> float:
         if self.cost == "cooled":
-            return share_left(context.market.history, context.budget)
+            return share_left(context.pipeline.history, context.budget)
         return 1.0 if self.cost == "price" else 0.0
 
 
@@ -54,17 +54,17 @@ class EEIPU(StagedStrategy):
     pool: int = whole(5, least=1)
 
     def choose(self, context: PipelineContext) -> ChosenRow:
-        exponent = share_left(context.market.history, context.budget)
+        exponent = share_left(context.pipeline.history, context.budget)
         improvement = LogExpectedImprovement(context.gp, context.best)
         return _best(context, those_of(context, self._best_configurations(context)), improvement, exponent)
 
     def _best_configurations(self, context: PipelineContext) -> list[Params]:
-        history = context.market.history
+        history = context.pipeline.history
         ranked = sorted(history.done, key=lambda trial: history.loss(trial.value or 0.0))
         return [trial.params for trial in ranked[: self.pool]]
 
 
-def _best(context: PipelineContext, shelves: list[Shelf], value: Acquisition, exponent: float) -> ChosenRow:
-    found = best_of_shelves(context, shelves, value, exponent=exponent)
+def _best(context: PipelineContext, classes: list[ReuseClass], value: Acquisition, exponent: float) -> ChosenRow:
+    found = best_of_classes(context, classes, value, exponent=exponent)
     best = max(found, key=lambda best: (best.value, best.kept))
-    return chosen(shelves, best, {"why": "most value per price"})
+    return chosen(classes, best, {"why": "most value per price"})

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from farthing.fields import number
-from farthing.strategies.population.strategy import Pick, PopulationStrategy, Vacancies, redrawn_picks
+from farthing.strategies.population.strategy import Pick, PopulationStrategy, Replacements, redrawn_picks
 from farthing.strategies.shared.randomness import Randomness
 
 
@@ -30,16 +30,16 @@ class PB2(PopulationStrategy):
         """The method of the paper: the maximum over the whole space, whatever the evidence."""
         return cls(**{"box": None, **arguments})
 
-    def explore(self, vacancies: Vacancies, rng: Randomness) -> list[Pick]:
+    def explore(self, replacements: Replacements, rng: Randomness) -> list[Pick]:
         from farthing.models.threads import one_thread
         from farthing.strategies.population.learning import fit_changes, observed_changes
         from farthing.strategies.population.picking import Picking
 
-        members, interval = vacancies.members, vacancies.interval
+        members, interval = replacements.members, replacements.interval
         changes = observed_changes(members, before=interval if self.mode == "sync" else None)
         if changes.count == 0:
-            return redrawn_picks(vacancies, rng)
+            return redrawn_picks(replacements, rng)
         with one_thread():
             model = fit_changes(changes, members)
             picking = Picking(members, model, interval, beta=self.beta, box=self.box)
-            return picking.picks(vacancies.replaced, vacancies.running, rng)
+            return picking.picks(replacements.replaced, replacements.running, rng)

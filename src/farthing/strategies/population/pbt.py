@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from farthing.fields import share
 from farthing.space import Choice, Float, Int
 from farthing.space.parameters import Parameter, with_condition
-from farthing.strategies.population.strategy import Pick, PopulationStrategy, Vacancies, redrawn_picks
+from farthing.strategies.population.strategy import Pick, PopulationStrategy, Replacements, redrawn_picks
 from farthing.strategies.shared.randomness import Randomness
 from farthing.trials import Params
 
@@ -28,11 +28,13 @@ class PBT(PopulationStrategy):
 
     resample: float = share(0.25)
 
-    def explore(self, vacancies: Vacancies, rng: Randomness) -> list[Pick]:
-        space = vacancies.members.history.problem.space
+    def explore(self, replacements: Replacements, rng: Randomness) -> list[Pick]:
+        space = replacements.members.history.problem.space
         return [
-            Pick(perturbed(space, each.source.params, self.resample, rng.at("pick", vacancies.interval, each.member)))
-            for each in vacancies.replaced
+            Pick(
+                perturbed(space, each.source.params, self.resample, rng.at("pick", replacements.interval, each.member))
+            )
+            for each in replacements.replaced
         ]
 
 
@@ -40,8 +42,8 @@ class PBT(PopulationStrategy):
 class Clone(PopulationStrategy):
     """Copies the strong over the weak, and draws the params of the copies at random: the null model of PBT and PB2."""
 
-    def explore(self, vacancies: Vacancies, rng: Randomness) -> list[Pick]:
-        return redrawn_picks(vacancies, rng)
+    def explore(self, replacements: Replacements, rng: Randomness) -> list[Pick]:
+        return redrawn_picks(replacements, rng)
 
 
 def perturbed(space: "Space", params: Params, resample: float, rng: "np.random.Generator") -> Params:

@@ -58,7 +58,7 @@ class RunningParams:
 
 
 @dataclass(frozen=True)
-class Vacancies:
+class Replacements:
     """Members to be replaced as an interval begins; `running` are the params of those who go on."""
 
     members: Members
@@ -89,7 +89,7 @@ class PopulationStrategy(Strategy):
     needs_checkpoints: ClassVar[bool] = True
 
     @abstractmethod
-    def explore(self, vacancies: Vacancies, rng: Randomness) -> list[Pick]:
+    def explore(self, replacements: Replacements, rng: Randomness) -> list[Pick]:
         """Params for the members that are replaced.
 
         It may learn from every trial of all members before the interval (all finished ones in async mode).
@@ -216,7 +216,7 @@ class Turn:
             yield from (self._noted(entry, interval, before) for entry in noted if entry["member"] not in begun)
             return
         replaced = [self._replacement(member, interval, chosen, before) for member in chosen.replaced]
-        picks = self.strategy.explore(Vacancies(self.members, replaced, interval, running), self.rng)
+        picks = self.strategy.explore(Replacements(self.members, replaced, interval, running), self.rng)
         entries = [_entry(each, pick) for each, pick in zip(replaced, picks, strict=True)]
         first = {"batch": entries[1:]} if len(entries) > 1 else {}
         for index, entry in enumerate(entries):
@@ -264,7 +264,7 @@ class Turn:
         donor = donors[int(self.rng.at("donor", interval + 1, member).integers(len(donors)))]
         source = self.members.successes[interval][donor]
         replaced = [Replacement(member, donor, source)]
-        picks = self.strategy.explore(Vacancies(self.members, replaced, interval + 1, running), self.rng)
+        picks = self.strategy.explore(Replacements(self.members, replaced, interval + 1, running), self.rng)
         return self._noted(_entry(replaced[0], picks[0]), interval + 1, {donor: source})
 
     # ---- suggestions ------------------------------------------------------------------------------------------------
@@ -335,9 +335,11 @@ class Turn:
         return int(trial.note["member"])
 
 
-def redrawn_picks(vacancies: Vacancies, rng: Randomness) -> list[Pick]:
+def redrawn_picks(replacements: Replacements, rng: Randomness) -> list[Pick]:
     """Fresh draws for all of them."""
-    return [Pick(redrawn(vacancies.members, vacancies.interval, each.member, rng)) for each in vacancies.replaced]
+    return [
+        Pick(redrawn(replacements.members, replacements.interval, each.member, rng)) for each in replacements.replaced
+    ]
 
 
 def redrawn(members: Members, interval: int, member: int, rng: Randomness, *, repeat: int = 0) -> Params:

@@ -12,7 +12,7 @@ from farthing.fields import OneOf, Whole
 from farthing.fields.serialization import to_json
 from farthing.space import Space
 from farthing.storage import Storage, open_storage
-from farthing.strategies.online import CEGPUCB, Arena, OnlineStrategy, as_online_strategy
+from farthing.strategies.online import CEGPUCB, OnlineProblem, OnlineStrategy, as_online_strategy
 from farthing.study.online.candidates import candidates_of, initial_params
 from farthing.study.online.decision import Decision
 from farthing.study.online.log import RoundLog
@@ -79,7 +79,7 @@ class OnlineTuner:
         self._reward = reward
         self._cost_unit = cost_unit
         self._clock = clock or SystemClock()
-        self._arena = Arena(
+        self._online_problem = OnlineProblem(
             space.encoder,
             rounds,
             seed,
@@ -233,8 +233,10 @@ class OnlineTuner:
             "rounds": self.rounds,
             "seed": self.problem.seed,
             "strategy": to_json(self.strategy),
-            "candidates": None if self._arena.candidates is None else [dict(each) for each in self._arena.candidates],
-            "initial": [dict(each) for each in self._arena.initial],
+            "candidates": None
+            if self._online_problem.candidates is None
+            else [dict(each) for each in self._online_problem.candidates],
+            "initial": [dict(each) for each in self._online_problem.initial],
         }
 
     # ---- pieces ------------------------------------------------------------------------------------------------------
@@ -242,7 +244,7 @@ class OnlineTuner:
     def _new_run(self) -> OnlineRun:
         return OnlineRun(
             self.strategy,
-            self._arena,
+            self._online_problem,
             sign=-self.problem.sign,
             gains=self._reward == "gain",
             clock=self._clock,

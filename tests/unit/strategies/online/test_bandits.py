@@ -7,7 +7,7 @@ import pytest
 
 import farthing as ft
 from farthing.errors import InvalidArgument
-from farthing.strategies.online import Arena, Bernoulli, Confidence, Every, ExpectedRegret, ValueOfInformation
+from farthing.strategies.online import Bernoulli, Confidence, Every, ExpectedRegret, OnlineProblem, ValueOfInformation
 from farthing.strategies.online.bandits import (
     EXP3S,
     UCB1,
@@ -26,13 +26,13 @@ ENCODER = ft.Space({"arm": ft.Choice("a", "b", "c")}).encoder
 GP = {"kernel": "independent", "noise": 0.01, "scale": 1.0}
 
 
-def arena(rounds: int = 300, seed: int = 0) -> Arena:
-    return Arena(ENCODER, rounds, seed, candidates=ARMS)
+def problem(rounds: int = 300, seed: int = 0) -> OnlineProblem:
+    return OnlineProblem(ENCODER, rounds, seed, candidates=ARMS)
 
 
 def played(strategy: Any, means: np.ndarray, *, rounds: int = 300) -> list[int]:
     """What was played in silent rounds' places too; the rewards change half-way to the reverse."""
-    rng, player, places = np.random.default_rng(0), strategy.begin(arena(rounds)), []
+    rng, player, places = np.random.default_rng(0), strategy.begin(problem(rounds)), []
     for t in range(1, rounds + 1):
         now = means if t <= rounds // 2 else means[::-1]
         choice = player.decide(t)
@@ -73,7 +73,7 @@ def test_exp3s_prefers_the_best_arm_and_never_gives_the_others_up() -> None:
 @pytest.mark.parametrize("rule", [Confidence(0.9), ExpectedRegret(0.05), ValueOfInformation(0.05), Every(3)])
 @pytest.mark.parametrize("strategy", [UCB1, EpsilonGreedy, Softmax, EXP3S])
 def test_every_bandit_takes_every_rule(strategy: Any, rule: Any) -> None:
-    player = strategy(rule=rule).begin(arena())
+    player = strategy(rule=rule).begin(problem())
     measured = 0
     for t in range(1, 60):
         choice = player.decide(t)
@@ -84,7 +84,7 @@ def test_every_bandit_takes_every_rule(strategy: Any, rule: Any) -> None:
 
 
 def test_gp_ucb_without_forgetting_is_certain_in_the_end() -> None:
-    player = GPBandit(forgetting=0.0, **GP).begin(arena(400))
+    player = GPBandit(forgetting=0.0, **GP).begin(problem(400))
     for t in range(1, 300):
         choice = player.decide(t)
         player.observe(Observation(t, choice.place, [0.5, 0.0, -0.5][choice.place]))
@@ -94,7 +94,7 @@ def test_gp_ucb_without_forgetting_is_certain_in_the_end() -> None:
 
 
 def test_known_means_save_the_first_round_of_every_arm() -> None:
-    player = UCB1(scale=1.0, offset=[0.0, 3.0, 1.0], rule=Every(1)).begin(arena())
+    player = UCB1(scale=1.0, offset=[0.0, 3.0, 1.0], rule=Every(1)).begin(problem())
     assert player.decide(1).place == 1
 
 
@@ -103,8 +103,8 @@ def test_known_means_save_the_first_round_of_every_arm() -> None:
     [
         lambda: GPBandit(acquisition="best"),  # type: ignore[arg-type]
         lambda: UCB1(offset=[1.0, 2.0]),
-        lambda: UCB1().begin(Arena(ft.Space({"x": ft.Float(0, 1)}).encoder, 5)),
-        lambda: RestartedGPUCB().begin(arena()),
+        lambda: UCB1().begin(OnlineProblem(ft.Space({"x": ft.Float(0, 1)}).encoder, 5)),
+        lambda: RestartedGPUCB().begin(problem()),
     ],
 )
 def test_wrong_settings_are_refused(make: Any) -> None:
@@ -185,7 +185,7 @@ def test_exp3s_updates_and_shares_its_weights_as_the_paper_says() -> None:
 
 
 def test_a_restarted_bandit_forgets_at_the_start_of_each_block() -> None:
-    player = RestartedGPUCB(forgetting=0.03, block=4, **GP).begin(arena())
+    player = RestartedGPUCB(forgetting=0.03, block=4, **GP).begin(problem())
     held = []
     for t in range(1, 11):
         choice = player.decide(t)

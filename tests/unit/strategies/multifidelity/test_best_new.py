@@ -8,7 +8,7 @@ from farthing.acquisition.expected_improvement import LogExpectedImprovement
 from farthing.acquisition.fixed_features import FixedFeatures
 from farthing.strategies import Randomness
 from farthing.strategies.multifidelity.context import CurveContext, read_context
-from farthing.strategies.multifidelity.screening import newcomer, offered
+from farthing.strategies.multifidelity.screening import best_new, offered
 from farthing.trials import History, Measurement, Params, Problem, State, Suggestion, Trial
 
 EPOCHS = ft.Fidelity(1, 27, integer=True, trace=True)
@@ -45,7 +45,7 @@ def on_a_slope(count: int = 12, **options: int) -> CurveContext:
 
 
 def test_a_border_is_reached_where_the_best_lies_on_it() -> None:
-    np.testing.assert_allclose(newcomer(on_a_slope()), [[1.0, 1.0]], atol=1e-6)
+    np.testing.assert_allclose(best_new(on_a_slope()), [[1.0, 1.0]], atol=1e-6)
 
 
 def test_nothing_that_is_drawn_promises_more() -> None:
@@ -53,14 +53,14 @@ def test_nothing_that_is_drawn_promises_more() -> None:
     gp = context.processes[0][0]
     improvement = LogExpectedImprovement(gp, float(context.mean(context.seen).min()))
     drawn = np.random.default_rng(1).random((2000, 2))
-    best = improvement(context.at_full(newcomer(context)))[0]
+    best = improvement(context.at_full(best_new(context)))[0]
     assert best >= improvement(context.at_full(drawn)).max() - 1e-6
 
 
 def test_what_is_in_flight_is_not_begun_again() -> None:
     context = on_a_slope(running=3)
     assert len(context.processes[0]) > 1
-    gap = np.abs(newcomer(context) - context.pending.X).max(axis=1)
+    gap = np.abs(best_new(context) - context.pending.X).max(axis=1)
     assert gap.min() > 1e-3
 
 
@@ -68,7 +68,7 @@ def test_of_few_configurations_one_that_was_not_begun_is_chosen() -> None:
     every = [{"kind": kind, "size": size} for kind in "abc" for size in range(1, 5)]
     begun, left = every[:-1], every[-1]
     context = context_of(CHOICES, begun, [float(i) for i in range(len(begun))], running=2)
-    assert CHOICES.encoder.decode(newcomer(context)) == [left]
+    assert CHOICES.encoder.decode(best_new(context)) == [left]
 
 
 def test_it_is_offered_at_every_level_beside_the_paused_runs() -> None:
