@@ -19,7 +19,8 @@ from farthing.costs import FakeClock
 from farthing.errors import WorkError
 from farthing.execution import Checkpoints, Job, ProcessExecutor, local, slot
 from farthing.space import Choice, Float, Space
-from farthing.trials import Attempt, Problem, State
+from farthing.trials import Attempt, Measurement, Problem, State
+from farthing.trials.news import Checkpointed
 
 TIME_LIMIT = 0.3
 """Only for work that never ends: on a busy machine the rest may need any time."""
@@ -237,14 +238,14 @@ class Listener:
         self.reports = []
         self.checkpoints = []
 
-    def on_report(self, attempt, measurement):
-        self.reports.append(measurement)
-
-    def on_checkpoint(self, attempt, checkpoint):
-        self.checkpoints.append(checkpoint)
-
-    def on_eviction(self, attempt, eviction):
-        raise AssertionError("this work caches nothing")
+    def on_news(self, attempt, news):
+        match news:
+            case Measurement():
+                self.reports.append(news)
+            case Checkpointed(checkpoint):
+                self.checkpoints.append(checkpoint)
+            case _:
+                raise AssertionError("this work caches nothing")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -493,9 +494,7 @@ def script(folder, body):
     from farthing.trials import Attempt, Problem
 
     class Listener:
-        def on_report(self, attempt, measurement): pass
-        def on_checkpoint(self, attempt, checkpoint): pass
-        def on_eviction(self, attempt, eviction): pass
+        def on_news(self, attempt, news): pass
 
     problem = Problem(Space({"lr": Float(0.0, 1.0)}))
     checkpoints = Checkpoints(Path(__file__).parent / "files")

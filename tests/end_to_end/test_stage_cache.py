@@ -15,7 +15,7 @@ import pytest
 from cached_study import SPACE, TRIALS, pipeline, study_in, value_of
 
 import farthing as ft
-from farthing.execution.stage_cache import CacheKey, StageCache
+from farthing.caching.stage_cache import CacheKey, StageCache
 from farthing.trials.prefixes import EVICTED, cached_prefixes
 
 PROGRAM = Path(__file__).with_name("cached_study.py")
@@ -108,7 +108,7 @@ def _kill_after_some_news(program, folder, rng):
 KILLED_WRITER = """
 import sys, time
 from pathlib import Path
-from farthing.execution.stage_cache import CacheKey, StageCache
+from farthing.caching.stage_cache import CacheKey, StageCache
 
 def save(output, folder):
     (folder / "half").write_bytes(b"x" * 100_000)

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from farthing.errors import InvalidArgument
 from farthing.execution.checkpoints import Checkpoints
-from farthing.trials import Attempt, Measurement, Outcome, Params, Trial
-from farthing.trials.prefixes import Eviction
+from farthing.trials import Attempt, Outcome, Params, Trial
+from farthing.trials.news import News
+from farthing.validation import shown
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,11 @@ class Job:
         )
 
 
+def check_workers(workers: object) -> None:
+    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+        raise InvalidArgument(f"The number of workers must be a whole number ≥ 1, got {shown(workers)}. Try workers=2.")
+
+
 @dataclass(frozen=True)
 class Ended:
     """A job that is over. Without an outcome there is nothing to record: the attempt had been taken over."""
@@ -56,11 +63,7 @@ class Listener(Protocol):
     A call that raises `StaleAttempt` or `TrialFinished` ends the job without an outcome.
     """
 
-    def on_report(self, attempt: Attempt, measurement: Measurement) -> None: ...
-
-    def on_checkpoint(self, attempt: Attempt, checkpoint: str) -> None: ...
-
-    def on_eviction(self, attempt: Attempt, eviction: Eviction) -> None: ...
+    def on_news(self, attempt: Attempt, news: News) -> None: ...
 
 
 class Executor(Protocol):

@@ -12,7 +12,7 @@ from contextlib import suppress
 from farthing.costs.clock import Clock, SystemClock
 from farthing.errors import InvalidArgument, WorkError
 from farthing.execution.checkpoints import Checkpoints
-from farthing.execution.executor import Ended, Job, Listener
+from farthing.execution.executor import Ended, Job, Listener, check_workers
 from farthing.execution.sending import packed
 from farthing.execution.slot import Slot
 from farthing.execution.wire import to_bytes
@@ -51,8 +51,7 @@ class ProcessExecutor:
         devices: Sequence[str] | None = None,
         clock: Clock | None = None,
     ) -> None:
-        if workers < 1:
-            raise InvalidArgument(f"An executor needs at least one worker, got {workers}. Try workers=1.")
+        check_workers(workers)
         checked = as_work(work)
         checked.check(problem)
         self._work = packed(checked)
@@ -116,7 +115,7 @@ class ProcessExecutor:
             lambda: self._start_worker(index),
             checkpoints=self._checkpoints,
             clock=clock,
-            measures_cost=self._problem.measures_cost,
+            problem=self._problem,
         )
 
     def _start_worker(self, index: int) -> WorkerProcess:

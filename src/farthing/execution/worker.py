@@ -18,20 +18,17 @@ from farthing.execution.failures import failure_of
 from farthing.execution.job_log import JobLog
 from farthing.execution.messages import (
     GO_ON,
-    Committed,
-    Evicted,
     Finished,
-    News,
     Ready,
-    Reported,
     Unready,
+    WorkerMessage,
     job_from_json,
-    news_to_json,
+    message_to_json,
 )
 from farthing.execution.running_trial import RunningTrial
 from farthing.execution.work import Work
-from farthing.trials import Measurement, Outcome, Problem
-from farthing.trials.prefixes import Eviction
+from farthing.trials import Outcome, Problem
+from farthing.trials.news import News
 
 
 def main(wire_fd: int, lifeline_fd: int) -> None:
@@ -66,8 +63,8 @@ def _prepare(coordinator: socket.socket, log: JobLog) -> "_Worker | None":
     return worker
 
 
-def _tell(coordinator: socket.socket, news: News) -> None:
-    wire.send(coordinator, news_to_json(news))
+def _tell(coordinator: socket.socket, message: WorkerMessage) -> None:
+    wire.send(coordinator, message_to_json(message))
 
 
 class _Worker:
@@ -93,7 +90,7 @@ class _Worker:
     def _run(self, form: dict[str, Any]) -> Outcome | None:
         job = job_from_json(form)
         channel = _WireChannel(self._coordinator)
-        trial = RunningTrial(job, self._problem, channel=channel, checkpoints=self._checkpoints)
+        trial = RunningTrial(job, self._problem, send=channel.send, checkpoints=self._checkpoints)
         try:
             os.chdir(self._folder)
             with self._log.writing_to(self._checkpoints.log_path(trial.number, trial.attempt)):
@@ -118,21 +115,12 @@ class _WireChannel:
         self._one_at_a_time = threading.Lock()
         self._is_closed = False
 
-    def report(self, measurement: Measurement) -> None:
-        self._send(Reported(measurement))
-
-    def checkpoint(self, name: str) -> None:
-        self._send(Committed(name))
-
-    def evict(self, eviction: Eviction) -> None:
-        self._send(Evicted(eviction))
-
     def close(self) -> None:
         """Refuses what threads that the work left behind may still want to say: the next job has the wire now."""
         with self._one_at_a_time:
             self._is_closed = True
 
-    def _send(self, news: News) -> None:
+    def send(self, news: News) -> None:
         if os.getpid() != self._process:
             raise WorkError(
                 "A trial must be reported on from the process that runs it, got a fork of it. Report there."

@@ -10,11 +10,11 @@ _SUFFIXES = (".db", ".sqlite", ".sqlite3")
 _SCHEMES = ("sqlite", "postgresql", "postgres")
 
 
-def open_storage(storage: "str | Path | Storage | None" = None) -> Storage:
+def open_storage(storage: "str | Path | Storage | None" = None, *, patience: float = 60.0) -> Storage:
     """The storage at an address, created where there is none yet; nothing means one in memory.
 
     Addresses are `sqlite:///path.db`, the path of a `.db` or `.sqlite` file, and
-    `postgresql://user:password@host/database`.
+    `postgresql://user:password@host/database`. A server that goes away is waited for, for up to `patience` seconds.
     """
     if storage is None:
         return MemoryStorage()
@@ -22,7 +22,7 @@ def open_storage(storage: "str | Path | Storage | None" = None) -> Storage:
         return storage
     from farthing.storage.sql import SqlStorage  # SQLAlchemy takes a third of a second to import
 
-    return SqlStorage(_address(storage))
+    return SqlStorage(_address(storage), patience=patience)
 
 
 def _address(storage: str | Path) -> str | Path:

@@ -1,6 +1,6 @@
 """Who decides: strategies, each a pure function of the history and the budget."""
 
 from farthing.strategies.shared.randomness import Randomness
-from farthing.strategies.shared.strategy import Recommendation, Strategy, strategy_from_json
+from farthing.strategies.shared.strategy import Recommendation, Strategy, best_by_value, strategy_from_json
 
-__all__ = ["Randomness", "Recommendation", "Strategy", "strategy_from_json"]
+__all__ = ["Randomness", "Recommendation", "Strategy", "best_by_value", "strategy_from_json"]

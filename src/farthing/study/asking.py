@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from farthing.costs import Clock
 from farthing.errors import InvalidArgument, InvalidValue
@@ -10,25 +11,7 @@ from farthing.execution.results import GRADIENT, read_gradient
 from farthing.study.records import Records
 from farthing.trials import Attempt, Failure, Measurement, Outcome, Problem, State, Trial
 from farthing.trials.measurement import cost_amount, finite_number
-from farthing.trials.prefixes import Eviction
 from farthing.validation import shown
-
-
-class _ToRecords:
-    """Carries what a handed-out trial reports straight to the records."""
-
-    def __init__(self, records: Records, attempt: Attempt) -> None:
-        self._records = records
-        self._attempt = attempt
-
-    def report(self, measurement: Measurement) -> None:
-        self._records.record(self._attempt, measurement)
-
-    def checkpoint(self, name: str) -> None:
-        self._records.save_checkpoint(self._attempt, name)
-
-    def evict(self, eviction: Eviction) -> None:
-        self._records.log_eviction(eviction)
 
 
 def hand_out(trial: Trial, records: Records, checkpoints: Checkpoints, *, clock: Clock) -> RunningTrial:
@@ -37,7 +20,7 @@ def hand_out(trial: Trial, records: Records, checkpoints: Checkpoints, *, clock:
     return RunningTrial(
         Job.of(trial, checkpoints),
         records.problem,
-        channel=_ToRecords(records, attempt),
+        send=partial(records.record, attempt),
         checkpoints=checkpoints,
         clock=clock,
         first_sequence=1 + max((point.sequence for point in trial.measurements), default=-1),

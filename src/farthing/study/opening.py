@@ -6,6 +6,7 @@ from farthing.errors import InvalidArgument, StudyExists, StudyMismatch
 from farthing.space import Space
 from farthing.storage import Storage, StudyRecord
 from farthing.strategies import strategy_from_json
+from farthing.study.stored_strategy import is_at_hand
 from farthing.trials import Problem
 
 
@@ -40,7 +41,7 @@ def require_same_problem(found: StudyRecord, expected: Problem) -> None:
 
 def _shaped(space: Space, found: StudyRecord) -> Space:
     """The space with what the strategy it was begun with adds, where that is not given again."""
-    if space == found.problem.space or found.strategy is None:
+    if space == found.problem.space or found.strategy is None or not is_at_hand(found.strategy):
         return space
     return strategy_from_json(found.strategy).shaped(space)
 

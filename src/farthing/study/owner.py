@@ -8,7 +8,7 @@ from pathlib import Path
 
 @cache
 def this_process() -> str:
-    """`machine:pid:start`, the same for the life of this process and never given to another."""
+    """`machine:pid:start`, the same for the life of this process and never given to another, a fork of it included."""
     return f"{_machine()}:{os.getpid()}:{_start_of(os.getpid())}"
 
 
@@ -48,3 +48,6 @@ def _read(path: str) -> str:
         return Path(path).read_text().strip()
     except OSError:
         return ""
+
+
+os.register_at_fork(after_in_child=this_process.cache_clear)

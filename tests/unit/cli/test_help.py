@@ -5,8 +5,10 @@ import subprocess
 import sys
 from typing import Any
 
+import click
 import pytest
 
+from farthing.cli.app import COMMANDS
 from farthing.cli.app import farthing as program
 
 HEAVY = ("numpy", "scipy", "sqlalchemy", "rich", "matplotlib", "sklearn")
@@ -58,12 +60,30 @@ def test_shell_completion_is_quick_and_knows_the_commands() -> None:
     assert seen["imported"] <= IMPORTS
 
 
-@pytest.mark.parametrize("name", list(program.commands))
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_an_example_and_says_what_comes_next(farthing, name: str) -> None:
     text = farthing(name, "--help").output
 
     assert "Example:" in text
     assert "Next:" in text
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_of_commands_says_of_each_what_its_own_help_says_first(name: str) -> None:
+    command = program.get_command(click.Context(program), name)
+
+    assert command is not None
+    assert command.name == name
+    assert (command.help or "").splitlines()[0] == COMMANDS[name]
+
+
+def test_the_list_of_commands_imports_none_of_them() -> None:
+    probe = "import sys; from farthing.cli.app import farthing; farthing(['--help'], standalone_mode=False)"
+    shown = "print([name for name in sys.modules if name.startswith('farthing.cli.commands')], file=sys.stderr)"
+
+    ended = subprocess.run([sys.executable, "-c", f"{probe}; {shown}"], capture_output=True, text=True, check=True)
+
+    assert ended.stderr == "[]\n"
 
 
 def test_commands_are_listed_in_the_order_of_a_studys_life(farthing) -> None:

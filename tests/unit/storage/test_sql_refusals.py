@@ -104,7 +104,7 @@ def test_a_torn_file_is_an_error_and_its_check_says_so(tmp_path: Path) -> None:
         ("UPDATE study SET trials = 5", "it counts 5 trials and has 1"),
         ("UPDATE trial SET number = 3", "the trials are not numbered 0, 1, 2"),
         ("UPDATE trial SET finished_at = 1.0", "is running and has finished_at=1.0"),
-        ("INSERT INTO run VALUES (77, 1, 0.0, 0.0)", "has a row that belongs to nothing"),
+        ("INSERT INTO run VALUES (77, 1, 0.0, 0.0, 0.0, 0.0, 0.0)", "has a row that belongs to nothing"),
     ],
 )
 def test_what_was_changed_by_hand_is_found_by_check(tmp_path: Path, change: str, said: str) -> None:

@@ -5,7 +5,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,15 +63,6 @@ def test_a_full_trial_is_three_commits(storage: SqlStorage) -> None:
     event.listen(storage._database.engine, "commit", commits.append)
     full_trial(storage)
     assert len(commits) == 3
-
-
-def test_the_lease_follows_the_databases_clock(storage: SqlStorage, monkeypatch: pytest.MonkeyPatch) -> None:
-    storage.open_trials("study", [SUGGESTION], owner="ada", lease=60)
-    real = time.time
-    monkeypatch.setattr(time, "time", lambda: real() + 86_400)
-    assert storage.sweep("study") == []
-    before, now, after = real(), storage.now(), real()
-    assert before - 0.01 <= now <= after + 0.01  # SQLite tells milliseconds
 
 
 def test_a_writer_waits_for_its_turn(storage: SqlStorage, path: Path) -> None:

@@ -61,7 +61,7 @@ def _information_gap(search: "CurveSearch", x: "Array", rows: "Array") -> "Array
     """√k (1 − ρ²)^½: how far f(x, s) lets f(x, 1) stray, under the prior."""
     import numpy as np
 
-    K = search.gp.kernel.evaluate(search.gp.theta, np.concatenate([search.at_full(x[None, :]), rows])).K
+    K = search.gp.kernel.evaluate(search.gp.theta, np.concatenate([search.fidelities.at_full(x[None, :]), rows])).K
     variance = np.diag(K)
     unexplained = 1.0 - K[0, 1:] ** 2 / (variance[0] * variance[1:])
     return np.asarray(np.sqrt(variance[1:] * np.maximum(unexplained, 0.0)))

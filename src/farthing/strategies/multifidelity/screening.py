@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from farthing.acquisition.expected_improvement import LogExpectedImprovement
+from farthing.acquisition.fixed_features import FixedFeatures
 from farthing.acquisition.knowledge_gradient import KnowledgeGradient
 from farthing.models.linalg import Array, IntArray
 from farthing.strategies.multifidelity.candidates import (
@@ -26,7 +27,6 @@ from farthing.strategies.multifidelity.candidates import (
     zeroed,
 )
 from farthing.strategies.multifidelity.context import CurveContext
-from farthing.strategies.multifidelity.full_fidelity import AtFullFidelity
 from farthing.strategies.multifidelity.levels import LEAST_STEP
 from farthing.strategies.shared.modelling import domain_of
 from farthing.strategies.shared.searching import OFFERED, search_from, unvisited
@@ -117,7 +117,7 @@ def newcomer(context: CurveContext) -> Array:
     order = np.argsort(context.mean(context.seen), kind="stable")
     gp = context.kriging_believer
     best = float(gp.mean(context.at_full(context.seen[order[:1]]))[0])
-    improvement = AtFullFidelity(LogExpectedImprovement(gp, best), context.fidelities.count)
+    improvement = FixedFeatures(LogExpectedImprovement(gp, best), context.fidelities.full)
     begun = context.params_of(context.runs)
     x = search_from(
         unvisited(improvement, domain, np.concatenate([begun, context.pending.X])),

@@ -57,14 +57,7 @@ class Strategy(ABC):
 
     def recommend(self, history: History) -> Recommendation | None:
         """By default the best value measured at the highest fidelity that any finished trial has."""
-        if not history.done:
-            return None
-        top = max(map(history.reach, history.done))
-        best = min(
-            (trial for trial in history.done if history.reach(trial) == top),
-            key=lambda trial: history.loss(trial.value if trial.value is not None else float("inf")),
-        )
-        return Recommendation(best.params, best)
+        return best_by_value(history)
 
     def resumable(self, history: History) -> set[int]:
         """Numbers of the finished trials that a later suggestion may resume; the checkpoints of others may go."""
@@ -84,6 +77,18 @@ class Strategy(ABC):
 
     def to_json(self) -> dict[str, Json]:
         return {"name": _name_of(type(self)), "arguments": asdict(self)}
+
+
+def best_by_value(history: History) -> Recommendation | None:
+    """The best value measured at the highest fidelity that any finished trial has."""
+    if not history.done:
+        return None
+    top = max(map(history.reach, history.done))
+    best = min(
+        (trial for trial in history.done if history.reach(trial) == top),
+        key=lambda trial: history.loss(trial.value if trial.value is not None else float("inf")),
+    )
+    return Recommendation(best.params, best)
 
 
 def strategy_from_json(form: Json) -> Strategy:

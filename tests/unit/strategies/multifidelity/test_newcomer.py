@@ -5,9 +5,9 @@ import numpy as np
 import farthing as ft
 from farthing.acquisition.acquisition import PosteriorMean
 from farthing.acquisition.expected_improvement import LogExpectedImprovement
+from farthing.acquisition.fixed_features import FixedFeatures
 from farthing.strategies import Randomness
 from farthing.strategies.multifidelity.context import CurveContext, read_context
-from farthing.strategies.multifidelity.full_fidelity import AtFullFidelity
 from farthing.strategies.multifidelity.screening import newcomer, offered
 from farthing.trials import History, Measurement, Params, Problem, State, Suggestion, Trial
 
@@ -86,7 +86,7 @@ def test_at_full_fidelity_has_the_slopes_of_differences() -> None:
     gp = context.processes[0][0]
     X, step = np.random.default_rng(2).random((5, 2)), 1e-5
     for acquisition in (PosteriorMean(gp, sign=-1.0), LogExpectedImprovement(gp, 0.0)):
-        at_full = AtFullFidelity(acquisition, 1)
+        at_full = FixedFeatures(acquisition, (1.0,))
         value, gradient = at_full.value_and_gradient(X)
         np.testing.assert_allclose(value, acquisition(np.hstack([X, np.ones((5, 1))])))
         for j in range(2):
