@@ -275,6 +275,12 @@ def test_a_given_beta_holds_in_every_round() -> None:
         np.testing.assert_allclose(seen.height, seen.mean + np.sqrt(3.0 * seen.variance), rtol=1e-12)
 
 
+@pytest.mark.parametrize(("given", "bandwidth"), [(None, 0.1), (0.3, 0.3)])
+def test_rivals_are_a_tenth_of_the_diagonal_apart_unless_told(given: float | None, bandwidth: float) -> None:
+    for seen in _noted_rounds(CEGPUCB.paper(bandwidth=given), rounds=3):
+        assert seen.neighbourhood.bandwidth == pytest.approx(bandwidth)
+
+
 def test_in_a_space_the_maxima_of_mean_and_bound_are_among_the_places_compared() -> None:
     """No place of a fine grid is higher by more than the search's tolerance."""
     seen: list[RoundContext] = []

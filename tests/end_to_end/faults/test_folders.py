@@ -180,7 +180,7 @@ def test_names_of_any_length_and_script_have_folders(tmp_path, name):
 
 
 @given(st.sets(st.text(min_size=1, max_size=200).filter(str.isprintable), min_size=2, max_size=20))
-@settings(deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 def test_different_names_have_different_folders_that_any_disk_can_hold(names):
     folders = {folder_name(name) for name in names}
     assert len(folders) == len(names)

@@ -21,7 +21,7 @@ SCENES = [
 def play(scene: str, storage: str) -> None:
     # From Python 3.12 on a fork beside other threads is warned of; that it works all the same is what is tested here.
     command = [sys.executable, "-W", "ignore::DeprecationWarning", str(PROGRAM), scene, storage]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=250)
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
