@@ -67,7 +67,9 @@ class SqlStorage:
                 raise study_exists(record.name) from None
             return stored
 
-        return self._database.write(create, took_effect=lambda connection, stored: _load(connection, record.name) == stored)
+        return self._database.write(
+            create, took_effect=lambda connection, stored: _load(connection, record.name) == stored
+        )
 
     def load_study(self, name: str) -> StudyRecord:
         found = self._database.look(lambda connection: _load(connection, name))
