@@ -77,7 +77,7 @@ class LogEI(Strategy):
             count,
             pending=seen.pending,
             acquisition=lambda processes: unvisited(
-                self._acquisition(processes[0], costs, history, budget), domain, processes[0].X
+                self._acquisition(processes[0], costs, history, budget), domain, seen.X, processes[0].X
             ),
             maximizer=lambda function: search(function, domain, seen, rng=generator, is_frugal=is_frugal),
         )

@@ -13,7 +13,9 @@ import numpy as np
 from farthing.acquisition.acquisition import Acquisition
 from farthing.costs.learned import LearnedCost, learn_cost
 from farthing.models.diagnostics import leave_one_out
+from farthing.models.gp import GP, condition
 from farthing.models.linalg import Array
+from farthing.strategies.shared.active_set import active_rows
 from farthing.strategies.shared.modelling import Observations, kernel_over
 from farthing.strategies.shared.surrogate import is_recent, last_fit
 from farthing.trials import History, Json, Prediction, Problem
@@ -27,6 +29,10 @@ LEAST_SKILL = 0.5
 Chosen on `fcnet/parkinsons_telemonitoring` and `hpobench-mlp/segment`, where most designs of ten pass it, and on
 lognormal noise of deviation 0.3, of which one in ten passes at five to eight costs and next to none at twenty.
 """
+DESIGNED = 32
+"""Rows by which a declared cost is judged."""
+JUDGED = 256
+"""Costs by which a model of more of them is judged."""
 STEP = 1e-4
 
 
@@ -45,20 +51,33 @@ def cost_model(history: History, seen: Observations, *, is_frugal: bool = False)
     """The declared cost, else a learnt one; None where costs hardly vary, or too few are known."""
     if history.problem.declared_cost is not None:
         return DeclaredCost(history.problem, seen.X)
-    known = np.isfinite(seen.cost)
-    if not _vary(np.log(seen.cost[known])):
+    X, cost = _paid(seen)
+    if not _vary(np.log(cost)):
         return None
     kernel = kernel_over(history.problem.space.encoder)
     warm_start, fitted_on = last_fit(history, "cost_theta", size=len(kernel.parameters) + 1)
     keeps_theta = is_recent(fitted_on, seen.count, is_frugal=is_frugal)
-    return LearntCost(
-        learn_cost(seen.X[known], seen.cost[known], kernel, warm_start=warm_start, keeps_theta=keeps_theta)
-    )
+    return LearntCost(learn_cost(X, cost, kernel, warm_start=warm_start, keeps_theta=keeps_theta))
+
+
+def _paid(seen: Observations) -> tuple[Array, Array]:
+    """Rows whose cost is known, and that cost; of many, those that the loss is modelled by."""
+    known = np.flatnonzero(np.isfinite(seen.cost))
+    rows = known[active_rows(seen.loss[known])]
+    return seen.X[rows], seen.cost[rows]
 
 
 def _vary(log_cost: Array) -> bool:
     """Whether there are enough costs to see that they differ by much."""
     return log_cost.size >= FEWEST_COSTS and float(np.std(log_cost)) >= LEAST_SPREAD
+
+
+def _of_few(gp: GP) -> GP:
+    """The process of at most `JUDGED` of its observations: who leaves one out of each pays the cube of their number."""
+    step = -(-gp.n // JUDGED)
+    if step <= 1:
+        return gp
+    return condition(gp.kernel, gp.theta, gp.X[::step], gp.y[::step], noise=gp.noise, m=gp.m)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +89,7 @@ class LearntCost:
     @cached_property
     def steers(self) -> bool:
         """Whether the costs can be predicted, each from the others."""
-        return leave_one_out(self.model.gp).explained >= LEAST_SKILL
+        return leave_one_out(_of_few(self.model.gp)).explained >= LEAST_SKILL
 
     def __call__(self, X: Array) -> Array:
         return self.model(X)
@@ -96,8 +115,8 @@ class DeclaredCost:
 
     @cached_property
     def steers(self) -> bool:
-        """Whether it differs by much among the rows seen."""
-        return _vary(self(self.seen))
+        """Whether it differs by much among the first rows seen, which are spread over the space."""
+        return _vary(self(self.seen[:DESIGNED]))
 
     def __call__(self, X: Array) -> Array:
         fidelity = self.problem.space.full_fidelity
