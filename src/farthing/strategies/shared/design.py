@@ -37,11 +37,9 @@ def sobol_unit(history: History, count: int, rng: Randomness) -> "np.ndarray":
 @lru_cache(maxsize=8)
 def _sobol_points(seed: int, dimension: int, *, power: int) -> "np.ndarray":
     """The first 2^power points; longer sequences begin with the shorter ones."""
-    from scipy.stats import qmc
+    from farthing.models.sobol import sobol_points
 
-    generator = Randomness(seed).at("sobol")
-    points: np.ndarray = qmc.Sobol(dimension, scramble=True, rng=generator).random_base2(power)
-    return points
+    return sobol_points(dimension, power, rng=Randomness(seed).at("sobol"))
 
 
 def new_ones(design: Sequence[Params], history: History) -> list[Params]:
