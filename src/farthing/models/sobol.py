@@ -57,9 +57,7 @@ def _scrambled(directions: Words, scramble: Words) -> Words:
 def _directions(dimension: int) -> Words:
     """Direction numbers (d, BITS), each shifted so that its highest bit stands for a half."""
     polynomials, initial = _joe_and_kuo()
-    rows = [[1] * BITS] + [
-        _recurrence(int(polynomials[d]), initial[d].tolist()) for d in range(1, dimension)
-    ]
+    rows = [[1] * BITS] + [_recurrence(int(polynomials[d]), initial[d].tolist()) for d in range(1, dimension)]
     return np.asarray(np.array(rows[:dimension], dtype=np.uint32).reshape(dimension, BITS) * _powers()[::-1])
 
 

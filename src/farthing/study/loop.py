@@ -190,7 +190,7 @@ class Loop:
             return
         may_retry = job.outcome.state is State.FAILED and job.attempt.attempt <= self._limits.retries
         try:
-            trial = self._records.close(job.attempt, replace(job.outcome, retry=may_retry))
+            trial = self._records.close(job.attempt, replace(job.outcome, retry=True) if may_retry else job.outcome)
         except (StaleAttempt, TrialFinished):
             return
         self._warn_when_nothing_works(trial)

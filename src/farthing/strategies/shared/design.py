@@ -13,13 +13,8 @@ if TYPE_CHECKING:
 
 def draw(history: History, numbers: range, rng: Randomness) -> list[Params]:
     """Random params for the trials that will have these numbers, keyed by them."""
-    import numpy as np
-
-    if not numbers:
-        return []
     encoder = history.problem.space.encoder
-    unit = np.stack([rng.at("trial", number).random(encoder.dimension) for number in numbers])
-    return list(encoder.decode_unit(unit))
+    return [encoder.decode_unit_row(rng.at("trial", number).random(encoder.dimension).tolist()) for number in numbers]
 
 
 def sobol_params(history: History, count: int, rng: Randomness) -> list[Params]:
