@@ -37,6 +37,8 @@ _ENTRIES: tuple[Method, ...] = (
     Ours("log-ei", LogEI()),
     Ours("ei-per-cost", EIPerCost()),
     Ours("ei-per-cost-without-cooling", EIPerCost(cooling=False)),
+    Ours("ei-per-cost-measured", EIPerCost(), measured=True),
+    Ours("log-ei-measured", LogEI(), measured=True),
     Ours("TraceKG-8", TraceKG(), batch=8),
     Ours("kg-8", TraceKG(zero_avoiding=False, floor=1.0), batch=8),
     Ours("log-ei-8", LogEI(), batch=8),

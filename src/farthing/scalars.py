@@ -21,6 +21,8 @@ def plain(value: Any) -> Any:
 
 def as_float(value: object) -> float | None:
     """The finite number that was given; None when it is not one. Booleans are not numbers."""
+    if type(value) is float:  # most are, and asking what else they could be takes ten times as long
+        return value if math.isfinite(value) else None
     number = plain(value)
     if isinstance(number, bool) or not isinstance(number, Real):
         return None
@@ -33,6 +35,8 @@ def as_float(value: object) -> float | None:
 
 def as_int(value: object) -> int | None:
     """The integer that was given; None for anything else, whole floats included."""
+    if type(value) is int:
+        return value
     number = plain(value)
     return None if isinstance(number, bool) or not isinstance(number, Integral) else int(number)
 

@@ -13,6 +13,7 @@ import numpy as np
 from farthing.acquisition.acquisition import Acquisition
 from farthing.models.batched_bfgs import minimize_batch
 from farthing.models.linalg import Array, BoolArray
+from farthing.models.sobol import sobol_points
 
 RELAXED_SIZE = 16
 """Ordered grids finer than this are climbed as if continuous, then rounded."""
@@ -181,9 +182,7 @@ def _screen(
 
 def sobol(D: int, count: int, *, rng: np.random.Generator) -> Array:
     """`count` scrambled Sobol points in the unit cube, rounded up to a power of two."""
-    from scipy.stats import qmc  # takes half a second, which the command line need not pay
-
-    return np.asarray(qmc.Sobol(D, seed=rng).random_base2(ceil(log2(max(count, 2)))))
+    return sobol_points(D, ceil(log2(max(count, 2))), rng=rng)
 
 
 def perturbed(domain: Domain, rows: Array, count: int, *, rng: np.random.Generator) -> Array:

@@ -28,7 +28,7 @@ def read_condition(when: When) -> Condition:
 
 def is_active(when: Condition, chosen: Mapping[str, Any]) -> bool:
     """Whether every parent is among the chosen (that is, active itself) and has one of its values."""
-    return all(parent in chosen and chosen[parent] in values for parent, values in when.items())
+    return not when or all(parent in chosen and chosen[parent] in values for parent, values in when.items())
 
 
 def _parent_name(name: object) -> str:

@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from farthing.errors import InvalidArgument, StaleAttempt, TrialFinished
 from farthing.trials import Attempt, Failure, Measurement, Outcome, State, Suggestion, Trial
@@ -63,8 +64,8 @@ def queued(
 
 def claimed(entry: Entry, *, owner: str, lease: float, at: Moment) -> Entry:
     """A pending trial, now running for `owner`."""
-    running = replace(entry, trial=replace(entry.trial, state=State.RUNNING, owner=owner), paid_until=at.elapsed)
-    return renewed(running, lease=lease, at=at)
+    trial = replace(entry.trial, state=State.RUNNING, owner=owner, lease_until=at.now + lease)
+    return Entry(trial, entry.retries, paid_until=at.elapsed, renewed_at=at.elapsed, lease=lease)
 
 
 def renewed(entry: Entry, *, lease: float, at: Moment) -> Entry:
@@ -84,18 +85,17 @@ def closed(entry: Entry, attempt: Attempt, outcome: Outcome, *, now: float) -> E
     """The end of an attempt: of the trial too, unless it is to be tried again."""
     _check_end(outcome)
     _require_may_close(entry, attempt, outcome)
-    ended = _ended(entry, attempt, outcome, now=now)
-    if outcome.retry:
-        return _offered_again(replace(ended, retries=max(0, entry.retries - 1)))
-    return _finished(ended, attempt, outcome, now=now)
+    if not outcome.retry:
+        return _finished(entry, attempt, outcome, now=now)
+    trial = replace(entry.trial, **_left(entry, attempt, outcome, now=now))
+    return _offered_again(replace(entry, trial=trial, retries=max(0, entry.retries - 1)))
 
 
 def added(entry: Entry, outcome: Outcome) -> Entry:
     """A new trial that ended elsewhere."""
     _check_end(outcome)
     attempt = Attempt(entry.trial.number, entry.trial.attempt)
-    now = entry.trial.opened_at
-    return _finished(_ended(entry, attempt, outcome, now=now), attempt, outcome, now=now)
+    return _finished(entry, attempt, outcome, now=entry.trial.opened_at)
 
 
 def annotated(entry: Entry, *, tags: Sequence[str] | None, comment: str | None) -> Entry:
@@ -232,20 +232,19 @@ def _require_may_close(entry: Entry, attempt: Attempt, outcome: Outcome) -> None
         require_current(entry, attempt)
 
 
-def _ended(entry: Entry, attempt: Attempt, outcome: Outcome, *, now: float) -> Entry:
+def _left(entry: Entry, attempt: Attempt, outcome: Outcome, *, now: float) -> dict[str, Any]:
     """What an attempt leaves, whatever becomes of its trial."""
-    trial = replace(
-        entry.trial,
-        measurements=joined(entry.trial.measurements, stamped(outcome.measurements, attempt, now=now)),
-        failure=outcome.failure,
-        checkpoint=outcome.checkpoint or entry.trial.checkpoint,
-    )
-    return replace(entry, trial=trial)
+    return {
+        "measurements": joined(entry.trial.measurements, stamped(outcome.measurements, attempt, now=now)),
+        "failure": outcome.failure,
+        "checkpoint": outcome.checkpoint or entry.trial.checkpoint,
+    }
 
 
 def _finished(entry: Entry, attempt: Attempt, outcome: Outcome, *, now: float) -> Entry:
     trial = replace(
         entry.trial,
+        **_left(entry, attempt, outcome, now=now),
         state=outcome.state,
         attempt=attempt.attempt,
         value=_finite(outcome.value),

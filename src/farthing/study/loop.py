@@ -206,7 +206,7 @@ class Loop:
             return
         may_retry = job.outcome.state is State.FAILED and job.attempt.attempt <= self._limits.retries
         try:
-            trial = self._records.close(job.attempt, replace(job.outcome, retry=may_retry))
+            trial = self._records.close(job.attempt, replace(job.outcome, retry=True) if may_retry else job.outcome)
         except (StaleAttempt, TrialFinished):
             self._trials.pop(job.attempt)
             return

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from farthing.costs.learned import LearnedCost, learn_cost
-from farthing.models.kernels import Constant, Matern52
+from farthing.models.kernels import Constant, Covariance, Matern52
+from farthing.models.linalg import Array
 
 KERNEL = Constant() * Matern52((0, 1))
 
@@ -70,3 +71,21 @@ def test_slopes_are_those_of_the_log_cost() -> None:
         moved = step * np.eye(2)[j]
         slope = (model(X + moved) - model(X - moved)) / (2 * step)
         np.testing.assert_allclose(gradient[:, j], slope, rtol=1e-4, atol=1e-6)  # differences have step² and ε/step
+
+
+class Counted(Matern52):
+    """Counts how often it is evaluated."""
+
+    evaluations = 0
+
+    def evaluate(self, theta: Array, X: Array, Z: Array | None = None) -> Covariance:
+        Counted.evaluations += 1
+        return super().evaluate(theta, X, Z)
+
+
+def test_hyperparameters_that_are_kept_cost_no_likelihood() -> None:
+    kernel, X = Constant() * Counted((0, 1)), np.random.default_rng(4).random((30, 2))
+    warm_start = learn_cost(X, true_cost(X), kernel).theta
+    Counted.evaluations = 0
+    learn_cost(X, true_cost(X), kernel, warm_start=warm_start, keeps_theta=True)
+    assert Counted.evaluations <= 3, "more than conditioning on the rows takes"

@@ -66,6 +66,7 @@ def _by_model(history: History, rung: Sequence[Trial], count: int, rng: Randomne
         acquisition=lambda processes: unvisited(
             LogExpectedImprovement(processes[0], best=float(processes[0].mean(processes[0].X).min())),
             domain,
+            seen.X,
             processes[0].X,
         ),
         maximizer=lambda function: search(function, domain, seen, rng=generator),

@@ -71,7 +71,7 @@ class LogEI(Strategy):
             count,
             pending=seen.pending,
             acquisition=lambda processes: unvisited(
-                self._acquisition(processes[0], costs, history, budget), domain, processes[0].X
+                self._acquisition(processes[0], costs, history, budget), domain, seen.X, processes[0].X
             ),
             maximizer=lambda function: search(function, domain, seen, rng=generator, is_frugal=is_frugal),
         )
@@ -90,19 +90,28 @@ class LogEI(Strategy):
 class EIPerCost(LogEI):
     """Expected improvement per cost, EI/c^γ: what is bought is improvement for money, not for trials.
 
-    The cost of a configuration is the declared one, or learnt from what was paid so far; where costs do not vary this
-    is `LogEI`. What is expected to cost more than is left is not suggested. The initial design ends as soon as costs
-    are seen to vary: the rest of it would be bought at any price. With `cooling` (CArBO, Lee et al., 2020) γ is the
-    share of the budget that is left: cheap configurations first, and the best ones at the end, whatever they cost.
+    The cost of a configuration is the declared one, or learnt from what was paid so far. Costs steer where they differ
+    by much and can be predicted from the parameters; elsewhere this is `LogEI`. Where they steer, what is expected to
+    cost more than is left is not suggested, and the initial design ends early: the rest of it would be bought at any
+    price. With `cooling` (CArBO, Lee et al., 2020) γ is the share of the budget that is left: cheap configurations
+    first, and the best ones at the end, whatever they cost.
     """
 
     cooling: bool = True
 
     def _design_size(self, history: History, seen: "Observations") -> int:
-        from farthing.strategies.shared.cost_model import FEWEST_COSTS, costs_vary
+        from farthing.strategies.shared.cost_model import FEWEST_COSTS
 
-        is_short = self.initial is None and costs_vary(history, seen)
-        return FEWEST_COSTS if is_short else super()._design_size(history, seen)
+        whole = super()._design_size(history, seen)
+        may_end = self.initial is None and FEWEST_COSTS <= history.configurations < whole
+        return FEWEST_COSTS if may_end and self._is_steered(history, seen) else whole
+
+    def _is_steered(self, history: History, seen: "Observations") -> bool:
+        from farthing.models.threads import one_thread
+
+        with one_thread():
+            costs = self._cost_model(history, seen, is_frugal=False)
+            return costs is not None and costs.steers
 
     def _cost_model(self, history: History, seen: "Observations", *, is_frugal: bool) -> "CostModel | None":
         from farthing.strategies.shared.cost_model import cost_model
@@ -113,7 +122,7 @@ class EIPerCost(LogEI):
         from farthing.acquisition.per_cost import Affordable, LogValuePerCost
 
         improvement = super()._acquisition(gp, costs, history, budget)
-        if costs is None:
+        if costs is None or not costs.steers:
             return improvement
         exponent = share_left(history, budget) if self.cooling else 1.0
         per_cost = LogValuePerCost(improvement, costs, exponent=exponent)

@@ -19,9 +19,9 @@ FEW = 1024
 """Spaces with no more configurations than this are searched one by one."""
 
 
-def unvisited(acquisition: Acquisition, domain: Domain, rows: Array) -> Acquisition:
+def unvisited(acquisition: Acquisition, domain: Domain, *rows: Array) -> Acquisition:
     """Leaves out rows that were tried, are pending or were just chosen, where all columns are discrete."""
-    return Unvisited(acquisition, rows) if _discrete(domain) else acquisition
+    return Unvisited(acquisition, np.concatenate(rows)) if _discrete(domain) else acquisition
 
 
 def search(
