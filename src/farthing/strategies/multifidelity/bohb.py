@@ -49,27 +49,21 @@ def _informed_rung(rungs: Rungs) -> Sequence[Trial] | None:
 
 
 def _by_model(history: History, rung: Sequence[Trial], count: int, rng: Randomness) -> list[Params]:
-    from farthing.acquisition.batch import select_batch
     from farthing.acquisition.expected_improvement import LogExpectedImprovement
     from farthing.strategies.shared.compression import Compression
     from farthing.strategies.shared.modelling import domain_of, kernel_over
-    from farthing.strategies.shared.searching import search, unvisited
+    from farthing.strategies.shared.searching import search_batch
     from farthing.strategies.shared.surrogate import fit_surrogate
 
     encoder, seen = history.problem.space.encoder, _observed(history, rung)
     surrogate = fit_surrogate(seen.X, seen.loss, kernel_over(encoder), history, compression=Compression.of(seen.loss))
-    domain, generator = domain_of(encoder), rng.at("search", len(history))
-    rows = select_batch(
+    rows = search_batch(
         surrogate.gp,
         count,
-        pending=seen.pending,
-        acquisition=lambda processes: unvisited(
-            LogExpectedImprovement(processes[0], best=float(processes[0].mean(processes[0].X).min())),
-            domain,
-            seen.X,
-            processes[0].X,
-        ),
-        maximizer=lambda function: search(function, domain, seen, rng=generator),
+        lambda gp: LogExpectedImprovement(gp, best=float(gp.mean(gp.X).min())),
+        domain=domain_of(encoder),
+        seen=seen,
+        rng=rng.at("search", len(history)),
     )
     return list(encoder.decode(rows))
 

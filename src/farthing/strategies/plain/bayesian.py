@@ -55,25 +55,23 @@ class LogEI(Strategy):
     def _by_model(
         self, history: History, seen: "Observations", budget: Remaining, count: int, rng: Randomness
     ) -> list[Suggestion]:
-        from farthing.acquisition.batch import select_batch
         from farthing.strategies.shared.compression import Compression
         from farthing.strategies.shared.modelling import domain_of, kernel_over
-        from farthing.strategies.shared.searching import search, unvisited
+        from farthing.strategies.shared.searching import search_batch
         from farthing.strategies.shared.surrogate import fit_surrogate
 
         encoder, is_frugal = history.problem.space.encoder, suggesting_is_expensive(history)
         kernel, compression = kernel_over(encoder), Compression.of(seen.loss)
         surrogate = fit_surrogate(seen.X, seen.loss, kernel, history, compression=compression, is_frugal=is_frugal)
         costs = self._cost_model(history, seen, is_frugal=is_frugal)
-        domain, generator = domain_of(encoder), rng.at("search", len(history))
-        rows = select_batch(
+        rows = search_batch(
             surrogate.gp,
             count,
-            pending=seen.pending,
-            acquisition=lambda processes: unvisited(
-                self._acquisition(processes[0], costs, history, budget), domain, seen.X, processes[0].X
-            ),
-            maximizer=lambda function: search(function, domain, seen, rng=generator, is_frugal=is_frugal),
+            lambda gp: self._acquisition(gp, costs, history, budget),
+            domain=domain_of(encoder),
+            seen=seen,
+            rng=rng.at("search", len(history)),
+            is_frugal=is_frugal,
         )
         return _described(rows, history, surrogate, costs)
 
