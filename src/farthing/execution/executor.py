@@ -49,10 +49,15 @@ def check_workers(workers: object) -> None:
 
 @dataclass(frozen=True)
 class Ended:
-    """A job that is over. Without an outcome there is nothing to record: the attempt had been taken over."""
+    """A job that is over. Without an outcome there is nothing to record: the attempt had been taken over.
+
+    `was_killed` says that its worker died of a signal that no time limit sent: for want of memory, to make room for
+    others, or in a crash.
+    """
 
     attempt: Attempt
     outcome: Outcome | None
+    was_killed: bool = False
 
 
 class Listener(Protocol):

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Container
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from farthing.costs.clock import Clock
 from farthing.errors import StaleAttempt, TrialFinished, WorkError
@@ -205,7 +205,8 @@ class Slot:
         code = self.end_worker()
         log = last_lines(self._checkpoints.log_path(attempt.number, attempt.attempt))
         failure = Failure(f"The work {reason or describe_exit(code)}", log)
-        return self._finish(assignment, self._failed(assignment, failure))
+        ended = self._finish(assignment, self._failed(assignment, failure))
+        return replace(ended, was_killed=reason is None and code < 0)
 
     def _failed(self, assignment: _Assignment, failure: Failure) -> Outcome:
         unpaid = self._clock.elapsed() - assignment.paid_until

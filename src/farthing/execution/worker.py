@@ -3,7 +3,6 @@
 import faulthandler
 import os
 import pickle
-import signal
 import socket
 import sys
 import threading
@@ -15,6 +14,7 @@ from farthing.execution import wire
 from farthing.execution.attempts import Superseded, run_attempt
 from farthing.execution.checkpoints import Checkpoints
 from farthing.execution.failures import failure_of
+from farthing.execution.guardian import start_guardian
 from farthing.execution.job_log import JobLog
 from farthing.execution.messages import (
     GO_ON,
@@ -25,28 +25,25 @@ from farthing.execution.messages import (
     job_from_json,
     message_to_json,
 )
+from farthing.execution.platform import end_with_parent
 from farthing.execution.running_trial import RunningTrial
 from farthing.execution.work import Work
 from farthing.trials import Outcome, Problem
 from farthing.trials.news import News
 
 
-def main(wire_fd: int, lifeline_fd: int) -> None:
+def main(wire_fd: int, lifeline_fd: int, coordinator_pid: int) -> None:
     """Runs until the coordinator hangs up, or until it dies: then this process ends at once with all its children."""
-    for descriptor in (wire_fd, lifeline_fd):
-        os.set_inheritable(descriptor, False)
-    threading.Thread(target=_die_with_coordinator, args=(lifeline_fd, os.getpgrp()), daemon=True).start()
+    start_guardian(lifeline_fd, others=(0, 1, 2, wire_fd))
+    os.close(lifeline_fd)
+    end_with_parent(coordinator_pid)
+    os.set_inheritable(wire_fd, False)
     faulthandler.enable(file=2, all_threads=False)
     coordinator = socket.socket(fileno=wire_fd)
     log = JobLog()
     worker = _prepare(coordinator, log)
     if worker is not None:
         worker.serve()
-
-
-def _die_with_coordinator(lifeline_fd: int, group: int) -> None:
-    os.read(lifeline_fd, 1)  # nobody ever writes: this returns when the coordinator's end is closed
-    os.killpg(group, signal.SIGKILL)
 
 
 def _prepare(coordinator: socket.socket, log: JobLog) -> "_Worker | None":

@@ -2,6 +2,7 @@
 
 import logging
 import math
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -44,12 +45,14 @@ class Observer(Protocol):
 class Limits:
     """What bounds a run: the budget in all, and for each trial its seconds and how often it may fail and be retried.
 
-    Without a budget the strategy alone decides when it ends.
+    Without a budget the strategy alone decides when it ends. `killed_retries` is how often a trial is tried again whose
+    worker the system killed: that says little about the configuration.
     """
 
     budget: Budget | None
     time_limit: float | None = None
     retries: int = 0
+    killed_retries: int = 1
 
     def __post_init__(self) -> None:
         if not isinstance(self.budget, (Budget, type(None))):
@@ -57,6 +60,17 @@ class Limits:
         if self.time_limit is not None:
             Number(above=0.0).checked(self.time_limit, what="A trial's time limit", advice="Leave it out for none.")
         check_retries(self.retries, name="retries")
+
+    @classmethod
+    def of(
+        cls, budget: Budget | None, time_limit: float | None, *, retries: int | None, strategy: Strategy
+    ) -> "Limits":
+        """The limits that a user set. Without `retries` only a killed worker's trial is tried again, and in a
+        population any, so that a failure leaves no trace in who is copied over whom.
+        """
+        if retries is None:
+            return cls(budget, time_limit, retries=int(strategy.needs_checkpoints))
+        return cls(budget, time_limit, retries=retries, killed_retries=retries)
 
 
 class Loop:
@@ -91,6 +105,7 @@ class Loop:
         self._began = 0.0
         self._stop_reason: str | None = None
         self._warned_of: set[str] = set()
+        self._kills: Counter[int] = Counter()
 
     def run(self) -> str:
         """Runs until the budget is spent, the strategy has finished or `stop` is called; says which."""
@@ -204,9 +219,9 @@ class Loop:
             self._records.forget(job.attempt)
             self._trials.pop(job.attempt)
             return
-        may_retry = job.outcome.state is State.FAILED and job.attempt.attempt <= self._limits.retries
+        retry = job.outcome.state is State.FAILED and self._may_retry(job)
         try:
-            trial = self._records.close(job.attempt, replace(job.outcome, retry=True) if may_retry else job.outcome)
+            trial = self._records.close(job.attempt, replace(job.outcome, retry=True) if retry else job.outcome)
         except (StaleAttempt, TrialFinished):
             self._trials.pop(job.attempt)
             return
@@ -216,6 +231,12 @@ class Loop:
         collect_checkpoints(self._records, self._strategy, self._checkpoints, ended=trial)
         for observer in self._observers:
             observer.on_end(trial)
+
+    def _may_retry(self, job: Ended) -> bool:
+        """Kills are counted by trial and run: attempts that were given back or lost are no kills."""
+        self._kills[job.attempt.number] += job.was_killed
+        is_killed_seldom = job.was_killed and self._kills[job.attempt.number] <= self._limits.killed_retries
+        return is_killed_seldom or job.attempt.attempt <= self._limits.retries
 
     def _warn_when_nothing_works(self, trial: Trial) -> None:
         """Says so once, early, when every trial fails: most often the work itself is broken."""

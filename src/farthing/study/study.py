@@ -185,15 +185,15 @@ class Study:
             budget: what may be spent in all; it may be left out where the strategy has an end of its own, as `PB2` has.
             executor: "processes" gives each worker a process of its own; "inline" runs the work here, for debugging.
             time_limit: seconds after which a trial, with every process it started, is ended as failed.
-            retries: how often a trial that failed is tried again; by default never, in a population once, so that a
-                worker that was killed leaves no trace in who is copied over whom.
+            retries: how often a trial that failed is tried again, for whatever reason. By default a trial is tried
+                again once when the system killed its worker (a signal, no memory, pre-emption), and never after an
+                exception or the time limit; in a population once after any failure.
             devices: for example `["cuda:0", "cuda:1"]`, given to the workers in turn.
             callbacks: each is called as `callback(study, trial)` when a trial has ended; it may call `study.stop()`.
             progress: a live display; None shows it when standard error is a terminal.
         """
         self.import_strategy()
-        retries = int(self.strategy.needs_checkpoints) if retries is None else retries
-        limits = Limits(budget, time_limit, retries)
+        limits = Limits.of(budget, time_limit, retries=retries, strategy=self.strategy)
         shape = as_work(work)
         shape.check(self.problem)
         require_budget(budget, self.strategy)
@@ -213,7 +213,7 @@ class Study:
         budget: Budget | None = None,
         executor: str | Executor = "processes",
         time_limit: float | None = None,
-        retries: int = 0,
+        retries: int | None = None,
         devices: Sequence[str] | None = None,
         progress: bool | None = None,
     ) -> Trial:
@@ -230,7 +230,7 @@ class Study:
             return found
         shape = as_work(work)
         shape.check(self.problem)
-        limits = Limits(budget, time_limit, retries)
+        limits = Limits.of(budget, time_limit, retries=retries, strategy=self.strategy)
         suggestion = verification(history, params)
         if budget is not None and found is None:
             left = budget.remaining(history, seconds=self._storage.seconds_run(self.name))

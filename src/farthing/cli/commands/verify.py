@@ -53,7 +53,7 @@ def verify(name: str | None, options: "RunOptions") -> str:
                 budget=Budget(**limits) if limits else None,  # type: ignore[arg-type]  # Budget checks that trials is whole
                 executor="inline" if options.inline else "processes",
                 time_limit=None if options.inline else plan.time_limit,
-                retries=plan.retries or 0,
+                retries=plan.retries,
                 progress=False if options.quiet else None,
             )
         return json.dumps(_form(study, best, trial)) if options.as_json else _text(study, best, trial)
