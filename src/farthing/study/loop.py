@@ -13,6 +13,7 @@ from farthing.study.collecting import collect_checkpoints, collect_leftovers
 from farthing.study.records import Records, is_waiting
 from farthing.systems import Strategy
 from farthing.trials import Attempt, History, Measurement, State, Suggestion, Trial
+from farthing.trials.measurement import LARGEST_WHOLE
 from farthing.trials.prefixes import Eviction
 
 log = logging.getLogger("farthing")
@@ -24,7 +25,7 @@ PATIENCE_BETWEEN_COORDINATORS = 1.0
 
 
 def check_retries(retries: int, *, name: str) -> None:
-    if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
+    if isinstance(retries, bool) or not isinstance(retries, int) or not 0 <= retries <= LARGEST_WHOLE:
         raise InvalidArgument(f"The number of {name} must be a whole number ≥ 0, got {retries!r}. Use 0 for none.")
 
 
