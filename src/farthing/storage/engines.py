@@ -159,27 +159,28 @@ def _sqlite_engine(url: URL) -> Engine:
 
 def _openable(url: URL) -> URL:
     """Where SQLite can read the file: it needs to write beside it, unless it is told that nobody will change it."""
-    path = Path(str(url.database))
-    log, index = Path(f"{path}-wal"), Path(f"{path}-shm")
-    if not path.is_file() or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+    path = str(url.database)
+    log, index = f"{path}-wal", f"{path}-shm"
+    if not os.path.isfile(path) or (os.access(path, os.W_OK) and os.access(os.path.dirname(path), os.W_OK)):
         return url.set(query={})
-    if not (log.is_file() and log.stat().st_size):
-        return url.set(database=f"file:{quote(str(path))}", query={"mode": "ro", "immutable": "1", "uri": "true"})
-    if index.is_file():
-        return url.set(database=f"file:{quote(str(path))}", query={"mode": "ro", "uri": "true"})
-    return url.set(database=str(_copied(path, log)), query={})
+    read_only = {"mode": "ro", "uri": "true"}
+    if not (os.path.isfile(log) and os.path.getsize(log)):
+        return url.set(database=f"file:{quote(path)}", query={**read_only, "immutable": "1"})
+    if os.path.isfile(index):
+        return url.set(database=f"file:{quote(path)}", query=read_only)
+    return url.set(database=_copied(path, log), query={})
 
 
-def _copied(path: Path, log: Path) -> Path:
+def _copied(path: str, log: str) -> str:
     """A copy of a database that a killed program left on what is read-only now, with changes only in its log.
 
     It stays read-only: what would be written to a copy would be lost with it.
     """
-    folder = Path(tempfile.mkdtemp(prefix="farthing-"))
+    folder = tempfile.mkdtemp(prefix="farthing-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     for file in (path, log):
-        shutil.copyfile(file, folder / file.name)
-    return folder / path.name
+        shutil.copyfile(file, os.path.join(folder, os.path.basename(file)))
+    return os.path.join(folder, os.path.basename(path))
 
 
 def _synchronous(query: Mapping[str, Any]) -> str:

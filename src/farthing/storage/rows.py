@@ -116,6 +116,8 @@ def entry(row: Sequence[Any], measurements: Sequence[Measurement] = ()) -> Entry
         finished_at=finished_at,
         lease_until=lease_until,
     )
+    if lease is None and lease_until is not None:  # written by an older Farthing, on the database's clock
+        lease = lease_until - renewed_at
     return Entry(trial, retries, paid_until, renewed_at, lease or 0.0)
 
 

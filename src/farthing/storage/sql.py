@@ -67,9 +67,10 @@ class SqlStorage:
                 raise study_exists(record.name) from None
             return stored
 
-        return self._database.write(
-            create, took_effect=lambda connection, stored: _load(connection, record.name) == stored
-        )
+        def is_created(connection: Connection, stored: StudyRecord) -> bool:
+            return _load(connection, record.name) == stored
+
+        return self._database.write(create, took_effect=is_created)
 
     def load_study(self, name: str) -> StudyRecord:
         found = self._database.look(lambda connection: _load(connection, name))

@@ -16,6 +16,7 @@ from farthing.strategies import Strategy
 from farthing.study.collecting import collect_checkpoints, collect_leftovers
 from farthing.study.records import Opening, Records, Taken, is_waiting
 from farthing.trials import Attempt, History, Measurement, State, Trial
+from farthing.trials.measurement import LARGEST_WHOLE
 from farthing.trials.news import News
 from farthing.trials.prefixes import Eviction
 
@@ -28,7 +29,7 @@ PATIENCE_BETWEEN_COORDINATORS = 1.0
 
 
 def check_retries(retries: int, *, name: str) -> None:
-    Whole(least=0).checked(retries, what=f"The number of {name}", advice="Use 0 for none.")
+    Whole(least=0, most=LARGEST_WHOLE).checked(retries, what=f"The number of {name}", advice="Use 0 for none.")
 
 
 class Observer(Protocol):

@@ -4,6 +4,8 @@ import json
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -46,22 +48,26 @@ study.close()
 """
 
 
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """One that others may enter: pytest keeps its own to itself."""
+    with tempfile.TemporaryDirectory() as outer:
+        Path(outer).chmod(0o755)
+        inner = Path(outer) / "medium"
+        inner.mkdir()
+        yield inner
+        inner.chmod(0o755)
+
+
 @pytest.mark.parametrize("end", ["closed", "killed", "killed, without its index"])
-def test_a_study_on_a_read_only_medium_is_read(tmp_path: Path, end: str) -> None:
-    folder = tmp_path / "medium"
-    folder.mkdir()
-    for parent in tmp_path.parents[:3]:
-        if parent.stat().st_uid == tmp_path.stat().st_uid and parent != Path("/tmp"):
-            parent.chmod(0o755)
-    tmp_path.chmod(0o755)
-    subprocess.run([sys.executable, "-c", MAKE, str(folder / "made.db"), end.split(",")[0]], check=True)
-    path = folder / "study.db"
+def test_a_study_on_a_read_only_medium_is_read(folder: Path, end: str) -> None:
+    made, path = folder / "made.db", folder / "study.db"
+    subprocess.run([sys.executable, "-c", MAKE, str(made), end.split(",")[0]], check=True)
     for suffix in ("", "-wal") if "without" in end else ("", "-wal", "-shm"):
-        if (made := folder / f"made.db{suffix}").exists():
-            shutil.copy(made, f"{path}{suffix}")
-    finished = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(path), str(folder / "made.db")], capture_output=True, text=True
-    )
+        if Path(f"{made}{suffix}").exists():
+            shutil.copy(f"{made}{suffix}", f"{path}{suffix}")
+    command = [sys.executable, "-c", PROGRAM, str(path), str(made)]
+    finished = subprocess.run(command, capture_output=True, text=True)
     assert finished.returncode == 0, finished.stderr
     before, after, refusal = json.loads(finished.stdout)
     assert before == after == [3, before[1], [], 1]
