@@ -4,7 +4,11 @@ Names are imported when they are first used, so that the command line and the wo
 """
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
+
+if sys.platform == "win32":
+    raise ImportError("Farthing needs Linux, or macOS, got Windows: run it in the Windows Subsystem for Linux.")
 
 from farthing.names import ONLINE_STRATEGIES, QUERY_RULES, STRATEGIES
 

@@ -39,6 +39,11 @@ def _stored_revision(connection: Connection) -> str | None:
     return connection.scalar(select(_revision.c.version_num))
 
 
+def revisions(connection: Connection) -> list[str]:
+    """All that the database says of its version; it should be one."""
+    return list(connection.scalars(select(_revision.c.version_num)))
+
+
 def _create(connection: Connection) -> None:
     lock_creation(connection)
     if table_names(connection):

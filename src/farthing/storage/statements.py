@@ -173,6 +173,15 @@ NEW_EVENTS = (
     .order_by(event.c.version)
 )
 RUNNING_TRIALS = select(*TRIAL_COLUMNS).join_from(study, trial, and_(_trial_of_it, _is_running)).where(_named_study)
+_until: BindParameter[int] = bindparam("until")
+UNVERSIONED_TRIALS = (
+    select(func.count()).select_from(trial).where(_of_study, or_(trial.c.version < 1, trial.c.version > _until))
+)
+UNVERSIONED_MEASUREMENTS = (
+    select(func.count())
+    .select_from(measurement)
+    .where(measurement.c.study_id == _this_study, or_(measurement.c.version < 1, measurement.c.version > _until))
+)
 ALL_TRIALS = select(*TRIAL_COLUMNS).where(_of_study).order_by(trial.c.number)
 
 # Summaries ---------------------------------------------------------------------------------------------------------

@@ -15,6 +15,8 @@ from farthing.storage.validation import check_resume_from, study_not_found, tria
 from farthing.storage.watching import Renewal
 from farthing.trials import Attempt, Measurement, Suggestion, Trial
 
+EVERY_VERSION = 2**31 - 1
+
 
 class NothingChanged(Exception):
     """No error: how a change ends that finds nothing to do. The study and its version stay; `result` is the answer."""
@@ -98,7 +100,7 @@ class StudyRows:
 
     def all_entries(self) -> list[Entry]:
         """Every trial as it is stored, by number."""
-        curves = by_trial(self.execute(statements.ALL_MEASUREMENTS, until=self.version))
+        curves = by_trial(self.execute(statements.ALL_MEASUREMENTS, until=EVERY_VERSION))
         return [rows.entry(row, curves.get(row[0], ())) for row in self.execute(statements.ALL_TRIALS)]
 
     def checkpoints_for(self, suggestions: Sequence[Suggestion]) -> dict[int | None, str | None]:
