@@ -5,8 +5,16 @@ from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import quote
 
+from farthing.errors import InvalidArgument
 from farthing.execution.scratch import remove_abandoned, scratch_folder
 from farthing.storage import Storage
+from farthing.validation import shown
+
+
+def folder_path(given: str | Path) -> Path:
+    if not isinstance(given, (str, Path)):
+        raise InvalidArgument(f"A folder must be a text or a path, got {shown(given)}. Write folder='runs'.")
+    return Path(given).absolute()
 
 
 def study_folder(storage: Storage, name: str, *, place: Path | None) -> Path:
