@@ -166,7 +166,7 @@ MISUSES: dict[str, tuple[Call, str, str, str]] = {
     ),
     "a text for a flag": (
         lambda: ft.EIPerCost(cooling="no"),
-        "must be True or False",
+        "must be true or false",
         "got 'no'",
         "Leave it out for True",
     ),
@@ -292,7 +292,7 @@ WRONG_FILES = {
     "missing numbers": ('[strategy]\nname = "PB2"', "must be given population", "got no arguments", "population=8"),
     "text for a number": ('[strategy]\nname = "BOHB"\nrandom_share = "a"', "from 0 to 1", "got 'a'", "Leave it out"),
     "a fraction": ('[strategy]\nname = "ASHA"\nreduction = 2.5', "whole number ≥ 2", "got 2.5", "Leave it out for 3"),
-    "a text for a flag": ('[strategy]\nname = "EIPerCost"\ncooling = "no"', "True or False", "got 'no'", "for True"),
+    "a text for a flag": ('[strategy]\nname = "EIPerCost"\ncooling = "no"', "true or false", "got 'no'", "for True"),
     "a table for a number": ('[strategy]\nname = "LogEI"\ninitial = {a = 1}', "whole number", "got {'a': 1}", "Leave"),
     "an online strategy": ('[strategy]\nname = "CEGPUCB"', "must be among", "got 'CEGPUCB'", "Remove or rename"),
     "a number for its name": ("[strategy]\nname = 3", "must be a text", "got 3", 'Write name = "ASHA"'),
