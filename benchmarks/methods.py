@@ -18,11 +18,13 @@ from farthing.strategies.pipeline.lambo import LaMBO
 from farthing.strategies.pipeline.prefix_ei import PrefixEI
 from farthing.strategies.pipeline.staged import EEIPU, StagedBO
 from farthing.strategies.plain.bayesian import EIPerCost, LogEI
+from farthing.strategies.plain.cmaes import CMAES
 from farthing.strategies.plain.random import Random, Sobol
 
 _ENTRIES: tuple[Method, ...] = (
     Ours("random", Random()),
     Ours("sobol", Sobol()),
+    Ours("cmaes", CMAES()),
     Ours("asha", ASHA()),
     Ours("hyperband", Hyperband()),
     Ours("TraceKG", TraceKG()),

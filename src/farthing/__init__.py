@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from farthing.strategies.pipeline.staged import StagedBO as StagedBO
     from farthing.strategies.plain.bayesian import EIPerCost as EIPerCost
     from farthing.strategies.plain.bayesian import LogEI as LogEI
+    from farthing.strategies.plain.cmaes import CMAES as CMAES
     from farthing.strategies.plain.random import Random as Random
     from farthing.strategies.plain.random import Sobol as Sobol
     from farthing.strategies.population import PB2 as PB2

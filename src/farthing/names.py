@@ -15,6 +15,7 @@ STRATEGIES = {
     "ASHA": "farthing.strategies.multifidelity.halving",
     "BOCA": "farthing.strategies.multifidelity.boca",
     "BOHB": "farthing.strategies.multifidelity.bohb",
+    "CMAES": "farthing.strategies.plain.cmaes",
     "Clone": "farthing.strategies.population.pbt",
     "EEIPU": "farthing.strategies.pipeline.staged",
     "EIPerCost": "farthing.strategies.plain.bayesian",

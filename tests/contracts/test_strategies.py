@@ -45,6 +45,10 @@ class TestEIPerCost(StrategyContract):
     trials = 20
 
 
+class TestCMAES(StrategyContract):
+    strategy = ft.CMAES(population=4)
+
+
 class TestPB2(StrategyContract):
     strategy = ft.PB2(population=5, interval=3)
     trials = 25

@@ -32,6 +32,11 @@ def run(**settings: Any) -> Any:
     return study(**chosen).run(lambda trial: 0.0, **{"budget": ft.Budget(trials=1), "executor": "inline", **settings})
 
 
+def told(value: Any, **settings: Any) -> Any:
+    one = study(strategy=ft.Random())
+    return one.tell(one.ask(), value, **settings)
+
+
 Call = Callable[[], Any]
 MISUSES: dict[str, tuple[Call, str, str, str]] = {
     # a study ------------------------------------------------------------- the rule, what came, what to do
@@ -113,6 +118,30 @@ MISUSES: dict[str, tuple[Call, str, str, str]] = {
         "ft.Command(",
     ),
     "a count as text": (lambda: study().ask("2"), "must be a whole number ≥ 1", "got '2'", "Leave it out"),
+    "a number for a budget to ask with": (lambda: study().ask(budget=60), "needs a budget", "got 60", "ft.Budget("),
+    "one callback that is in no list": (
+        lambda: run(callbacks=print),
+        "a list of functions",
+        "got <built-in",
+        "callbacks=[",
+    ),
+    "devices as a text": (
+        lambda: run(devices="cuda:0", executor="processes"),
+        "a list",
+        "got 'cuda:0'",
+        "devices=['cuda:0']",
+    ),
+    "a folder that is a number": (lambda: study(folder=3), "a text or a path", "got 3", "Write folder="),
+    "a text for a trial": (
+        lambda: study().tell("x", 1.0),
+        "itself or by its number",
+        "got 'x'",
+        "Pass what ask() gave",
+    ),
+    "a text for a value": (lambda: told("good"), "must be a number", "got 'good'", "Return or report a float"),
+    "a number for a trace": (lambda: told(1.0, trace=3), "pairs of fidelity and value", "got 3", "Write trace=[("),
+    "a number for metrics": (lambda: told(1.0, metrics=3), "must map names to values", "got 3", "Pass a dict"),
+    "a number for params": (lambda: study().enqueue(5), "must map names", "got 5", "Pass a dict"),
     # arguments of strategies
     "a text for a whole number": (
         lambda: ft.ASHA("3"),
@@ -137,7 +166,7 @@ MISUSES: dict[str, tuple[Call, str, str, str]] = {
     ),
     "a text for a flag": (
         lambda: ft.EIPerCost(cooling="no"),
-        "must be True or False",
+        "must be true or false",
         "got 'no'",
         "Leave it out for True",
     ),
@@ -195,6 +224,8 @@ MISUSES: dict[str, tuple[Call, str, str, str]] = {
         "got 'loss'",
         "Leave it out for 'value'",
     ),
+    "candidates that are a number": (lambda: tuner(candidates=3), "a list of params", "got 3", "Write [{"),
+    "initial params that are a text": (lambda: tuner(initial="x"), "a list of params", "got 'x'", "Write [{"),
     "a rule with missing numbers": (
         lambda: ft.Quota(EVERY),
         "Quota must be given sure and allowed",
@@ -261,7 +292,7 @@ WRONG_FILES = {
     "missing numbers": ('[strategy]\nname = "PB2"', "must be given population", "got no arguments", "population=8"),
     "text for a number": ('[strategy]\nname = "BOHB"\nrandom_share = "a"', "from 0 to 1", "got 'a'", "Leave it out"),
     "a fraction": ('[strategy]\nname = "ASHA"\nreduction = 2.5', "whole number ≥ 2", "got 2.5", "Leave it out for 3"),
-    "a text for a flag": ('[strategy]\nname = "EIPerCost"\ncooling = "no"', "True or False", "got 'no'", "for True"),
+    "a text for a flag": ('[strategy]\nname = "EIPerCost"\ncooling = "no"', "true or false", "got 'no'", "for True"),
     "a table for a number": ('[strategy]\nname = "LogEI"\ninitial = {a = 1}', "whole number", "got {'a': 1}", "Leave"),
     "an online strategy": ('[strategy]\nname = "CEGPUCB"', "must be among", "got 'CEGPUCB'", "Remove or rename"),
     "a number for its name": ("[strategy]\nname = 3", "must be a text", "got 3", 'Write name = "ASHA"'),

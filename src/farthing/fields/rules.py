@@ -108,7 +108,7 @@ class Number(Rule):
 class Flag(Rule):
     """True or False, and nothing that is merely truthy."""
 
-    words = "True or False"
+    words = "true or false"
     example = "True"
 
     def read(self, given: object) -> Any:

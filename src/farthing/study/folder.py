@@ -13,11 +13,18 @@ from farthing.execution.folder_mark import Mark, carries, is_free, mark_of
 from farthing.files.scratch import remove_abandoned, scratch_folder
 from farthing.storage import MemoryStorage, Storage, StudyRecord
 from farthing.trials import Json
+from farthing.validation import shown
 
 IDENTITY, FOLDER = "identity", "folder"
 """Settings that are stored with a study: what its folder is marked with, and where that is."""
 
 LONGEST_READABLE = 60
+
+
+def folder_path(given: str | Path) -> Path:
+    if not isinstance(given, (str, Path)):
+        raise InvalidArgument(f"A folder must be a text or a path, got {shown(given)}. Write folder='runs'.")
+    return Path(given).absolute()
 
 
 def new_identity() -> dict[str, Json]:

@@ -32,6 +32,11 @@ def check_retries(retries: int, *, name: str) -> None:
     Whole(least=0, most=LARGEST_WHOLE).checked(retries, what=f"The number of {name}", advice="Use 0 for none.")
 
 
+def check_budget(budget: object) -> None:
+    if not isinstance(budget, (Budget, type(None))):
+        raise InvalidArgument(f"A run needs a budget, got {budget!r}. Give budget=ft.Budget(seconds=600).")
+
+
 class Observer(Protocol):
     """Is shown the study as it goes, for progress displays and callbacks."""
 
@@ -56,8 +61,7 @@ class Limits:
     killed_retries: int = 1
 
     def __post_init__(self) -> None:
-        if not isinstance(self.budget, (Budget, type(None))):
-            raise InvalidArgument(f"A run needs a budget, got {self.budget!r}. Give budget=ft.Budget(seconds=600).")
+        check_budget(self.budget)
         if self.time_limit is not None:
             Number(above=0.0).checked(self.time_limit, what="A trial's time limit", advice="Leave it out for none.")
         check_retries(self.retries, name="retries")

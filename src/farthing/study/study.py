@@ -12,18 +12,25 @@ from farthing.costs import Budget, Clock, Ledger, Remaining, SystemClock
 from farthing.errors import InvalidArgument, NoResult, NoSuggestion
 from farthing.execution import Checkpoints, Executor, InlineExecutor, ProcessExecutor, RunningTrial, as_work
 from farthing.execution.executor import check_workers
-from farthing.fields import Number, Whole
+from farthing.fields import Number, Several, Text, Whole
 from farthing.space import Space
 from farthing.storage import MemoryStorage, Storage, StudyRecord, open_storage
 from farthing.strategies import Strategy, as_strategy, best_by_value, strategy_from_json
 from farthing.study import results
-from farthing.study.asking import hand_out, told
+from farthing.study.asking import hand_out, number_of, told
 from farthing.study.choosing import default_strategy, require_budget
 from farthing.study.collecting import collect_checkpoints, log_lost_prefixes
-from farthing.study.display import Callbacks, Progress, say_how_to_resume, shows_progress
-from farthing.study.folder import FOLDER, find_folder, mark_for, new_identity, temporary_folder
+from farthing.study.display import Callbacks, Progress, read_callbacks, say_how_to_resume, shows_progress
+from farthing.study.folder import (
+    FOLDER,
+    find_folder,
+    folder_path,
+    mark_for,
+    new_identity,
+    temporary_folder,
+)
 from farthing.study.lineage import Lineage
-from farthing.study.loop import Limits, Loop, Observer, check_retries
+from farthing.study.loop import Limits, Loop, Observer, check_budget, check_retries
 from farthing.study.opening import create_or_continue, require_space, value_name
 from farthing.study.records import Records, Taken, is_waiting
 from farthing.study.results import Best
@@ -159,7 +166,7 @@ class Study:
         self._records = Records(self._storage, known, lease=lease, retries=lost_retries)
         Number(above=0.0).checked(lease, what="A lease, in seconds,", advice="60 suits most work.")
         check_retries(lost_retries, name="lost_retries")
-        self._folder = Path(folder).absolute() if folder is not None else None
+        self._folder = None if folder is None else folder_path(folder)
         self._checkpoints: Checkpoints | None = None
         self._asked: dict[int, RunningTrial] = {}
         self._loop: Loop | None = None
@@ -194,6 +201,7 @@ class Study:
         """
         self.import_strategy()
         limits = Limits.of(budget, time_limit, retries=retries, strategy=self.strategy)
+        called = read_callbacks(callbacks)
         shape = as_work(work)
         shape.check(self.problem)
         require_budget(budget, self.strategy)
@@ -201,7 +209,7 @@ class Study:
         strategy = self._decider()
         runner = self._executor(shape, executor, workers=workers, devices=devices, time_limit=time_limit)
         try:
-            return self._loop_through(strategy, runner, limits, callbacks=callbacks, progress=progress)
+            return self._loop_through(strategy, runner, limits, callbacks=called, progress=progress)
         except KeyboardInterrupt:
             say_how_to_resume(self)
             return "interrupted"
@@ -280,6 +288,8 @@ class Study:
         if not isinstance(executor, str) and callable(getattr(executor, "submit", None)):
             return executor
         check_workers(workers)
+        if devices is not None:
+            Several(Text()).checked(devices, what="devices", advice="Write for example devices=['cuda:0'].")
         files = self._files_to_write()
         files.claim()
         if executor == "processes":
@@ -312,6 +322,7 @@ class Study:
         """The next trial to run, or a list of up to `count`. Its lease is renewed as long as this process lives."""
         if count is not None:
             Whole(least=1).checked(count, what="The count of trials to ask for", advice="Leave it out for one trial.")
+        check_budget(budget)
         taken: Taken = {}
         try:
             asked = [self._hand_out(trial) for trial in self._open(count or 1, budget, taken)]
@@ -368,7 +379,7 @@ class Study:
         the whole trial cost, instead of the seconds since it was asked for. `gradient` has derivatives of the value
         along numeric params, in their own units.
         """
-        number = trial if isinstance(trial, int) else trial.number
+        number = number_of(trial)
         running = trial if isinstance(trial, RunningTrial) else self._handed_out(number)
         outcome = told(
             running,
@@ -431,7 +442,7 @@ class Study:
         self, trial: RunningTrial | Trial | int, *, tags: Sequence[str] | None = None, comment: str | None = None
     ) -> None:
         """Replaces a trial's tags or comment."""
-        number = trial if isinstance(trial, int) else trial.number
+        number = number_of(trial)
         self._storage.annotate(self.name, number, tags=tags, comment=comment)
 
     def _suggestion(self, params: Params, fidelity: Mapping[str, float] | None) -> Suggestion:

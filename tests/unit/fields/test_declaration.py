@@ -38,7 +38,7 @@ class Sample(Declaration):
     [
         (int, "a whole number"),
         (float | None, "a number or None"),
-        (bool | Literal["auto"], "True or False or 'auto'"),
+        (bool | Literal["auto"], "true or false or 'auto'"),
         (Sequence[int], "a list, each a whole number"),
         (Mapping[str, float], "a dict, each value a number"),
         (Annotated[float, Number(0.0, 1.0)], "a number from 0 to 1"),

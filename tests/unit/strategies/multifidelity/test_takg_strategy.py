@@ -225,7 +225,7 @@ def test_the_same_history_gives_the_same_suggestion() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"zero_avoiding": "yes"}, "zero_avoiding must be True or False or 'auto'"),
+        ({"zero_avoiding": "yes"}, "zero_avoiding must be true or false or 'auto'"),
         ({"retain": 0}, "retain must be a whole number ≥ 1"),
         ({"samples": "some"}, "samples must be a whole number ≥ 1 or 'map'"),
         ({"basket": -1}, "basket must be a whole number ≥ 0"),
