@@ -22,7 +22,7 @@ class Ours:
     """One strategy. What a continued trial costs is the difference to the trial it continues.
 
     With a `batch` so many are asked for together and evaluated at once; all are told before the next are asked for.
-    With `measured` the study is told no costs and measures seconds, as users' studies do: those of a look into a table.
+    With `measured` the study is told no costs and measures seconds, as those of users do: here of a look into a table.
     With `gradients` evaluations of a problem that has them are told with theirs, and pay for it.
     """
 

@@ -62,7 +62,7 @@ def _directions(dimension: int) -> Words:
 
 
 def _recurrence(polynomial: int, initial: list[int]) -> list[int]:
-    """m_i = 2 a_1 m_{i−1} ⊕ … ⊕ 2^{s−1} a_{s−1} m_{i−s+1} ⊕ 2^s m_{i−s} ⊕ m_{i−s}, s the polynomial's degree."""
+    """m_i = 2 a_1 m_{i−1} ⊕ … ⊕ 2^s m_{i−s} ⊕ m_{i−s}, where a are the coefficients of a polynomial of degree s."""
     degree = polynomial.bit_length() - 1
     numbers = initial[:degree]
     for i in range(degree, BITS):

@@ -4,7 +4,7 @@ Costs steer a search only where they differ by much and their differences can be
 differ by much because of the machine, which no model of the parameters predicts.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
@@ -108,10 +108,15 @@ class LearntCost:
 
 @dataclass(frozen=True, eq=False)
 class DeclaredCost:
-    """The user's own function, at full fidelity. Its slopes are differences: it may be any Python code."""
+    """The user's own function, at full fidelity. Its slopes are differences: it may be any Python code.
+
+    Nobody knows how long it takes, so no row is asked for twice.
+    """
 
     problem: Problem
     seen: Array
+    _known: dict[bytes, float] = field(default_factory=dict, init=False, repr=False)
+    """log cost of rows that were asked for."""
 
     @cached_property
     def steers(self) -> bool:
@@ -119,9 +124,16 @@ class DeclaredCost:
         return _vary(self(self.seen[:DESIGNED]))
 
     def __call__(self, X: Array) -> Array:
+        rows = self.problem.space.encoder.snap(X)
+        keys = [row.tobytes() for row in rows]
+        new = {key: i for i, key in enumerate(keys) if key not in self._known}
+        self._known.update(zip(new, self._log_cost(rows[list(new.values())]), strict=True))
+        return np.array([self._known[key] for key in keys])
+
+    def _log_cost(self, rows: Array) -> list[float]:
         fidelity = self.problem.space.full_fidelity
-        costs = [self.problem.cost_of(params, fidelity) for params in self.problem.space.encoder.decode(X)]
-        return np.asarray(np.log(np.maximum(costs, np.finfo(float).tiny)))
+        costs = [self.problem.cost_of(params, fidelity) for params in self.problem.space.encoder.decode(rows)]
+        return list(np.log(np.maximum(costs, np.finfo(float).tiny)))
 
     def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
         here = self(X)

@@ -217,6 +217,18 @@ def test_slopes_of_a_declared_cost_are_those_of_its_logarithm() -> None:
     np.testing.assert_allclose(gradient, [[0.0, 2.0], [0.0, 2.0]], atol=1e-8)
 
 
+def test_a_declared_cost_is_asked_for_once_for_each_configuration() -> None:
+    asked: list[tuple[float, ...]] = []
+
+    def declared(params: Params, fidelity: object) -> float:
+        asked.append(tuple(params.values()))
+        return math.exp(float(params["y"]))
+
+    suggest(ft.EIPerCost(), history(spread_over_square(15, branin), declared_cost=declared), budget=Remaining(cost=9.0))
+    assert len(asked) == len(set(asked))
+    assert len(asked) < 1000  # 512 and 136 rows are screened, and the rest climbs; asking for all of them took 1400
+
+
 def test_few_or_equal_costs_are_no_model() -> None:
     few = history(spread_over_square(2, branin, cost=lambda x, y: math.exp(x)))
     equal = history(spread_over_square(20, branin, cost=lambda x, y: 1.0 + 0.01 * x))
