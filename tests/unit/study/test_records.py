@@ -59,8 +59,8 @@ def records(storage: MemoryStorage) -> Records:
 
 def opened(records: Records, strategy: Listed, count: int = 4, **left: float) -> list[float]:
     """What the opened trials are predicted to cost."""
-    trials, _ = records.open(strategy, lambda history: (Remaining(**left), count))  # type: ignore[arg-type]
-    return [trial.suggestion.predicted_cost.mean for trial in trials if trial.suggestion.predicted_cost]
+    opening = records.open(strategy, lambda history: (Remaining(**left), count), taken={})  # type: ignore[arg-type]
+    return [trial.suggestion.predicted_cost.mean for trial in opening.trials if trial.suggestion.predicted_cost]
 
 
 def test_each_suggestion_must_fit_what_those_before_it_leave(records: Records) -> None:
@@ -109,14 +109,15 @@ def test_the_same_configuration_at_another_fidelity_is_an_alternative(records: R
 
 def test_what_does_not_fit_is_returned_and_nothing_is_opened(records: Records) -> None:
     strategy = Listed(costing(50.0))
-    trials, refused = records.open(strategy, lambda history: (Remaining(cost=10.0), 1))
-    assert (trials, [suggestion.params for suggestion in refused]) == ([], [{"x": 0.0}])
+    opening = records.open(strategy, lambda history: (Remaining(cost=10.0), 1), taken={})
+    assert opening.trials == []
+    assert [suggestion.params for suggestion in opening.uncovered] == [{"x": 0.0}]
     assert len(records.refresh()) == 0
 
 
 def test_a_strategy_is_not_asked_for_no_trials(records: Records) -> None:
     strategy = Listed(costing(1.0))
-    assert records.open(strategy, lambda history: (Remaining(), 0)) == ([], [])
+    assert records.open(strategy, lambda history: (Remaining(), 0), taken={}).trials == []
     assert strategy.counts == []
 
 
@@ -140,14 +141,14 @@ def test_a_history_that_moved_is_read_again_and_the_plan_made_again(storage: Mem
         lengths.append(len(history))
         return Remaining(), 1
 
-    trials, _ = records.open(Listed(costing(1.0), overtake), plan)
-    assert ([trial.number for trial in trials], lengths) == ([1], [0, 1])
+    opening = records.open(Listed(costing(1.0), overtake), plan, taken={})
+    assert ([trial.number for trial in opening.trials], lengths) == ([1], [0, 1])
 
 
 def test_opened_and_claimed_trials_are_held_until_they_end(storage: MemoryStorage, records: Records) -> None:
     storage.enqueue_trial("study", Suggestion({"x": 0.5}, FULL))
     opened(records, Listed(costing(1.0)), 1)
-    records.claim(5)
+    records.claim(5, taken={})
     assert records.leases.held == [Attempt(0, 1), Attempt(1, 1)]
     records.close(Attempt(0, 1), Outcome(State.DONE, value=0.5))
     records.release(Attempt(1, 1))
@@ -159,10 +160,10 @@ def test_as_many_are_claimed_as_asked_or_the_one_that_is_named(storage: MemorySt
     for _ in range(4):
         storage.enqueue_trial("study", Suggestion({"x": 0.5}, FULL))
     assert is_waiting(records.refresh())
-    assert [trial.number for trial in records.claim(1, number=2)] == [2]
-    assert [trial.number for trial in records.claim(2)] == [0, 1]
-    assert [trial.number for trial in records.claim(0)] == []
-    assert [trial.number for trial in records.claim(2)] == [3]
+    assert [trial.number for trial in records.claim(1, number=2, taken={})] == [2]
+    assert [trial.number for trial in records.claim(2, taken={})] == [0, 1]
+    assert [trial.number for trial in records.claim(0, taken={})] == []
+    assert [trial.number for trial in records.claim(2, taken={})] == [3]
     assert not is_waiting(records.refresh())
 
 
@@ -216,20 +217,22 @@ def test_a_continuation_pays_the_difference_where_there_is_a_checkpoint(
     storage: MemoryStorage, checkpoint: str | None, paid: float
 ) -> None:
     records = declared(storage)
-    [first], _ = records.open(Listed([Suggestion({"x": 0.5}, {"epochs": 3})]), lambda history: (Remaining(), 1))
+    [first] = records.open(
+        Listed([Suggestion({"x": 0.5}, {"epochs": 3})]), lambda history: (Remaining(), 1), taken={}
+    ).trials
     ended(records, first, checkpoint=checkpoint)
     records.refresh()
     longer = Suggestion({"x": 0.5}, FULL, resume_from=0)
-    [second], _ = records.open(Listed([longer]), lambda history: (Remaining(), 1))
+    [second] = records.open(Listed([longer]), lambda history: (Remaining(), 1), taken={}).trials
     assert ended(records, second, checkpoint=None).cost == paid
 
 
 def test_an_attempt_again_starts_from_the_last_checkpoint_of_its_trial(storage: MemoryStorage) -> None:
     records = declared(storage)
-    [trial], _ = records.open(Listed([Suggestion({"x": 0.5}, FULL)]), lambda history: (Remaining(), 1))
+    [trial] = records.open(Listed([Suggestion({"x": 0.5}, FULL)]), lambda history: (Remaining(), 1), taken={}).trials
     attempt = Attempt(trial.number, trial.attempt)
     records.record(attempt, ft.Measurement(0.5, fidelity={"epochs": 4}))
-    records.save_checkpoint(attempt, "saved")
+    storage.save_checkpoint("study", attempt, "saved")
     records.release(attempt)
-    [again] = records.claim(1)
+    [again] = records.claim(1, taken={})
     assert ended(records, again, checkpoint=None).cost == 4.0 + 5.0
