@@ -15,7 +15,7 @@ from farthing.storage.validation import check_resume_from, study_not_found, tria
 from farthing.storage.watching import Renewal
 from farthing.trials import Attempt, Measurement, Suggestion, Trial
 
-EVERY_VERSION = 2**31 - 1
+EVERY_VERSION = 2**63 - 1
 
 
 class NothingChanged(Exception):
