@@ -84,7 +84,7 @@ class PipelineSearchCV(BaseSearchCV):  # type: ignore[misc]
         cv: Any = None,
         refit: Any = True,
         error_score: Any = np.nan,
-        strategy: Strategy | None = None,
+        strategy: Strategy | str | None = None,
         storage: str | Path | Storage | None = None,
         name: str = "pipeline",
         workers: int = 1,
