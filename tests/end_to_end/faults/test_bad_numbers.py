@@ -1,5 +1,6 @@
 """One bad number ends one trial: the attempt fails with its reason, and the run goes on."""
 
+import io
 import json
 import os
 import socket
@@ -11,7 +12,7 @@ import pytest
 
 import farthing as ft
 from farthing.execution.wire import HEADER
-from farthing.study.results import to_csv
+from farthing.study.results import write_csv
 from farthing.trials import State
 
 SPACE = ft.Space({"x": ft.Float(0, 1)})
@@ -73,7 +74,9 @@ def run_with(bad: Callable[[Any], Any], address: str | None, *, executor: str) -
     study = ft.Study(SPACE, minimize="error", storage=address, strategy=ft.Random())
     assert study.run(work, budget=ft.Budget(trials=3), executor=executor, retries=0) == "the budget is spent"
     trials = list(study.trials)
-    to_csv(study.history).encode()
+    file = io.StringIO()
+    write_csv(study.history, file)
+    file.getvalue().encode()
     study.close()
     return trials
 

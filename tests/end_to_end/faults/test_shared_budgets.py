@@ -11,8 +11,8 @@ from taking_turns import SharedStorage, Turns, TurnTakingExecutor
 
 import farthing as ft
 from farthing.execution import InlineExecutor
+from farthing.names import STRATEGIES
 from farthing.storage import MemoryStorage, Storage
-from farthing.strategies.shared.strategy import builtin_strategies
 from farthing.trials import Params
 
 PLAIN = ft.Space({"x": ft.Float(0, 1), "kind": ft.Choice("a", "b")})
@@ -22,6 +22,7 @@ STAGES = ft.Space(stages={"prepare": {"x": ft.Float(0, 1)}, "train": {"kind": ft
 QUICK: Mapping[str, tuple[ft.Strategy, ft.Space]] = {
     "Random": (ft.Random(), PLAIN),
     "Sobol": (ft.Sobol(), PLAIN),
+    "CMAES": (ft.CMAES(), PLAIN),
     "ASHA": (ft.ASHA(), CURVES),
     "Hyperband": (ft.Hyperband(), CURVES),
     "PBT": (ft.PBT(population=4, interval=3), CURVES),
@@ -154,7 +155,7 @@ def come_to_many_ends(name: str, seeds: range, folder: Path) -> None:
 
 
 def test_every_strategy_is_among_them() -> None:
-    assert builtin_strategies().keys() == {*QUICK, *WITH_MODELS}
+    assert STRATEGIES.keys() == {*QUICK, *WITH_MODELS}
 
 
 @pytest.mark.parametrize("name", QUICK)
