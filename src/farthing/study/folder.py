@@ -1,4 +1,4 @@
-"""Where a study keeps its files: checkpoints and logs."""
+"""The folder of a study's files: checkpoints and logs."""
 
 import hashlib
 import re
@@ -48,8 +48,8 @@ def folder_name(name: str) -> str:
 def find_folder(storage: Storage, mark: Mark, *, settings: Mapping[str, Json], place: Path | None) -> Path:
     """The study's folder: the one it has, else a new one in that place, beside the database or under `.farthing`.
 
-    What others left in a place that the study was given is refused. Where nobody chose the place, and for a study in
-    memory, which nobody can continue, the name is lengthened instead.
+    Refuses a given place that holds files of others. If no place was given, and for a study in
+    memory, which cannot be continued, lengthens the name instead.
     """
     had = _had(storage, mark, settings=settings)
     if had is not None and place in (None, had.parent):
@@ -90,7 +90,7 @@ def _not_free(folder: Path) -> InvalidArgument:
     whose = f"which belongs to the study {found.study!r} of another database" if found else "which holds other files"
     return InvalidArgument(
         f"A study's folder must be its own or empty, got {str(folder)!r}, {whose}. Give another place: folder=…; or, "
-        "where nobody needs what is in it, delete it."
+        "if its files are not needed, delete it."
     )
 
 
