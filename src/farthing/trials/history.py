@@ -92,7 +92,7 @@ class History(Sequence[Trial]):
 
     @cached_property
     def cost(self) -> float:
-        """What all trials cost, failed and lost ones included."""
+        """The cost of all trials, failed and lost ones included."""
         return math.fsum(trial.cost for trial in self._trials)
 
     @property

@@ -11,7 +11,7 @@ from farthing.trials.suggestion import Json, Params, Suggestion
 
 
 class State(StrEnum):
-    """`failed`: the work was seen to fail. `lost`: nobody knows what became of it. `pruned`: it chose to stop."""
+    """`failed`: the work was seen to fail. `lost`: its fate is not known. `pruned`: it chose to stop."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -27,7 +27,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why an attempt came to nothing. Half characters in the words of an exception are spelled out as `\\ud83d`."""
+    """Why an attempt had no result. Lone surrogates in an exception's text are spelled out as `\\ud83d`."""
 
     reason: str
     traceback: str = ""
@@ -101,7 +101,7 @@ class Trial:
 
     @cached_property
     def costs(self) -> dict[str, float]:
-        """What was paid, by kind. What an attempt without a result cost is `failed` work, whatever it was meant for."""
+        """The cost by kind. The cost of an attempt without a result is `failed` work, of every kind."""
         wasted = self.state in (State.FAILED, State.LOST)
         charged = {point.attempt for point in self.measurements if point.charged}
         return total(
@@ -116,7 +116,7 @@ class Trial:
 
     @cached_property
     def saved(self) -> dict[str, float]:
-        """What need not be paid, by reason, as the work reported it."""
+        """Savings by reason, as the work reported them."""
         return total(point.saved for point in self.measurements if point.saved)
 
 
