@@ -1,4 +1,4 @@
-"""What a run ends with: the best, the bill, and what to do next."""
+"""The end of a run: the best, the bill, and the next commands."""
 
 import json
 import shlex

@@ -120,7 +120,7 @@ class PipelineSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.study_ = study = self._study(steps, data)
         self._run(study, work_of(steps, data, scorers, cache_limit=self.cache_limit))
         if self.storage is None:
-            remove(study.checkpoints.root)  # nobody can go on with it, and the search may live for long
+            remove(study.checkpoints.root)  # it cannot be continued, and the search may live for long
         self._read(study.history, steps, list(scorers), n_splits=len(data.splits))
         self.ledger_ = study.ledger
         if self.refit:

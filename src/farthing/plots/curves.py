@@ -32,7 +32,7 @@ class Curve:
 
 
 def curve_axis(space: Space) -> str:
-    """What curves run along: the fidelity that has a trace, else the first one, else the step."""
+    """The axis of the curves: the fidelity that has a trace, else the first one, else the step."""
     traces = [name for name, fidelity in space.fidelities.items() if fidelity.trace]
     return next(iter([*traces, *space.fidelities]), "step")
 

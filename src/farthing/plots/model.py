@@ -1,4 +1,4 @@
-"""What a model makes of a study: its predictions, its confidence, what matters, and slices through the best trial."""
+"""The diagnosis of a study: predictions, confidence, importance, and slices through the best trial."""
 
 import math
 from typing import TYPE_CHECKING, Any

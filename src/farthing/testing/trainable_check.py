@@ -28,7 +28,7 @@ FIDELITY = "steps"
 
 @dataclass(frozen=True)
 class TrainableReport:
-    """What was shown. `effective` says for each param that was changed how its effect after a restore was seen."""
+    """The proof. `effective` says for each changed param how its effect after a restore was seen."""
 
     name: str
     steps: int
@@ -149,7 +149,7 @@ class _Runs:
         return self.steps // 2
 
     def _in_effect(self, checkpoint: Path, params: Params) -> dict[str, Any]:
-        """What an instance that was restored with these params says it works with; nothing where it cannot say."""
+        """The params in effect that an instance restored with these params reports; empty if it cannot report them."""
         trained = self.trainable()
         if not hasattr(trained, "params_in_effect"):
             return {}
@@ -246,7 +246,7 @@ def _require_in_effect(trainable: type[Trainable], name: str, wanted: Any, got: 
 
 
 def _apart(values: Sequence[float], others: Sequence[float]) -> str:
-    """Where two curves part."""
+    """The first step at which two curves differ."""
     for place, (one, other) in enumerate(zip(values, others, strict=False)):
         if one != other:
             return f"{one!r} and {other!r} at step {place + 1} of {len(values)}"

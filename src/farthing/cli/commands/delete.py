@@ -37,7 +37,7 @@ def command(study: str, storage: str | None, yes: bool) -> None:
 
 @dataclass(frozen=True)
 class Deleted:
-    """What became of a study's files: bytes that were freed, or the folder that was left as it is."""
+    """The fate of a study's files: the bytes that were freed, or the folder that was left as it is."""
 
     freed: int = 0
     left: Path | None = None
@@ -51,7 +51,7 @@ class Deleted:
 
 
 def losses(study: "Study") -> str:
-    """What would be deleted, in words."""
+    """Describes the files that would be deleted."""
     from farthing.trials import State
 
     history = study.history
