@@ -1,4 +1,4 @@
-"""What every storage promises."""
+"""The promises of every storage."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -41,7 +41,7 @@ class StudySummary:
 
 @dataclass(frozen=True)
 class Changes:
-    """What is new since a version: changed trials whole, and events."""
+    """The changes since a version: changed trials as a whole, and events."""
 
     version: int
     trials: Sequence[Trial] = ()
@@ -55,16 +55,17 @@ class Storage(Protocol):
     and asks for `history(since=v)` gets everything that came after, at a price that depends on what came, not on the
     length of the study. Renewing a lease is not a change.
 
-    *Numbers.* Trials are numbered 0, 1, 2, … in the order in which they were opened, without gaps, whoever opens them.
+    *Numbers.* Trials are numbered 0, 1, 2, … in the order in which they were opened, without gaps, by all
+    processes together.
 
     *Leases.* A running trial belongs to its owner until its lease ends; `record` and `renew` extend it, also when it
-    has ended and nobody has noticed. It has ended for a storage object that has itself seen no renewal for as long as
-    the lease is, by its own monotonic clock: it looks whenever `history` or `sweep` is called. A trial whose lease has
-    ended is read there as what `sweep` makes of it for good: pending with the next attempt number, or lost when no
-    retries are left. Where the study's cost is measured, the seconds between the attempt's last measurement (or its
+    has ended and no process has noticed. It has ended for a storage object that has itself seen no renewal for the
+    length of the lease, by its own monotonic clock: it looks whenever `history` or `sweep` is called. A trial whose
+    lease has ended is read as `sweep` will store it: pending with the next attempt number, or lost when no
+    retries are left. If the study's cost is measured, the seconds between the attempt's last measurement (or its
     start) and its last renewal are then written down as failed work, by the owner's monotonic clock.
 
-    *Clocks.* Times that are stored are the storage's clock, to be shown. Nothing is decided by them: whoever sets that
+    *Clocks.* Times that are stored are the storage's clock, to be shown. Nothing is decided by them: setting that
     clock, or that of a machine, ends no lease and changes no duration.
 
     *Fencing.* Only the current attempt may `record`; an older one gets `StaleAttempt`. The first result wins: an older
@@ -80,7 +81,7 @@ class Storage(Protocol):
 
     @property
     def folder(self) -> Path | None:
-        """Where files that belong to the studies may be kept; None where the storage has no place of its own."""
+        """The folder for files that belong to the studies; None if the storage has no place of its own."""
 
     def create_study(self, record: StudyRecord) -> StudyRecord:
         """Raises `StudyExists` when the name is taken."""
@@ -116,7 +117,7 @@ class Storage(Protocol):
         """
 
     def enqueue_trial(self, study: str, suggestion: Suggestion, *, retries: int = 0, tags: Sequence[str] = ()) -> Trial:
-        """Opens a pending trial, for whoever claims it first."""
+        """Opens a pending trial, for the process that claims it first."""
 
     def add_trial(self, study: str, suggestion: Suggestion, outcome: Outcome, *, tags: Sequence[str] = ()) -> Trial:
         """Opens and closes a trial whose result was obtained elsewhere."""
@@ -140,7 +141,7 @@ class Storage(Protocol):
     def release_trial(self, study: str, attempt: Attempt, *, measurements: Sequence[Measurement] = ()) -> None:
         """Gives a running trial back unfinished: pending, next attempt number, no retry used up.
 
-        Where cost is measured and no measurements are given, the seconds since its last one are failed work.
+        If cost is measured and no measurements are given, the seconds since its last one are failed work.
         """
 
     def sweep(self, study: str, *, dead: Collection[str] = ()) -> list[int]:
@@ -182,7 +183,7 @@ class Storage(Protocol):
         """The storage's clock, in seconds since 1970."""
 
     def check(self) -> list[str]:
-        """What is wrong with the stored data, in words; empty when all is well."""
+        """Defects of the stored data, in words; empty if there are none."""
 
     def close(self) -> None:
         """Lets go of files and connections."""
