@@ -1,4 +1,4 @@
-"""What can be run: a function of the trial, a Trainable, a Pipeline or a Command, behind one protocol."""
+"""Work: a function of the trial, a Trainable, a Pipeline or a Command, behind one protocol."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -57,7 +57,7 @@ class FunctionWork:
 
 
 def as_work(thing: object) -> Work:
-    """What `study.run` was given, as work."""
+    """The argument of `study.run`, as work."""
     if isinstance(thing, type) and issubclass(thing, Trainable):
         return TrainableWork(thing)
     if isinstance(thing, Trainable):
