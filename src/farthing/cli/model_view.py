@@ -80,7 +80,7 @@ def _title(study: Study, diagnosis: "Diagnosis") -> "Text":
     from rich.text import Text
 
     failed = f" and {diagnosis.failed} that failed" if diagnosis.failed else ""
-    said = f": what a model makes of {len(diagnosis.trials)} trials with a value{failed}"
+    said = f": a model of {len(diagnosis.trials)} trials with a value{failed}"
     return Text.assemble((study.name, "bold"), said)
 
 

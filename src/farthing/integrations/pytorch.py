@@ -1,4 +1,4 @@
-"""Params that take effect in a PyTorch run, and training that is saved, restored and carried on with other params.
+"""Params that take effect in a PyTorch run, and training that is saved, restored and continued with other params.
 
     knobs = Knobs().optimizer(optimizer, "lr", "weight_decay").dropout("dropout", model).hook("shift", augment.shift)
     knobs.apply(decision.params)

@@ -163,8 +163,8 @@ class PipelineSearchCV(BaseSearchCV):  # type: ignore[misc]
         identity = digest_of([steps.fixed, data.identity, identity_of(self.scoring), counts])
         if study.settings.get(SEARCH) not in (None, identity):
             raise InvalidArgument(
-                f"A stored search must go on with the pipeline, the data, the folds and the score it began with, got "
-                f"others for {self.name!r}. Give the search a new name, or delete the study."
+                f"A stored search must continue with the pipeline, the data, the folds and the score it began with, "
+                f"got others for {self.name!r}. Give the search a new name, or delete the study."
             )
         study.remember(**{SEARCH: identity})
         return study

@@ -23,7 +23,7 @@ class Curve:
 
     @property
     def pauses(self) -> tuple[tuple[float, float], ...]:
-        """The points at which the run was carried on by another trial."""
+        """The points at which another trial continued the run."""
         ends = {_place(trial.points[-1], self.axis) for trial in self.trials[:-1] if trial.points}
         return tuple(point for point in self.points if point[0] in ends)
 

@@ -261,11 +261,11 @@ class Loop:
         )
 
     def _warn_about_the_cache(self, attempt: Attempt, eviction: Eviction) -> None:
-        """Says once for each reason that an output could not be kept or read: trials go on, and pay for it."""
+        """Says once for each reason that an output could not be kept or read: trials continue, and pay for it."""
         if eviction.why not in self._warned_of:
             self._warned_of.add(eviction.why)
             what = f"stage {eviction.length}'s output is {eviction.why}"
-            log.warning("Trial %d goes on without the cache, %s: %s", attempt.number, what, eviction.detail)
+            log.warning("Trial %d continues without the cache, %s: %s", attempt.number, what, eviction.detail)
 
     def _others_may_bring_work(self) -> bool:
         """Whether there is something to wait for: trials that others run, or that wait and can be paid."""

@@ -132,7 +132,7 @@ class Records:
     def give_back(self, taken: Taken) -> None:
         """Puts trials that are not done with back to pending, for the next to take up first.
 
-        One that cannot be given back, as the storage fails, is let go of: it is offered again when its lease ends.
+        One that cannot be given back, because the storage fails, is offered again when its lease ends.
         """
         for attempt in list(taken):
             with suppress(FarthingError):

@@ -584,7 +584,7 @@ class Study:
 
         Kinds: `progress` is the best value against what was spent; `curves` the learning curves; `fidelities` how far
         each configuration was trained; `stages` what each stage of a pipeline cost and what the cache saved; `params`
-        the value against each parameter; `model` what a model makes of the study; `all` is what suits the study.
+        the value against each parameter; `model` a model of the study; `all` the kinds that suit the study.
         Needs the extra `farthing[plot]`.
         """
         from farthing.plots import plot

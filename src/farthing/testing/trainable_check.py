@@ -1,4 +1,4 @@
-"""Proves of a Trainable that it can be paused, copied and carried on with other params.
+"""Proves that a Trainable can be paused, copied and continued with other params.
 
     def test_my_agent_is_safe_in_a_population():
         check_trainable(Agent, params={"lr": 0.1, "decay": 0.0}, other_params={"lr": 0.01, "decay": 0.1})
@@ -115,7 +115,7 @@ class _Runs:
         _, checkpoint = self._run(Attempt(0, 1), self.params, self._half)
         if checkpoint is None:
             raise WorkError(
-                f"A Trainable must save what it is carried on from, got no files from {self.trainable.__name__}. "
+                f"A Trainable must save its state to be continued, got no files from {self.trainable.__name__}. "
                 "Define save and load."
             )
         return checkpoint
@@ -230,7 +230,7 @@ def _require_exact(trainable: type[Trainable], values: list[float], continued: l
     rest = values[len(values) - len(continued) :]
     if rest != continued:
         raise WorkError(
-            f"A restored run must go on exactly as the unbroken one, got {_apart(rest, continued)} from "
+            f"A restored run must continue exactly as the unbroken one, got {_apart(rest, continued)} from "
             f"{trainable.__name__}. Save and load all that training changes: weights, optimizer, scheduler, counters, "
             "random generators."
         )

@@ -41,7 +41,7 @@ class Failure:
 class Trial:
     """A suggestion, its measurements and its state. Times are seconds since 1970 on the storage's clock.
 
-    `value` is the result; `checkpoint` names what the trial left to carry on from; `resume_checkpoint` is what it
+    `value` is the result; `checkpoint` names the checkpoint that the trial left; `resume_checkpoint` the one it
     started with. `overhead` is the seconds it took to suggest it. `attempt` counts from 1 and fences off older
     attempts at the same trial.
     """
