@@ -25,7 +25,9 @@ from farthing.strategies.shared.surrogate import last_fit
 from farthing.trials import History, Json, Params, Prediction
 
 GROWTH_BEFORE_REFIT = 1.12
+"""Hyperparameters are kept until the observations have grown by this factor; chosen for speed, not tuned."""
 WANDERING = Parameter("wandering", median=0.1, spread=1.0, lower=1e-3, upper=1e2)
+"""Prior of the Matérn part of each fidelity's kernel; a guess, no other is on record."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +120,7 @@ class CurvePoints:
 
 
 def observe_curves(history: History, runs: Sequence[Run], *, retain: int) -> CurvePoints:
-    """What of a history's curves enters the model.
+    """The points of a history's curves that enter the model.
 
     Trials that failed stand in with the worst loss seen, at the fidelity that they were to reach.
     """

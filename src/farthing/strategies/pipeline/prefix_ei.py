@@ -18,7 +18,7 @@ from farthing.strategies.pipeline.reuse import best_of_classes, chosen, every_pr
 from farthing.strategies.pipeline.strategy import StagedStrategy
 
 POOL = 32
-"""Completions of a new prefix among which a bundle is chosen."""
+"""Completions of a new prefix among which a bundle is chosen. A limit on time, not tuned."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class PrefixEI(StagedStrategy):
 def _completions(context: PipelineContext, x: Array) -> Array:
     """x, and rows with its stages but the last, which is half the time spread out and half the time near that of x.
 
-    What would follow is mostly near: rows that are only spread out hardly ever promise anything beside the best one.
+    Later trials would mostly be near x: rows that are only spread out hardly ever promise more than the best one.
     """
     pipeline = context.pipeline
     held = pipeline.layout.columns(pipeline.last_class)

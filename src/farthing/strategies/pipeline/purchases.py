@@ -1,4 +1,4 @@
-"""What every trial of a pipeline bought, and which prefixes are there to be used again: a replay of the history."""
+"""The purchases of every trial of a pipeline, and the prefixes that are kept: a replay of the history."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass

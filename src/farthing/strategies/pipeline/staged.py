@@ -1,4 +1,4 @@
-"""What pipelines were tuned by before: one prefix remembered, or a pool of good ones."""
+"""Earlier methods for pipelines: one prefix remembered, or a pool of good ones."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -28,7 +28,7 @@ class LogEI(Strategy):
     """Log expected improvement over the best loss seen (Ament et al., 2023), at full fidelity, blind to cost.
 
     The first `initial` configurations fill the space evenly (None: two more than there are parameters, at most ten).
-    Trials in flight count as if they had returned what the model expects of them. Once suggesting has become dearer
+    Trials in flight count as if they had returned the model's prediction. Once suggesting takes longer
     than the work itself, the search is shorter and hyperparameters are refitted less often.
     """
 

@@ -13,7 +13,7 @@ class PB2(PopulationStrategy):
     """Trains a population; the params of replaced members are chosen by a time-varying Gaussian process.
 
     The process models by how much an interval with some params changes the score. One fit serves all members that are
-    replaced: those who go on and those chosen before count as running.
+    replaced: members that continue and those chosen before count as running.
 
     Args:
         beta: weight of the uncertainty, μ + √β σ; None is 4, or without a box the paper's schedule, 0.2 + log 0.4t.

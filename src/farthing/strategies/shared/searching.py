@@ -18,10 +18,11 @@ MOST_NEIGHBOURS = 1000
 ORDINARY = Effort(most_calls=20, most_neighbours=MOST_NEIGHBOURS)
 """From the best of 512 rows, climbs of 20 calls end within 0.001 of the log EI that the longest ones reach."""
 FRUGAL = Effort(screened=256, restarts=4, rounds=4, most_calls=12, most_neighbours=MOST_NEIGHBOURS)
+"""About half of the ordinary effort; a guess, not tuned."""
 OFFERED = 8
-"""How many of the best rows seen are offered as starting points."""
+"""Number of the best rows seen that are offered as starting points; a guess, not tuned."""
 FEW = 1024
-"""Spaces with no more configurations than this are searched one by one."""
+"""Spaces with no more configurations than this are searched one by one. A limit on time, not tuned."""
 
 
 def unvisited(acquisition: Acquisition, domain: Domain, *rows: Array) -> Acquisition:
