@@ -1,4 +1,4 @@
-"""What every acquisition function offers, and the simplest one."""
+"""The interface of every acquisition function, and the simplest one."""
 
 from dataclasses import dataclass
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""What several evaluations may gain together: qEI of the best k out of a pool, chosen one after the other."""
+"""The joint gain of several evaluations: qEI of the best k out of a pool, chosen one after the other."""
 
 from collections.abc import Sequence
 
@@ -9,9 +9,9 @@ from farthing.models.gp import GP
 from farthing.models.linalg import Array, cholesky
 
 DRAWS = 128
-"""Pairs of a normal and its negative."""
+"""Pairs of a normal and its negative. A limit on time, not tuned."""
 RARE = 1.5
-"""Deviations below the mean of the most hopeful row: improvements beyond are too rare to be sampled."""
+"""Deviations below the mean of the most promising row: improvements beyond are too rare to be sampled. A guess."""
 
 
 def log_joint_improvements(

@@ -17,10 +17,10 @@ from farthing.models.linalg import Array, BoolArray
 from farthing.models.sobol import sobol_points
 
 RELAXED_SIZE = 16
-"""Ordered grids finer than this are climbed as if continuous, then rounded."""
+"""Ordered grids finer than this are climbed as if continuous, then rounded. A guess, not tuned."""
 
 PERTURBATION = 0.1
-"""Deviation of the screened points around offered ones, in the unit cube."""
+"""Deviation of the screened points around offered ones, in the unit cube. A guess, not tuned."""
 
 
 def identity(U: Array) -> Array:
@@ -29,7 +29,7 @@ def identity(U: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """What the columns of a row may hold, and how a latent row becomes a valid one.
+    """The values allowed in the columns of a row, and the map from latent rows to valid ones.
 
     `grids[j]` is None for a continuous column on [0, 1], else its allowed values in increasing order. Columns in
     `categories` have codes without an order. `snap` maps latent rows to valid ones, NaN where inactive; it must leave
@@ -254,7 +254,7 @@ def _hop(
 ) -> tuple[BoolArray, Array, Array]:
     """Each row to the best of its neighbours where that is higher; all neighbours are evaluated in one call.
 
-    Says which rows hopped. Where rows have so many neighbours that all together are too many, only the best rows hop.
+    Says which rows hopped. If all rows together have too many neighbours, only the best rows hop.
     """
     most = effort.most_neighbours
     others = _neighbours(domain, U, value, lower=lower, upper=upper, most=most) if domain.has_grids else []

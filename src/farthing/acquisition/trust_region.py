@@ -9,7 +9,7 @@ from farthing.acquisition.maximize import Domain, Effort, Maximum, best_rows, cl
 from farthing.models.linalg import Array
 
 KEPT = 0.8
-"""How likely a candidate keeps the category of the row it is near to."""
+"""Probability that a candidate keeps the category of the row at the centre. A guess, not tuned."""
 
 
 @dataclass(frozen=True, eq=False)
