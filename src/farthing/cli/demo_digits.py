@@ -1,4 +1,4 @@
-"""`farthing demo`: tunes the network of `digits` and shows what came of it."""
+"""`farthing demo`: tunes the network of `digits` and shows the results."""
 
 import shlex
 from contextlib import closing
@@ -68,7 +68,7 @@ def _tune(study: Study, plan: RunPlan) -> str:
     length, workers = f"{plan.limits['seconds']:g} seconds", f"{plan.workers} workers"
     click.echo(
         f"Tuning a neural network on 1797 handwritten digits for {length} with {workers}.\n"
-        "Each trial is what promises most for its cost: some epochs of a new network, or more of one that was paused.\n"
+        "Each trial promises the most for its cost: some epochs of a new network, or more of one that was paused.\n"
     )
     store_plan(study, plan)
     with ending_cleanly_on_sigterm():

@@ -1,4 +1,4 @@
-"""Learned cost: a Gaussian process on the logarithm of what was paid.
+"""Learned cost: a Gaussian process on the logarithm of costs.
 
     log t(x, e) = g(x) + log((c₀ + e)/(c₀ + 1)),    g ~ GP
 

@@ -200,7 +200,7 @@ class Slot:
         return Ended(assignment.job.attempt, None if assignment.is_superseded else outcome)
 
     def _abort(self, assignment: _Assignment, reason: str | None) -> Ended:
-        """Ends the worker in the midst of its job."""
+        """Ends the worker in the middle of its job."""
         attempt = assignment.job.attempt
         code = self.end_worker()
         log = last_lines(self._checkpoints.log_path(attempt.number, attempt.attempt))

@@ -78,7 +78,7 @@ class History(Sequence[Trial]):
         return f"History({len(self)} trials, {len(self.in_flight)} in flight, version {self.version})"
 
     def loss(self, value: float) -> float:
-        """A value as something to make small."""
+        """A value with its sign turned so that less is better."""
         return self.problem.sign * value
 
     @cached_property
@@ -97,7 +97,7 @@ class History(Sequence[Trial]):
 
     @property
     def configurations(self) -> int:
-        """How many trials are new configurations rather than continuations."""
+        """The number of trials that are new configurations rather than continuations."""
         return self._configurations
 
     def reach(self, trial: Trial) -> float:

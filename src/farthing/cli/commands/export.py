@@ -17,11 +17,13 @@ from farthing.cli.options import storage_option, study_argument
     type=click.Choice(["csv", "json"]),
     help="csv has a row for each trial, json everything.  [default: as the file's name ends, else csv]",
 )
-@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to write it, instead of here.")
+@click.option(
+    "--output", type=click.Path(path_type=Path), metavar="FILE", help="The file to write; else standard output."
+)
 def command(study: str | None, storage: str | None, form: str | None, output: Path | None) -> None:
     """Write a study's trials as CSV or JSON.
 
-    STUDY may be left out where there is only one.
+    STUDY may be left out if there is only one.
 
     \b
     Example:  farthing export digits --output digits.csv

@@ -122,7 +122,7 @@ class TraceKG(Strategy):
 
 
 def affordable(context: "CurveContext", budget: Remaining) -> float:
-    """The most that a suggestion may cost: what is left, where the model predicts in the budget's unit."""
+    """The most that a suggestion may cost: the rest of the budget, if the model predicts in its unit."""
     if not context.cost.is_in_units:
         return math.inf
     return min(budget.cost, budget.seconds if context.history.problem.cost_unit == "seconds" else math.inf)

@@ -36,7 +36,7 @@ class CMAES(Strategy):
     listed; a parameter that is inactive keeps its axis, along which nothing is learnt. Needs `farthing[cmaes]`.
 
     Args:
-        population: how many results make a generation; None is 4 + 3 log d for d parameters.
+        population: the number of results in a generation; None is 4 + 3 log d for d parameters.
         sigma: the standard deviation at the beginning, in the unit cube; the tutorial advises 0.3 of the range.
     """
 

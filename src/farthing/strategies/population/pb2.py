@@ -12,7 +12,7 @@ from farthing.strategies.shared.randomness import Randomness
 class PB2(PopulationStrategy):
     """Trains a population; the params of replaced members are chosen by a time-varying Gaussian process.
 
-    The process models by how much an interval with some params changes the score. One fit serves all members that are
+    The process models the change of the score over an interval with some params. One fit serves all members that are
     replaced: members that continue and those chosen before count as running.
 
     Args:
