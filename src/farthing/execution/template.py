@@ -50,7 +50,7 @@ class _Argument:
 
 
 class Template:
-    """A command line split like a shell would, never run by one: a value is always one argument, whatever is in it.
+    """A command line split like a shell would, never run by one: a value is always one argument.
 
     `{name}` and `{name:.3g}` are fields; braces that are meant are doubled. A field without a value (an inactive
     parameter, `{resume_dir}` of a fresh trial) is empty; where it is all of an argument, or all that follows

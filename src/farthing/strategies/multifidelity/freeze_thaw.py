@@ -1,4 +1,4 @@
-"""Freeze-thaw: train whatever promises most a step further, a paused run or a new one."""
+"""Freeze-thaw: train the most promising run a step further, paused or new."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING

@@ -27,7 +27,7 @@ class PB2(PopulationStrategy):
 
     @classmethod
     def paper(cls, **arguments: Any) -> "PB2":
-        """The method of the paper: the maximum over the whole space, whatever the evidence."""
+        """The method of the paper: the maximum over the whole space, for any evidence."""
         return cls(**{"box": None, **arguments})
 
     def explore(self, replacements: Replacements, rng: Randomness) -> list[Pick]:
