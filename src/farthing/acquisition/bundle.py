@@ -20,8 +20,8 @@ def log_joint_improvements(
     """log qEI_k = log E max(best − min_{i ≤ k} f(x_i), 0) for each k of `sizes`; x_1 is the first row of the pool.
 
     The others are added greedily. qEI_k/EI is estimated from joint draws and multiplied with the exact EI of the
-    first row. Where improvement is too rare for that, the quotient is that of a `best` which is less rare; it changes
-    slowly, EI does not. It is at most k, as no row of the pool is expected to gain more than the first, which is the
+    first row. If improvement is too rare for that, the quotient is estimated for a worse `best`, on which it depends
+    little, unlike EI. It is at most k, as no row of the pool is expected to gain more than the first, which is the
     best of its class.
     """
     mean, covariance = gp.joint(pool)

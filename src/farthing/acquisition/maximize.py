@@ -101,7 +101,7 @@ class Domain:
 
 @dataclass(frozen=True)
 class Effort:
-    """How hard to search: points screened, searches that climb, and rounds of climbing and hopping.
+    """The effort of a search: points screened, searches that climb, and rounds of climbing and hopping.
 
     A climb begins with a step of `first_step` at most, and ends after `most_calls`, or once a step gains less than
     `value_tolerance`, relative to the value from 1 on. Once `most_neighbours` are to be evaluated in a round of hops,

@@ -16,7 +16,7 @@ KEPT = 0.8
 class TrustRegion:
     """The rows whose numbers are within `side`/2 of `centre`, clipped to the cube; categories may be any.
 
-    A grid so coarse that its nearest values are further away is searched up to those. Where the centre is inactive
+    A grid so coarse that its nearest values are further away is searched up to those. If the centre is inactive
     (NaN) every value is near.
     """
 

@@ -97,7 +97,7 @@ def _ending(study: Study, best: Best, trained: Trial, folder: Path, *, address: 
 
 
 def _test_text(study: Study, trained: Trial, *, folder: Path) -> str:
-    """How well the network that was trained to the end does on digits that no choice was based on."""
+    """The accuracy of the fully trained network on digits that no choice was based on."""
     assert trained.checkpoint is not None, "the checkpoint of what was recommended is kept"
     _, _, test = load_examples(folder)
     network = Network.load(study.checkpoints.path(trained.checkpoint))

@@ -1,4 +1,4 @@
-"""Which storage a command is about, and which study in it."""
+"""Finds the storage and the study of a command."""
 
 import os
 import re

@@ -77,7 +77,7 @@ class Executor(Protocol):
 
     @property
     def free(self) -> int:
-        """How many more jobs `submit` takes now."""
+        """The number of jobs that `submit` takes now."""
 
     @property
     def running(self) -> tuple[Attempt, ...]:

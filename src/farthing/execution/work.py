@@ -33,7 +33,7 @@ class KeepsOutputs(Protocol):
     """Work that keeps outputs of its stages between trials."""
 
     def lost_prefixes(self, prefixes: Mapping[str, int], root: Path) -> list[str]:
-        """Which of these prefixes, given with their lengths, are not kept among the study's files at `root`."""
+        """The prefixes, given with their lengths, that are not kept among the study's files at `root`."""
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ class CandidateFilter(FadingPosterior):
 
     @property
     def rows(self) -> int:
-        """How many rows V has; m once S has taken over."""
+        """The number of rows of V; m once S has taken over."""
         return self.size if self._S is not None else self._r
 
     def covariance(self, i: IntArray, j: IntArray) -> Array:

@@ -21,7 +21,7 @@ LEVELS = (0.5, 0.8, 0.95)
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """How far a model of the study can be trusted, and what it has learnt.
+    """A model of the study: how far to trust it, and its findings.
 
     `trials` are those with a value, and `observed` their values. `predicted` is the prediction of each from all
     others, with 95 % between `low` and `high`; the hyperparameters stay, which is slightly too favourable. Half of the

@@ -101,7 +101,7 @@ class History(Sequence[Trial]):
         return self._configurations
 
     def reach(self, trial: Trial) -> float:
-        """How much of the full fidelity a trial has, from 0 to 1, all fidelities multiplied."""
+        """The share of full fidelity that a trial has, from 0 to 1, all fidelities multiplied."""
         full = self.problem.space.full_fidelity
         return math.prod(trial.fidelity.get(name, 0.0) / top for name, top in full.items())
 

@@ -141,7 +141,7 @@ def retained(run: Run, count: int) -> list[Point]:
     """Points of a curve that enter the model: the observed ones nearest to those wanted.
 
     Wanted are those that the suggestions chose, else `count` at even shares of the way to its end, which is always
-    among them. Of what is no trace, every point is kept.
+    among them. Without a trace, every point is kept.
     """
     space = run.history.problem.space
     trace = Fidelities(space).is_trace

@@ -53,7 +53,7 @@ class Decisions:
 
     @property
     def free(self) -> int:
-        """How many rows are C(S)."""
+        """The number of rows of C(S)."""
         one_trace = self.traces == 1
         points = self.retained + 1
         each = sum(1 if trace and one_trace else points for trace in self.fidelities.is_trace)

@@ -166,7 +166,7 @@ class Bracket:
         return self.number % len(self.rungs.levels)
 
     def places(self, rung: int) -> int:
-        """How many configurations the rung holds: ⌈(s_max+1)/(s+1)·η^s⌉ at the first, an η-th of them at the next."""
+        """The number of configurations of the rung: ⌈(s_max+1)/(s+1)·η^s⌉ at the first, an η-th of them at the next."""
         s = len(self.rungs.levels) - 1 - self.first_rung
         eta = self.rungs.reduction
         first: int = math.ceil(len(self.rungs.levels) / (s + 1) * eta**s)

@@ -71,7 +71,7 @@ def run_cost(history: History, runs: list[Run]) -> RunCost:
 
 
 def paid_again(history: History, runs: list[Run], cost: "LearntRunCost") -> float:
-    """How much of the fixed part continuations have paid, from 0 to 1; all of it until one was seen."""
+    """The share of the fixed part that continuations have paid, from 0 to 1; all of it until one was seen."""
     paid = [
         (trial, history[trial.resume_from])
         for run in runs
@@ -147,7 +147,7 @@ class LearntRunCost:
         return np.prod(S[:, trace], axis=1), np.prod(begun[:, trace], axis=1)
 
     def fixed_paid(self, X: Array, S: Array, begun: Array, cost: Array) -> Array:
-        """How much of the fixed part runs that went on paid, if they paid `cost` (N,); none where there is none."""
+        """The share of the fixed part that continued runs of this `cost` (N,) paid; 0 if there is no fixed part."""
         c0, (done, before) = self.model.fixed_share, self._work(S, begun)
         beyond_work = cost / self._full(X, S) * (c0 + 1.0) - (done - before)
         return np.asarray(beyond_work / c0 if c0 > 0.0 else np.zeros_like(cost))

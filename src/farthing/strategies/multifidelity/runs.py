@@ -45,7 +45,7 @@ class Run:
 
     @property
     def reached(self) -> Array:
-        """How far the run has come: s of its last trial that is done, (m,)."""
+        """The fidelity that the run has reached: s of its last trial that is done, (m,)."""
         assert self.last is not None, "only runs with a result have come anywhere"
         return np.asarray(self.history.problem.space.encoder.encode_fidelity([self.last.fidelity])[0])
 

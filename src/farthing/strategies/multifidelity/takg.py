@@ -132,7 +132,7 @@ def affordable(context: "CurveContext", budget: Remaining) -> float:
 
 
 def _starts_left(history: History, budget: Remaining) -> int:
-    """How many configurations to begin with are missing; fewer where they would take too much of the budget."""
+    """The number of random starts still to make; fewer if they would take too much of the budget."""
     begun = [trial for trial in history if trial.is_finished and trial.resume_from is None][:STARTS]
     spent, whole = sum(trial.cost for trial in begun), history.cost + budget.cost
     most = START_BUDGET * whole / (spent / len(begun)) if spent > 0 else math.inf

@@ -1,4 +1,4 @@
-"""Which stages may be used again: classes of configurations by the number of stages kept, and the best row of each."""
+"""Reuse of stages: classes of configurations by the number of stages kept, and the best row of each."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How PB2 chooses the params of the members that are replaced."""
+"""PB2's choice of params for replaced members."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
