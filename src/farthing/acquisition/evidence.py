@@ -7,6 +7,7 @@ from farthing.models.gp import GP
 from farthing.models.linalg import Array
 
 LEAST_VARIANCE = 1e-12
+"""The rounding error of a variance that should be zero."""
 
 
 def chance_of_better(gp: GP, rows: Array, x: Array) -> float:

@@ -26,6 +26,7 @@ SUFFICIENT_DECREASE = 1e-4
 MOST_BACKTRACKS = 15
 LEAST_CURVATURE = 1e-10
 RIDGE = 1e-13
+"""Guards of the arithmetic, near its precision."""
 TINY = np.finfo(float).tiny
 
 

@@ -21,7 +21,10 @@ from farthing.models.kernels import Kernel
 from farthing.models.linalg import Array, IntArray
 
 LARGEST_MATRIX = 2048
-"""Up to this many candidates the prior covariance is kept as a matrix; beyond, columns are computed when needed."""
+"""Up to this many candidates the prior covariance is kept as a matrix; beyond, columns are computed when needed.
+
+A limit on memory: 32 MB.
+"""
 
 PRUNED_BELOW = 1e-6
 """Rows of V that have shrunk below this, relative to the prior deviation, are dropped: V enters as its square."""

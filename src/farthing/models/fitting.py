@@ -12,12 +12,18 @@ from farthing.models.parameters import Parameter, Priors
 FEW = 50
 """Up to this many rows the posterior often has several modes, and finding them all is cheap. A limit on time."""
 RACE_AFTER = 4
-"""Calls after which, with more rows, only the better of mode and warm start continues: a stale start loses."""
+"""Calls after which, with more rows, only the better of mode and warm start continues: a stale start loses.
+
+Chosen for speed: the same noise is found.
+"""
 VALUE_TOLERANCE = 1e-7
 MANY = 500
-"""Hyperparameters are fitted to at most this many rows: more change them little and cost their cube."""
+"""Hyperparameters are fitted to at most this many rows: more change them little and cost their cube. Limits time."""
 SHIFTS = (0.0, 0.8, -0.8, 1.6, -1.6)
-"""Starts of searches, in spreads of the prior from its mode: the smooth side first, which has the better modes."""
+"""Starts of searches, in spreads of the prior from its mode: the smooth side first, which has the better modes.
+
+The distances are a guess, not tuned.
+"""
 
 
 def hyperparameter_posterior(

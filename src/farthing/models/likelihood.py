@@ -13,11 +13,13 @@ from farthing.models.linalg import Array, IntArray, cholesky, solve_factored
 from farthing.models.parameters import Parameter, Priors
 
 NOISE = Parameter("noise", median=1e-3, spread=2.0, lower=1e-6, upper=1.0)
+"""For standardised values; a guess. Strategies bring priors of their own."""
 MEAN_SPREAD = 1.0
 """Deviation of the prior of the constant mean, in standardised units: as wide as the values themselves."""
 
 LOG_SQRT_2PI = 0.5 * log(2.0 * pi)
 THETA_STEP = 1e-5
+"""Of differences that stand for derivatives in θ."""
 
 CHUNK = 2**14
 """Entries of the covariances evaluated together: as many as the cache of a core holds."""

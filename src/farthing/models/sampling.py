@@ -9,6 +9,7 @@ from farthing.models.likelihood import HyperparameterPosterior
 from farthing.models.linalg import Array
 
 START_SPREAD = 0.1
+"""Deviation of the walkers' starts, in θ; burn-in makes it unimportant."""
 
 
 def sample_hyperparameters(

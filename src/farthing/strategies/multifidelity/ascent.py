@@ -32,8 +32,9 @@ BEST_SEEN, SPREAD = 40, 64
 """Rows that may be recommended afterwards: the best configurations seen, and points all over the space. A guess."""
 LEAST_GAIN = 1e-6
 STEPS = 50
+"""Steps of the stochastic search; a limit on time, not tuned."""
 STEP_SIZE, STEP_POWER = 0.1, 0.7
-"""εₜ = 0.1/(1 + t)^0.7: Σ εₜ = ∞ and Σ εₜ² < ∞, as Theorem 2 asks."""
+"""εₜ = 0.1/(1 + t)^0.7: Σ εₜ = ∞ and Σ εₜ² < ∞, as Theorem 2 asks. The two numbers are guesses."""
 
 
 def choose_together(context: CurveContext, count: int, *, limit: float, new_left: float) -> list[ChosenEvaluation]:

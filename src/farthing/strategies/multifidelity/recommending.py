@@ -18,6 +18,7 @@ from farthing.strategies.shared.strategy import Recommendation
 from farthing.trials import History, Params
 
 EFFORT = Effort(screened=256, restarts=4, rounds=4, most_calls=20)
+"""A limit on time, not tuned."""
 
 
 def recommend_seen(settings: Settings, history: History) -> Recommendation | None:

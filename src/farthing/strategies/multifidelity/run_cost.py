@@ -19,7 +19,9 @@ LEAST_INCREMENT = 0.01
 GROWTH_BEFORE_REFIT = 1.12
 """As that of the model of curves."""
 MOST_LOW = 0.5
+"""The largest lower end of a fidelity on the logarithmic scale of the cost model, which must not shrink to a point."""
 STEP = 1e-4
+"""Of differences that stand for derivatives of a declared cost."""
 LEAST_DECLARED = np.finfo(float).tiny
 TINY = 1e-12
 

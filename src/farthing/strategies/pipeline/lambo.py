@@ -28,9 +28,9 @@ from farthing.strategies.shared.modelling import kernel_over
 from farthing.trials import History, Json, Params
 
 WINDOW, MOST_MOVES = 20, 5
-"""d_1 grows when the first stage moved more than five times in twenty steps."""
+"""d_1 grows when the first stage moved more than five times in twenty steps, as in the paper."""
 UNLIKELY, PATIENCE = 0.1, 10
-"""An arm whose probability stays below 0.1/|K| for ten steps is dropped when regions are cut."""
+"""An arm whose probability stays below 0.1/|K| for ten steps is dropped when regions are cut, as in the paper."""
 OFFERED = 4
 """Number of the best rows seen that every arm's search may start from; a guess, not tuned."""
 
