@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from farthing.acquisition.bundle import log_joint_improvements
-from farthing.acquisition.expected_improvement import LogExpectedImprovement
+from farthing.acquisition.expected_improvement import LogAugmentedImprovement
 from farthing.acquisition.maximize import perturbed, sobol
 from farthing.acquisition.prefix_classes import ClassMaximum
 from farthing.errors import InvalidArgument
@@ -51,7 +51,7 @@ class PrefixEI(StagedStrategy):
 
     def choose(self, context: PipelineContext) -> ChosenRow:
         shelves = every_prefix(context)
-        found = best_of_shelves(context, shelves, LogExpectedImprovement(context.gp, context.best))
+        found = best_of_shelves(context, shelves, LogAugmentedImprovement(context.gp, context.best))
         forced = self._due(context, found)
         if forced is None:
             best = max(found, key=lambda best: self._score(context, best))

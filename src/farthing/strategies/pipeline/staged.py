@@ -5,7 +5,7 @@ from typing import Literal, get_args
 
 from farthing.acquisition.acquisition import Acquisition
 from farthing.acquisition.confidence_bound import LogHopedGain, lambo_beta
-from farthing.acquisition.expected_improvement import LogExpectedImprovement
+from farthing.acquisition.expected_improvement import LogAugmentedImprovement
 from farthing.errors import InvalidArgument
 from farthing.strategies.pipeline.context import ChosenRow, PipelineContext
 from farthing.strategies.pipeline.shelves import Shelf, best_of_shelves, chosen, those_of
@@ -44,7 +44,7 @@ class StagedBO(StagedStrategy):
 
     def _acquisition(self, context: PipelineContext) -> Acquisition:
         if self.value == "ei":
-            return LogExpectedImprovement(context.gp, context.best)
+            return LogAugmentedImprovement(context.gp, context.best)
         beta = lambo_beta(context.seen.count, context.gp.X.shape[1])
         return LogHopedGain(context.gp, context.best, beta)
 
@@ -71,7 +71,7 @@ class EEIPU(StagedStrategy):
 
     def choose(self, context: PipelineContext) -> ChosenRow:
         exponent = share_left(context.market.history, context.budget)
-        improvement = LogExpectedImprovement(context.gp, context.best)
+        improvement = LogAugmentedImprovement(context.gp, context.best)
         return _best(context, those_of(context, self._best_configurations(context)), improvement, exponent)
 
     def _best_configurations(self, context: PipelineContext) -> list[Params]:
