@@ -18,7 +18,7 @@ from farthing.models.kernels import Matern32
 from farthing.models.linalg import Array
 from farthing.models.threads import one_thread
 from farthing.space import Float, Space
-from farthing.strategies.online import CEGPUCB, Arena, Every, Player, ValueOfInformation
+from farthing.strategies.online import CEGPUCB, Every, OnlineProblem, Player, ValueOfInformation
 from farthing.strategies.online.context import Query, RoundContext
 from farthing.strategies.online.strategy import Observation
 
@@ -117,7 +117,7 @@ def _textbook_bar(ratio: float) -> Bar:
 
 def _grid_player(m: int, seed: int) -> tuple[Player, Callable[[Any], float]]:
     space = Space({"x": Float(0.0, 1.0)})
-    arena = Arena(space.encoder, 20_000, seed, candidates=[{"x": float(x)} for x in np.linspace(0.0, 1.0, m)])
+    problem = OnlineProblem(space.encoder, 20_000, seed, candidates=[{"x": float(x)} for x in np.linspace(0.0, 1.0, m)])
     strategy = CEGPUCB(
         kernel="matern32",
         lengthscale=LENGTHSCALE,
@@ -126,13 +126,13 @@ def _grid_player(m: int, seed: int) -> tuple[Player, Callable[[Any], float]]:
         scale=1.0,
         rule=FifthAtDefaultPrice(),
     )
-    return strategy.begin(arena), lambda place: float(np.sin(12.0 * place / m))
+    return strategy.begin(problem), lambda place: float(np.sin(12.0 * place / m))
 
 
 def _space_player(seed: int) -> tuple[Player, Callable[[Any], float]]:
     space = Space({f"x{j}": Float(0.0, 1.0) for j in range(DIMENSION)})
     strategy = CEGPUCB(lengthscale=0.5, noise=NOISE, forgetting=EPSILON, scale=1.0, rule=FifthAtDefaultPrice())
-    return strategy.begin(Arena(space.encoder, 20_000, seed)), lambda row: float(np.sum(np.sin(5.0 * row)))
+    return strategy.begin(OnlineProblem(space.encoder, 20_000, seed)), lambda row: float(np.sum(np.sin(5.0 * row)))
 
 
 def _timed(player_and_function: tuple[Player, Callable[[Any], float]], marks: tuple[int, ...]) -> list[Mark]:

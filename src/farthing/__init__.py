@@ -4,7 +4,13 @@ Names are imported when they are first used, so that the command line and the wo
 """
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
+
+if sys.platform == "win32":
+    raise ImportError("Farthing needs Linux, or macOS, got Windows: run it in the Windows Subsystem for Linux.")
+
+from farthing.names import ONLINE_STRATEGIES, QUERY_RULES, STRATEGIES
 
 if TYPE_CHECKING:
     from farthing.costs import Budget as Budget
@@ -37,6 +43,7 @@ if TYPE_CHECKING:
     from farthing.strategies.online import Confidence as Confidence
     from farthing.strategies.online import Every as Every
     from farthing.strategies.online import ExpectedRegret as ExpectedRegret
+    from farthing.strategies.online import Floor as Floor
     from farthing.strategies.online import Overlap as Overlap
     from farthing.strategies.online import Quota as Quota
     from farthing.strategies.online import ValueOfInformation as ValueOfInformation
@@ -46,6 +53,7 @@ if TYPE_CHECKING:
     from farthing.strategies.pipeline.staged import StagedBO as StagedBO
     from farthing.strategies.plain.bayesian import EIPerCost as EIPerCost
     from farthing.strategies.plain.bayesian import LogEI as LogEI
+    from farthing.strategies.plain.cmaes import CMAES as CMAES
     from farthing.strategies.plain.random import Random as Random
     from farthing.strategies.plain.random import Sobol as Sobol
     from farthing.strategies.population import PB2 as PB2
@@ -76,32 +84,10 @@ _HOMES = {
     "farthing.study": ("Best", "Schedule", "Study", "maximize", "minimize", "replay"),
     "farthing.study.online": ("Decision", "OnlineTuner"),
     "farthing.strategies": ("Randomness", "Recommendation", "Strategy"),
-    "farthing.strategies.plain.bayesian": ("EIPerCost", "LogEI"),
-    "farthing.strategies.multifidelity.boca": ("BOCA",),
-    "farthing.strategies.multifidelity.bohb": ("BOHB",),
-    "farthing.strategies.multifidelity.freeze_thaw": ("FreezeThawEI",),
-    "farthing.strategies.multifidelity.halving": ("ASHA", "Hyperband"),
-    "farthing.strategies.population.pbt": ("Clone", "PBT"),
-    "farthing.strategies.plain.random": ("Random", "Sobol"),
-    "farthing.strategies.pipeline.staged": ("EEIPU", "StagedBO"),
-    "farthing.strategies.multifidelity": ("TraceKG",),
-    "farthing.strategies.online": (
-        "Bernoulli",
-        "Capped",
-        "CEGPUCB",
-        "Confidence",
-        "Every",
-        "ExpectedRegret",
-        "Overlap",
-        "Quota",
-        "ValueOfInformation",
-    ),
-    "farthing.strategies.population": ("PB2",),
-    "farthing.strategies.pipeline.lambo": ("LaMBO",),
-    "farthing.strategies.pipeline.prefix_ei": ("PrefixEI",),
     "farthing.trials": ("History", "Measurement", "Prediction", "State", "Suggestion", "Trial"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+_HOME_OF |= STRATEGIES | QUERY_RULES | {"CEGPUCB": ONLINE_STRATEGIES["CEGPUCB"]}
 
 __all__ = sorted(_HOME_OF)
 

@@ -6,12 +6,11 @@ from farthing.execution.executor import Ended, Executor, Job, Listener
 from farthing.execution.inline import InlineExecutor
 from farthing.execution.local import ProcessExecutor
 from farthing.execution.pipeline import Pipeline, Stage
-from farthing.execution.running_trial import Channel, RunningTrial
+from farthing.execution.running_trial import RunningTrial, Send
 from farthing.execution.trainable import Trainable
 from farthing.execution.work import KeepsOutputs, Work, as_work
 
 __all__ = [
-    "Channel",
     "Checkpoints",
     "Command",
     "Ended",
@@ -23,6 +22,7 @@ __all__ = [
     "Pipeline",
     "ProcessExecutor",
     "RunningTrial",
+    "Send",
     "Stage",
     "Trainable",
     "Work",
