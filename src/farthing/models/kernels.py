@@ -559,7 +559,7 @@ def _codes(X: Array) -> Array:
 
 def _mismatches(codes_x: Array, codes_z: Array) -> Array:
     """1 where codes differ, of every pair and column (…, n, m, d)."""
-    return (codes_x[..., :, None, :] != codes_z[..., None, :, :]).astype(float)
+    return np.asarray(codes_x[..., :, None, :] != codes_z[..., None, :, :], dtype=float)
 
 
 def _number_of_mismatches(codes_x: Array, codes_z: Array) -> Array:
