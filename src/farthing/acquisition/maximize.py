@@ -6,7 +6,7 @@ snap(U), where inactive columns are NaN. A column that a hop activates therefore
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil, inf, log2
+from math import ceil, log2
 
 import numpy as np
 
@@ -20,11 +20,6 @@ RELAXED_SIZE = 16
 
 PERTURBATION = 0.1
 """Deviation of the screened points around offered ones, in the unit cube."""
-
-
-MOST_NEIGHBOURS = 1000
-"""To which rows hop in one round where only the highest counts. Fifty choices of ten have 450 for each row: with all
-eight rows the hops took four times as long as everything else."""
 
 
 def identity(U: Array) -> Array:
@@ -143,34 +138,23 @@ def maximize(
     effort = effort or Effort()
     U, value = _screen(acquisition, domain, offered, effort, rng)
     lower, upper = (np.broadcast_to(bound, U.shape) for bound in domain.bounds())
-    U, value = improve(
-        acquisition, domain, U, value, lower=lower, upper=upper, effort=effort, most_neighbours=MOST_NEIGHBOURS
-    )
+    U, value = improve(acquisition, domain, U, value, lower=lower, upper=upper, effort=effort)
     best = int(np.argmax(value))
     return Maximum(domain.snap(U[best : best + 1])[0], float(value[best]))
 
 
 def improve(
-    acquisition: Acquisition,
-    domain: Domain,
-    U: Array,
-    value: Array,
-    *,
-    lower: Array,
-    upper: Array,
-    effort: Effort,
-    most_neighbours: float = inf,
+    acquisition: Acquisition, domain: Domain, U: Array, value: Array, *, lower: Array, upper: Array, effort: Effort
 ) -> tuple[Array, Array]:
     """Latent rows (R, D) of known value, climbing and hopping together, each until it hops no more; their new values.
 
     Each row stays within bounds of its own (R, D), which on a grid are values of it; lower = upper holds a column.
-    Where only the highest row counts, the lower ones stop once there are `most_neighbours` to hop to.
     """
     U, value, going = U.copy(), value.copy(), np.arange(U.shape[0])
     for _ in range(effort.rounds):
         low, high = lower[going], upper[going]
         rows, found = climb(acquisition, domain, U[going], value[going], lower=low, upper=high, effort=effort)
-        hopped, rows, found = _hop(acquisition, domain, rows, found, lower=low, upper=high, most=most_neighbours)
+        hopped, rows, found = _hop(acquisition, domain, rows, found, lower=low, upper=high)
         U[going], value[going] = rows, found
         going = going[hopped]
         if not going.size:
@@ -263,13 +247,13 @@ def _keep_better(U: Array, value: Array, moved: Array, new_value: Array) -> tupl
 
 
 def _hop(
-    acquisition: Acquisition, domain: Domain, U: Array, value: Array, *, lower: Array, upper: Array, most: float
+    acquisition: Acquisition, domain: Domain, U: Array, value: Array, *, lower: Array, upper: Array
 ) -> tuple[BoolArray, Array, Array]:
     """Each row to the best of its neighbours where that is higher; all neighbours are evaluated in one call.
 
     Says which rows hopped.
     """
-    others = _neighbours(domain, U, value, lower=lower, upper=upper, most=most) if domain.has_grids else []
+    others = [domain.neighbours(*row) for row in zip(U, lower, upper, strict=True)] if domain.has_grids else []
     if not any(len(rows) for rows in others):
         return np.zeros(len(U), dtype=bool), U, value
     groups = [np.concatenate([u[None, :], rows]) for u, rows in zip(U, others, strict=True)]
@@ -279,14 +263,3 @@ def _hop(
     moved = np.stack([group[b] for group, b in zip(groups, best, strict=True)])
     new_value = np.array([part[b] for part, b in zip(found, best, strict=True)])
     return new_value > value, *_keep_better(U, value, moved, new_value)
-
-
-def _neighbours(domain: Domain, U: Array, value: Array, *, lower: Array, upper: Array, most: float) -> list[Array]:
-    """The neighbours of each row; none of a row before whose turn, the highest first, there are `most`."""
-    others, count = [np.zeros((0, domain.width)) for _ in U], 0
-    for i in np.argsort(-value, kind="stable"):
-        if count >= most:
-            break
-        others[i] = domain.neighbours(U[i], lower[i], upper[i])
-        count += len(others[i])
-    return others

@@ -8,7 +8,6 @@ from farthing.acquisition.expected_improvement import LogExpectedImprovement
 from farthing.acquisition.maximize import Domain, Effort, maximize, perturbed, sobol
 from farthing.models.gp import condition
 from farthing.models.kernels import CategoryOverlap, Matern52
-from farthing.models.linalg import Array
 
 
 @dataclass(frozen=True)
@@ -144,25 +143,3 @@ def test_a_category_without_gradient_is_still_chosen_by_the_model():
     found = maximize(acquisition, Domain((None, CATEGORIES), frozenset({1})), rng=rng)
     assert found.x[1] == 1.0
     assert found.x[0] == pytest.approx(0.6, abs=0.15)
-
-
-class Counted:
-    """Prefers low codes, and counts the rows that it is asked for."""
-
-    def __init__(self) -> None:
-        self.rows = 0
-
-    def __call__(self, X: Array) -> Array:
-        self.rows += len(X)
-        return -np.sum(X, axis=1)
-
-    def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
-        return self(X), np.zeros_like(X)
-
-
-def test_where_rows_have_many_neighbours_only_the_best_rows_hop() -> None:
-    grids = tuple(np.arange(10.0) for _ in range(50))
-    domain, acquisition = Domain(grids, categories=frozenset(range(50))), Counted()
-    found = maximize(acquisition, domain, rng=np.random.default_rng(0), effort=Effort(rounds=60))
-    assert found.value == 0.0
-    assert acquisition.rows < 60 * 1000 + 60 * 450 + 1000, "more rows hopped than the best three"
