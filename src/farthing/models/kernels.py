@@ -569,7 +569,7 @@ def _number_of_mismatches(codes_x: Array, codes_z: Array) -> Array:
     columns = (np.ascontiguousarray(np.moveaxis(codes, -1, 0)) for codes in (codes_x, codes_z))
     for x, z in zip(*columns, strict=True):
         total += x[..., :, None] != z[..., None, :]
-    return total[..., None].astype(float)
+    return np.asarray(total[..., None], dtype=float)
 
 
 class OverlapCovariance(Covariance):
