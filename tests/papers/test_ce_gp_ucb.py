@@ -16,18 +16,8 @@ from farthing.models.drifting_posterior import NO_LEVEL, DriftingPosterior, Leve
 from farthing.models.kernels import Matern32
 from farthing.models.linalg import Array
 from farthing.models.window_process import WindowProcess
-from farthing.strategies.online import (
-    CEGPUCB,
-    Arena,
-    Bernoulli,
-    Capped,
-    Confidence,
-    Every,
-    ExpectedRegret,
-    Overlap,
-    Quota,
-    ValueOfInformation,
-)
+from farthing.rules import Bernoulli, Capped, Confidence, Every, ExpectedRegret, Overlap, Quota, ValueOfInformation
+from farthing.strategies.online import CEGPUCB, Arena
 from farthing.strategies.online.context import RoundContext
 from farthing.strategies.online.query_rules import LONE, expected_excess
 from farthing.strategies.online.rivals import Neighbourhood

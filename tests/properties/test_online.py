@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 import farthing as ft
 from farthing.models.candidate_filter import CandidateFilter, prior_over
 from farthing.models.kernels import Matern52
-from farthing.strategies.online import CEGPUCB, Bernoulli, Capped, Confidence, ExpectedRegret, Quota, ValueOfInformation
+from farthing.rules import Bernoulli, Capped, Confidence, ExpectedRegret, Quota, ValueOfInformation
+from farthing.strategies.online import CEGPUCB
 from farthing.strategies.online.strategy import online_strategy_from_json, to_json
 from farthing.strategies.online.value_of_information import knowledge_gradient
 from farthing.study.online import OnlineTuner

@@ -10,7 +10,8 @@ from farthing.cli.plots import require_matplotlib
 from farthing.cli.plots.online import draw_online
 from farthing.cli.storages import address_of, opened_storage
 from farthing.space import Float, Space
-from farthing.strategies.online import CEGPUCB, Every, OnlineStrategy
+from farthing.strategies.online import CEGPUCB, OnlineStrategy
+from farthing.strategies.online.query_rules import Every
 from farthing.study import Study
 from farthing.study.online import OnlineTuner
 

@@ -58,13 +58,13 @@ class RunPlan:
 
 def make_work_importable(study: Study) -> None:
     """A strategy of the user's own may stand beside the study file, as the work does."""
-    if SETTING in study.settings:
-        make_importable(RunPlan.from_json(study.settings[SETTING]).work.folder)
+    if SETTING in study._settings:
+        make_importable(RunPlan.from_json(study._settings[SETTING]).work.folder)
 
 
 def stored_plan(study: Study) -> RunPlan:
     """How the study was run last."""
-    form = study.settings.get(SETTING)
+    form = study._settings.get(SETTING)
     if form is None:
         raise InvalidArgument(
             f"A study is resumed here when `farthing run` began it, got {study.name!r}, which a Python program began. "
@@ -74,4 +74,4 @@ def stored_plan(study: Study) -> RunPlan:
 
 
 def store_plan(study: Study, plan: RunPlan) -> None:
-    study.remember(**{SETTING: plan.to_json()})
+    study._remember(**{SETTING: plan.to_json()})

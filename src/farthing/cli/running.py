@@ -64,7 +64,7 @@ def ending_cleanly_on_sigterm() -> Iterator[None]:
 def _run(study: Study, plan: RunPlan, *, address: StorageAddress, options: RunOptions) -> int:
     store_plan(study, plan)
     with ending_cleanly_on_sigterm():
-        reason = study.run(
+        stopped = study.run(
             plan.work,
             budget=plan.budget,
             workers=1 if options.inline else plan.workers,
@@ -72,5 +72,6 @@ def _run(study: Study, plan: RunPlan, *, address: StorageAddress, options: RunOp
             time_limit=plan.time_limit,
             retries=plan.retries,
             progress=False if options.quiet else None,
+            on_interrupt="return",
         )
-    return end(study, reason, address=address, as_json=options.as_json, quiet=options.quiet)
+    return end(study, stopped, address=address, as_json=options.as_json, quiet=options.quiet)

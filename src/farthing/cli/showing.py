@@ -130,5 +130,5 @@ def _next_steps(study: Study, history: History, best: Best | None, *, address: S
     why = [f"farthing show {named} --trial {failed[-1]} --log  (why it failed)"] if failed else []
     picture = [f"farthing plot {named}"] if history.done else []
     model = [f"farthing verify {named}  (train the best to the end)"] if best and not is_verified(study, best) else []
-    steps = [*why, *picture, *(model if SETTING in study.settings else [])]
+    steps = [*why, *picture, *(model if SETTING in study._settings else [])]
     return "Next: " + ", ".join(steps) if steps else ""

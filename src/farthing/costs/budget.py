@@ -33,7 +33,7 @@ class Remaining:
         return Remaining(self.cost - cost, self.seconds, self.trials - is_new)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Budget:
     """What a study may spend in all, over every run and resume: the limit that is reached first ends it.
 

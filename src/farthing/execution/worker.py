@@ -29,7 +29,7 @@ from farthing.execution.messages import (
     news_to_json,
 )
 from farthing.execution.running_trial import RunningTrial
-from farthing.execution.work import Work
+from farthing.execution.work import CarriesOut
 from farthing.trials import Measurement, Outcome, Problem
 from farthing.trials.prefixes import Eviction
 
@@ -71,7 +71,7 @@ def _tell(coordinator: socket.socket, news: News) -> None:
 
 
 class _Worker:
-    def __init__(self, coordinator: socket.socket, log: JobLog, setup: dict[str, Any], work: Work) -> None:
+    def __init__(self, coordinator: socket.socket, log: JobLog, setup: dict[str, Any], work: CarriesOut) -> None:
         self._coordinator = coordinator
         self._log = log
         self._folder = setup["folder"]
@@ -99,7 +99,7 @@ class _Worker:
             with self._log.writing_to(self._checkpoints.log_path(trial.number, trial.attempt)):
                 return run_attempt(self._work, trial)
         except OSError as error:
-            return trial.fail(failure_of(error))
+            return trial._fail(failure_of(error))
         finally:
             channel.close()
 

@@ -62,9 +62,11 @@ class Bins(Protocol):
 
     def centre(self, index: Indices) -> Array:
         """The coordinate that stands for each index."""
+        ...
 
     def index(self, x: Array) -> Indices:
         """The index whose bin holds each coordinate, the nearest for one outside."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """A live display of a run, and the words at its end."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,8 @@ from farthing.trials import Measurement, State, Trial
 
 if TYPE_CHECKING:
     from farthing.study.loop import Loop
+    from farthing.study.records import Records
+    from farthing.study.settings import Callback
     from farthing.study.study import Study
 
 
@@ -21,7 +23,7 @@ def shows_progress(wanted: bool | None) -> bool:
 class Callbacks:
     """The user's callbacks, as an observer."""
 
-    def __init__(self, study: "Study", callbacks: Sequence[Callable[["Study", Trial], None]]) -> None:
+    def __init__(self, study: "Study", callbacks: "Sequence[Callback]") -> None:
         self._study = study
         self._callbacks = callbacks
 
@@ -102,14 +104,14 @@ class Progress:
         return bars
 
 
-def say_how_to_resume(study: "Study") -> None:
+def say_how_to_resume(records: "Records") -> None:
     """Called when a run was interrupted: nothing is lost, and these words say how to go on."""
-    history = study.history
+    history = records.refresh()
     waiting = sum(trial.state is State.PENDING for trial in history)
     again = f" {waiting} unfinished: they were given back and come first." if waiting else ""
     how = (
         "Call run again to go on; this study lives in memory and ends with the program."
-        if study.is_in_memory
+        if records.is_in_memory
         else "Start the same program again to go on."
     )
     sys.stderr.write(f"\nInterrupted. {len(history.done)} trials done.{again} {how}\n")

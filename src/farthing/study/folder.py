@@ -6,16 +6,15 @@ from pathlib import Path
 from urllib.parse import quote
 
 from farthing.execution.scratch import remove_abandoned, scratch_folder
-from farthing.storage import Storage
 
 
-def study_folder(storage: Storage, name: str, *, place: Path | None) -> Path:
-    """A folder of the study's own: in that place, else beside the database where it is a file, else under `.farthing`.
+def study_folder(name: str, *, place: Path | None) -> Path:
+    """A folder of the study's own: in that place, else under `.farthing`.
 
     Two studies in one folder would delete each other's checkpoints, and feed each other's stages.
     """
     slug = quote(name, safe=" ").replace(".", "%2E").replace(" ", "_")
-    return (place or storage.folder or Path.cwd() / ".farthing") / slug
+    return (place or Path.cwd() / ".farthing") / slug
 
 
 def temporary_folder(owner: object) -> Path:

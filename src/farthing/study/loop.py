@@ -12,12 +12,15 @@ from farthing.execution import Checkpoints, Ended, Executor, Job
 from farthing.strategies import Strategy
 from farthing.study.collecting import collect_checkpoints, collect_leftovers
 from farthing.study.records import Records, is_waiting
+from farthing.study.stopping import Stopped, StopReason
 from farthing.trials import Attempt, History, Measurement, State, Suggestion, Trial
 from farthing.trials.prefixes import Eviction
 
 log = logging.getLogger("farthing")
 
 FAILURES_BEFORE_WARNING = 3
+
+SPENT = Stopped(StopReason.BUDGET_SPENT, "the budget is spent")
 
 PATIENCE_BETWEEN_COORDINATORS = 1.0
 """Seconds after which a loop with nothing to do looks at what other coordinators did."""
@@ -89,12 +92,12 @@ class Loop:
         self._trials: dict[Attempt, Trial] = {}
         self._seconds_before = 0.0
         self._began = 0.0
-        self._stop_reason: str | None = None
+        self._stopped: Stopped | None = None
         self._warned_of: set[str] = set()
 
-    def run(self) -> str:
+    def run(self) -> Stopped:
         """Runs until the budget is spent, the strategy has finished or `stop` is called; says which."""
-        self._seconds_before = self._records.storage.seconds_run(self._records.name)
+        self._seconds_before = self._records.seconds_run()
         self._began = self._clock.elapsed()
         self._records.leases.begin_run()
         try:
@@ -106,9 +109,9 @@ class Loop:
             collect_leftovers(self._records, self._strategy, self._checkpoints)
             self._records.leases.end_run()
 
-    def stop(self, reason: str = "stopped") -> None:
+    def stop(self) -> None:
         """Starts no more trials; those that run are finished. May be called from any thread."""
-        self._stop_reason = reason
+        self._stopped = Stopped(StopReason.STOPPED, "stopped")
         self._executor.wake()
 
     @property
@@ -135,41 +138,41 @@ class Loop:
         if eviction.why in ("unwritable", "corrupt"):
             self._warn_about_the_cache(attempt, eviction)
 
-    def _run(self) -> str:
+    def _run(self) -> Stopped:
         self._records.sweep()
         while True:
-            reason = self._fill()
-            if not self._executor.running and not self._others_may_bring_work():
-                return reason
+            stopped = self._fill()
+            if stopped and not self._executor.running and not self._others_may_bring_work():
+                return stopped
             ended = self._executor.wait(self, timeout=self._patience())
             for job in ended:
                 self._close(job)
             if not ended:
                 self._records.sweep()
 
-    def _fill(self) -> str:
-        """Gives work to every free worker; returns why there is no more of it, should nothing be running."""
-        while self._executor.free and self._stop_reason is None:
-            started, reason = self._start_some()
+    def _fill(self) -> Stopped | None:
+        """Gives work to every free worker; returns why there is no more of it, None where all workers are busy."""
+        while self._executor.free and self._stopped is None:
+            started, stopped = self._start_some()
             for trial in started:
                 self._submit(trial)
             if not started:
-                return reason
-        return self._stop_reason or "all workers are busy"
+                return stopped
+        return self._stopped
 
-    def _start_some(self) -> tuple[list[Trial], str]:
+    def _start_some(self) -> tuple[list[Trial], Stopped | None]:
         history = self._records.refresh()
         if self._only is not None:
-            return self._records.claim(1, number=self._only), "the trial has ended"
+            return self._records.claim(1, number=self._only), Stopped(StopReason.STOPPED, "the trial has ended")
         left = self.remaining(history)
         if left.cost <= 0 or left.seconds <= 0 or self._has_no_trial_left(left):
-            return [], "the budget is spent"
+            return [], SPENT
         if is_waiting(history) and (claimed := self._records.claim(self._executor.free)):
-            return claimed, ""
+            return claimed, None
         opened, uncovered = self._records.open(
             self._strategy, plan=lambda history: (self.remaining(history), self._executor.free)
         )
-        return opened, "" if opened else _why_nothing_started(uncovered, left)
+        return opened, None if opened else _why_nothing_started(uncovered, left)
 
     def _has_no_trial_left(self, left: Remaining) -> bool:
         """Whether no more trials may be started: without fidelities nothing is continued, so all would be new."""
@@ -225,7 +228,7 @@ class Loop:
 
     def _others_may_bring_work(self) -> bool:
         awaited = [trial for trial in self._records.history.in_flight if self._only in (None, trial.number)]
-        return self._stop_reason is None and bool(awaited)
+        return self._stopped is None and bool(awaited)
 
     def _patience(self) -> float | None:
         """No limit when every event that matters will come from our own workers."""
@@ -247,11 +250,13 @@ def _for_what_is_left(left: Remaining) -> str:
     return f" for the {left.cost:.3g} that is left" if left.cost < math.inf else ""
 
 
-def _why_nothing_started(uncovered: Sequence[Suggestion], left: Remaining) -> str:
+def _why_nothing_started(uncovered: Sequence[Suggestion], left: Remaining) -> Stopped:
     if left.trials < 1:
-        return "the budget is spent"
+        return SPENT
     if not uncovered:
-        return f"the strategy has nothing more to suggest{_for_what_is_left(left)}"
+        nothing = f"the strategy has nothing more to suggest{_for_what_is_left(left)}"
+        return Stopped(StopReason.STRATEGY_FINISHED, nothing)
     predicted = uncovered[0].predicted_cost
     assert predicted is not None, "what has no predicted cost is covered by any budget that is not spent"
-    return f"the next trial is predicted to cost {predicted.mean:.3g}, more than the {left.cost:.3g} that is left"
+    costs = f"the next trial is predicted to cost {predicted.mean:.3g}, more than the {left.cost:.3g} that is left"
+    return Stopped(StopReason.TOO_EXPENSIVE, costs)

@@ -3,15 +3,16 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from farthing.costs import Remaining
 from farthing.errors import HistoryMoved, InvalidArgument
-from farthing.storage import Storage, StudyRecord
+from farthing.storage import MemoryStorage, Storage, StudyRecord
 from farthing.strategies import Randomness, Strategy
 from farthing.study.leases import Leases
 from farthing.study.owner import is_gone, this_process
 from farthing.study.pricing import Prices
-from farthing.trials import Attempt, History, Measurement, Outcome, State, Suggestion, Trial
+from farthing.trials import Attempt, History, Json, Measurement, Outcome, State, Suggestion, Trial
 from farthing.trials.prefixes import EVICTED, Eviction
 
 MORE_CHOICES = 8
@@ -22,12 +23,14 @@ Plan = Callable[[History], tuple[Remaining, int]]
 
 
 class Records:
+    """Owns the storage of a study: whatever is read or written goes through here."""
+
     def __init__(self, storage: Storage, record: StudyRecord, *, lease: float, retries: int) -> None:
-        self.storage = storage
+        self._storage = storage
         self.name = record.name
         self.problem = record.problem
         self.leases = Leases(storage, record.name, seconds=lease)
-        self.retries = retries
+        self._retries = retries
         self._prices = Prices(record.problem)
         self._rng = Randomness(record.problem.seed)
         self._history = History(record.problem)
@@ -40,7 +43,7 @@ class Records:
 
     def refresh(self) -> History:
         """The history as it is now, at the price of what changed since the last call."""
-        changes = self.storage.history(self.name, since=self._history.version)
+        changes = self._storage.history(self.name, since=self._history.version)
         if changes.trials or changes.events or changes.version != self._history.version:
             self._history = self._history.updated(changes.trials, events=changes.events, version=changes.version)
         return self._history
@@ -48,7 +51,7 @@ class Records:
     def sweep(self) -> list[int]:
         """Takes back trials whose owner is gone or whose lease has ended."""
         dead = {trial.owner for trial in self.refresh().in_flight if trial.owner and is_gone(trial.owner)}
-        return self.storage.sweep(self.name, dead=sorted(dead))
+        return self._storage.sweep(self.name, dead=sorted(dead))
 
     def claim(self, count: int, *, number: int | None = None) -> list[Trial]:
         """Up to `count` pending trials, running now: enqueued ones, and lost or failed ones to be tried again.
@@ -57,7 +60,7 @@ class Records:
         """
         claimed: list[Trial] = []
         while len(claimed) < count:
-            trial = self.storage.claim_trial(self.name, owner=this_process(), lease=self.leases.seconds, number=number)
+            trial = self._storage.claim_trial(self.name, owner=this_process(), lease=self.leases.seconds, number=number)
             if trial is None:
                 break
             claimed.append(self._begin(trial))
@@ -80,12 +83,12 @@ class Records:
             if not covered:
                 return [], suggestions
             try:
-                opened = self.storage.open_trials(
+                opened = self._storage.open_trials(
                     self.name,
                     covered,
                     owner=this_process(),
                     lease=self.leases.seconds,
-                    retries=self.retries,
+                    retries=self._retries,
                     expected_trials=len(history),
                     overhead=overhead,
                 )
@@ -96,30 +99,67 @@ class Records:
 
     def record(self, attempt: Attempt, measurement: Measurement) -> None:
         priced = self._prices.measurement(self._running[attempt], measurement)
-        self.storage.record(self.name, attempt, [priced], lease=self.leases.seconds)
+        self._storage.record(self.name, attempt, [priced], lease=self.leases.seconds)
 
     def save_checkpoint(self, attempt: Attempt, checkpoint: str) -> None:
-        self.storage.save_checkpoint(self.name, attempt, checkpoint)
+        self._storage.save_checkpoint(self.name, attempt, checkpoint)
+
+    def retire_checkpoint(self, number: int) -> bool:
+        return self._storage.retire_checkpoint(self.name, number)
 
     def log_eviction(self, eviction: Eviction) -> None:
-        self.storage.log_event(self.name, EVICTED, eviction.to_json())
+        self._storage.log_event(self.name, EVICTED, eviction.to_json())
 
     def close(self, attempt: Attempt, outcome: Outcome) -> Trial:
         trial = self._running.get(attempt) or self.refresh()[attempt.number]
         try:
-            return self.storage.close_trial(self.name, attempt, self._prices.outcome(trial, outcome))
+            return self._storage.close_trial(self.name, attempt, self._prices.outcome(trial, outcome))
         finally:
             self.forget(attempt)
 
     def release(self, attempt: Attempt) -> None:
         """Gives a trial back unfinished."""
         self.forget(attempt)
-        self.storage.release_trial(self.name, attempt)
+        self._storage.release_trial(self.name, attempt)
 
     def forget(self, attempt: Attempt) -> None:
         self._running.pop(attempt, None)
         self._prices.end(attempt)
         self.leases.drop(attempt)
+
+    def add(self, suggestion: Suggestion, outcome: Outcome, *, tags: Sequence[str]) -> Trial:
+        return self._storage.add_trial(self.name, suggestion, outcome, tags=tags)
+
+    def enqueue(self, suggestion: Suggestion, *, tags: Sequence[str]) -> Trial:
+        return self._storage.enqueue_trial(self.name, suggestion, retries=self._retries, tags=tags)
+
+    def annotate(self, number: int, *, tags: Sequence[str] | None, comment: str | None) -> None:
+        self._storage.annotate(self.name, number, tags=tags, comment=comment)
+
+    def store(self, *, strategy: Json = None, settings: Mapping[str, Json] | None = None) -> None:
+        """Keeps the strategy, or settings, with the study."""
+        self._storage.update_study(self.name, strategy=strategy, settings=settings)
+
+    def seconds_run(self) -> float:
+        return self._storage.seconds_run(self.name)
+
+    def now(self) -> float:
+        """The storage's clock."""
+        return self._storage.now()
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the storage would have the study's files."""
+        return self._storage.folder
+
+    @property
+    def is_in_memory(self) -> bool:
+        return isinstance(self._storage, MemoryStorage)
+
+    def close_storage(self) -> None:
+        """Lets go of the storage. Leases that are held end by themselves."""
+        self.leases.close()
+        self._storage.close()
 
     def _suggest(self, strategy: Strategy, history: History, remaining: Remaining, count: int) -> list[Suggestion]:
         if count < 1:

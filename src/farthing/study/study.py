@@ -1,16 +1,26 @@
 """The study: what a user holds."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, overload
 
 from farthing.costs import Budget, Clock, Ledger, Remaining, SystemClock
 from farthing.errors import InvalidArgument, NoResult, NoSuggestion
-from farthing.execution import Checkpoints, Executor, InlineExecutor, ProcessExecutor, RunningTrial, as_work
+from farthing.execution import (
+    CarriesOut,
+    Checkpoints,
+    Executor,
+    InlineExecutor,
+    ProcessExecutor,
+    RunningTrial,
+    Work,
+    as_work,
+)
 from farthing.space import Space
-from farthing.storage import MemoryStorage, Storage, StudyRecord, open_storage
+from farthing.storage import Storage, StudyRecord, open_storage
 from farthing.strategies import Strategy, strategy_from_json
 from farthing.study import results
 from farthing.study.asking import hand_out, told
@@ -24,6 +34,8 @@ from farthing.study.opening import create_or_continue, value_name
 from farthing.study.records import Records, is_waiting
 from farthing.study.results import Best
 from farthing.study.schedule import schedule_of
+from farthing.study.settings import Callback, ExecutorName, ExportFormat, OnInterrupt, StorageLike
+from farthing.study.stopping import Stopped, StopReason, check_on_interrupt
 from farthing.study.verifying import require_covered, require_done, verification, verified
 from farthing.study.views import study_html, study_text
 from farthing.trials import (
@@ -46,14 +58,12 @@ if TYPE_CHECKING:
 
     from farthing.study.diagnosing import Diagnosis
 
-Work = Any
-"""A function of the trial, a `Trainable` class, a `Pipeline` or a `Command`."""
-
 
 class Study:
     """Tunes one thing: suggests trials, runs or hands them out, and remembers what came of them and what it cost.
 
-    A study of an existing name in the same storage is continued; with another space or value it is refused.
+    A study of an existing name in the same storage is continued; with another space or value it is refused. A `with`
+    block closes it at its end.
 
     Args:
         minimize, maximize: the name of the value; give one of the two.
@@ -74,7 +84,7 @@ class Study:
         minimize: str | None = None,
         maximize: str | None = None,
         strategy: Strategy | None = None,
-        storage: str | Path | Storage | None = None,
+        storage: StorageLike | None = None,
         name: str = "study",
         seed: int | None = None,
         cost: DeclaredCost | None = None,
@@ -92,17 +102,24 @@ class Study:
             cost_unit=cost_unit,
             measures_cost=cost is None and cost_unit == "seconds",
         )
-        self._storage = open_storage(storage)
-        record = create_or_continue(self._storage, StudyRecord(name, problem), seed=seed)
+        place = open_storage(storage)
+        record = create_or_continue(place, StudyRecord(name, problem), seed=seed)
         self._join(
-            record, strategy=strategy, cost=cost, folder=folder, lease=lease, lost_retries=lost_retries, clock=clock
+            place,
+            record,
+            strategy=strategy,
+            cost=cost,
+            folder=folder,
+            lease=lease,
+            lost_retries=lost_retries,
+            clock=clock,
         )
 
     @classmethod
     def load(
         cls,
         name: str,
-        storage: str | Path | Storage,
+        storage: StorageLike,
         *,
         strategy: Strategy | None = None,
         cost: DeclaredCost | None = None,
@@ -111,15 +128,16 @@ class Study:
     ) -> "Study":
         """The study of that name, as it was stored: no space needs to be given again."""
         study = cls.__new__(cls)
-        study._storage = open_storage(storage)
-        record = study._storage.load_study(name)
+        place = open_storage(storage)
+        record = place.load_study(name)
         study._join(
-            record, strategy=strategy, cost=cost, folder=None, lease=lease, lost_retries=lost_retries, clock=None
+            place, record, strategy=strategy, cost=cost, folder=None, lease=lease, lost_retries=lost_retries, clock=None
         )
         return study
 
     def _join(
         self,
+        storage: Storage,
         record: StudyRecord,
         *,
         strategy: Strategy | None,
@@ -136,7 +154,7 @@ class Study:
         self._settings = dict(record.settings)
         self._clock = clock or SystemClock()
         known = replace(record, problem=self.problem)
-        self._records = Records(self._storage, known, lease=lease, retries=lost_retries)
+        self._records = Records(storage, known, lease=lease, retries=lost_retries)
         if not lease > 0:
             raise InvalidArgument(f"A lease must be above 0 seconds, got {lease!r}. 60 suits most work.")
         check_retries(lost_retries, name="lost_retries")
@@ -153,13 +171,14 @@ class Study:
         *,
         budget: Budget | None = None,
         workers: int = 1,
-        executor: str | Executor = "processes",
+        executor: ExecutorName | Executor = "processes",
         time_limit: float | None = None,
         retries: int | None = None,
         devices: Sequence[str] | None = None,
-        callbacks: Iterable[Callable[["Study", Trial], None]] = (),
+        callbacks: Iterable[Callback] = (),
         progress: bool | None = None,
-    ) -> str:
+        on_interrupt: OnInterrupt = "raise",
+    ) -> Stopped:
         """Runs trials of `work` until the budget, which counts all runs of the study, is spent; returns why it ended.
 
         Args:
@@ -171,9 +190,12 @@ class Study:
             devices: for example `["cuda:0", "cuda:1"]`, given to the workers in turn.
             callbacks: each is called as `callback(study, trial)` when a trial has ended; it may call `study.stop()`.
             progress: a live display; None shows it when standard error is a terminal.
+            on_interrupt: Ctrl-C gives running trials back, and then raises `KeyboardInterrupt`; "return" ends the run
+                with the reason `StopReason.INTERRUPTED` instead.
         """
         retries = int(self.strategy.needs_checkpoints) if retries is None else retries
         limits = Limits(budget, time_limit, retries)
+        check_on_interrupt(on_interrupt)
         shape = as_work(work)
         shape.check(self.problem)
         require_budget(budget, self.strategy)
@@ -183,15 +205,17 @@ class Study:
         try:
             return self._loop_through(strategy, runner, limits, callbacks=callbacks, progress=progress)
         except KeyboardInterrupt:
-            say_how_to_resume(self)
-            return "interrupted"
+            say_how_to_resume(self._records)
+            if on_interrupt == "raise":
+                raise
+            return Stopped(StopReason.INTERRUPTED, "interrupted")
 
     def verify(
         self,
         work: Work,
         *,
         budget: Budget | None = None,
-        executor: str | Executor = "processes",
+        executor: ExecutorName | Executor = "processes",
         time_limit: float | None = None,
         retries: int = 0,
         devices: Sequence[str] | None = None,
@@ -212,10 +236,10 @@ class Study:
         limits = Limits(budget, time_limit, retries)
         suggestion = verification(history, params)
         if budget is not None and found is None:
-            left = budget.remaining(history, seconds=self._storage.seconds_run(self.name))
+            left = budget.remaining(history, seconds=self._records.seconds_run())
             require_covered(suggestion, left, in_seconds=self.problem.cost_unit == "seconds")
         runner = self._executor(shape, executor, workers=1, devices=devices, time_limit=time_limit)
-        number = (found or self._enqueue(suggestion, tags=["verification"])).number
+        number = (found or self._records.enqueue(suggestion, tags=["verification"])).number
         self._loop_through(self.strategy, runner, limits, progress=progress, only=number)
         return require_done(self.history[number])
 
@@ -225,10 +249,10 @@ class Study:
         executor: Executor,
         limits: Limits,
         *,
-        callbacks: Iterable[Callable[["Study", Trial], None]] = (),
+        callbacks: Iterable[Callback] = (),
         progress: bool | None,
         only: int | None = None,
-    ) -> str:
+    ) -> Stopped:
         display = Progress(self, limits.budget) if shows_progress(progress) else None
         observers: list[Observer] = [Callbacks(self, tuple(callbacks)), *([display] if display else [])]
         self._loop = Loop(
@@ -249,8 +273,8 @@ class Study:
 
     def _executor(
         self,
-        work: Any,
-        executor: str | Executor,
+        work: CarriesOut,
+        executor: ExecutorName | Executor,
         *,
         workers: int,
         devices: Sequence[str] | None,
@@ -367,7 +391,7 @@ class Study:
         trial = self._records.refresh()[number]
         running = hand_out(trial, self._records, self.checkpoints, clock=self._clock)
         if self.problem.measures_cost:
-            running.charge(self._storage.now() - max([trial.opened_at, *(point.time for point in trial.measurements)]))
+            running.charge(self._records.now() - max([trial.opened_at, *(point.time for point in trial.measurements)]))
         return running
 
     # ---- results from elsewhere, and wishes --------------------------------------------------------------------------
@@ -390,23 +414,20 @@ class Study:
             fidelity=suggestion.fidelity,
         )
         outcome = Outcome(State.DONE, value=measurement.value, measurements=[measurement])
-        return self._storage.add_trial(self.name, suggestion, outcome, tags=tags)
+        return self._records.add(suggestion, outcome, tags=tags)
 
     def enqueue(
         self, params: Params, *, fidelity: Mapping[str, float] | None = None, tags: Sequence[str] = ()
     ) -> Trial:
         """Puts a configuration of your own in line: it is run, or handed out, before the strategy is asked again."""
-        return self._enqueue(self._suggestion(params, fidelity), tags=tags)
-
-    def _enqueue(self, suggestion: Suggestion, *, tags: Sequence[str]) -> Trial:
-        return self._storage.enqueue_trial(self.name, suggestion, retries=self._records.retries, tags=tags)
+        return self._records.enqueue(self._suggestion(params, fidelity), tags=tags)
 
     def annotate(
         self, trial: RunningTrial | Trial | int, *, tags: Sequence[str] | None = None, comment: str | None = None
     ) -> None:
         """Replaces a trial's tags or comment."""
         number = trial if isinstance(trial, int) else trial.number
-        self._storage.annotate(self.name, number, tags=tags, comment=comment)
+        self._records.annotate(number, tags=tags, comment=comment)
 
     def _suggestion(self, params: Params, fidelity: Mapping[str, float] | None) -> Suggestion:
         space = self.problem.space
@@ -430,7 +451,7 @@ class Study:
         """The strategy, stored with the study from its first decision on."""
         form = self.strategy.to_json()
         if form != self._stored_strategy:
-            self._storage.update_study(self.name, strategy=form)
+            self._records.store(strategy=form)
             self._stored_strategy = form
         return self.strategy
 
@@ -476,21 +497,12 @@ class Study:
             self._checkpoints = Checkpoints(self._place_files())
         return self._checkpoints
 
-    @property
-    def is_in_memory(self) -> bool:
-        return isinstance(self._storage, MemoryStorage)
-
-    @property
-    def settings(self) -> Mapping[str, Json]:
-        """What was stored with the study for a resume."""
-        return dict(self._settings)
-
-    def remember(self, **settings: Json) -> None:
-        """Stores settings with the study, for `farthing resume`."""
+    def _remember(self, **settings: Json) -> None:
+        """Stores settings with the study, for the command line and the integrations to find at a resume."""
         self._settings |= settings
-        self._storage.update_study(self.name, settings=settings)
+        self._records.store(settings=settings)
 
-    def export(self, path: str | Path | None = None, *, format: str | None = None) -> str:
+    def export(self, path: str | Path | None = None, *, format: ExportFormat | None = None) -> str:
         """The trials as CSV (a row a trial) or JSON (everything); also written to `path`, whose ending decides."""
         form = format or (Path(path).suffix.lstrip(".") if path is not None else "csv")
         text = results.export(self.history, form)
@@ -515,8 +527,15 @@ class Study:
 
     def close(self) -> None:
         """Lets go of the storage. Trials that were asked for and not told keep their lease until it ends."""
-        self._records.leases.close()
-        self._storage.close()
+        self._records.close_storage()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.close()
 
     def __repr__(self) -> str:
         return f"Study({self.name!r}, {self.problem.direction}={self.problem.value!r}, {len(self.history)} trials)"
@@ -530,8 +549,8 @@ class Study:
     def _place_files(self) -> Path:
         if self._folder is None and "folder" in self._settings:
             return Path(self._settings["folder"])
-        if self._folder is None and self.is_in_memory:
+        if self._folder is None and self._records.is_in_memory:
             return temporary_folder(self)
-        folder = study_folder(self._storage, self.name, place=self._folder)
-        self.remember(folder=str(folder))
+        folder = study_folder(self.name, place=self._folder or self._records.folder)
+        self._remember(folder=str(folder))
         return folder

@@ -16,12 +16,13 @@ def delete(study: str, storage: str | None, yes: bool) -> None:
     Example:  farthing delete digits
     Next:     farthing list
     """
-    from farthing.cli.deleting import delete_study, losses
-    from farthing.cli.storages import address_to_read, opened_storage, opened_study
+    from farthing.cli.deleting import losses
+    from farthing.cli.storages import address_to_read, opened_study
+    from farthing.study import delete_study
 
     address = address_to_read(storage)
-    with opened_study(study, address) as found, opened_storage(address) as place:
+    with opened_study(study, address) as found:
         if not yes:
             click.confirm(f"Delete {losses(found)} for good?", abort=True)
-        freed = delete_study(place, found)
+    freed = delete_study(study, address.place)
     click.echo(f"Deleted {study}; {freed / 1e6:.1f} MB of files are freed.")

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import farthing as ft
-from farthing.strategies.online import CEGPUCB, Arena, Capped, Every
+from farthing.rules import Capped, Every
+from farthing.strategies.online import CEGPUCB, Arena
 from farthing.strategies.online.scaling import Scale
 from farthing.strategies.online.strategy import Observation
 
