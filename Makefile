@@ -44,6 +44,7 @@ check: test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/basedpyright
 	$(BIN)/lint-imports
 	$(BIN)/mkdocs build --strict --quiet
 

@@ -179,7 +179,7 @@ class _Look:
         np.einsum("bii->bi", covariance)[...] += self._kg.variances(R) + noise
         self._D = np.linalg.cholesky(covariance)
         targets = np.concatenate([self._cross[:, :R], self._joint[:, :R, R:]], axis=2)
-        self.sigma = np.linalg.solve(self._D, targets)
+        self.sigma: Array = np.asarray(np.linalg.solve(self._D, targets), dtype=np.float64)
         """σ̃ᵀ (B, R, M + q)."""
 
     def gain(self) -> Array:

@@ -207,7 +207,8 @@ class PipelineSearchCV(BaseSearchCV):  # type: ignore[misc]
         results |= {"cost": np.array([trial.cost for trial in trials])}
         self.cv_results_ = results
         ranks = results[f"rank_test_{names[0] or VALUE}"]
-        self.best_index_ = int(self.refit(results) if callable(self.refit) else ranks.argmin())
+        chosen_index: Any = self.refit(results) if callable(self.refit) else ranks.argmin()
+        self.best_index_ = int(chosen_index)
         self.best_score_ = results[f"mean_test_{names[0] or VALUE}"][self.best_index_]
         self.best_params_ = chosen[self.best_index_]
 

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -24,7 +26,7 @@ def process(seed):
 
 
 LOSS, LOG_COST = process(0), process(1)
-ACQUISITIONS = {
+ACQUISITIONS: dict[str, Any] = {
     "mean": PosteriorMean(LOSS, sign=-1.0),
     "bound": ConfidenceBound(LOSS, 2.0),
     "value per cost": ValuePerCost(ConfidenceBound(LOSS, 0.5), PosteriorMean(LOG_COST), 0.7),

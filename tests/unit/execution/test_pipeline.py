@@ -235,16 +235,16 @@ def test_what_a_later_stage_does_to_its_input_stays_with_its_trial(three, make_t
 def test_another_version_of_a_stage_is_computed_again_with_all_that_follows(three, pipeline, make_trial, calls):
     run(pipeline, three, make_trial)
     calls.clear()
-    changed = {**pipeline.stages, "train": replace(pipeline.stages["train"], version=2)}
+    changed = {**pipeline.pipeline.stages, "train": replace(pipeline.pipeline.stages["train"], version=2)}
     run(pipeline_work(source=[100.0], **changed), three, make_trial)
     assert calls == ["train", "score"]
     calls.clear()
-    run(pipeline_work(source=[200.0], **pipeline.stages), three, make_trial)
+    run(pipeline_work(source=[200.0], **pipeline.pipeline.stages), three, make_trial)
     assert calls == ["denoise", "train", "score"]
 
 
 def test_without_a_cache_every_stage_is_computed(three, pipeline, make_trial, calls, checkpoints, recorder):
-    uncached = pipeline_work(source=[100.0], cache_limit=0, **pipeline.stages)
+    uncached = pipeline_work(source=[100.0], cache_limit=0, **pipeline.pipeline.stages)
     run(uncached, three, make_trial)
     run(uncached, three, make_trial)
     assert calls == ["denoise", "train", "score"] * 2
@@ -266,7 +266,7 @@ def test_a_corrupt_output_is_computed_again_from_what_is_left(
 
 
 def test_what_the_limit_evicts_is_told(three, pipeline, make_trial, recorder):
-    small = pipeline_work(source=[100.0], cache_limit=30, **pipeline.stages)
+    small = pipeline_work(source=[100.0], cache_limit=30, **pipeline.pipeline.stages)
     run(small, three, make_trial)
     run(small, three, make_trial, strength=0.9)
     assert {eviction.why for eviction in recorder.evictions} == {"limit"}
@@ -401,5 +401,5 @@ def test_prefixes_that_are_not_in_the_cache_are_named(three, pipeline, make_tria
     there = {prefix_key(three.space, params, length): length for length in (1, 2)}
     gone = prefix_key(three.space, {**params, "rate": 0.9}, 2)
     assert pipeline.lost_prefixes({**there, gone: 2}, checkpoints.root) == [gone]
-    changed = {**pipeline.stages, "train": replace(pipeline.stages["train"], version=2)}
+    changed = {**pipeline.pipeline.stages, "train": replace(pipeline.pipeline.stages["train"], version=2)}
     assert pipeline_work(source=[100.0], **changed).lost_prefixes(there, checkpoints.root) == [list(there)[1]]

@@ -6,7 +6,7 @@ rows never change; in a space they are a pool that is drawn anew after every obs
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 
@@ -108,7 +108,7 @@ class CandidateField:
         return row
 
     def row(self, place: Place) -> Array:
-        return np.asarray(self._X[place])
+        return np.asarray(self._X[cast(int, place)])
 
     def design(self, count: int) -> list[Place]:
         order = self._arena.randomness.at("design").permutation(self._X.shape[0])
