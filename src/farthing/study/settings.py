@@ -19,7 +19,7 @@ StorageLike: TypeAlias = str | Path | Storage
 ExecutorName: TypeAlias = Literal["processes", "inline"]
 ExportFormat: TypeAlias = Literal["csv", "json"]
 OnInterrupt: TypeAlias = Literal["raise", "return"]
-Callback: TypeAlias = "Callable[[Study, Trial], object]"
+Callback: TypeAlias = Callable[["Study", Trial], object]
 
 
 class StudySettings(TypedDict, total=False):
@@ -45,7 +45,7 @@ class RunSettings(TypedDict, total=False):
     time_limit: float | None
     retries: int | None
     devices: Sequence[str] | None
-    callbacks: "Iterable[Callback]"
+    callbacks: Iterable[Callback]
     progress: bool | None
     on_interrupt: OnInterrupt
 
