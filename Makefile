@@ -3,15 +3,18 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 export NO_MKDOCS_2_WARNING := 1
+PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m "not long"
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-long check docs bench-setup clean help
+.PHONY: demo faketime test test-long coverage wholes mutants check docs bench-setup clean help
 
 help:
 	@echo "make demo        tune a real model in about a minute"
 	@echo "make test        set up everything and run the tests"
 	@echo "make test-long   the tests that take minutes: more kills, more examples"
-	@echo "make check       what CI runs: tests, lint, types, layers, docs"
+	@echo "make coverage    the tests of single parts, and the share of lines they reach"
+	@echo "make mutants     change the source by seed and see whether a test notices, in half an hour of CPU"
+	@echo "make check       what CI runs: tests, coverage, lint, types, layers, docs"
 	@echo "make docs        build the documentation into site/"
 	@echo "make bench-setup install the peers that benchmarks compare with"
 
@@ -34,13 +37,29 @@ $(VENV)/.bench: pyproject.toml constraints.txt $(VENV)/.dev
 demo: $(VENV)/.demo
 	$(BIN)/farthing demo
 
-test: $(VENV)/.dev
-	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m "not long"
+# Tests of clocks need Debian's faketime; without root they install nothing and say so.
+faketime:
+	@command -v faketime >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && { apt-get install -y -qq faketime || { apt-get update -qq && apt-get install -y -qq faketime; }; } >/dev/null 2>&1; } || true
 
-test-long: $(VENV)/.dev
+test: $(VENV)/.dev faketime
+	$(PYTEST)
+
+test-long: $(VENV)/.dev faketime
 	$(BIN)/python -m pytest -m long
 
-check: test
+# Measured over the tests of single parts: whole programs reach nearly every line and pin down few of them.
+PARTS := tests/unit tests/contracts tests/papers
+
+coverage: $(VENV)/.dev faketime
+	$(PYTEST) --cov --cov-report=term $(PARTS)
+
+wholes: $(VENV)/.dev faketime
+	$(PYTEST) $(addprefix --ignore=,$(PARTS))
+
+mutants: $(VENV)/.dev
+	$(BIN)/python tests/mutation/mutants.py
+
+check: coverage wholes
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

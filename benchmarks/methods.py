@@ -18,11 +18,13 @@ from farthing.strategies.pipeline.lambo import LaMBO
 from farthing.strategies.pipeline.prefix_ei import PrefixEI
 from farthing.strategies.pipeline.staged import EEIPU, StagedBO
 from farthing.strategies.plain.bayesian import EIPerCost, LogEI
+from farthing.strategies.plain.cmaes import CMAES
 from farthing.strategies.plain.random import Random, Sobol
 
 _ENTRIES: tuple[Method, ...] = (
     Ours("random", Random()),
     Ours("sobol", Sobol()),
+    Ours("cmaes", CMAES()),
     Ours("asha", ASHA()),
     Ours("hyperband", Hyperband()),
     Ours("TraceKG", TraceKG()),
@@ -37,6 +39,8 @@ _ENTRIES: tuple[Method, ...] = (
     Ours("log-ei", LogEI()),
     Ours("ei-per-cost", EIPerCost()),
     Ours("ei-per-cost-without-cooling", EIPerCost(cooling=False)),
+    Ours("ei-per-cost-measured", EIPerCost(), measured=True),
+    Ours("log-ei-measured", LogEI(), measured=True),
     Ours("TraceKG-8", TraceKG(), batch=8),
     Ours("kg-8", TraceKG(zero_avoiding=False, floor=1.0), batch=8),
     Ours("log-ei-8", LogEI(), batch=8),

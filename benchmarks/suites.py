@@ -151,6 +151,13 @@ _ENTRIES = (
                 judged_at=(30, 60),
                 unit="evaluations",
             ),
+            Contest(
+                "measured seconds",
+                problems=(*_names(*FUNCTIONS), *_named("fcnet/"), *_named("hpobench-mlp/")[:2]),
+                methods=("ei-per-cost-measured", "log-ei-measured"),
+                judged_at=(30, 60),
+                unit="evaluations",
+            ),
         ),
     ),
     Suite(

@@ -4,12 +4,17 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from farthing.errors import StorageError
 from farthing.testing.postgres import PostgresServer
 
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(threads, "1")  # before NumPy is imported: test workers would only get in each other's way
+
+# Time decides no test: a machine may be busy, and a first example imports SciPy.
+settings.register_profile("farthing", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("farthing")
 
 pytest.register_assert_rewrite("farthing.testing.storage_contract", "farthing.testing.strategy_contract")
 

@@ -22,6 +22,7 @@ class Ours:
     """One strategy. What a continued trial costs is the difference to the trial it continues.
 
     With a `batch` so many are asked for together and evaluated at once; all are told before the next are asked for.
+    With `measured` the study is told no costs and measures seconds, as those of users do: here of a look into a table.
     With `gradients` evaluations of a problem that has them are told with theirs, and pay for it.
     """
 
@@ -29,12 +30,14 @@ class Ours:
     strategy: Strategy
     batch: int = 1
     gradients: bool = False
+    measured: bool = False
     packages: tuple[str, ...] = ("numpy", "scipy")
 
     @property
     def settings(self) -> Mapping[str, Any]:
         batch = {"batch": self.batch} if self.batch > 1 else {}
-        return self.strategy.to_json() | batch | ({"gradients": True} if self.gradients else {})
+        flags = {name: True for name in ("gradients", "measured") if getattr(self, name)}
+        return self.strategy.to_json() | batch | flags
 
     def missing(self) -> str | None:
         return None
@@ -43,7 +46,8 @@ class Ours:
         if self.gradients and isinstance(problem, Differentiable):
             problem = problem.with_gradient()
         aim: dict[str, Any] = {problem.direction: "value"}
-        with closing(Study(problem.space(), **aim, strategy=self.strategy, seed=seed, cost_unit="cost")) as study:
+        unit = "seconds" if self.measured else "cost"
+        with closing(Study(problem.space(), **aim, strategy=self.strategy, seed=seed, cost_unit=unit)) as study:
             while step := self._step(study, problem, self._of_all(budget), seed=seed):
                 yield step
 
@@ -58,20 +62,26 @@ class Ours:
             asked = study.ask(self.batch, budget=budget)
         if not asked:
             return None
-        costs = [_evaluate(study, one, problem, meter, seed=seed) for one in asked]
+        costs = [_evaluate(study, one, problem, meter, seed=seed, measured=self.measured) for one in asked]
         with meter.running():
             best = study.best.params
         return Step(best, max(costs), meter.seconds, evaluations=len(costs))
 
 
-def _evaluate(study: Study, asked: RunningTrial, problem: Problem, meter: CpuMeter, *, seed: int) -> float:
+def _evaluate(
+    study: Study, asked: RunningTrial, problem: Problem, meter: CpuMeter, *, seed: int, measured: bool
+) -> float:
     """Evaluates and tells one trial; what it cost."""
     before = _continued(study, asked.number)
     evaluation = problem.evaluate(asked.params, asked.fidelity, seed=seed)
     cost = added_cost(problem, asked.params, evaluation, asked.fidelity, before.fidelity if before else None, seed=seed)
     with meter.running():
         study.tell(
-            asked, evaluation.value, cost=cost, trace=_new_points(evaluation, before), gradient=evaluation.gradient
+            asked,
+            evaluation.value,
+            cost=None if measured else cost,
+            trace=_new_points(evaluation, before),
+            gradient=evaluation.gradient,
         )
     return cost
 

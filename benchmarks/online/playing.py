@@ -34,7 +34,7 @@ def play(strategy: OnlineStrategy, world: World, *, seed: int) -> Score:
     queries = 0
     began = time.process_time()
     with one_thread():
-        player = strategy.begin(world.arena(seed))
+        player = strategy.begin(world.problem(seed))
         for t in range(world.rounds):
             choice = player.decide(t + 1)
             assert isinstance(choice.place, int)

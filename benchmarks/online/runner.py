@@ -15,8 +15,8 @@ from benchmarks.plan import matches
 from benchmarks.provenance import commit, versions
 from benchmarks.records import Record, read_records, results_path
 from benchmarks.resuming import make_missing, suite_options
+from farthing.fields.serialization import to_json
 from farthing.strategies.online import OnlineStrategy
-from farthing.strategies.online.strategy import to_json
 
 PACKAGES = ("numpy", "scipy")
 

@@ -12,7 +12,7 @@ from benchmarks.problems.data import data_folder, missing_file
 from farthing.models.kernels import Matern32
 from farthing.models.linalg import Array, cholesky
 from farthing.space import Choice, Float, Space
-from farthing.strategies.online import Arena
+from farthing.strategies.online import OnlineProblem
 from farthing.trials import Params
 
 POINTS, ROUNDS = 1000, 500
@@ -52,8 +52,8 @@ class World:
             self._truths[seed] = self.draw(seed)
         return self._truths[seed]
 
-    def arena(self, seed: int) -> Arena:
-        return Arena(self.space.encoder, self.rounds, seed, candidates=self.candidates)
+    def problem(self, seed: int) -> OnlineProblem:
+        return OnlineProblem(self.space.encoder, self.rounds, seed, candidates=self.candidates)
 
 
 # ------------------------------------------------------------------------------------------------------ the paper's

@@ -18,9 +18,9 @@ from typing import Any
 
 from benchmarks.problems.data import REPOSITORY, missing_file, missing_package
 from benchmarks.problems.problem import Direction, Evaluation, Params
-from farthing.execution import plain_files
-from farthing.execution.identity import identity_of_function
-from farthing.execution.stage_cache import CacheKey, StageCache
+from farthing.caching import plain_files
+from farthing.caching.identity import identity_of_function
+from farthing.caching.stage_cache import CacheKey, StageCache
 from farthing.space import Float, Int, Space
 from farthing.space.stages import prefix_key
 

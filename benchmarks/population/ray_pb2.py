@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.problems.data import missing_package
 from farthing.space import Float, Int, Space
 from farthing.strategies.population.members import Members, interval_of
-from farthing.strategies.population.strategy import Pick, PopulationStrategy, Vacancies
+from farthing.strategies.population.strategy import Pick, PopulationStrategy, Replacements
 from farthing.strategies.shared.randomness import Randomness
 from farthing.trials import Params
 
@@ -35,17 +35,17 @@ def missing(space: Space) -> str | None:
 class RayPB2(PopulationStrategy):
     """Replaced members get what Ray's scheduler would give them."""
 
-    def explore(self, vacancies: Vacancies, rng: Randomness) -> list[Pick]:
+    def explore(self, replacements: Replacements, rng: Randomness) -> list[Pick]:
         import pandas as pd
 
         explore = import_module("ray.tune.schedulers.pb2")._explore
-        members, interval = vacancies.members, vacancies.interval
+        members, interval = replacements.members, replacements.interval
         space = members.history.problem.space
         names = list(space.parameters)
         table: Any = pd.DataFrame(_rows(members, before=interval), columns=["Trial", "Time", *names, "Reward"])
         current: Any = None
         found: list[Pick] = []
-        for each in vacancies.replaced:
+        for each in replacements.replaced:
             np.random.seed(int(rng.at("ray", interval, each.member).integers(2**31)))  # noqa: NPY002  (Ray draws from it)
             donor = _exponents(space, each.source.params)
             config, table = explore(table, _bounds(space), current, str(each.donor), str(each.member), donor)

@@ -19,7 +19,7 @@ from farthing.models.linalg import Array
 from farthing.models.threads import one_thread
 from farthing.rules import Every, ValueOfInformation
 from farthing.space import Float, Space
-from farthing.strategies.online import CEGPUCB, Arena, Player
+from farthing.strategies.online import CEGPUCB, OnlineProblem, Player
 from farthing.strategies.online.context import Query, RoundContext
 from farthing.strategies.online.strategy import Observation
 
@@ -118,7 +118,7 @@ def _textbook_bar(ratio: float) -> Bar:
 
 def _grid_player(m: int, seed: int) -> tuple[Player, Callable[[Any], float]]:
     space = Space({"x": Float(0.0, 1.0)})
-    arena = Arena(space.encoder, 20_000, seed, candidates=[{"x": float(x)} for x in np.linspace(0.0, 1.0, m)])
+    problem = OnlineProblem(space.encoder, 20_000, seed, candidates=[{"x": float(x)} for x in np.linspace(0.0, 1.0, m)])
     strategy = CEGPUCB(
         kernel="matern32",
         lengthscale=LENGTHSCALE,
@@ -127,13 +127,13 @@ def _grid_player(m: int, seed: int) -> tuple[Player, Callable[[Any], float]]:
         scale=1.0,
         rule=FifthAtDefaultPrice(),
     )
-    return strategy.begin(arena), lambda place: float(np.sin(12.0 * place / m))
+    return strategy.begin(problem), lambda place: float(np.sin(12.0 * place / m))
 
 
 def _space_player(seed: int) -> tuple[Player, Callable[[Any], float]]:
     space = Space({f"x{j}": Float(0.0, 1.0) for j in range(DIMENSION)})
     strategy = CEGPUCB(lengthscale=0.5, noise=NOISE, forgetting=EPSILON, scale=1.0, rule=FifthAtDefaultPrice())
-    return strategy.begin(Arena(space.encoder, 20_000, seed)), lambda row: float(np.sum(np.sin(5.0 * row)))
+    return strategy.begin(OnlineProblem(space.encoder, 20_000, seed)), lambda row: float(np.sum(np.sin(5.0 * row)))
 
 
 def _timed(player_and_function: tuple[Player, Callable[[Any], float]], marks: tuple[int, ...]) -> list[Mark]:

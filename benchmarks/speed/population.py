@@ -23,7 +23,7 @@ from farthing.strategies.population import PB2
 from farthing.strategies.population.members import Members
 from farthing.strategies.population.pbt import Clone
 from farthing.strategies.population.selection import replaced_count
-from farthing.strategies.population.strategy import PopulationStrategy, Replacement, Vacancies
+from farthing.strategies.population.strategy import PopulationStrategy, Replacement, Replacements
 from farthing.trials import History, Problem
 
 TASK = Drifting("speed", dimension=4, intervals=60, width=0.3, drift=0.1, noise=0.1)
@@ -117,18 +117,18 @@ def _ray(population: int, after: int) -> float:
 
 
 def _ray_choice(strategy: PopulationStrategy, population: int, after: int, seed: int) -> float:
-    vacancies = _one_replaced(population, after, seed)
+    replacements = _one_replaced(population, after, seed)
     began = time.process_time()
-    strategy.explore(vacancies, Randomness(seed))
+    strategy.explore(replacements, Randomness(seed))
     return time.process_time() - began
 
 
-def _one_replaced(population: int, after: int, seed: int = 0) -> Vacancies:
+def _one_replaced(population: int, after: int, seed: int = 0) -> Replacements:
     members = Members(_history(population, after, seed), population)
     before = members.successes[after]
     best = min(before, key=lambda member: members.loss(before[member]))
     worst = max(before, key=lambda member: members.loss(before[member]))
-    return Vacancies(members, [Replacement(worst, best, before[best])], interval=after + 1)
+    return Replacements(members, [Replacement(worst, best, before[best])], interval=after + 1)
 
 
 def _history(population: int, after: int, seed: int) -> History:

@@ -4,7 +4,13 @@ Names are imported when they are first used, so that the command line and the wo
 """
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
+
+if sys.platform == "win32":
+    raise ImportError("Farthing needs Linux, or macOS, got Windows: run it in the Windows Subsystem for Linux.")
+
+from farthing.names import ONLINE_STRATEGIES, STRATEGIES
 
 if TYPE_CHECKING:
     from farthing import rules as rules
@@ -45,12 +51,14 @@ if TYPE_CHECKING:
     from farthing.strategies.pipeline.staged import StagedBO as StagedBO
     from farthing.strategies.plain.bayesian import EIPerCost as EIPerCost
     from farthing.strategies.plain.bayesian import LogEI as LogEI
+    from farthing.strategies.plain.cmaes import CMAES as CMAES
     from farthing.strategies.plain.random import Random as Random
     from farthing.strategies.plain.random import Sobol as Sobol
     from farthing.strategies.population import PB2 as PB2
     from farthing.strategies.population.pbt import PBT as PBT
     from farthing.strategies.population.pbt import Clone as Clone
     from farthing.study import Best as Best
+    from farthing.study import Deleted as Deleted
     from farthing.study import Lineage as Lineage
     from farthing.study import Schedule as Schedule
     from farthing.study import Stopped as Stopped
@@ -81,6 +89,7 @@ _HOMES = {
     "farthing.storage": ("Storage", "StudySummary"),
     "farthing.study": (
         "Best",
+        "Deleted",
         "Lineage",
         "Schedule",
         "StopReason",
@@ -95,22 +104,11 @@ _HOMES = {
     "farthing.study.diagnosing": ("Diagnosis",),
     "farthing.study.online": ("Decision", "OnlineTuner"),
     "farthing.strategies": ("Randomness", "Recommendation", "Strategy"),
-    "farthing.strategies.plain.bayesian": ("EIPerCost", "LogEI"),
-    "farthing.strategies.multifidelity.boca": ("BOCA",),
-    "farthing.strategies.multifidelity.bohb": ("BOHB",),
-    "farthing.strategies.multifidelity.freeze_thaw": ("FreezeThawEI",),
-    "farthing.strategies.multifidelity.halving": ("ASHA", "Hyperband"),
-    "farthing.strategies.population.pbt": ("Clone", "PBT"),
-    "farthing.strategies.plain.random": ("Random", "Sobol"),
-    "farthing.strategies.pipeline.staged": ("EEIPU", "StagedBO"),
-    "farthing.strategies.multifidelity": ("TraceKG",),
-    "farthing.strategies.online": ("CEGPUCB", "OnlineStrategy", "QueryRule"),
-    "farthing.strategies.population": ("PB2",),
-    "farthing.strategies.pipeline.lambo": ("LaMBO",),
-    "farthing.strategies.pipeline.prefix_ei": ("PrefixEI",),
+    "farthing.strategies.online": ("OnlineStrategy", "QueryRule"),
     "farthing.trials": ("History", "Measurement", "Prediction", "State", "Suggestion", "Trial"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+_HOME_OF |= STRATEGIES | {"CEGPUCB": ONLINE_STRATEGIES["CEGPUCB"]}
 _MODULES = ("rules",)
 
 __all__ = [
@@ -118,6 +116,7 @@ __all__ = [
     "BOCA",
     "BOHB",
     "CEGPUCB",
+    "CMAES",
     "EEIPU",
     "PB2",
     "PBT",
@@ -127,6 +126,7 @@ __all__ = [
     "Clone",
     "Command",
     "Decision",
+    "Deleted",
     "Diagnosis",
     "EIPerCost",
     "Executor",

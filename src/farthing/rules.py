@@ -6,6 +6,7 @@ from farthing.strategies.online.query_rules import (
     Confidence,
     Every,
     ExpectedRegret,
+    Floor,
     Overlap,
     Quota,
 )
@@ -17,6 +18,7 @@ __all__ = [
     "Confidence",
     "Every",
     "ExpectedRegret",
+    "Floor",
     "Overlap",
     "Quota",
     "ValueOfInformation",

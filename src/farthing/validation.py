@@ -11,7 +11,10 @@ MOST_LISTED = 8
 
 def shown(value: object) -> str:
     """What came, in one line of bounded length."""
-    text = " ".join(repr(value).split())
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # Python refuses to write numbers of thousands of digits
+        text = f"{type(value).__name__} of more digits than Python writes"
     return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"
 
 

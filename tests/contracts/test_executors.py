@@ -9,7 +9,8 @@ import pytest
 from farthing.errors import InvalidArgument, Pruned, StaleAttempt, StorageError, TrialFinished, WorkError
 from farthing.execution import Checkpoints, Command, InlineExecutor, Job, Pipeline, ProcessExecutor, Trainable
 from farthing.space import Choice, Fidelity, Float, Int, Space
-from farthing.trials import Attempt, Problem, State
+from farthing.trials import Attempt, Measurement, Problem, State
+from farthing.trials.news import Checkpointed
 from farthing.trials.prefixes import Eviction
 
 PLAIN = Problem(Space({"lr": Float(0.0, 1.0)}), value="error")
@@ -33,21 +34,17 @@ class Listener:
         self._refusal = refusal
         self._on_report = on_report
 
-    def on_report(self, attempt, measurement):
+    def on_news(self, attempt, news):
         if self._refusal:
             raise self._refusal
-        self.reports.append((attempt, measurement))
-        self._on_report()
-
-    def on_checkpoint(self, attempt, checkpoint):
-        if self._refusal:
-            raise self._refusal
-        self.checkpoints.append((attempt, checkpoint))
-
-    def on_eviction(self, attempt, eviction):
-        if self._refusal:
-            raise self._refusal
-        self.evictions.append((attempt, eviction))
+        match news:
+            case Measurement():
+                self.reports.append((attempt, news))
+                self._on_report()
+            case Checkpointed(checkpoint):
+                self.checkpoints.append((attempt, checkpoint))
+            case Eviction():
+                self.evictions.append((attempt, news))
 
 
 @pytest.fixture

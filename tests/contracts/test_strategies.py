@@ -1,7 +1,7 @@
 """Every strategy keeps the contract. Adding one is adding a line here."""
 
 import farthing as ft
-from farthing.strategies.shared.strategy import builtin_strategies
+from farthing.names import STRATEGIES
 from farthing.testing import StrategyContract
 
 
@@ -43,6 +43,10 @@ class TestLogEI(StrategyContract):
 class TestEIPerCost(StrategyContract):
     strategy = ft.EIPerCost(initial=5)
     trials = 20
+
+
+class TestCMAES(StrategyContract):
+    strategy = ft.CMAES(population=4)
 
 
 class TestPB2(StrategyContract):
@@ -117,8 +121,7 @@ class TestTraceKG(StrategyContract):
     trials = 14
 
 
-def test_every_strategy_of_the_package_is_public_and_under_contract() -> None:
+def test_every_strategy_of_the_table_is_public_and_under_contract() -> None:
     tested = {type(suite.strategy) for suite in StrategyContract.__subclasses__()}
-    for name, cls in builtin_strategies().items():
-        assert getattr(ft, name) is cls
-        assert cls in tested, f"{name} has no line in this file"
+    for name in STRATEGIES:
+        assert getattr(ft, name) in tested, f"{name} has no line in this file"

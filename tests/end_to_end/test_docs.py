@@ -110,7 +110,6 @@ def run(path: Path, *arguments: str, folder: Path) -> str:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=200,
         check=False,
     )
     assert ended.returncode == 0, f"{path.name} ended with {ended.returncode}\n{ended.stdout}\n{ended.stderr}"

@@ -62,14 +62,13 @@ def assert_only_the_best_is_kept(target: Target, study: ft.Study, unbroken: ft.S
     assert state.read_text() == (unbroken.checkpoints.path(unbroken.best.trial.checkpoint) / "state.json").read_text()
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("workers", [1, 3])
 def test_a_population_comes_out_the_same_under_kills(tmp_path: Path, workers: int) -> None:
     killed_many(sqlite_files(tmp_path), tmp_path, kills=6, workers=workers)
 
 
 @pytest.mark.long
-@pytest.mark.timeout(3600)
+@pytest.mark.timeout(36_000)
 @pytest.mark.parametrize("workers", [1, 2, 4])
 def test_a_population_comes_out_the_same_under_many_kills(tmp_path: Path, workers: int) -> None:
     killed_many(sqlite_files(tmp_path), tmp_path, kills=60, workers=workers)

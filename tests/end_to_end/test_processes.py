@@ -8,8 +8,6 @@ import textwrap
 import time
 from pathlib import Path
 
-import pytest
-
 import farthing as ft
 
 SPACE = ft.Space({"x": ft.Float(0, 1)})
@@ -70,7 +68,7 @@ def run_together(script: Path, storage: str, *, coordinators: int, trials: int) 
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
     for process in running:
-        _, errors = process.communicate("go\n", timeout=120)
+        _, errors = process.communicate("go\n")
         assert process.returncode == 0, errors
 
 
@@ -105,12 +103,11 @@ def test_ctrl_c_ends_a_run_with_workers_cleanly_and_it_can_be_resumed(tmp_path: 
         text=True,
         start_new_session=True,
     )
-    deadline = time.monotonic() + 60
     while not started.exists() or started.read_text().count("working") < 2:
-        assert time.monotonic() < deadline
+        assert process.poll() is None
         time.sleep(0.01)
     os.kill(process.pid, signal.SIGINT)
-    output, errors = process.communicate(timeout=30)
+    output, errors = process.communicate()
     assert process.returncode == 0, errors
     assert "raised, with ['pending', 'pending']" in output
     assert "Interrupted. 0 trials done. 2 unfinished: they were given back" in errors
@@ -155,24 +152,17 @@ def test_a_cached_function_of_the_users_script_reaches_the_workers(tmp_path: Pat
         print([trial.value for trial in study.trials])
         """,
     )
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
     assert done.stdout == "[3.0, 3.0]\n"
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_workers_run_at_the_same_time(tmp_path: Path, workers: int) -> None:
-    meeting = tmp_path / "meeting"
+def test_workers_run_at_the_same_time(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "meeting")
 
     def meet(trial: ft.RunningTrial) -> float:
-        (tmp_path / f"here-{trial.number}").touch()
-        until = time.monotonic() + (20 if workers == 2 else 0.2)
-        while time.monotonic() < until:
-            if all((tmp_path / f"here-{number}").exists() for number in range(2)):
-                meeting.touch()
-                break
-            time.sleep(0.01)
-        return 0.5
+        with open(tmp_path / "meeting", "r" if trial.number else "w"):  # each end waits for the other
+            return 0.5
 
     study = ft.Study(SPACE, minimize="error")
-    study.run(meet, budget=ft.Budget(trials=1 if workers == 1 else 2), workers=workers)
-    assert meeting.exists() == (workers == 2)
+    study.run(meet, budget=ft.Budget(trials=2), workers=2)
+    assert [trial.value for trial in study.trials] == [0.5, 0.5]

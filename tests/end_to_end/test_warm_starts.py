@@ -17,7 +17,7 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> tuple[ft.Study, ft.Stud
     After four configurations there is nothing to do but to go on with them, until all have come to the end.
     """
     folder: Path = tmp_path_factory.mktemp("multifidelity")
-    run(ROOT / "examples" / "1_multifidelity.py", "--trials", "4", "--seconds", "100", "--again", folder=folder)
+    run(ROOT / "examples" / "1_multifidelity.py", "--trials", "4", "--seconds", "10000", "--again", folder=folder)
     warm, cold = (ft.Study.load(name, folder / "1_multifidelity.db") for name in ("digits-0", "digits-0-cold"))
     return warm, cold
 

@@ -3,24 +3,25 @@
 import copy
 import json
 from collections.abc import Callable
-from dataclasses import replace
-from math import sqrt
+from dataclasses import dataclass, replace
+from math import log, sqrt
 from typing import Any
 
 import numpy as np
 import pytest
 
 import farthing as ft
+from farthing.errors import InvalidArgument
 from farthing.models.candidate_filter import CandidateFilter, KernelPrior, prior_over
 from farthing.models.drifting_posterior import NO_LEVEL, DriftingPosterior, Level
 from farthing.models.kernels import Matern32
 from farthing.models.linalg import Array
 from farthing.models.window_process import WindowProcess
 from farthing.rules import Bernoulli, Capped, Confidence, Every, ExpectedRegret, Overlap, Quota, ValueOfInformation
-from farthing.strategies.online import CEGPUCB, Arena
-from farthing.strategies.online.context import RoundContext
+from farthing.strategies.online import CEGPUCB, OnlineProblem
+from farthing.strategies.online.context import Query, RoundContext
+from farthing.strategies.online.local_optima import Neighbourhood
 from farthing.strategies.online.query_rules import LONE, expected_excess
-from farthing.strategies.online.rivals import Neighbourhood
 from farthing.strategies.online.strategy import Observation
 from farthing.strategies.online.value_of_information import knowledge_gradient
 from farthing.strategies.shared.randomness import Randomness
@@ -155,6 +156,36 @@ def test_window_equals_the_batch_gp_up_to_what_its_tolerance_forgets(level: Leve
     assert_equal(posterior, batch, 305, atol=1e-3 if level.forgetting != 0.001 else 2e-2)
 
 
+def test_the_strategy_of_the_paper_has_the_model_of_the_paper() -> None:
+    """Matérn 3/2 with ℓ = 0.2, σ² = 0.01 and ε = 0.01, over candidates as over the space."""
+    rng, epsilon = np.random.default_rng(7), 0.01
+    encoder, candidates = ft.Space({"x": ft.Float(0, 1)}).encoder, [{"x": float(x)} for x in GRID[:, 0]]
+    for problem in (OnlineProblem(encoder, 50, candidates=candidates), OnlineProblem(encoder, 50)):
+        player, batch = CEGPUCB.paper().begin(problem), Batch(GRID, epsilon)
+        for t in range(1, 12):
+            player.decide(t)
+            i, y = int(rng.integers(len(GRID))), float(rng.standard_normal())
+            player.observe(Observation(t, i if problem.rows is not None else GRID[i], y))
+            batch.observe(GRID[i], y, t)
+        found = player.predict(list(range(len(GRID))) if problem.rows is not None else list(GRID), 15)
+        assert found is not None
+        mean, covariance = batch.posterior(15)
+        np.testing.assert_allclose(found[0], mean[:-1], atol=1e-6)
+        np.testing.assert_allclose(found[1], np.sqrt(np.diagonal(covariance)[:-1]), atol=1e-6)
+
+
+def test_independent_arms_tell_nothing_of_each_other() -> None:
+    encoder = ft.Space({"arm": ft.Choice("a", "b")}).encoder
+    problem = OnlineProblem(encoder, 9, candidates=[{"arm": "a"}, {"arm": "b"}])
+    player = CEGPUCB.paper(kernel="independent").begin(problem)
+    player.decide(1)
+    player.observe(Observation(1, 0, 2.0))
+    found = player.predict([0, 1], 2)
+    assert found is not None
+    assert found[0][0] == pytest.approx(0.99**0.5 * 2.0 / 1.01)
+    assert found[0][1] == pytest.approx(0.0, abs=1e-6)
+
+
 def _after_some_rounds(epsilon: float) -> CandidateFilter:
     filtered = CandidateFilter(prior_over(KERNEL, THETA, GRID), forgetting=epsilon, noise=NOISE)
     for t in range(1, 30):
@@ -189,6 +220,73 @@ def test_lemma_1_is_false_the_choice_moves_in_silent_rounds() -> None:
         filtered.advance_to(t)
         chosen.add(int(np.argmax(filtered.mean() + np.sqrt(2.0 * filtered.variance()))))
     assert len(chosen) > 1
+
+
+# ------------------------------------------------------------------------------------------------------- the bound
+
+
+@dataclass(frozen=True)
+class Noting:
+    """Always asks, and keeps what it was shown."""
+
+    seen: list[RoundContext]
+
+    def ask(self, context: RoundContext) -> Query:
+        self.seen.append(replace(context, posterior=Known(list(context.mean), list(context.variance))))
+        return Query(context.choice, "to note it")
+
+
+def _noted_rounds(strategy: CEGPUCB, *, rounds: int = 12) -> list[RoundContext]:
+    """What the strategy made of the rounds after the first, which asks whatever is known."""
+    seen: list[RoundContext] = []
+    problem = OnlineProblem(
+        ft.Space({"x": ft.Float(0, 1)}).encoder, rounds, candidates=[{"x": 0.1 * i} for i in range(11)]
+    )
+    player = replace(strategy, rule=Noting(seen)).begin(problem)
+    for t in range(1, rounds + 1):
+        choice = player.decide(t)
+        player.observe(Observation(t, choice.place, float(np.sin(t))))
+    return seen
+
+
+def test_the_paper_chooses_the_highest_mean_plus_root_beta_deviations_with_beta_0_8_log_4t() -> None:
+    rounds = _noted_rounds(CEGPUCB.paper())
+    assert [seen.round for seen in rounds] == list(range(2, 13))
+    for seen in rounds:
+        beta = 0.8 * log(4.0 * seen.round)
+        assert seen.beta == pytest.approx(beta, rel=1e-12)
+        np.testing.assert_allclose(seen.height, seen.mean + np.sqrt(beta) * np.sqrt(seen.variance), rtol=1e-12)
+        assert seen.choice == np.argmax(seen.height)
+
+
+def test_a_given_beta_holds_in_every_round() -> None:
+    for seen in _noted_rounds(CEGPUCB.paper(beta=3.0)):
+        assert seen.beta == 3.0
+        np.testing.assert_allclose(seen.height, seen.mean + np.sqrt(3.0 * seen.variance), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("given", "bandwidth"), [(None, 0.1), (0.3, 0.3)])
+def test_rivals_are_a_tenth_of_the_diagonal_apart_unless_told(given: float | None, bandwidth: float) -> None:
+    for seen in _noted_rounds(CEGPUCB.paper(bandwidth=given), rounds=3):
+        assert seen.neighbourhood.bandwidth == pytest.approx(bandwidth)
+
+
+def test_in_a_space_the_maxima_of_mean_and_bound_are_among_the_places_compared() -> None:
+    """No place of a fine grid is higher by more than the search's tolerance."""
+    seen: list[RoundContext] = []
+    encoder = ft.Space({"x": ft.Float(0, 1), "y": ft.Float(0, 1)}).encoder
+    player = CEGPUCB.paper(rule=Noting(seen), beta=9.0).begin(OnlineProblem(encoder, 20))
+    rng = np.random.default_rng(6)
+    for t in range(1, 10):
+        player.decide(t)
+        player.observe(Observation(t, rng.random(2), float(rng.standard_normal())))
+    seen.clear()
+    player.decide(10)
+    found = player.predict(list(np.stack(np.meshgrid(*[np.linspace(0, 1, 60)] * 2), axis=-1).reshape(-1, 2)), 10)
+    assert found is not None
+    mean, deviation = found
+    assert seen[-1].mean.max() >= mean.max() - 1e-3
+    assert seen[-1].height.max() >= (mean + 3.0 * deviation).max() - 1e-3
 
 
 # ------------------------------------------------------------------------------------------------------- the rules
@@ -259,6 +357,10 @@ def test_confidence_compares_the_probability_of_beating_a_rival_with_kappa(kappa
     assert (Confidence(kappa).ask(context([1.0, 0.0], [0.6, 0.4])) is not None) is asks
 
 
+def test_confidence_is_silent_where_the_probability_is_kappa() -> None:
+    assert Confidence(0.5).ask(context([1.0, 1.0], [0.6, 0.4])) is None
+
+
 def test_overlap_asks_while_a_rivals_upper_bound_exceeds_the_lower_bound() -> None:
     assert Overlap().ask(context([4.1, 0.0], [1.0, 1.0])) is None
     assert Overlap().ask(context([3.9, 0.0], [1.0, 1.0])) is not None
@@ -304,9 +406,40 @@ def test_the_choice_is_kept_even_where_a_higher_optimum_is_near() -> None:
 
 @pytest.mark.parametrize("rule", [Confidence(0.0), Bernoulli(0.0), ExpectedRegret(1e9), Capped(Confidence(0.0), 1)])
 def test_the_first_round_always_asks(rule: Any) -> None:
-    arena = Arena(ft.Space({"x": ft.Float(0, 1)}).encoder, 10, candidates=[{"x": 0.1 * i} for i in range(11)])
-    player = CEGPUCB.paper(rule=rule).begin(arena)
+    problem = OnlineProblem(ft.Space({"x": ft.Float(0, 1)}).encoder, 10, candidates=[{"x": 0.1 * i} for i in range(11)])
+    player = CEGPUCB.paper(rule=rule).begin(problem)
     assert player.decide(1).measure
+
+
+def test_a_model_that_is_learnt_begins_with_measurements_whatever_the_rule() -> None:
+    problem = OnlineProblem(ft.Space({"x": ft.Float(0, 1)}).encoder, 30)
+    player = CEGPUCB(rule=ExpectedRegret(1e9), floor=0.0).begin(problem)
+    measured = []
+    for t in range(1, 9):
+        choice = player.decide(t)
+        measured.append(choice.measure)
+        if choice.measure:
+            player.observe(Observation(t, choice.place, float(np.sin(t))))
+    assert measured == [True] * 5 + [False] * 3, "2 d + 3 of them"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Confidence(1.5),
+        lambda: Bernoulli(-0.1),
+        lambda: ExpectedRegret(-1.0),
+        lambda: ExpectedRegret(float("nan")),
+        lambda: ValueOfInformation(price=-1.0),
+        lambda: ValueOfInformation(horizon=0.0),
+        lambda: Every(0),
+        lambda: Capped(Every(1), 0),
+        lambda: Quota(Every(1), sure=5, allowed=3),
+    ],
+)
+def test_a_rule_with_numbers_that_cannot_be_meant_is_refused(make: Callable[[], object]) -> None:
+    with pytest.raises(InvalidArgument):
+        make()
 
 
 def test_expected_regret_uses_the_joint_covariance() -> None:
@@ -366,6 +499,29 @@ def test_information_that_fades_is_worth_less() -> None:
     assert rule.ask(context(**moments, lasting=0.3)) is None
 
 
+@pytest.mark.parametrize(
+    ("horizon", "round", "rounds"),
+    [(20, 10, 20), (5, 10, 5), (40, 98, 3), (40, 100, 1)],
+    ids=["as given", "shorter", "three rounds are left", "the last round"],
+)
+def test_what_is_known_pays_for_the_rounds_of_the_horizon_that_are_left(horizon: int, round: int, rounds: int) -> None:
+    """H = Σ_{h < horizon} (1−ε)^{h/2}, of 100 rounds."""
+    rule = ValueOfInformation(horizon=horizon)
+    moments = {"mean": [0.2, 0.0], "variance": [0.5, 0.5], "round": round, "rounds": 100}
+    assert rule.rounds_worth(context(**moments, lasting=1.0)) == rounds
+    assert rule.rounds_worth(context(**moments, lasting=0.9)) == pytest.approx(sum(0.9**h for h in range(rounds)))
+
+
+def test_the_value_of_information_is_the_gain_over_the_rounds_less_the_price() -> None:
+    seen = context([0.2, 0.0, -0.1], [0.5, 0.5, 0.5], lasting=0.9)
+    gain = knowledge_gradient(seen.mean, seen.moves(np.arange(3)))
+    worth = seen.mean + sum(0.9**h for h in range(20)) * gain - seen.mean.max()
+    for price, asks in ((0.999 * worth.max(), True), (1.001 * worth.max(), False)):
+        query = ValueOfInformation(price=float(price), horizon=20).ask(seen)
+        assert (query is not None) is asks
+        assert query is None or query.place == np.argmax(worth)
+
+
 def test_value_of_information_asks_less_when_measuring_is_dearer() -> None:
     seen = context([0.2, 0.0, -0.1], [0.5, 0.5, 0.5])
     assert ValueOfInformation(price=0.01, horizon=20).ask(seen) is not None
@@ -396,8 +552,8 @@ def test_quotas_expectations_by_simulation(inner: Any, expected: float) -> None:
 def test_quotas_bound_the_mean_only_and_a_cap_bounds_the_number() -> None:
     quota = Quota(Confidence(1.0), sure=20, allowed=50)
     assert max(_asked(quota, rounds=100, seed=seed) for seed in range(30)) > 45
-    arena = Arena(ft.Space({"x": ft.Float(0, 1)}).encoder, 60, candidates=[{"x": 0.1 * i} for i in range(11)])
-    player = CEGPUCB.paper(rule=Capped(Every(1), 7)).begin(arena)
+    problem = OnlineProblem(ft.Space({"x": ft.Float(0, 1)}).encoder, 60, candidates=[{"x": 0.1 * i} for i in range(11)])
+    player = CEGPUCB.paper(rule=Capped(Every(1), 7)).begin(problem)
     asked = 0
     for t in range(1, 61):
         choice = player.decide(t)

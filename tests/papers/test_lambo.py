@@ -242,6 +242,22 @@ def test_blind_to_cost_the_best_of_all_classes_keeps_nothing_unless_that_is_as_g
     assert [trial.note["kept"] for trial in blind if "why" in trial.note].count(0) >= 13
 
 
+def test_equation_3_beta_is_0_2_d_log_2t_unless_given() -> None:
+    """In step t of the bandit; D counts the parameters of all stages."""
+    space = staged_space(2, 1, 2)
+    history = play(ft.LaMBO(), space, (40.0, 10.0, 1.0), steps=14, seed=0)
+    step = history[-1].note["lambo"]["steps"] + 1
+    beta = 0.2 * 5 * np.log(2.0 * step)
+
+    def next_params(strategy: ft.LaMBO) -> Params:
+        [suggestion] = strategy.suggest(history, Remaining(), 1, Randomness(0))
+        return suggestion.params
+
+    assert next_params(ft.LaMBO()) == next_params(ft.LaMBO(beta=float(beta)))
+    assert next_params(ft.LaMBO()) != next_params(ft.LaMBO(beta=float(2.0 * beta)))
+    assert next_params(ft.LaMBO.paper()) == next_params(ft.LaMBO(beta=float(beta * beta)))
+
+
 def test_beta_enters_as_its_root_unless_the_paper_is_taken_by_its_word() -> None:
     assert not ft.LaMBO().linear_beta
     assert ft.LaMBO.paper().linear_beta

@@ -367,12 +367,27 @@ def test_the_paper_needs_no_other_argument() -> None:
 
 
 def picks(
-    replaced: Sequence[Replacement], running: Sequence[RunningParams], history: History
+    replaced: Sequence[Replacement],
+    running: Sequence[RunningParams],
+    history: History,
+    *,
+    beta: float | None = None,
+    box: float | None = None,
 ) -> list[Mapping[str, Any]]:
     members = Members(history, 4)
     model = fit_changes(observed_changes(members, before=None), members)
-    found = Picking(members, model, 7, beta=None, box=None).picks(replaced, running, ft.Randomness(0))
+    found = Picking(members, model, 7, beta=beta, box=box).picks(replaced, running, ft.Randomness(0))
     return [pick.params for pick in found]
+
+
+@pytest.mark.parametrize(("box", "beta"), [(None, 0.2 + math.log(0.4 * 7)), (1.0, 4.0)], ids=["the paper", "a box"])
+def test_picks_are_those_of_the_usual_beta(box: float | None, beta: float) -> None:
+    """β_t = 0.2 + log 0.4t at t = 7; in a box it is 4."""
+    history = train(ft.PB2.paper(population=4, interval=1), until=24)
+    replaced = [Replacement(0, 1, history[20])]
+    usual = picks(replaced, [], history, box=box)
+    assert usual == picks(replaced, [], history, beta=beta, box=box)
+    assert usual != picks(replaced, [], history, beta=beta + 0.5, box=box)
 
 
 def test_a_pick_keeps_away_from_what_is_running() -> None:

@@ -73,7 +73,7 @@ def test_the_value_of_information_is_never_negative(space: ft.Space, zero_avoidi
 
 
 @given(seed=st.integers(0, 10**6), retain=st.integers(1, 4), zero_avoiding=st.booleans())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_every_antithetic_pair_adds_at_least_nothing(seed: int, retain: int, zero_avoiding: bool) -> None:
     found = candidates(CURVES_AND_DATA, count=5, seed=seed)
     decisions = Decisions(Fidelities(CURVES_AND_DATA), retain, zero_avoiding)
@@ -292,7 +292,7 @@ def test_retained_points_differ_in_traces_only_and_keep_their_distance() -> None
 
 
 @given(s=st.lists(st.floats(0, 1), min_size=2, max_size=12), seed=st.integers(0, 1000), spread=st.floats(-2.0, 2.0))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_the_kernel_is_positive_semi_definite(s: list[float], seed: int, spread: float) -> None:
     kernel = curve_kernel(CURVES_AND_DATA, fidelity_kernel="decays")
     rng = np.random.default_rng(seed)
@@ -346,7 +346,7 @@ def test_the_cost_has_the_slopes_of_differences() -> None:
 
 
 @given(begun=st.floats(0.02, 1.0), floor=st.floats(0.0, 0.5))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_a_continuation_takes_a_minimum_step(begun: float, floor: float) -> None:
     fidelities = Fidelities(CURVES)
     levels = fidelities.further(fidelities.grid(floor), np.array([begun]))

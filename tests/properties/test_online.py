@@ -7,11 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import farthing as ft
+from farthing.fields.serialization import to_json
 from farthing.models.candidate_filter import CandidateFilter, prior_over
 from farthing.models.kernels import Matern52
 from farthing.rules import Bernoulli, Capped, Confidence, ExpectedRegret, Quota, ValueOfInformation
 from farthing.strategies.online import CEGPUCB
-from farthing.strategies.online.strategy import online_strategy_from_json, to_json
+from farthing.strategies.online.strategy import online_strategy_from_json
 from farthing.strategies.online.value_of_information import knowledge_gradient
 from farthing.study.online import OnlineTuner
 
@@ -19,7 +20,7 @@ X = np.linspace(0.0, 1.0, 12)[:, None]
 MOMENTS = st.lists(st.tuples(st.integers(1, 30), st.integers(0, 11), st.floats(-3, 3)), max_size=25)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(MOMENTS, st.floats(0.0, 0.9))
 def test_variance_stays_between_nothing_and_the_prior(moments: list[tuple[int, int, float]], epsilon: float) -> None:
     filtered = CandidateFilter(prior_over(Matern52((0,)), np.log([0.3]), X), forgetting=epsilon, noise=0.05)
@@ -34,7 +35,7 @@ def test_variance_stays_between_nothing_and_the_prior(moments: list[tuple[int, i
     assert np.all(filtered.variance() <= 1.0 + 1e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.floats(-5, 5), min_size=2, max_size=8), st.integers(0, 10_000))
 def test_knowledge_is_never_worth_less_than_nothing(means: list[float], seed: int) -> None:
     A = np.random.default_rng(seed).standard_normal((len(means), len(means)))
@@ -44,7 +45,7 @@ def test_knowledge_is_never_worth_less_than_nothing(means: list[float], seed: in
     assert np.all(knowledge_gradient(np.array(means), moves) >= -1e-9)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(st.floats(-10, 10), min_size=25, max_size=25), st.integers(1, 24), st.integers(1, 25))
 def test_a_carried_on_run_decides_the_same_and_the_cap_holds(values: list[float], stop: int, most: int) -> None:
     space = ft.Space({"arm": ft.Choice("a", "b", "c", "d")})

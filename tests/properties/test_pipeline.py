@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import farthing as ft
 from farthing.costs import Remaining
 from farthing.strategies import Randomness, Strategy
-from farthing.strategies.pipeline.arm_tree import ArmTree, Region, refined, whole
+from farthing.strategies.pipeline.arm_tree import ArmTree, Region, refined, uncut_tree
 from farthing.strategies.pipeline.layout import Layout
 from farthing.strategies.pipeline.meters import meters
 from farthing.strategies.pipeline.purchases import Purchase, purchases_of
@@ -98,7 +98,7 @@ def test_any_staged_history_leads_to_valid_suggestions(first: int) -> None:
 
 
 @given(st.integers(0, 400))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_what_is_kept_is_a_prefix_of_something_that_was_tried(number: int) -> None:
     history = random_history(number)
     layout = Layout(history.problem.space)
@@ -120,7 +120,7 @@ def test_meters_never_fall_below_zero_and_dearer_ones_never_run_behind(bought: l
 
 
 @given(st.integers(0, 10**6), st.lists(st.integers(1, 3), min_size=1, max_size=3))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_update_keeps_the_mass_of_subtrees_at_and_above_the_drawn_level(seed: int, depths: list[int]) -> None:
     rng = np.random.default_rng(seed)
     unit = Region((0.0,), (1.0,))
@@ -137,11 +137,11 @@ def test_the_update_keeps_the_mass_of_subtrees_at_and_above_the_drawn_level(seed
 
 
 @given(st.integers(0, 10**6), st.lists(st.sampled_from(["number", "grid", "code"]), min_size=1, max_size=4))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_cut_regions_cover_what_they_were_cut_from(seed: int, kinds: list[str]) -> None:
     rng = np.random.default_rng(seed)
     grids = [{"number": None, "grid": np.linspace(0.1, 0.9, 5), "code": np.arange(2.0)}[kind] for kind in kinds]
-    tree = whole([grids], (1,))
+    tree = uncut_tree([grids], (1,))
     for _ in range(3):
         before, tree = tree, refined(tree, np.ones(tree.size, dtype=bool), [grids], rng=rng)
         assert tree.size <= 2 * before.size

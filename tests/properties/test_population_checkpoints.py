@@ -19,7 +19,7 @@ def populations(draw: st.DrawFn) -> ft.Strategy:
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(strategy=populations(), data=st.data())
 def test_no_source_is_gone_before_its_copy_has_ended(strategy: ft.PBT, data: st.DataObject) -> None:
     with TemporaryDirectory() as folder:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import farthing as ft
@@ -156,7 +156,7 @@ def test_no_population_gets_stuck(runner: Runner) -> None:
     check(runner)
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15)
 @given(runs(ANY, populations(ft.PB2)))
 def test_no_population_with_a_model_gets_stuck(runner: Runner) -> None:
     check(runner)

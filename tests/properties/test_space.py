@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from farthing.errors import InvalidParams
@@ -36,6 +36,15 @@ def uniform_points(space: Space, seed: int, *, count: int = 20) -> npt.NDArray[n
     """Points of the unit cube, corners included."""
     inside = np.random.default_rng(seed).random((count, space.encoder.dimension))
     return np.vstack([inside, np.zeros_like(inside[:1]), np.ones_like(inside[:1])])
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(space=spaces(), seed=seeds)
+def test_a_row_is_decoded_alone_to_the_bit_as_among_others(space: Space, seed: int) -> None:
+    U = uniform_points(space, seed)
+    alone = [space.encoder.decode_unit_row(u) for u in U.tolist()]
+    assert [list(params.items()) for params in alone] == [list(p.items()) for p in space.encoder.decode_unit(U)]
+    assert all(type(value) in (float, int, str, bool, type(None)) for params in alone for value in params.values())
 
 
 def loss_of_precision(parameter: Float) -> float:

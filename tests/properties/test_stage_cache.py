@@ -7,8 +7,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from farthing.execution import plain_files
-from farthing.execution.stage_cache import CacheKey, StageCache
+from farthing.caching import plain_files
+from farthing.caching.stage_cache import CacheKey, StageCache
 
 LIMIT = 2000
 STAGES = st.integers(0, 2)
@@ -114,4 +114,4 @@ class AnyCache(RuleBasedStateMachine):
 
 
 TestAnyCache = AnyCache.TestCase
-TestAnyCache.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+TestAnyCache.settings = settings(max_examples=25, stateful_step_count=25)

@@ -112,6 +112,30 @@ class StorageMachine(RuleBasedStateMachine):
     def add(self, proposal: Suggestion, outcome: Outcome) -> None:
         self.each(lambda storage: storage.add_trial(self.study, proposal, outcome))
 
+    @precondition(lambda self: len(self.histories[0]) > 0)
+    @rule(pick=picks, owner=owners, outcome=outcomes, times=st.integers(1, 3))
+    def repeat(self, pick: int, owner: str, outcome: Outcome, times: int) -> None:
+        """The very suggestion of an earlier trial again, in every way there is: each time it is a trial of its own."""
+        before = self.histories[0]
+        proposal = before[pick % len(before)].suggestion
+        self.hold(
+            self.each(lambda storage: storage.open_trials(self.study, [proposal] * times, owner=owner, lease=LEASE))
+        )
+        self.each(lambda storage: storage.enqueue_trial(self.study, proposal))
+        added = self.each(lambda storage: storage.add_trial(self.study, proposal, outcome))
+        trials = self.each(_whole_history(self.study))[1]
+        expected = times + 1 + isinstance(added, Trial)
+        assert [trial.suggestion for trial in trials[len(before) :]] == [proposal] * expected
+
+    @precondition(lambda self: self.attempts)
+    @rule(pick=picks, points=st.lists(points, min_size=1, max_size=3, unique_by=lambda point: point.sequence))
+    def record_twice(self, pick: int, points: list[Measurement]) -> None:
+        """What is said again word for word, as after a broken connection, changes nothing."""
+        answer = self.each(lambda storage: storage.record(self.study, self.attempt(pick), points, lease=LEASE))
+        before = self.each(_measurements(self.study))
+        again = self.each(lambda storage: storage.record(self.study, self.attempt(pick), points, lease=LEASE))
+        assert (again, self.each(_measurements(self.study))) == (answer, before)
+
     @rule(owner=owners, number=st.none() | st.integers(0, 5))
     def claim(self, owner: str, number: int | None) -> None:
         self.hold([self.each(lambda storage: storage.claim_trial(self.study, owner=owner, lease=LEASE, number=number))])
@@ -201,6 +225,10 @@ def _whole_history(study: str) -> Callable[[Storage], Any]:
     return read
 
 
+def _measurements(study: str) -> Callable[[Storage], Any]:
+    return lambda storage: [tuple(trial.measurements) for trial in storage.history(study).trials]
+
+
 def test_every_storage_behaves_as_memory_does(tmp_path: Path, postgres_url: str) -> None:
     class Machine(StorageMachine):
         clock = FakeClock()
@@ -212,9 +240,7 @@ def test_every_storage_behaves_as_memory_does(tmp_path: Path, postgres_url: str)
 
     run_state_machine_as_test(
         Machine,
-        settings=settings(
-            max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
-        ),
+        settings=settings(max_examples=60, stateful_step_count=40, suppress_health_check=list(HealthCheck)),
     )
     for storage in Machine.storages:
         storage.close()

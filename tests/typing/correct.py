@@ -92,7 +92,8 @@ params: Mapping[str, Any] = tuned.best.params
 lineage: ft.Lineage = tuned.lineage
 diagnosis: ft.Diagnosis = tuned.diagnose()
 names: list[str] = [summary.record.name for summary in ft.studies("study.db")]
-freed: int = ft.delete_study("study", "study.db")
+deleted: ft.Deleted = ft.delete_study("study", "study.db")
+freed: int = deleted.freed
 
 # ---- online
 

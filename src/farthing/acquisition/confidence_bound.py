@@ -1,10 +1,7 @@
-"""Confidence bounds μ ± √β σ, and the schedules of β by which they are told apart in the literature.
-
-Rounds t count from one.
-"""
+"""Confidence bounds μ ± √β σ, and the schedules β_t by which the papers differ. Rounds t count from one."""
 
 from dataclasses import dataclass
-from math import log, pi
+from math import log
 
 import numpy as np
 
@@ -22,8 +19,8 @@ def lower_confidence_bound(mean: Array, variance: Array, beta: float) -> Array:
     return np.asarray(mean - np.sqrt(beta * variance))
 
 
-def tabulated_beta(t: int) -> float:
-    """β_t = 0.8 log 4t: what reproduces the table of CE-GP-UCB."""
+def ce_gp_ucb_beta(t: int) -> float:
+    """β_t = 0.8 log 4t of CE-GP-UCB, which reproduces the paper's table; theory's β is far larger."""
     return 0.8 * log(4.0 * t)
 
 
@@ -37,9 +34,9 @@ def lambo_beta(t: int, D: int) -> float:
     return 0.2 * D * log(2.0 * t)
 
 
-def theoretical_beta(t: int, size: int, delta: float = 0.1) -> float:
-    """β_t = 2 log(|𝒟| t² π²/6δ): the regret bound's, for a domain of `size` points; far too large in practice."""
-    return 2.0 * log(size * t * t * pi * pi / (6.0 * delta))
+def boca_beta(t: int, D: int) -> float:
+    """β_t = 0.5 D log(2t + 1) of BOCA, D the number of parameters."""
+    return 0.5 * D * log(2 * t + 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +48,7 @@ class LogHopedGain:
     beta: float
 
     def __call__(self, X: Array) -> Array:
-        return _log_positive(self.best - lower_confidence_bound(*self.gp.predict(X), self.beta))
+        return _log_positive(self.best + ConfidenceBound(self.gp, self.beta)(X))
 
     def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
         bound, slope = ConfidenceBound(self.gp, self.beta).value_and_gradient(X)
@@ -65,15 +62,18 @@ def _log_positive(gain: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class ConfidenceBound:
-    """−(μ − √β σ): how low the loss might be. A constant β is simply a number; the schedules above give the others."""
+    """sign · μ + √β σ: how low a loss might be, or how high a value with `sign` = 1. β = 0 is the mean alone."""
 
     gp: GP
     beta: float
+    sign: float = -1.0
 
     def __call__(self, X: Array) -> Array:
-        return -lower_confidence_bound(*self.gp.predict(X), self.beta)
+        mean, variance = self.gp.predict(X)
+        return upper_confidence_bound(self.sign * mean, variance, self.beta)
 
     def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
         mean, variance, mean_gradient, variance_gradient = self.gp.predict_with_gradient(X)
         by_variance = 0.5 * np.sqrt(self.beta / variance)[:, None]
-        return -lower_confidence_bound(mean, variance, self.beta), by_variance * variance_gradient - mean_gradient
+        gradient = self.sign * mean_gradient + by_variance * variance_gradient
+        return upper_confidence_bound(self.sign * mean, variance, self.beta), gradient

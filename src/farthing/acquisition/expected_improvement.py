@@ -51,36 +51,10 @@ def _far_rest(z: Array) -> Array:
     return np.asarray(v * (1.0 - v * (3.0 - v * (15.0 - v * (105.0 - v * 945.0)))))
 
 
-def expected_improvement(mean: Array, variance: Array, best: float) -> Array:
-    """E max(best − f, 0) for f ~ N(mean, variance)."""
-    sigma = np.sqrt(variance)
-    return np.asarray(sigma * h((best - mean) / sigma))
-
-
 def log_expected_improvement(mean: Array, variance: Array, best: float) -> Array:
     """log E max(best − f, 0) for f ~ N(mean, variance)."""
     sigma = np.sqrt(variance)
     return np.asarray(np.log(sigma) + log_h((best - mean) / sigma))
-
-
-@dataclass(frozen=True, eq=False)
-class ExpectedImprovement:
-    """EI of the loss `gp` models over `best`."""
-
-    gp: GP
-    best: float
-
-    def __call__(self, X: Array) -> Array:
-        return expected_improvement(*self.gp.predict(X), self.best)
-
-    def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
-        """∂EI/∂μ = −Φ(z),  ∂EI/∂σ² = φ(z)/2σ."""
-        mean, variance, mean_gradient, variance_gradient = self.gp.predict_with_gradient(X)
-        sigma = np.sqrt(variance)
-        z = (self.best - mean) / sigma
-        density = np.exp(-0.5 * z * z - LOG_SQRT_2PI)
-        gradient = -ndtr(z)[:, None] * mean_gradient + (0.5 * density / sigma)[:, None] * variance_gradient
-        return sigma * h(z), gradient
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,6 +26,7 @@ from farthing.acquisition.expected_improvement import log_h
 from farthing.models.gp import GP, as_values, pick, pull_inputs, row_covariance
 from farthing.models.kernels import Covariance
 from farthing.models.linalg import Array, IntArray, solve_lower, solve_upper
+from farthing.models.sobol import sobol_points
 
 JITTER = 1e-8
 """Variance added to what is known for free, relative to the prior's: with more of it, VOI⁰ would not vanish with s."""
@@ -38,9 +39,7 @@ CHUNK = 2**16
 
 def antithetic_normals(pairs: int, free: int, bought: int, *, rng: np.random.Generator) -> Array:
     """W of (P, C + S) by quasi-Monte Carlo; the other half of each pair has the last columns negated."""
-    from scipy.stats import qmc
-
-    unit = qmc.Sobol(free + bought, seed=rng).random_base2(ceil(log2(max(pairs, 2))))[:pairs]
+    unit = sobol_points(free + bought, ceil(log2(max(pairs, 2))), rng=rng)[:pairs]
     return np.asarray(ndtri(np.clip(unit, 1e-9, 1.0 - 1e-9)))
 
 

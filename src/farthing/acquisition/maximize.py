@@ -13,12 +13,17 @@ import numpy as np
 from farthing.acquisition.acquisition import Acquisition
 from farthing.models.batched_bfgs import minimize_batch
 from farthing.models.linalg import Array, BoolArray
+from farthing.models.sobol import sobol_points
 
 RELAXED_SIZE = 16
 """Ordered grids finer than this are climbed as if continuous, then rounded."""
 
 PERTURBATION = 0.1
 """Deviation of the screened points around offered ones, in the unit cube."""
+
+
+MOST_NEIGHBOURS = 1000
+"""Evaluated in one round of hops, but for those of the last row that hops: more would take longer than the fit."""
 
 
 def identity(U: Array) -> Array:
@@ -181,9 +186,7 @@ def _screen(
 
 def sobol(D: int, count: int, *, rng: np.random.Generator) -> Array:
     """`count` scrambled Sobol points in the unit cube, rounded up to a power of two."""
-    from scipy.stats import qmc  # takes half a second, which the command line need not pay
-
-    return np.asarray(qmc.Sobol(D, seed=rng).random_base2(ceil(log2(max(count, 2)))))
+    return sobol_points(D, ceil(log2(max(count, 2))), rng=rng)
 
 
 def perturbed(domain: Domain, rows: Array, count: int, *, rng: np.random.Generator) -> Array:
@@ -252,9 +255,9 @@ def _hop(
 ) -> tuple[BoolArray, Array, Array]:
     """Each row to the best of its neighbours where that is higher; all neighbours are evaluated in one call.
 
-    Says which rows hopped.
+    Says which rows hopped. Where rows have so many neighbours that all together are too many, only the best rows hop.
     """
-    others = [domain.neighbours(*row) for row in zip(U, lower, upper, strict=True)] if domain.has_grids else []
+    others = _neighbours(domain, U, value, lower=lower, upper=upper) if domain.has_grids else []
     if not any(len(rows) for rows in others):
         return np.zeros(len(U), dtype=bool), U, value
     groups = [np.concatenate([u[None, :], rows]) for u, rows in zip(U, others, strict=True)]
@@ -264,3 +267,14 @@ def _hop(
     moved = np.stack([group[b] for group, b in zip(groups, best, strict=True)])
     new_value = np.array([part[b] for part, b in zip(found, best, strict=True)])
     return new_value > value, *_keep_better(U, value, moved, new_value)
+
+
+def _neighbours(domain: Domain, U: Array, value: Array, *, lower: Array, upper: Array) -> list[Array]:
+    """The neighbours of each row; none of a row before whose turn, the highest first, there are `MOST_NEIGHBOURS`."""
+    others, count = [np.zeros((0, domain.width)) for _ in U], 0
+    for i in np.argsort(-value, kind="stable"):
+        if count >= MOST_NEIGHBOURS:
+            break
+        others[i] = domain.neighbours(U[i], lower[i], upper[i])
+        count += len(others[i])
+    return others

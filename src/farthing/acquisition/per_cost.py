@@ -8,40 +8,11 @@ from farthing.acquisition.acquisition import Acquisition
 from farthing.models.linalg import Array
 
 
-def value_per_cost(value: Array, cost: Array, exponent: float = 1.0) -> Array:
-    """value/cost^γ where the value is positive, value·cost^γ where it is negative: dearer is always worse.
-
-    Dividing a negative value by its cost would make the dearest point look best.
-    """
-    return np.asarray(np.where(value >= 0.0, value * cost**-exponent, value * cost**exponent))
-
-
 def cooling_exponent(budget_left: float, budget_total: float) -> float:
     """γ = budget left / budget total, within [0, 1]: cheap points first, the best ones last (CArBO, Lee et al.)."""
     if budget_total <= 0.0:
         return 0.0
     return min(1.0, max(0.0, budget_left / budget_total))
-
-
-@dataclass(frozen=True, eq=False)
-class ValuePerCost:
-    """`value_per_cost` of an acquisition function and a log cost."""
-
-    value: Acquisition
-    log_cost: Acquisition
-    exponent: float = 1.0
-
-    def __call__(self, X: Array) -> Array:
-        return value_per_cost(self.value(X), np.exp(self.log_cost(X)), self.exponent)
-
-    def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
-        """∇(v c^{∓γ}) = c^{∓γ} (∇v ∓ γ v ∇log c), the sign against that of v."""
-        value, gradient = self.value.value_and_gradient(X)
-        log_cost, log_cost_gradient = self.log_cost.value_and_gradient(X)
-        power = np.where(value >= 0.0, -self.exponent, self.exponent)
-        weight = np.exp(power * log_cost)
-        pulled = gradient + (power * value)[:, None] * log_cost_gradient
-        return weight * value, weight[:, None] * pulled
 
 
 @dataclass(frozen=True, eq=False)

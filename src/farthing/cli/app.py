@@ -1,22 +1,27 @@
 """The program `farthing`: its commands, and what becomes of their errors."""
 
+from importlib import import_module
 from typing import Any
 
 import click
 
 from farthing import __version__
-from farthing.cli.commands.best import best
-from farthing.cli.commands.check import check
-from farthing.cli.commands.delete import delete
-from farthing.cli.commands.demo import demo
-from farthing.cli.commands.export import export
-from farthing.cli.commands.list import list_studies
-from farthing.cli.commands.plot import plot
-from farthing.cli.commands.resume import resume
-from farthing.cli.commands.run import run
-from farthing.cli.commands.show import show
-from farthing.cli.commands.verify import verify
 from farthing.errors import FarthingError
+
+COMMANDS = {
+    "demo": "Tune a neural network on handwritten digits, in about a minute.",
+    "run": "Run the study that FILE declares, until its budget is spent.",
+    "resume": "Go on with a study that `farthing run` began.",
+    "list": "List the studies of a storage, with their best values and costs.",
+    "show": "Show a study: its best trials, learning curves and what was spent.",
+    "best": "Print the best configuration found so far.",
+    "verify": "Train the recommended configuration to full fidelity.",
+    "plot": "Draw a study: value against cost, curves, parameters.",
+    "export": "Write a study's trials as CSV or JSON.",
+    "check": "Check that a storage is intact.",
+    "delete": "Delete a study for good, with its trials, checkpoints and logs.",
+}
+"""In the order of a study's life. Each is `command` in a module of its own, which is imported when it is called."""
 
 
 class Interrupted(click.ClickException):
@@ -29,10 +34,21 @@ class Interrupted(click.ClickException):
 
 
 class Program(click.Group):
-    """Lists its commands in the order of a study's life, and says errors in one line instead of a traceback."""
+    """Knows its commands without importing them, and says errors in one line instead of a traceback."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        found = import_module(f"farthing.cli.commands.{cmd_name}").command
+        assert isinstance(found, click.Command)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> Any:
         if ctx.params["debug"]:
@@ -73,7 +89,3 @@ def farthing(debug: bool) -> None:
 
     Every command explains itself: farthing COMMAND --help.
     """
-
-
-for command in (demo, run, resume, list_studies, show, best, verify, plot, export, check, delete):
-    farthing.add_command(command)

@@ -5,10 +5,9 @@ from pathlib import Path
 import click
 import numpy as np
 
-from farthing.cli.files import writing
-from farthing.cli.plots import require_matplotlib
-from farthing.cli.plots.online import draw_online
+from farthing.cli.files import save_figure, writing
 from farthing.cli.storages import address_of, opened_storage
+from farthing.plots import require_matplotlib
 from farthing.space import Float, Space
 from farthing.strategies.online import CEGPUCB, OnlineStrategy
 from farthing.strategies.online.query_rules import Every
@@ -98,6 +97,6 @@ def accuracy_of(weights: Array, inputs: Array, labels: Array) -> float:
 def _draw(name: str, folder: Path, storage: str | Path) -> None:
     study = Study.load(name, storage)
     try:
-        draw_online(study, folder / f"{name}.png")
+        save_figure(study.plot(), folder / f"{name}.png")
     finally:
         study.close()

@@ -11,13 +11,13 @@ from scipy import ndimage
 
 from farthing.cli.ending import EXIT_CODE_INTERRUPTED, best_text
 from farthing.cli.file_work import FileWork
-from farthing.cli.files import writing
-from farthing.cli.plots import draw, require_matplotlib
+from farthing.cli.files import save_figure, writing
 from farthing.cli.run_plan import RunPlan, store_plan
 from farthing.cli.running import ending_cleanly_on_sigterm
 from farthing.cli.storages import address_of, opened_storage
 from farthing.errors import MissingExtra
 from farthing.execution import Pipeline
+from farthing.plots import require_matplotlib
 from farthing.space import Float, Int, Space
 from farthing.study import Stopped, StopReason, Study
 
@@ -82,7 +82,7 @@ def run_pipeline_demo(folder: Path, *, seconds: float) -> int:
         if _tune(study, folder, seconds=seconds).reason is StopReason.INTERRUPTED:
             return EXIT_CODE_INTERRUPTED
         picture = folder / f"{name}.png"
-        draw(study, picture, kind="all")
+        save_figure(study.plot(), picture)
         click.echo(_ending(study, picture, named=f"{shlex.quote(name)}{address.option}"))
     return 0
 

@@ -9,14 +9,13 @@ import click
 from farthing.cli.digits import Network, load_examples, save_examples
 from farthing.cli.ending import EXIT_CODE_INTERRUPTED
 from farthing.cli.file_work import FileWork
-from farthing.cli.files import writing
-from farthing.cli.plots import require_matplotlib
-from farthing.cli.plots.population import draw_population
+from farthing.cli.files import save_figure, writing
 from farthing.cli.population_view import lanes_text, schedule_text
 from farthing.cli.run_plan import RunPlan, store_plan
 from farthing.cli.running import ending_cleanly_on_sigterm
 from farthing.cli.storages import StorageAddress, address_of, opened_storage
 from farthing.execution import Trainable
+from farthing.plots import require_matplotlib
 from farthing.space import Fidelity, Float, Int, Space
 from farthing.strategies.population import PB2
 from farthing.study import Stopped, StopReason, Study
@@ -69,7 +68,7 @@ def run_population_demo(folder: Path) -> int:
             click.echo(f"Go on with: farthing demo population --output {folder}", err=True)
             return EXIT_CODE_INTERRUPTED
         picture = folder / f"{study.name}.png"
-        draw_population(study, picture)
+        save_figure(study.plot(), picture)
         click.echo(_ending(study, folder, picture, address=address))
     return 0
 

@@ -6,10 +6,9 @@ import shlex
 import click
 
 from farthing.cli.storages import StorageAddress
-from farthing.errors import NoResult
 from farthing.study import Best, Stopped, StopReason, Study
 from farthing.study.verifying import verified
-from farthing.study.views import best_lines, short_number
+from farthing.study.views import best_lines, found_best, short_number
 from farthing.trials import Json
 
 EXIT_CODE_INTERRUPTED = 130
@@ -41,13 +40,6 @@ def ending_text(study: Study, best: Best | None, stopped: Stopped, *, address: S
     found = best_text(study, best) if best else nothing_text(study)
     parts = [f"{study.name} ended: {stopped}.", found, str(study.ledger), next_steps(study, best, address=address)]
     return "\n\n".join(parts)
-
-
-def found_best(study: Study) -> Best | None:
-    try:
-        return study.best
-    except NoResult:
-        return None
 
 
 def best_text(study: Study, best: Best) -> str:

@@ -3,8 +3,15 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from farthing.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+RESOLUTION = 150
+"""Dots per inch of a picture."""
 
 
 @contextmanager
@@ -16,4 +23,15 @@ def writing(path: Path) -> Iterator[None]:
         raise InvalidArgument(
             f"An output must be a file that can be written, got {str(path)!r}: {error.strerror or error}. "
             "Create its folder, or choose another place."
+        ) from error
+
+
+def save_figure(figure: "Figure", path: Path) -> None:
+    """Saves a picture in the format that its name ends in."""
+    try:
+        with writing(path):
+            figure.savefig(path, dpi=RESOLUTION, format=path.suffix.lstrip(".") or "png")
+    except ValueError as error:
+        raise InvalidArgument(
+            f"A picture's name must end in .png, .pdf or .svg, got {path.name!r}. Choose one of these."
         ) from error

@@ -18,6 +18,13 @@ storage_option = click.option(
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for a program to read.")
 
+import_option = click.option(
+    "--import",
+    "imports",
+    is_flag=True,
+    help="Import the strategy of your own that the database names, and ask it. Only for a database that you trust.",
+)
+
 _workers = click.option("--workers", type=click.IntRange(min=1), metavar="N", help="How many trials run at once.")
 _seconds = click.option("--seconds", type=float, metavar="LIMIT", help="Seconds of wall clock that all runs may take.")
 _cost = click.option("--cost", type=float, metavar="LIMIT", help="What all trials may cost, in the study's unit.")

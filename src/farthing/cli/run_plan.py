@@ -4,10 +4,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import click
+
 from farthing.cli.file_work import FileWork, make_importable
 from farthing.costs import Budget
 from farthing.errors import InvalidArgument
+from farthing.fields import Declaration, positive, whole
 from farthing.study import Study
+from farthing.study.stored_strategy import name_of
 from farthing.trials import Json
 
 SETTING = "run"
@@ -15,24 +19,14 @@ SETTING = "run"
 
 
 @dataclass(frozen=True)
-class RunPlan:
+class RunPlan(Declaration):
     """`limits` are those of the budget; a study file may leave them to the command line."""
 
     work: FileWork
     limits: Mapping[str, float]
-    workers: int = 1
-    time_limit: float | None = None
-    retries: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.workers < 1:
-            raise InvalidArgument(f"The number of workers must be at least 1, got {self.workers}. Try workers = 2.")
-        if self.time_limit is not None and self.time_limit <= 0:
-            raise InvalidArgument(
-                f"A trial's time limit must be above 0 seconds, got {self.time_limit:g}. Leave it out for none."
-            )
-        if self.retries is not None and self.retries < 0:
-            raise InvalidArgument(f"Retries must be 0 or more, got {self.retries}. Leave it out for none.")
+    workers: int = whole(1, least=1)
+    time_limit: float | None = positive(None)
+    retries: int | None = whole(None, least=0)
 
     @property
     def budget(self) -> Budget | None:
@@ -56,10 +50,13 @@ class RunPlan:
         return cls(**{**form, "work": FileWork.from_json(form["work"])})
 
 
-def make_work_importable(study: Study) -> None:
-    """A strategy of the user's own may stand beside the study file, as the work does."""
+def import_strategy(study: Study) -> None:
+    """Imports a strategy of the user's own, which may stand beside the study file, and says what is imported."""
     if SETTING in study._settings:
         make_importable(RunPlan.from_json(study._settings[SETTING]).work.folder)
+    if not study._has_strategy:
+        click.echo(f"Importing {name_of(study._strategy_json)}, which {study.name} names as its strategy.", err=True)
+        study._import_strategy()
 
 
 def stored_plan(study: Study) -> RunPlan:

@@ -1,15 +1,13 @@
-"""Runs and resumes studies for the command line."""
+"""What `run`, `resume` and `verify` share: what the command line says of a run, and the run itself."""
 
 import signal
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from farthing.cli.ending import end
-from farthing.cli.run_plan import RunPlan, store_plan, stored_plan
-from farthing.cli.storages import StorageAddress, address_to_read, address_to_write, opened_study
-from farthing.cli.study_file import read_study_file
+from farthing.cli.run_plan import RunPlan, store_plan
+from farthing.cli.storages import StorageAddress
 from farthing.study import Study
 
 
@@ -32,25 +30,6 @@ class RunOptions:
         return {name: limit for name, limit in given.items() if limit is not None}
 
 
-def start(path: Path, options: RunOptions) -> int:
-    """Runs the study of a file; returns the exit code."""
-    file = read_study_file(path)
-    has_end = file.strategy is not None and file.strategy.has_end
-    plan = file.plan.overridden(workers=options.workers, limits=options.limits, has_end=has_end)
-    address = address_to_write(options.storage, file.storage)
-    with closing(file.create_or_continue(address.place)) as study:
-        return _run(study, plan, address=address, options=options)
-
-
-def resume(name: str | None, options: RunOptions) -> int:
-    """Goes on with a study that `start` began; returns the exit code."""
-    address = address_to_read(options.storage)
-    with opened_study(name, address) as study:
-        has_end = study.strategy.has_end
-        plan = stored_plan(study).overridden(workers=options.workers, limits=options.limits, has_end=has_end)
-        return _run(study, plan, address=address, options=options)
-
-
 @contextmanager
 def ending_cleanly_on_sigterm() -> Iterator[None]:
     """Makes SIGTERM what Ctrl-C is: running trials are given back before the program ends."""
@@ -61,7 +40,8 @@ def ending_cleanly_on_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _run(study: Study, plan: RunPlan, *, address: StorageAddress, options: RunOptions) -> int:
+def run_study(study: Study, plan: RunPlan, *, address: StorageAddress, options: RunOptions) -> int:
+    """Runs it as it is planned and prints how it ended; returns the exit code."""
     store_plan(study, plan)
     with ending_cleanly_on_sigterm():
         stopped = study.run(

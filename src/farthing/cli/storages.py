@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from farthing.cli.run_plan import make_work_importable
+from farthing.cli.run_plan import import_strategy
 from farthing.errors import InvalidArgument, StorageError, StudyNotFound
 from farthing.storage import Storage, open_storage
 from farthing.study import Study
@@ -86,10 +86,14 @@ def opened_storage(address: StorageAddress) -> Iterator[Storage]:
 
 
 @contextmanager
-def opened_study(name: str | None, address: StorageAddress) -> Iterator[Study]:
-    """The study of that name; without a name, the only one there is."""
+def opened_study(name: str | None, address: StorageAddress, *, imports: bool = False) -> Iterator[Study]:
+    """The study of that name; without a name, the only one there is.
+
+    With `imports`, a strategy that the database names may be imported, from beside the study file too, and is.
+    """
     with opened_storage(address) as storage, closing(_load(storage, name)) as study:
-        make_work_importable(study)
+        if imports:
+            import_strategy(study)
         yield study
 
 

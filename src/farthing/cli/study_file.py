@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from farthing.cli.file_work import FileWork, make_importable
 from farthing.cli.run_plan import RunPlan
-from farthing.costs import Budget
 from farthing.errors import InvalidArgument, InvalidFile
+from farthing.fields import Number, Rule, Text, Whole
 from farthing.space import Space
 from farthing.space.space import space_from_tables
 from farthing.strategies import Strategy, strategy_from_json
@@ -23,36 +23,28 @@ LINE = re.compile(r"\(at line (\d+), column \d+\)")
 
 
 class Key(NamedTuple):
-    """What may stand after a key: its type, in words, and an example."""
+    """What may stand after a key: its rule, and an example in TOML."""
 
-    type: type | tuple[type, ...]
-    words: str
+    rule: Rule
     example: str
 
 
-TEXT, WHOLE, NUMBER = str, int, (int, float)
+TEXT, COUNT, AMOUNT = Text(), Whole(least=1), Number(above=0.0)
 STUDY_KEYS = {
-    "name": Key(TEXT, "a text", '"digits"'),
-    "minimize": Key(TEXT, "a text", '"error"'),
-    "maximize": Key(TEXT, "a text", '"accuracy"'),
-    "storage": Key(TEXT, "a text", '"sqlite:///digits.db"'),
-    "seed": Key(WHOLE, "a whole number", "0"),
-    "workers": Key(WHOLE, "a whole number", "2"),
-    "time_limit": Key(NUMBER, "a number of seconds", "600"),
-    "retries": Key(WHOLE, "a whole number", "1"),
-    "cost_unit": Key(TEXT, "a text", '"gpu-hours"'),
-    "folder": Key(TEXT, "a text", '"checkpoints"'),
+    "name": Key(TEXT, '"digits"'),
+    "minimize": Key(TEXT, '"error"'),
+    "maximize": Key(TEXT, '"accuracy"'),
+    "storage": Key(TEXT, '"sqlite:///digits.db"'),
+    "seed": Key(Whole(least=0), "0"),
+    "workers": Key(COUNT, "2"),
+    "time_limit": Key(AMOUNT, "600"),
+    "retries": Key(Whole(least=0), "1"),
+    "cost_unit": Key(TEXT, '"gpu-hours"'),
+    "folder": Key(TEXT, '"checkpoints"'),
 }
-BUDGET_KEYS = {
-    "seconds": Key(NUMBER, "a number", "600"),
-    "cost": Key(NUMBER, "a number", "100.0"),
-    "trials": Key(WHOLE, "a whole number", "50"),
-}
-WORK_KEYS = {
-    "command": Key(TEXT, "a text", '"python train.py --lr {lr}"'),
-    "python": Key(TEXT, "a text", '"train.py:train"'),
-}
-STRATEGY_NAME = {"name": Key(TEXT, "a text", '"ASHA"')}
+BUDGET_KEYS = {"seconds": Key(AMOUNT, "600"), "cost": Key(AMOUNT, "100.0"), "trials": Key(COUNT, "50")}
+WORK_KEYS = {"command": Key(TEXT, '"python train.py --lr {lr}"'), "python": Key(TEXT, '"train.py:train"')}
+STRATEGY_NAME = {"name": Key(TEXT, '"ASHA"')}
 TABLES = ("study", "budget", "space", "fidelities", "stages", "strategy", "work")
 
 
@@ -94,8 +86,6 @@ def _study_file(tables: Mapping[str, Any], *, path: Path) -> StudyFile:
     folder = path.absolute().parent
     study = _table(tables, "study", keys=STUDY_KEYS)
     limits = _table(tables, "budget", keys=BUDGET_KEYS)
-    if limits:
-        Budget(**limits)  # refuses here, where the file can be named, what cannot be meant
     strategy = _strategy(tables, folder=folder)
     space = space_from_tables(*(tables.get(name) for name in ("space", "fidelities", "stages")))
     run = {name: study[name] for name in ("workers", "time_limit", "retries") if name in study}
@@ -163,10 +153,7 @@ def _mapping(tables: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 def _check_keys(table: Mapping[str, Any], *, name: str, keys: Mapping[str, Key]) -> None:
     for key, value in table.items():
         wanted = keys[key]
-        if isinstance(value, bool) or not isinstance(value, wanted.type):
-            raise InvalidArgument(
-                f"{key} in [{name}] must be {wanted.words}, got {shown(value)}. Write {key} = {wanted.example}."
-            )
+        wanted.rule.checked(value, what=f"{key} in [{name}]", advice=f"Write {key} = {wanted.example}.")
 
 
 def _read_tables(path: Path) -> dict[str, Any]:

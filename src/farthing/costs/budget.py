@@ -1,10 +1,12 @@
 """What may be spent, and what of it is left."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from farthing.errors import InvalidArgument
-from farthing.trials import History, Prediction
+from farthing.fields import Declaration, positive, whole
+from farthing.trials import History, Prediction, State, Trial
 
 
 @dataclass(frozen=True)
@@ -17,14 +19,19 @@ class Remaining:
 
     @property
     def is_spent(self) -> bool:
-        return self.cost <= 0 or self.seconds <= 0 or self.trials <= 0
+        return self.pays_nothing or self.trials <= 0
+
+    @property
+    def pays_nothing(self) -> bool:
+        """Whether not even a trial that was opened before can be paid: cost or seconds are used up."""
+        return self.cost <= 0 or self.seconds <= 0
 
     def covers(self, predicted: Prediction | None, *, is_new: bool, in_seconds: bool) -> bool:
         """Whether a trial of that predicted cost may start; `in_seconds` says that cost is time."""
         if is_new and self.trials < 1:
             return False
         if predicted is None:
-            return not (self.cost <= 0 or self.seconds <= 0)
+            return not self.pays_nothing
         return predicted.mean <= self.cost and not (in_seconds and predicted.mean > self.seconds)
 
     def less(self, predicted: Prediction | None, *, is_new: bool) -> "Remaining":
@@ -34,30 +41,34 @@ class Remaining:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Budget:
+class Budget(Declaration):
     """What a study may spend in all, over every run and resume: the limit that is reached first ends it.
 
     `cost` is the sum over trials in the study's cost unit, `seconds` is wall clock, `trials` counts new
     configurations, not continuations.
     """
 
-    cost: float | None = None
-    seconds: float | None = None
-    trials: int | None = None
+    cost: float | None = positive(None)
+    seconds: float | None = positive(None)
+    trials: int | None = whole(None, least=1)
 
     def __post_init__(self) -> None:
-        limits = {field.name: getattr(self, field.name) for field in fields(self)}
-        if all(limit is None for limit in limits.values()):
+        super().__post_init__()
+        if self.cost is None and self.seconds is None and self.trials is None:
             raise InvalidArgument("A budget needs a limit, got none. Give cost=, seconds= or trials=.")
-        for name, limit in limits.items():
-            if limit is not None and not _is_positive(limit, whole=name == "trials"):
-                kind = "a whole number above 0" if name == "trials" else "a number above 0"
-                raise InvalidArgument(f"A budget's {name} must be {kind}, got {limit!r}. Leave it out for no limit.")
 
     def remaining(self, history: History, *, seconds: float) -> Remaining:
-        """What is left after this history and so many seconds of wall clock, trials in flight at their prediction."""
+        """What is left for new trials after this history and these seconds: those in flight count as predicted."""
+        return self._remaining(history, history.in_flight, seconds=seconds)
+
+    def remaining_for_waiting(self, history: History, *, seconds: float) -> Remaining:
+        """What is left for the trials that wait for a worker: only those that run count as predicted."""
+        running = [trial for trial in history.in_flight if trial.state is State.RUNNING]
+        return self._remaining(history, running, seconds=seconds)
+
+    def _remaining(self, history: History, committed: Sequence[Trial], *, seconds: float) -> Remaining:
         return Remaining(
-            cost=math.inf if self.cost is None else self.cost - history.cost - _committed(history),
+            cost=math.inf if self.cost is None else self.cost - history.cost - _committed(committed),
             seconds=math.inf if self.seconds is None else self.seconds - seconds,
             trials=math.inf if self.trials is None else self.trials - history.configurations,
         )
@@ -66,16 +77,10 @@ class Budget:
         return {field.name: limit for field in fields(self) if (limit := getattr(self, field.name)) is not None}
 
 
-def _is_positive(limit: object, *, whole: bool) -> bool:
-    if isinstance(limit, bool) or not isinstance(limit, (int, float)):
-        return False
-    return limit > 0 and math.isfinite(limit) and (not whole or float(limit).is_integer())
-
-
-def _committed(history: History) -> float:
-    """What trials in flight are predicted to cost still."""
+def _committed(trials: Sequence[Trial]) -> float:
+    """The cost that these trials are predicted to have still."""
     return math.fsum(
         max(0.0, trial.suggestion.predicted_cost.mean - trial.cost)
-        for trial in history.in_flight
+        for trial in trials
         if trial.suggestion.predicted_cost
     )

@@ -6,8 +6,9 @@ e is the share of the full work that was done, and c₀ what a run costs however
 The cost grows with e by construction, whatever the process says, so that what continuing a run costs is never negative.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from farthing.models.gp import GP
 from farthing.models.kernels import Kernel
 from farthing.models.linalg import Array
 from farthing.models.transforms import Standardise
+
+T = TypeVar("T")
 
 FIXED_SHARES: Sequence[float] = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 """Values of c₀ that are tried; the likeliest is taken."""
@@ -41,11 +44,6 @@ class LearnedCost:
 
     def cost(self, X: Array, done: float | Array = 1.0) -> Array:
         return np.asarray(np.exp(self.log_cost(X, done)))
-
-    def increment(self, X: Array, begun: float | Array, done: float | Array) -> Array:
-        """What continuing from `begun` to `done` costs; at least the fixed part, which starting again always takes."""
-        share = np.maximum(np.asarray(done) - np.asarray(begun), self.fixed_share) / (1.0 + self.fixed_share)
-        return np.asarray(np.exp(self._log_full(X)) * share)
 
     def __call__(self, X: Array) -> Array:
         return self.log_cost(X)
@@ -80,12 +78,17 @@ def learn_cost(
     shares = np.ones(cost.size) if done is None else done
     tried = [_Shared(X, cost, kernel, shares, share) for share in FIXED_SHARES[: None if np.ptp(shares) > 0.0 else 1]]
     if warm_start is not None:  # which share is likeliest hardly depends on the rest: one fit will do
-        tried = [max(tried, key=lambda model: model.likeliest(warm_start))]
+        tried = [_highest(tried, lambda model: model.likeliest(warm_start))]
         if keeps_theta:
             return tried[0].learned(warm_start)
     fitted = [(model, fit(model.posterior, warm_start=warm_start)) for model in tried]
-    best, theta = max(fitted, key=lambda pair: pair[0].density(pair[1]))
+    best, theta = _highest(fitted, lambda pair: pair[0].density(pair[1]))
     return best.learned(theta)
+
+
+def _highest(candidates: Sequence[T], density: Callable[[T], float]) -> T:
+    """The one of highest density; a single one is not asked for its own, which costs a likelihood."""
+    return candidates[0] if len(candidates) == 1 else max(candidates, key=density)
 
 
 class _Shared:

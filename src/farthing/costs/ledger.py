@@ -17,10 +17,10 @@ class StageBill:
     Loading is part of what was spent. Work that failed is not: it is in the ledger's `failed`.
     """
 
-    computed: int = 0
-    loaded: int = 0
-    spent: float = 0.0
-    saved: float = 0.0
+    computed: int
+    loaded: int
+    spent: float
+    saved: float
 
     def to_json(self) -> dict[str, Json]:
         return asdict(self)

@@ -6,13 +6,12 @@ from farthing.execution.executor import Ended, Executor, Job, Listener
 from farthing.execution.inline import InlineExecutor
 from farthing.execution.local import ProcessExecutor
 from farthing.execution.pipeline import Pipeline, Stage
-from farthing.execution.running_trial import Channel, RunningTrial
+from farthing.execution.running_trial import RunningTrial, Send
 from farthing.execution.trainable import Trainable
 from farthing.execution.work import CarriesOut, KeepsOutputs, Work, as_work
 
 __all__ = [
     "CarriesOut",
-    "Channel",
     "Checkpoints",
     "Command",
     "Ended",
@@ -24,6 +23,7 @@ __all__ = [
     "Pipeline",
     "ProcessExecutor",
     "RunningTrial",
+    "Send",
     "Stage",
     "Trainable",
     "Work",

@@ -8,7 +8,8 @@ from shutil import rmtree
 from typing import Literal
 
 from farthing.errors import InvalidArgument
-from farthing.execution.durable import flush, flush_tree, names_in, remove, size_of
+from farthing.execution.folder_mark import Mark, carries, claim
+from farthing.files.durable import flush, flush_tree, names_in, remove, size_of
 from farthing.trials import Attempt
 
 Phase = Literal["staging", "checkpoint", "deleted"]
@@ -39,14 +40,21 @@ class Checkpoints:
         000012/attempt-1.checkpoint-1/
         000012/attempt-2.staging-1/
 
-    Nothing is created before it is needed.
+    Nothing is created before it is needed. With a `mark`, the root is marked first, and refused where it is another's.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, mark: Mark | None = None) -> None:
         self.root = root.absolute()
+        self._mark = mark
+
+    def claim(self) -> None:
+        """Makes sure that the root is there and nobody else's, for what is about to write there."""
+        if self._mark is not None:
+            claim(self.root, self._mark)
 
     def stage(self, attempt: Attempt) -> Path:
         """A fresh, empty folder for that attempt to write into."""
+        self.claim()
         folder = self.root / self._next(attempt, phase="staging").name
         folder.mkdir(parents=True)
         return folder
@@ -76,7 +84,9 @@ class Checkpoints:
         return self.root / f"{number:06d}" / f"attempt-{attempt}.log"
 
     def delete(self, name: str) -> int:
-        """Deletes a checkpoint if it is there; returns the bytes freed."""
+        """Deletes a checkpoint if it is there; returns the bytes freed. In another's folder nothing is."""
+        if not self.is_ours:
+            return 0
         entry = self._read(name, phase="checkpoint")
         doomed = self.root / _Entry(entry.attempt, "deleted", entry.index).name
         remove(doomed)
@@ -90,8 +100,10 @@ class Checkpoints:
         """Deletes what nobody can need and returns the bytes freed.
 
         Checkpoints named in `keep` stay. Of an attempt that may be alive, so does what it stages and what it committed
-        after the last one in `keep`, which it may be about to announce.
+        after the last one in `keep`, which it may be about to announce. In a folder of somebody else all stays.
         """
+        if not self.is_ours:
+            return 0
         entries = [entry for number in self._numbers() for entry in self._entries(number)]
         announced: dict[Attempt, int] = {}
         for entry in entries:
@@ -107,6 +119,11 @@ class Checkpoints:
     def disk_use(self) -> int:
         """Bytes in all files under the root, logs included."""
         return size_of(self.root)
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the root carries the mark, so that what is in it may be deleted."""
+        return self._mark is None or carries(self.root, self._mark)
 
     def _collect(self, entry: _Entry) -> int:
         return self.delete(entry.name) if entry.phase == "checkpoint" else remove(self.root / entry.name)

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 
 from farthing.errors import InvalidParams
+from farthing.scalars import as_float, as_whole
 from farthing.space import Fidelity, Space
-from farthing.space.scalars import as_float, as_whole
+from farthing.trials.measurement import LARGEST_WHOLE
 from farthing.validation import refuse_unknown, shown
 
 
@@ -27,8 +28,10 @@ def next_step(given: object, last: int) -> int:
     if given is None:
         return last + 1
     step = as_whole(given)
-    if step is None or step < 0:
-        raise InvalidParams(f"A step must be a whole number ≥ 0, got {shown(given)}. Leave it out to count 1, 2, 3, …")
+    if step is None or not 0 <= step <= LARGEST_WHOLE:
+        raise InvalidParams(
+            f"A step must be a whole number from 0 to 2**63 - 1, got {shown(given)}. Leave it out to count 1, 2, 3, …"
+        )
     return step
 
 

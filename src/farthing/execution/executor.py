@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Protocol
 
 from farthing.execution.checkpoints import Checkpoints
-from farthing.trials import Attempt, Measurement, Outcome, Params, Trial
-from farthing.trials.prefixes import Eviction
+from farthing.fields import Whole
+from farthing.trials import Attempt, Outcome, Params, Trial
+from farthing.trials.news import News
 
 
 @dataclass(frozen=True)
@@ -42,12 +43,21 @@ class Job:
         )
 
 
+def check_workers(workers: object) -> None:
+    Whole(least=1).checked(workers, what="The number of workers", advice="Try workers=2.")
+
+
 @dataclass(frozen=True)
 class Ended:
-    """A job that is over. Without an outcome there is nothing to record: the attempt had been taken over."""
+    """A job that is over. Without an outcome there is nothing to record: the attempt had been taken over.
+
+    `was_killed` says that its worker died of a signal that no time limit sent: for want of memory, to make room for
+    others, or in a crash.
+    """
 
     attempt: Attempt
     outcome: Outcome | None
+    was_killed: bool = False
 
 
 class Listener(Protocol):
@@ -56,11 +66,7 @@ class Listener(Protocol):
     A call that raises `StaleAttempt` or `TrialFinished` ends the job without an outcome.
     """
 
-    def on_report(self, attempt: Attempt, measurement: Measurement) -> None: ...
-
-    def on_checkpoint(self, attempt: Attempt, checkpoint: str) -> None: ...
-
-    def on_eviction(self, attempt: Attempt, eviction: Eviction) -> None: ...
+    def on_news(self, attempt: Attempt, news: News) -> None: ...
 
 
 class Executor(Protocol):

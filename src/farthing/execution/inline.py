@@ -2,7 +2,6 @@
 
 import threading
 from collections import deque
-from collections.abc import Callable
 
 from farthing.costs.clock import Clock, SystemClock
 from farthing.errors import StaleAttempt, TrialFinished, WorkError
@@ -11,8 +10,8 @@ from farthing.execution.checkpoints import Checkpoints
 from farthing.execution.executor import Ended, Job, Listener
 from farthing.execution.running_trial import RunningTrial
 from farthing.execution.work import as_work
-from farthing.trials import Attempt, Measurement, Outcome, Problem
-from farthing.trials.prefixes import Eviction
+from farthing.trials import Attempt, Outcome, Problem
+from farthing.trials.news import News
 
 
 class InlineExecutor:
@@ -61,7 +60,7 @@ class InlineExecutor:
 
     def _run(self, job: Job, listener: Listener) -> Outcome | None:
         channel = _DirectChannel(job.attempt, listener)
-        trial = RunningTrial(job, self._problem, channel=channel, checkpoints=self._checkpoints, clock=self._clock)
+        trial = RunningTrial(job, self._problem, send=channel.send, checkpoints=self._checkpoints, clock=self._clock)
         outcome = run_attempt(self._work, trial, let_through=(KeyboardInterrupt,))
         channel.raise_refusal()
         return None if channel.is_superseded else outcome
@@ -79,18 +78,9 @@ class _DirectChannel:
     def is_superseded(self) -> bool:
         return isinstance(self._error, (StaleAttempt, TrialFinished))
 
-    def report(self, measurement: Measurement) -> None:
-        self._hand_over(lambda: self._listener.on_report(self._attempt, measurement))
-
-    def checkpoint(self, name: str) -> None:
-        self._hand_over(lambda: self._listener.on_checkpoint(self._attempt, name))
-
-    def evict(self, eviction: Eviction) -> None:
-        self._hand_over(lambda: self._listener.on_eviction(self._attempt, eviction))
-
-    def _hand_over(self, tell: Callable[[], None]) -> None:
+    def send(self, news: News) -> None:
         try:
-            tell()
+            self._listener.on_news(self._attempt, news)
         except Exception as error:
             self._error = error
             raise Superseded from error

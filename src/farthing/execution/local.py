@@ -7,12 +7,14 @@ import socket
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from weakref import WeakSet
 
 from farthing.costs.clock import Clock, SystemClock
 from farthing.errors import InvalidArgument, WorkError
 from farthing.execution.checkpoints import Checkpoints
-from farthing.execution.executor import Ended, Job, Listener
+from farthing.execution.executor import Ended, Job, Listener, check_workers
 from farthing.execution.sending import packed
 from farthing.execution.slot import Slot
 from farthing.execution.wire import to_bytes
@@ -25,6 +27,9 @@ SECONDS_TO_LEAVE = 1.0
 """How long idle workers may take to end by themselves when the executor is closed."""
 
 
+_executors: "WeakSet[ProcessExecutor]" = WeakSet()
+
+
 class ProcessExecutor:
     """Runs up to `workers` jobs at once, each in a supervised process.
 
@@ -34,9 +39,8 @@ class ProcessExecutor:
 
     Whatever becomes of a worker ends one job: it fails with a reason, and the worker is replaced. A job past its time
     limit is killed, with all the processes in its group; so are the workers when this process ends, however it ends.
-    Not covered are a process that leaves its worker's group (`setsid`): it is not found; one that a finished job left
-    behind: it lives until its worker ends; and, where this process is killed, work that is stuck in C code without
-    releasing the interpreter: its worker cannot notice.
+    Not covered are a process that leaves its worker's group (`setsid`): it is not found; and one that a finished job
+    left behind: it lives until its worker ends.
 
     `devices` gives worker i the device i mod n, by its environment.
     """
@@ -51,8 +55,7 @@ class ProcessExecutor:
         devices: Sequence[str] | None = None,
         clock: Clock | None = None,
     ) -> None:
-        if workers < 1:
-            raise InvalidArgument(f"An executor needs at least one worker, got {workers}. Try workers=1.")
+        check_workers(workers)
         checked = as_work(work)
         checked.check(problem)
         self._work = packed(checked)
@@ -62,6 +65,8 @@ class ProcessExecutor:
         self._slots = [self._slot(index, clock or SystemClock()) for index in range(workers)]
         self._ended: list[Ended] = []
         self._lifeline: tuple[int, ...] = os.pipe()  # workers hold the first end; they die when ours is closed
+        self._starter = ThreadPoolExecutor(1)  # workers die with the thread that started them: it must outlive them
+        _executors.add(self)
         self._woken, self._waker = socket.socketpair()
         self._waker.setblocking(False)
 
@@ -107,6 +112,10 @@ class ProcessExecutor:
         self._slots = []
         self._woken.close()
         self._waker.close()
+        self._starter.shutdown()
+        self.cut_lifeline()
+
+    def cut_lifeline(self) -> None:
         for end in self._lifeline:
             os.close(end)
         self._lifeline = ()
@@ -116,13 +125,14 @@ class ProcessExecutor:
             lambda: self._start_worker(index),
             checkpoints=self._checkpoints,
             clock=clock,
-            measures_cost=self._problem.measures_cost,
+            problem=self._problem,
         )
 
     def _start_worker(self, index: int) -> WorkerProcess:
         environment = worker_environment(os.environ, index=index, workers=len(self._slots), devices=self._devices)
         try:
-            worker = WorkerProcess(lifeline=self._lifeline[0], environment=environment)
+            starting = self._starter.submit(WorkerProcess, lifeline=self._lifeline[0], environment=environment)
+            worker = starting.result()
         except OSError as error:
             raise WorkError(f"A worker needs a process of its own, got {error}. Free memory or processes.") from error
         worker.mailbox.post(to_bytes(self._setup()))
@@ -163,3 +173,12 @@ class ProcessExecutor:
         while staying and time.monotonic() < until:
             for sentinel in wait_for_events(staying, until - time.monotonic()):
                 del staying[sentinel]
+
+
+def _let_go_in_child() -> None:
+    """A fork of the coordinator that outlives it must not keep its workers alive."""
+    for executor in list(_executors):
+        executor.cut_lifeline()
+
+
+os.register_at_fork(after_in_child=_let_go_in_child)

@@ -1,18 +1,17 @@
 """What coordinator and workers tell each other, as JSON."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from farthing.execution.executor import Job
-from farthing.execution.wire import BrokenWire
-from farthing.trials import Attempt, Failure, Json, Measurement, Outcome, State
+from farthing.trials import Attempt, Failure, Json, Measurement, Outcome
+from farthing.trials.news import Checkpointed, News
 from farthing.trials.prefixes import Eviction
 
 GO_ON = "go on"
 STOP = "stop"
-"""The coordinator's answers to news that a job waits with: they are durable; or they are not wanted any more."""
+"""The coordinator's answers to news: they are durable; or they are not wanted any more."""
 
 
 @dataclass(frozen=True)
@@ -28,59 +27,30 @@ class Unready:
 
 
 @dataclass(frozen=True)
-class Reported:
-    """The job has a measurement, and waits until it is durable."""
-
-    measurement: Measurement
-
-
-@dataclass(frozen=True)
-class Committed:
-    """The job has a checkpoint, and waits until its name is durable."""
-
-    checkpoint: str
-
-
-@dataclass(frozen=True)
-class Evicted:
-    """The output of some stages is not cached any more, and the job waits until that is durable."""
-
-    eviction: Eviction
-
-
-@dataclass(frozen=True)
 class Finished:
     """The job is over; without an outcome because it was superseded."""
 
     outcome: Outcome | None
 
 
-News: TypeAlias = Ready | Unready | Reported | Committed | Evicted | Finished
+WorkerMessage: TypeAlias = Ready | Unready | News | Finished
+"""With news the job waits until the coordinator answers."""
 
 
-def news_to_json(news: News) -> Json:
-    match news:
+def message_to_json(message: WorkerMessage) -> Json:
+    match message:
         case Ready():
             return ["ready", None]
         case Unready(failure):
             return ["unready", _failure_to_json(failure)]
-        case Reported(measurement):
-            return ["reported", _measurement_to_json(measurement)]
-        case Committed(checkpoint):
+        case Measurement():
+            return ["reported", _measurement_to_json(message)]
+        case Checkpointed(checkpoint):
             return ["committed", checkpoint]
-        case Evicted(eviction):
-            return ["evicted", eviction.to_json()]
+        case Eviction():
+            return ["evicted", message.to_json()]
         case Finished(outcome):
             return ["finished", outcome and _outcome_to_json(outcome)]
-
-
-def news_from_json(form: Any) -> News:
-    """What a worker sent; `BrokenWire` for anything that is none of it."""
-    try:
-        kind, content = form
-        return _READERS[kind](content)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise BrokenWire(f"A worker must send one of {', '.join(_READERS)}, got something else. Report it.") from error
 
 
 def job_to_json(job: Job) -> Json:
@@ -123,23 +93,3 @@ def _outcome_to_json(outcome: Outcome) -> Json:
         "failure": outcome.failure and _failure_to_json(outcome.failure),
         "checkpoint": outcome.checkpoint,
     }
-
-
-def _outcome_from_json(form: dict[str, Any]) -> Outcome:
-    return Outcome(
-        State(form["state"]),
-        value=form["value"],
-        measurements=tuple(Measurement(**measurement) for measurement in form["measurements"]),
-        failure=Failure(**form["failure"]) if form["failure"] else None,
-        checkpoint=form["checkpoint"],
-    )
-
-
-_READERS: dict[str, Callable[[Any], News]] = {
-    "ready": lambda _: Ready(),
-    "unready": lambda content: Unready(Failure(**content)),
-    "reported": lambda content: Reported(Measurement(**content)),
-    "committed": lambda content: Committed(str(content)),
-    "evicted": lambda content: Evicted(Eviction(**content)),
-    "finished": lambda content: Finished(None if content is None else _outcome_from_json(content)),
-}

@@ -40,7 +40,7 @@ class Meter:
 
     def charge(self, amount: object, *, kind: str) -> None:
         check_kind(kind)
-        self._charges[kind] = self._charges.get(kind, 0.0) + cost_amount(amount)
+        self._charges[kind] = cost_amount(self._charges.get(kind, 0.0) + cost_amount(amount))
         self._charging = True
 
     def count_as(self, kind: str) -> None:

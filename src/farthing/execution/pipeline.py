@@ -9,14 +9,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from farthing.caching import plain_files
+from farthing.caching.data_identity import identity_of_data
+from farthing.caching.identity import identity_of_function
+from farthing.caching.plain_data import NotPlain
+from farthing.caching.stage_cache import FOLDER, CacheKey, Kept, Load, StageCache, read_limit
 from farthing.errors import WorkError
-from farthing.execution import plain_files
-from farthing.execution.data_identity import identity_of_data
-from farthing.execution.identity import identity_of_function
-from farthing.execution.plain_data import NotPlain
 from farthing.execution.running_trial import RunningTrial
-from farthing.execution.scratch import remove_abandoned, scratch_folder
-from farthing.execution.stage_cache import FOLDER, CacheKey, Kept, Load, StageCache, read_limit
+from farthing.files.scratch import remove_abandoned, scratch_folder
 from farthing.space import Space
 from farthing.space.stages import local_name, prefix_key
 from farthing.trials import Problem

@@ -42,7 +42,7 @@ def read_result(returned: object, *, name: str) -> Result:
 
 def read_value(value: object, *, name: str) -> float:
     """A finite number, also out of an array or tensor of one element."""
-    return finite_number(_plain(value), what=f"The value {name!r}")
+    return finite_number(_element(value), what=f"The value {name!r}")
 
 
 def read_metrics(metrics: Mapping[str, object] | None) -> dict[str, float | None]:
@@ -59,24 +59,23 @@ def read_gradient(gradient: object, space: Space, params: Params) -> dict[str, f
     numbers = [name for name in params if not isinstance(space.parameters[name], Choice)]
     refuse_unknown(gradient, numbers, what="A gradient's names (active numeric params)", error=InvalidParams)
     slopes = {
-        name: finite_number(_plain(slope), what=f"The gradient along {name!r}") for name, slope in gradient.items()
+        name: finite_number(_element(slope), what=f"The gradient along {name!r}") for name, slope in gradient.items()
     }
     return slopes or None
 
 
 def _metric(given: object, *, name: str) -> float | None:
-    number = _plain(given)
+    number = _element(given)
     if number is None or (isinstance(number, float) and not math.isfinite(number)):
         return None
     return finite_number(number, what=f"The metric {name!r}")
 
 
 def _is_number(given: object) -> bool:
-    number = _plain(given)
-    return isinstance(number, (int, float)) and not isinstance(number, bool)
+    return type(_element(given)) in (int, float)
 
 
-def _plain(number: object) -> object:
+def _element(number: object) -> object:
     """The one element of an array or tensor; float() would warn about some of them."""
     item: Callable[[], object] | None = getattr(number, "item", None)
     if isinstance(number, (int, float)) or item is None:

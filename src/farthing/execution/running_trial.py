@@ -1,10 +1,10 @@
 """What the work sees of its trial while it runs."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any, Protocol, SupportsFloat
+from typing import Any, SupportsFloat, TypeAlias
 
 from farthing.costs.clock import Clock, SystemClock
 from farthing.errors import FarthingError, InvalidValue
@@ -15,17 +15,11 @@ from farthing.execution.failures import failure_of
 from farthing.execution.meter import Meter
 from farthing.execution.results import Result, read_gradient, read_metrics, read_result, read_value
 from farthing.trials import Failure, Kind, Measurement, Outcome, Problem, State
+from farthing.trials.news import Checkpointed, News
 from farthing.trials.prefixes import Eviction
 
-
-class Channel(Protocol):
-    """Where a running trial's news goes. A call returns when the news is durable."""
-
-    def report(self, measurement: Measurement) -> None: ...
-
-    def checkpoint(self, name: str) -> None: ...
-
-    def evict(self, eviction: Eviction) -> None: ...
+Send: TypeAlias = Callable[[News], None]
+"""Takes a running trial's news and returns when they are durable."""
 
 
 class RunningTrial:
@@ -43,7 +37,7 @@ class RunningTrial:
         job: Job,
         problem: Problem,
         *,
-        channel: Channel,
+        send: Send,
         checkpoints: Checkpoints,
         clock: Clock | None = None,
         first_sequence: int = 0,
@@ -56,7 +50,7 @@ class RunningTrial:
         self.resume_dir = job.resume_dir
         self.problem = problem
         self._job = job
-        self._channel = channel
+        self._hand_over = send
         self._checkpoints = checkpoints
         self._meter = Meter(clock or SystemClock(), measures=problem.measures_cost)
         self._sequence = count(first_sequence)
@@ -103,13 +97,15 @@ class RunningTrial:
         """
         space = self.problem.space
         place = fidelity_of_report(space, self.fidelity, fidelity)
-        self._last = self._send(
+        point = self._measurement(
             value=read_value(value, name=self.problem.value),
             fidelity=place,
             step=next_step(step, self._last_step) if step is not None or not place else None,
             metrics=read_metrics(metrics),
             gradient=read_gradient(gradient, space, self.params),
         )
+        self._send(point)
+        self._last = point
 
     def charge(self, amount: SupportsFloat, kind: Kind = "training") -> None:
         """Adds to what the trial costs. Once charged, its measured seconds do not count."""
@@ -133,12 +129,11 @@ class RunningTrial:
         In work of several stages `step` is the place of the one that has ended, from 0. `saved` is what need not be
         paid, by reason: a stage that was loaded instead of computed saved under "cache" what it had cost.
         """
-        self._send(step=step, saved=dict(saved or {}))
+        self._send(self._measurement(step=step, saved=dict(saved or {})))
 
     def _tell_eviction(self, eviction: Eviction) -> None:
         """Adds to the history that the output of some stages is not cached any more."""
-        with self._meter.paused():
-            self._channel.evict(eviction)
+        self._send(eviction)
 
     @contextmanager
     def checkpoint(self) -> Iterator[Path]:
@@ -151,8 +146,7 @@ class RunningTrial:
             self._checkpoints.discard(staging)
             raise
         if name is not None:
-            with self._meter.paused():
-                self._channel.checkpoint(name)
+            self._send(Checkpointed(name))
             self._announced = name
 
     def _finish(self, returned: object) -> Outcome:
@@ -225,11 +219,9 @@ class RunningTrial:
             self._checkpoints.discard(self._staging)
         return Outcome(state, value=value, measurements=(closing,), failure=failure, checkpoint=self._announced)
 
-    def _send(self, **point: Any) -> Measurement:
-        measurement = self._measurement(**point)
+    def _send(self, news: News) -> None:
         with self._meter.paused():
-            self._channel.report(measurement)
-        return measurement
+            self._hand_over(news)
 
     def _measurement(self, **point: Any) -> Measurement:
         bill = self._meter.bill()

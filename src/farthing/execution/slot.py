@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Container
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from farthing.costs.clock import Clock
 from farthing.errors import StaleAttempt, TrialFinished, WorkError
@@ -13,19 +13,17 @@ from farthing.execution.failures import describe_exit
 from farthing.execution.messages import (
     GO_ON,
     STOP,
-    Committed,
-    Evicted,
     Finished,
-    News,
     Ready,
-    Reported,
     Unready,
+    WorkerMessage,
     job_to_json,
-    news_from_json,
 )
+from farthing.execution.received import check_fits, message_from_json
 from farthing.execution.wire import BrokenWire, to_bytes
 from farthing.execution.worker_process import WorkerProcess, last_lines
-from farthing.trials import Failure, Measurement, Outcome, State
+from farthing.trials import Attempt, Failure, Measurement, Outcome, Problem, State
+from farthing.trials.news import Checkpointed, News
 
 STARTS = 3
 """How many workers in a row may die before they are ready; more would be an endless loop."""
@@ -46,6 +44,14 @@ class _Assignment:
     checkpoint: str | None = None
     is_superseded: bool = False
 
+    def heed(self, news: News) -> None:
+        """What an outcome must say if the worker dies."""
+        match news:
+            case Measurement(sequence=sequence):
+                self.measurements = max(self.measurements, sequence + 1)
+            case Checkpointed(checkpoint):
+                self.checkpoint = checkpoint
+
 
 class Slot:
     """Gives its job to a worker, passes the worker's news on, and says how the job ended.
@@ -60,14 +66,14 @@ class Slot:
         *,
         checkpoints: Checkpoints,
         clock: Clock,
-        measures_cost: bool,
+        problem: Problem,
     ) -> None:
         self.worker: WorkerProcess | None = None
         self.deadline = math.inf
         self._start_worker = start_worker
         self._checkpoints = checkpoints
         self._clock = clock
-        self._measures_cost = measures_cost
+        self._problem = problem
         self._assignment: _Assignment | None = None
         self._failed_starts = 0
 
@@ -112,7 +118,7 @@ class Slot:
         worker.mailbox.flush()
         try:
             for form in worker.mailbox.messages():
-                if ended := self._heed(news_from_json(form), listener):
+                if ended := self._heed(message_from_json(form), listener):
                     return ended
         except BrokenWire as error:
             return self._break_off(f"broke the connection to its worker ({error})")
@@ -159,26 +165,32 @@ class Slot:
         self.deadline = math.inf if limit is None else time.monotonic() + limit
         self.worker.mailbox.post(to_bytes(job_to_json(self._assignment.job)))
 
-    def _heed(self, news: News, listener: Listener) -> Ended | None:
+    def _heed(self, message: WorkerMessage, listener: Listener) -> Ended | None:
         assignment = self._assignment
         if assignment is None:
             raise BrokenWire("A worker must send news of its job only, got some while it had none. Report in time.")
-        match news:
+        if assignment.has_begun == isinstance(message, (Ready, Unready)):
+            raise BrokenWire("A worker must become ready once, before its job begins, got news out of turn. Report it.")
+        check_fits(message, assignment.job, self._problem.space)
+        match message:
             case Ready():
                 self._failed_starts = 0
                 self._begin()
             case Unready(failure):
                 raise _did_not_unpack(failure)
+            case Finished(None) if not assignment.is_superseded:
+                raise BrokenWire("A job must end with an outcome, got none. Return a number, or raise.")
             case Finished(outcome):
                 return self._finish(assignment, outcome)
-            case Reported() | Committed() | Evicted():
+            case news:
                 self._pass_on(assignment, news, listener)
         return None
 
-    def _pass_on(self, assignment: _Assignment, news: Reported | Committed | Evicted, listener: Listener) -> None:
+    def _pass_on(self, assignment: _Assignment, news: News, listener: Listener) -> None:
         assert self.worker is not None
         if not assignment.is_superseded:
-            assignment.is_superseded = not _is_wanted(news, assignment, listener)
+            assignment.is_superseded = not _is_wanted(news, assignment.job.attempt, listener)
+            assignment.heed(news)
             assignment.paid_until = self._clock.elapsed()
         self.worker.mailbox.post(to_bytes(STOP if assignment.is_superseded else GO_ON))
 
@@ -193,30 +205,23 @@ class Slot:
         code = self.end_worker()
         log = last_lines(self._checkpoints.log_path(attempt.number, attempt.attempt))
         failure = Failure(f"The work {reason or describe_exit(code)}", log)
-        return self._finish(assignment, self._failed(assignment, failure))
+        ended = self._finish(assignment, self._failed(assignment, failure))
+        return replace(ended, was_killed=reason is None and code < 0)
 
     def _failed(self, assignment: _Assignment, failure: Failure) -> Outcome:
         unpaid = self._clock.elapsed() - assignment.paid_until
         closing = Measurement(
-            cost={"failed": unpaid} if self._measures_cost else {},
+            cost={"failed": unpaid} if self._problem.measures_cost else {},
             attempt=assignment.job.attempt.attempt,
             sequence=assignment.measurements,
         )
         return Outcome(State.FAILED, measurements=(closing,), failure=failure, checkpoint=assignment.checkpoint)
 
 
-def _is_wanted(news: Reported | Committed | Evicted, assignment: _Assignment, listener: Listener) -> bool:
+def _is_wanted(news: News, attempt: Attempt, listener: Listener) -> bool:
     """Hands news to the listener; False when the attempt has been taken over."""
-    attempt = assignment.job.attempt
     try:
-        if isinstance(news, Reported):
-            listener.on_report(attempt, news.measurement)
-            assignment.measurements = max(assignment.measurements, news.measurement.sequence + 1)
-        elif isinstance(news, Committed):
-            listener.on_checkpoint(attempt, news.checkpoint)
-            assignment.checkpoint = news.checkpoint
-        else:
-            listener.on_eviction(attempt, news.eviction)
+        listener.on_news(attempt, news)
     except (StaleAttempt, TrialFinished):
         return False
     return True

@@ -130,5 +130,5 @@ class Mailbox:
 def _message(payload: bytes) -> Json:
     try:
         return json.loads(payload)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BrokenWire(f"A message must be JSON, got {payload[:20]!r}. Work must leave our socket alone.") from error

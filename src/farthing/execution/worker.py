@@ -3,7 +3,6 @@
 import faulthandler
 import os
 import pickle
-import signal
 import socket
 import sys
 import threading
@@ -15,41 +14,36 @@ from farthing.execution import wire
 from farthing.execution.attempts import Superseded, run_attempt
 from farthing.execution.checkpoints import Checkpoints
 from farthing.execution.failures import failure_of
+from farthing.execution.guardian import start_guardian
 from farthing.execution.job_log import JobLog
 from farthing.execution.messages import (
     GO_ON,
-    Committed,
-    Evicted,
     Finished,
-    News,
     Ready,
-    Reported,
     Unready,
+    WorkerMessage,
     job_from_json,
-    news_to_json,
+    message_to_json,
 )
+from farthing.execution.platform import end_with_parent
 from farthing.execution.running_trial import RunningTrial
 from farthing.execution.work import CarriesOut
-from farthing.trials import Measurement, Outcome, Problem
-from farthing.trials.prefixes import Eviction
+from farthing.trials import Outcome, Problem
+from farthing.trials.news import News
 
 
-def main(wire_fd: int, lifeline_fd: int) -> None:
+def main(wire_fd: int, lifeline_fd: int, coordinator_pid: int) -> None:
     """Runs until the coordinator hangs up, or until it dies: then this process ends at once with all its children."""
-    for descriptor in (wire_fd, lifeline_fd):
-        os.set_inheritable(descriptor, False)
-    threading.Thread(target=_die_with_coordinator, args=(lifeline_fd, os.getpgrp()), daemon=True).start()
+    start_guardian(lifeline_fd, others=(0, 1, 2, wire_fd))
+    os.close(lifeline_fd)
+    end_with_parent(coordinator_pid)
+    os.set_inheritable(wire_fd, False)
     faulthandler.enable(file=2, all_threads=False)
     coordinator = socket.socket(fileno=wire_fd)
     log = JobLog()
     worker = _prepare(coordinator, log)
     if worker is not None:
         worker.serve()
-
-
-def _die_with_coordinator(lifeline_fd: int, group: int) -> None:
-    os.read(lifeline_fd, 1)  # nobody ever writes: this returns when the coordinator's end is closed
-    os.killpg(group, signal.SIGKILL)
 
 
 def _prepare(coordinator: socket.socket, log: JobLog) -> "_Worker | None":
@@ -66,8 +60,8 @@ def _prepare(coordinator: socket.socket, log: JobLog) -> "_Worker | None":
     return worker
 
 
-def _tell(coordinator: socket.socket, news: News) -> None:
-    wire.send(coordinator, news_to_json(news))
+def _tell(coordinator: socket.socket, message: WorkerMessage) -> None:
+    wire.send(coordinator, message_to_json(message))
 
 
 class _Worker:
@@ -93,7 +87,7 @@ class _Worker:
     def _run(self, form: dict[str, Any]) -> Outcome | None:
         job = job_from_json(form)
         channel = _WireChannel(self._coordinator)
-        trial = RunningTrial(job, self._problem, channel=channel, checkpoints=self._checkpoints)
+        trial = RunningTrial(job, self._problem, send=channel.send, checkpoints=self._checkpoints)
         try:
             os.chdir(self._folder)
             with self._log.writing_to(self._checkpoints.log_path(trial.number, trial.attempt)):
@@ -118,21 +112,12 @@ class _WireChannel:
         self._one_at_a_time = threading.Lock()
         self._is_closed = False
 
-    def report(self, measurement: Measurement) -> None:
-        self._send(Reported(measurement))
-
-    def checkpoint(self, name: str) -> None:
-        self._send(Committed(name))
-
-    def evict(self, eviction: Eviction) -> None:
-        self._send(Evicted(eviction))
-
     def close(self) -> None:
         """Refuses what threads that the work left behind may still want to say: the next job has the wire now."""
         with self._one_at_a_time:
             self._is_closed = True
 
-    def _send(self, news: News) -> None:
+    def send(self, news: News) -> None:
         if os.getpid() != self._process:
             raise WorkError(
                 "A trial must be reported on from the process that runs it, got a fork of it. Report there."

@@ -1,7 +1,8 @@
 """What a worker process sees in its environment."""
 
-import os
 from collections.abc import Mapping, Sequence
+
+from farthing.execution.platform import usable_cores
 
 THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -15,7 +16,7 @@ def worker_environment(
     Limits that the user has set stay. A worker sees only its own CUDA device, under the number 0; the name it was
     given by is in FARTHING_DEVICE.
     """
-    share = str(max(1, _usable_cores() // workers))
+    share = str(max(1, usable_cores() // workers))
     environment = {**dict.fromkeys(THREAD_LIMITS, share), **base}
     return environment | _device(devices[index % len(devices)], base) if devices else environment
 
@@ -32,7 +33,3 @@ def _visible(number: str, base: Mapping[str, str]) -> str:
     """The device's name to the driver: numbers count among those that we ourselves may see."""
     ours = [device for device in base.get("CUDA_VISIBLE_DEVICES", "").split(",") if device]
     return ours[int(number)] if number.isdecimal() and int(number) < len(ours) else number
-
-
-def _usable_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

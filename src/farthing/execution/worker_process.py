@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from farthing.execution.wire import Mailbox
@@ -34,20 +34,26 @@ class WorkerProcess:
     """
 
     def __init__(self, *, lifeline: int, environment: Mapping[str, str]) -> None:
-        ours, theirs = socket.socketpair()
-        self._output = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the worker
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", BOOT, str(theirs.fileno()), str(lifeline), json.dumps(_import_path())],
-                stdin=subprocess.DEVNULL,
-                stdout=self._output,
-                stderr=self._output,
-                pass_fds=(theirs.fileno(), lifeline),
-                start_new_session=True,
-                env=environment,
-            )
+        with ExitStack() as on_failure:
+            ours, theirs = socket.socketpair()
+            on_failure.enter_context(ours)
+            with theirs:
+                self._output = on_failure.enter_context(tempfile.TemporaryFile())
+                self.sentinel, death = os.pipe()
+                on_failure.callback(os.close, self.sentinel)
+                on_failure.callback(os.close, death)
+                numbers = [str(number) for number in (theirs.fileno(), lifeline, os.getpid())]
+                self._process = subprocess.Popen(
+                    [sys.executable, "-c", BOOT, *numbers, json.dumps(_import_path())],
+                    stdin=subprocess.DEVNULL,
+                    stdout=self._output,
+                    stderr=self._output,
+                    pass_fds=(theirs.fileno(), lifeline),
+                    start_new_session=True,
+                    env=environment,
+                )
+            on_failure.pop_all()
         self.mailbox = Mailbox(ours)
-        self.sentinel, death = os.pipe()
         threading.Thread(target=_watch, args=(self._process.pid, death), daemon=True).start()
 
     @property

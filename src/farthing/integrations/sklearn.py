@@ -22,7 +22,7 @@ import numpy as np
 from farthing.costs import Budget
 from farthing.errors import InvalidArgument, MissingExtra
 from farthing.execution import Pipeline
-from farthing.execution.durable import remove
+from farthing.files.durable import remove
 from farthing.storage import Storage
 from farthing.strategies import Strategy
 from farthing.study import Study
@@ -84,7 +84,7 @@ class PipelineSearchCV(BaseSearchCV):  # type: ignore[misc]
         cv: Any = None,
         refit: Any = True,
         error_score: Any = np.nan,
-        strategy: Strategy | None = None,
+        strategy: Strategy | str | None = None,
         storage: str | Path | Storage | None = None,
         name: str = "pipeline",
         workers: int = 1,

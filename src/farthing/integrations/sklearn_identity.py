@@ -8,9 +8,9 @@ from typing import Any
 import cloudpickle
 from sklearn.base import BaseEstimator
 
-from farthing.execution.data_identity import identity_of_data
-from farthing.execution.identity import identity_of_function
-from farthing.execution.plain_data import NotPlain
+from farthing.caching.data_identity import identity_of_data
+from farthing.caching.identity import identity_of_function
+from farthing.caching.plain_data import NotPlain
 
 
 def identity_of(thing: Any) -> str:

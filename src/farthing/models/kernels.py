@@ -557,15 +557,28 @@ def _codes(X: Array) -> Array:
     return np.where(np.isnan(X), -1.0, X)
 
 
+def _mismatches(codes_x: Array, codes_z: Array) -> Array:
+    """1 where codes differ, of every pair and column (…, n, m, d)."""
+    return np.asarray(codes_x[..., :, None, :] != codes_z[..., None, :, :], dtype=float)
+
+
+def _number_of_mismatches(codes_x: Array, codes_z: Array) -> Array:
+    """In how many columns each pair differs (…, n, m, 1), column by column: all at once would be d times the memory."""
+    batch = np.broadcast_shapes(codes_x.shape[:-2], codes_z.shape[:-2])
+    total = np.zeros((*batch, codes_x.shape[-2], codes_z.shape[-2]), dtype=np.uint16)
+    columns = (np.ascontiguousarray(np.moveaxis(codes, -1, 0)) for codes in (codes_x, codes_z))
+    for x, z in zip(*columns, strict=True):
+        total += x[..., :, None] != z[..., None, :]
+    return total[..., None].astype(float)
+
+
 class OverlapCovariance(Covariance):
     has_slope = False
 
     def __init__(self, kernel: CategoryOverlap, theta: Array, X: Array, Z: Array) -> None:
         self._X = X
-        columns = list(kernel.columns)
-        codes_x, codes_z = (_codes(M[..., columns]) for M in (X, Z))
-        mismatch = (codes_x[..., :, None, :] != codes_z[..., None, :, :]).astype(float)
-        self._mismatch = mismatch if kernel.ard else np.sum(mismatch, axis=-1, keepdims=True)
+        codes_x, codes_z = (_codes(M[..., list(kernel.columns)]) for M in (X, Z))
+        self._mismatch = _mismatches(codes_x, codes_z) if kernel.ard else _number_of_mismatches(codes_x, codes_z)
         self._inverse = np.exp(-theta)
         self.K = np.exp(-np.sum(self._mismatch * self._inverse[..., None, None, :], axis=-1))
 

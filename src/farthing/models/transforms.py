@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
 
 from farthing.models.linalg import Array
 
@@ -36,24 +35,3 @@ class Standardise:
 
     def undo_variance(self, variance: Array) -> Array:
         return variance * self.scale**2
-
-
-@dataclass(frozen=True, eq=False)
-class Rank:
-    """Normal scores: z = Φ⁻¹((rank − ½)/n), equal values sharing their mean rank. Only the order of y matters."""
-
-    values: Array
-    scores: Array
-
-    @classmethod
-    def of(cls, y: Array) -> "Rank":
-        values, counts = np.unique(y, return_counts=True)
-        mean_rank = np.cumsum(counts) - 0.5 * (counts - 1)
-        return cls(values, np.asarray(ndtri((mean_rank - 0.5) / max(y.size, 1))))
-
-    def apply(self, y: Array) -> Array:
-        """Scores of seen values; between two of them linear, beyond the extremes flat."""
-        return np.zeros_like(y) if self.values.size == 0 else np.interp(y, self.values, self.scores)
-
-    def undo(self, z: Array) -> Array:
-        return np.zeros_like(z) if self.values.size == 0 else np.interp(z, self.scores, self.values)

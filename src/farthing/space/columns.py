@@ -48,6 +48,14 @@ class Continuum:
         exact: list[float] = self._exact_ends(v, at_low=x <= 0, at_high=x >= 1, ends=(low, high)).tolist()
         return exact
 
+    def value_at(self, u: float) -> float:
+        """The value that one uniform coordinate stands for, to the bit as `decode` has it."""
+        low, high = self.parameter.low, self.parameter.high
+        if u <= 0 or u >= 1:
+            return low if u <= 0 else high
+        v = low * float(np.exp(u * math.log(high / low))) if self.parameter.log else low + u * (high - low)
+        return min(max(v, low), high)
+
     def snap(self, x: Array) -> Array:
         """The coordinate clipped into [0, 1]."""
         return _clipped(x, 0.0, 1.0)
@@ -68,6 +76,10 @@ class Bins(Protocol):
         """The index whose bin holds each coordinate, the nearest for one outside."""
         ...
 
+    def index_at(self, u: float) -> int:
+        """The index that one uniform coordinate, from 0 to 1, stands for."""
+        ...
+
 
 @dataclass(frozen=True)
 class Discrete:
@@ -83,6 +95,10 @@ class Discrete:
     def decode(self, x: Array) -> list[Any]:
         """The value whose bin holds each coordinate."""
         return [self.parameter.value_at(index) for index in self.index(x).tolist()]
+
+    def value_at(self, u: float) -> Any:
+        """The value that one uniform coordinate stands for."""
+        return self.parameter.value_at(self.bins.index_at(u))
 
     def snap(self, x: Array) -> Array:
         """The centre of the bin that holds each coordinate."""
@@ -107,6 +123,10 @@ class EqualBins:
         """The part that holds each coordinate."""
         return _whole(np.floor(_clipped(x, 0.0, 1.0) * self.count), self.count)
 
+    def index_at(self, u: float) -> int:
+        """The part that holds the coordinate."""
+        return min(int(u * self.count), self.count - 1)
+
 
 @dataclass(frozen=True)
 class LogBins:
@@ -125,6 +145,11 @@ class LogBins:
         """The bin that holds each coordinate."""
         v = self._start * np.exp(_clipped(x, 0.0, 1.0) * self._width)
         return _whole(np.floor(v + 0.5) - self.low, self.count)
+
+    def index_at(self, u: float) -> int:
+        """The bin that holds the coordinate."""
+        v = self._start * float(np.exp(u * self._width))
+        return min(max(math.floor(v + 0.5) - self.low, 0), self.count - 1)
 
     @property
     def _start(self) -> float:
@@ -148,6 +173,10 @@ class Categories:
     def index(self, x: Array) -> Indices:
         """The nearest index."""
         return _whole(np.rint(_clipped(x, 0.0, float(self.count))), self.count)
+
+    def index_at(self, u: float) -> int:
+        """The option that the coordinate stands for where all have equal parts of it."""
+        return min(int(u * self.count), self.count - 1)
 
 
 def _whole(index: Array, count: int) -> Indices:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from farthing.errors import InvalidSpace
-from farthing.space.scalars import Scalar, as_scalar
+from farthing.scalars import Scalar, as_scalar
 from farthing.validation import shown
 
 Condition: TypeAlias = dict[str, tuple[Scalar, ...]]
@@ -28,7 +28,7 @@ def read_condition(when: When) -> Condition:
 
 def is_active(when: Condition, chosen: Mapping[str, Any]) -> bool:
     """Whether every parent is among the chosen (that is, active itself) and has one of its values."""
-    return all(parent in chosen and chosen[parent] in values for parent, values in when.items())
+    return not when or all(parent in chosen and chosen[parent] in values for parent, values in when.items())
 
 
 def _parent_name(name: object) -> str:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter
 
 from farthing.errors import InvalidParams, InvalidSpace
+from farthing.scalars import Scalar
 from farthing.space.parameters import Parameter, with_condition
-from farthing.space.scalars import Scalar
 from farthing.validation import did_you_mean, listed
 
 

@@ -53,6 +53,22 @@ class Encoder:
         """The params that uniform coordinates, shape (n, d), stand for."""
         return self._params(self.from_unit(U))
 
+    def decode_unit_row(self, u: Sequence[float]) -> dict[str, Any]:
+        """What `decode_unit` gives for one row from 0 to 1, without arrays, which cost more than one row is worth."""
+        values = [column.value_at(x) for column, x in zip(self._columns, u, strict=True)]
+        inactive: set[int] = set()
+        for condition in self._conditions:
+            if condition.parent_column in inactive or not self._is_met(condition, values[condition.parent_column]):
+                inactive.add(condition.column)
+        return {
+            name: value for j, (name, value) in enumerate(zip(self.names, values, strict=True)) if j not in inactive
+        }
+
+    def _is_met(self, condition: "ColumnCondition", value: Any) -> bool:
+        parent = self._columns[condition.parent_column]
+        assert isinstance(parent, Discrete)
+        return parent.parameter.index_of(value) in condition.indices
+
     def _params(self, snapped: Array) -> list[dict[str, Any]]:
         params: list[dict[str, Any]] = [{} for _ in snapped]
         for name, column, x in zip(self.names, self._columns, snapped.T, strict=True):

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from farthing.errors import InvalidParams, InvalidSpace
+from farthing.scalars import as_float, as_whole, clipped
 from farthing.space import validation
-from farthing.space.scalars import as_float, as_whole, clipped
 from farthing.validation import shown
 
 

@@ -11,9 +11,9 @@ from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
 from farthing.errors import InvalidParams, InvalidSpace
+from farthing.scalars import GRID_TOLERANCE, ROUNDING, Scalar, as_float, as_scalar, as_whole, clipped
 from farthing.space import validation
 from farthing.space.conditions import Condition, When, read_condition
-from farthing.space.scalars import GRID_TOLERANCE, ROUNDING, Scalar, as_float, as_scalar, as_whole, clipped
 from farthing.validation import did_you_mean, listed, shown
 
 FINEST_STEP = 1e-9

@@ -14,7 +14,7 @@ from farthing.space.conditions import is_active
 from farthing.space.dependencies import activation_order, resolve_conditions
 from farthing.space.fidelity import Fidelity
 from farthing.space.parameters import Parameter
-from farthing.space.sections import check_sections
+from farthing.space.space_validation import check_parts
 from farthing.space.stages import flatten, local_name
 from farthing.space.toml import read_toml, write_toml
 from farthing.space.validation import store
@@ -48,7 +48,7 @@ class Space:
         stages: Mapping[str, Mapping[str, Parameter]] | None = None,
     ) -> None:
         plain, amounts, staged = _given(params), _given(fidelities), _given(stages)
-        check_sections(plain, amounts, stages=staged)
+        check_parts(plain, amounts, stages=staged)
         flat, layout = flatten(staged) if staged else (plain, {})
         parameters = resolve_conditions(flat)
         store(

@@ -4,7 +4,8 @@ import math
 from typing import Any, Protocol
 
 from farthing.errors import InvalidParams, InvalidSpace
-from farthing.space.scalars import LARGEST_INTEGER, as_float, as_int
+from farthing.fields import Flag
+from farthing.scalars import LARGEST_INTEGER, as_float, as_int
 from farthing.validation import shown
 
 # Beyond it, high / low and its logarithm's exponential can overflow.
@@ -49,9 +50,7 @@ def read_int(value: object, *, what: str) -> int:
 
 def read_flag(value: object, *, what: str) -> bool:
     """True or False, and nothing that is merely truthy."""
-    if not isinstance(value, bool):
-        raise InvalidSpace(f"{what} must be true or false, got {shown(value)}. Pass True or leave it out.")
-    return value
+    return bool(Flag().checked(value, what=what, advice="Pass True or leave it out.", error=InvalidSpace))
 
 
 def check_bounds(declaration: Ranged) -> None:

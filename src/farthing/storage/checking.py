@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection, text
 
-from farthing.storage import statements
+from farthing.errors import FarthingError
+from farthing.storage import rows, schema, statements
 from farthing.storage.invariants import broken_invariants
 from farthing.storage.study_rows import StudyRows
 
@@ -12,9 +13,15 @@ from farthing.storage.study_rows import StudyRows
 def found_faults(connection: Connection) -> list[str]:
     """Empty when all is well. A damaged file is not read further than its damage."""
     damage = list(_damage(connection))
-    return damage or [
-        fault for name in connection.scalars(statements.STUDY_NAMES) for fault in _faults(connection, name)
-    ]
+    if damage:
+        return damage
+    names = connection.scalars(statements.STUDY_NAMES).all()
+    return [*_schema_faults(connection), *(fault for name in names for fault in _faults(connection, name))]
+
+
+def _schema_faults(connection: Connection) -> list[str]:
+    found = schema.revisions(connection)
+    return [] if len(found) == 1 else [f"The database names {len(found)} versions of the schema: {', '.join(found)}."]
 
 
 def _damage(connection: Connection) -> Iterator[str]:
@@ -28,6 +35,37 @@ def _damage(connection: Connection) -> Iterator[str]:
 
 def _faults(connection: Connection, name: str) -> list[str]:
     study = StudyRows.found(connection, name, clock=None)
-    trials = [entry.trial for entry in study.all_entries()]
-    miscounted = [f"Study {name!r}: it counts {study.trials} trials and has {len(trials)}."]
-    return [*(miscounted if study.trials != len(trials) else []), *broken_invariants(name, trials)]
+    own = [*_record_faults(connection, name), *_version_faults(study)]
+    return [*(f"Study {name!r}: {fault}." for fault in own), *_trial_faults(study, name)]
+
+
+def _record_faults(connection: Connection, name: str) -> Iterator[str]:
+    """What is wrong with the study's own row, which every command reads first."""
+    try:
+        record = rows.study_record(connection.execute(statements.LOAD_STUDY, {"name": name}).one())
+    except FarthingError as error:
+        yield f"the problem cannot be read: {error}"
+    except (TypeError, KeyError, ValueError, AttributeError) as error:
+        yield f"the problem cannot be read: {error!r}"
+    else:
+        if not isinstance(record.settings, dict):
+            yield f"the settings are no mapping: {record.settings!r}"
+
+
+def _version_faults(study: StudyRows) -> Iterator[str]:
+    """Readers ask for what came after a version that they have seen: what has no version of its own is never read."""
+    counts = {"trials": statements.UNVERSIONED_TRIALS, "measurements": statements.UNVERSIONED_MEASUREMENTS}
+    for what, statement in counts.items():
+        if count := study.execute(statement, until=study.version).scalar_one():
+            yield f"{count} of its {what} have a version outside 1 to {study.version}"
+
+
+def _trial_faults(study: StudyRows, name: str) -> list[str]:
+    try:
+        trials = [entry.trial for entry in study.all_entries()]
+        miscounted = [f"Study {name!r}: it counts {study.trials} trials and has {len(trials)}."]
+        return [*(miscounted if study.trials != len(trials) else []), *broken_invariants(name, trials)]
+    except FarthingError as error:
+        return [f"Study {name!r}: {error}"]
+    except (TypeError, KeyError, ValueError, AttributeError) as error:
+        return [f"Study {name!r}: its trials cannot be read: {error!r}."]

@@ -1,10 +1,14 @@
 """How the two databases differ: connecting, beginning a transaction, telling the time."""
 
+import atexit
 import os
+import shutil
 import sqlite3
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Double, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError
@@ -133,13 +137,15 @@ def _sqlite_engine(url: URL) -> Engine:
         )
     synchronous = _synchronous(url.query)
     engine = create_engine(
-        url.set(query={}), max_overflow=-1, connect_args={"isolation_level": None, "timeout": BUSY_TIMEOUT}
+        _openable(url), max_overflow=-1, connect_args={"isolation_level": None, "timeout": BUSY_TIMEOUT}
     )
 
     @event.listens_for(engine, "connect")
     def set_up(connection: sqlite3.Connection, record: object) -> None:
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute(f"PRAGMA synchronous = {synchronous}")
+        if engine.url.database != url.database:
+            connection.execute("PRAGMA query_only = ON")
         if connection.execute("PRAGMA page_count").fetchone() == (0,):
             connection.execute("PRAGMA journal_mode = WAL")  # kept in the file
 
@@ -149,6 +155,32 @@ def _sqlite_engine(url: URL) -> Engine:
             connection.exec_driver_sql(statement)
 
     return engine
+
+
+def _openable(url: URL) -> URL:
+    """Where SQLite can read the file: it needs to write beside it, unless it is told that nobody will change it."""
+    path = str(url.database)
+    log, index = f"{path}-wal", f"{path}-shm"
+    if not os.path.isfile(path) or (os.access(path, os.W_OK) and os.access(os.path.dirname(path), os.W_OK)):
+        return url.set(query={})
+    read_only = {"mode": "ro", "uri": "true"}
+    if not (os.path.isfile(log) and os.path.getsize(log)):
+        return url.set(database=f"file:{quote(path)}", query={**read_only, "immutable": "1"})
+    if os.path.isfile(index):
+        return url.set(database=f"file:{quote(path)}", query=read_only)
+    return url.set(database=_copied(path, log), query={})
+
+
+def _copied(path: str, log: str) -> str:
+    """A copy of a database that a killed program left on what is read-only now, with changes only in its log.
+
+    It stays read-only: what would be written to a copy would be lost with it.
+    """
+    folder = tempfile.mkdtemp(prefix="farthing-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    for file in (path, log):
+        shutil.copyfile(file, os.path.join(folder, os.path.basename(file)))
+    return os.path.join(folder, os.path.basename(path))
 
 
 def _synchronous(query: Mapping[str, Any]) -> str:

@@ -50,6 +50,9 @@ _POSTGRESQL = {
 }
 """By the beginning of PostgreSQL's code of the error."""
 
+_PASSING = ("08", "53300", "57P")
+"""Codes of a lost connection, of too many of them, and of a server that ends or begins."""
+
 
 def explained(error: SQLAlchemyError, *, location: str) -> StorageError:
     """The error in one line: the rule, what came, what to do."""
@@ -60,6 +63,14 @@ def explained(error: SQLAlchemyError, *, location: str) -> StorageError:
 def is_busy(error: SQLAlchemyError) -> bool:
     """Whether another writer held a SQLite file for too long."""
     return _code(error).startswith("SQLITE_BUSY")
+
+
+def is_outage(error: SQLAlchemyError) -> bool:
+    """Whether a server is away, or has just cut us off: something that passes."""
+    code = _code(error)
+    if not isinstance(error, DBAPIError) or code.startswith("SQLITE"):
+        return False
+    return error.connection_invalidated or _is_about_connecting(error) or code.startswith(_PASSING)
 
 
 def _fault(error: SQLAlchemyError) -> _Fault:

@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from farthing.errors import InvalidArgument, StaleAttempt, TrialFinished
 from farthing.trials import Attempt, Failure, Measurement, Outcome, State, Suggestion, Trial
@@ -15,17 +16,27 @@ _ENDS = (State.DONE, State.FAILED, State.PRUNED)
 
 
 @dataclass(frozen=True, slots=True)
+class Moment:
+    """When something happens: `now` is the storage's clock, to show; `elapsed` is the caller's own, to measure with."""
+
+    now: float
+    elapsed: float
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """A trial with what only its storage needs to know.
 
     `retries` is how often it may still be lost and offered again. `paid_until` is when the current attempt began or
     was last measured: the time since then is in no measurement yet. `renewed_at` is when its owner was last heard of.
+    Both are on the owner's own monotonic clock. `lease` is for how many seconds it was renewed.
     """
 
     trial: Trial
     retries: int = 0
     paid_until: float = 0.0
     renewed_at: float = 0.0
+    lease: float = 0.0
 
 
 def queued(
@@ -51,40 +62,40 @@ def queued(
     return Entry(trial, retries=retries)
 
 
-def claimed(entry: Entry, *, owner: str, lease: float, now: float) -> Entry:
+def claimed(entry: Entry, *, owner: str, lease: float, at: Moment) -> Entry:
     """A pending trial, now running for `owner`."""
-    trial = replace(entry.trial, state=State.RUNNING, owner=owner, lease_until=now + lease)
-    return replace(entry, trial=trial, paid_until=now, renewed_at=now)
+    trial = replace(entry.trial, state=State.RUNNING, owner=owner, lease_until=at.now + lease)
+    return Entry(trial, entry.retries, paid_until=at.elapsed, renewed_at=at.elapsed, lease=lease)
 
 
-def renewed(entry: Entry, *, lease: float, now: float) -> Entry:
-    return replace(entry, trial=replace(entry.trial, lease_until=now + lease), renewed_at=now)
+def renewed(entry: Entry, *, lease: float, at: Moment) -> Entry:
+    trial = replace(entry.trial, lease_until=at.now + lease)
+    return replace(entry, trial=trial, renewed_at=at.elapsed, lease=lease)
 
 
-def recorded(entry: Entry, attempt: Attempt, measurements: Sequence[Measurement], *, lease: float, now: float) -> Entry:
+def recorded(entry: Entry, attempt: Attempt, measurements: Sequence[Measurement], *, lease: float, at: Moment) -> Entry:
     """A running trial with these measurements. Without a change of its own, they were there before."""
     require_current(entry, attempt)
-    points = joined(entry.trial.measurements, stamped(measurements, attempt, now=now))
-    trial = replace(entry.trial, measurements=points, lease_until=now + lease)
-    return replace(entry, trial=trial, paid_until=now, renewed_at=now)
+    points = joined(entry.trial.measurements, stamped(measurements, attempt, now=at.now))
+    measured = replace(entry, trial=replace(entry.trial, measurements=points), paid_until=at.elapsed)
+    return renewed(measured, lease=lease, at=at)
 
 
 def closed(entry: Entry, attempt: Attempt, outcome: Outcome, *, now: float) -> Entry:
     """The end of an attempt: of the trial too, unless it is to be tried again."""
     _check_end(outcome)
     _require_may_close(entry, attempt, outcome)
-    ended = _ended(entry, attempt, outcome, now=now)
-    if outcome.retry:
-        return _offered_again(replace(ended, retries=max(0, entry.retries - 1)))
-    return _finished(ended, attempt, outcome, now=now)
+    if not outcome.retry:
+        return _finished(entry, attempt, outcome, now=now)
+    trial = replace(entry.trial, **_left(entry, attempt, outcome, now=now))
+    return _offered_again(replace(entry, trial=trial, retries=max(0, entry.retries - 1)))
 
 
 def added(entry: Entry, outcome: Outcome) -> Entry:
     """A new trial that ended elsewhere."""
     _check_end(outcome)
     attempt = Attempt(entry.trial.number, entry.trial.attempt)
-    now = entry.trial.opened_at
-    return _finished(_ended(entry, attempt, outcome, now=now), attempt, outcome, now=now)
+    return _finished(entry, attempt, outcome, now=entry.trial.opened_at)
 
 
 def annotated(entry: Entry, *, tags: Sequence[str] | None, comment: str | None) -> Entry:
@@ -108,18 +119,13 @@ def without_checkpoint(entry: Entry) -> Entry:
     return replace(entry, trial=replace(entry.trial, checkpoint=None))
 
 
-def released(entry: Entry, attempt: Attempt, measurements: Sequence[Measurement], *, now: float, charge: bool) -> Entry:
+def released(entry: Entry, attempt: Attempt, measurements: Sequence[Measurement], *, at: Moment, charge: bool) -> Entry:
     """A running trial that its owner gave back. With `charge`, what no measurement covers is failed work."""
     require_current(entry, attempt)
-    seconds = now - entry.paid_until if charge and not measurements else 0.0
-    unpaid = _failed_work(attempt.attempt, seconds, at=now)
-    points = joined(entry.trial.measurements, [*stamped(measurements, attempt, now=now), *unpaid])
+    seconds = at.elapsed - entry.paid_until if charge and not measurements else 0.0
+    unpaid = _failed_work(attempt.attempt, seconds, at=at.now)
+    points = joined(entry.trial.measurements, [*stamped(measurements, attempt, now=at.now), *unpaid])
     return _offered_again(replace(entry, trial=replace(entry.trial, measurements=points)))
-
-
-def is_expired(entry: Entry, *, now: float) -> bool:
-    lease_until = entry.trial.lease_until
-    return entry.trial.state is State.RUNNING and lease_until is not None and lease_until <= now
 
 
 def expired(entry: Entry, *, now: float, charge: bool) -> Entry:
@@ -142,9 +148,9 @@ def expired(entry: Entry, *, now: float, charge: bool) -> Entry:
     return replace(entry, trial=replace(lost, state=State.LOST, finished_at=ended_at))
 
 
-def as_read(entry: Entry, *, now: float, charge: bool) -> Trial:
-    """The trial as its readers see it: one whose lease has ended is no longer running, swept or not."""
-    return expired(entry, now=now, charge=charge).trial if is_expired(entry, now=now) else entry.trial
+def as_read(entry: Entry, *, now: float, charge: bool, has_ended: bool) -> Trial:
+    """The trial as its readers see it: one whose lease they know to have ended is no longer running, swept or not."""
+    return expired(entry, now=now, charge=charge).trial if has_ended else entry.trial
 
 
 def require_current(entry: Entry, attempt: Attempt) -> None:
@@ -162,8 +168,26 @@ def require_current(entry: Entry, attempt: Attempt) -> None:
         )
 
 
-def stands_as_closed(trial: Trial, attempt: Attempt, outcome: Outcome) -> bool:
+def is_same_trial(stored: Trial | None, opened: Trial) -> bool:
+    """Whether a stored trial is the one that was opened, whatever has become of it since."""
+    return stored is not None and (stored.opened_at, stored.suggestion) == (opened.opened_at, opened.suggestion)
+
+
+def stands_as_claimed(stored: Trial | None, claimed: Trial) -> bool:
+    """Whether the claim was written: it is there, or a later attempt is."""
+    if stored is None or stored.attempt != claimed.attempt:
+        return stored is not None and stored.attempt > claimed.attempt
+    return stored.owner == claimed.owner
+
+
+def stands_as_released(stored: Trial | None, attempt: Attempt) -> bool:
+    return stored is None or stored.is_finished or stored.attempt > attempt.attempt
+
+
+def stands_as_closed(trial: Trial | None, attempt: Attempt, outcome: Outcome) -> bool:
     """Whether the trial is what closing it with this very outcome would have left."""
+    if trial is None:
+        return False
     if outcome.retry:
         return trial.attempt == attempt.attempt + 1
     return (trial.state, trial.attempt, trial.value) == (outcome.state, attempt.attempt, outcome.value)
@@ -208,20 +232,19 @@ def _require_may_close(entry: Entry, attempt: Attempt, outcome: Outcome) -> None
         require_current(entry, attempt)
 
 
-def _ended(entry: Entry, attempt: Attempt, outcome: Outcome, *, now: float) -> Entry:
+def _left(entry: Entry, attempt: Attempt, outcome: Outcome, *, now: float) -> dict[str, Any]:
     """What an attempt leaves, whatever becomes of its trial."""
-    trial = replace(
-        entry.trial,
-        measurements=joined(entry.trial.measurements, stamped(outcome.measurements, attempt, now=now)),
-        failure=outcome.failure,
-        checkpoint=outcome.checkpoint or entry.trial.checkpoint,
-    )
-    return replace(entry, trial=trial)
+    return {
+        "measurements": joined(entry.trial.measurements, stamped(outcome.measurements, attempt, now=now)),
+        "failure": outcome.failure,
+        "checkpoint": outcome.checkpoint or entry.trial.checkpoint,
+    }
 
 
 def _finished(entry: Entry, attempt: Attempt, outcome: Outcome, *, now: float) -> Entry:
     trial = replace(
         entry.trial,
+        **_left(entry, attempt, outcome, now=now),
         state=outcome.state,
         attempt=attempt.attempt,
         value=_finite(outcome.value),

@@ -11,11 +11,11 @@ from farthing.storage.summaries import best
 from farthing.trials import State
 
 
-def summaries(connection: Connection, *, now: float) -> list[StudySummary]:
+def summaries(connection: Connection) -> list[StudySummary]:
     """By name, as Python sorts: servers have orders of their own. Single trials are not read, only counted."""
-    counts = _by_study(connection.execute(statements.STATE_COUNTS, {"clock": now}))
+    counts = _by_study(connection.execute(statements.STATE_COUNTS))
     ranges = _by_study(connection.execute(statements.VALUE_RANGES))
-    costs = _by_study(connection.execute(statements.COSTS, {"clock": now}))
+    costs = _by_study(connection.execute(statements.COSTS))
     found = []
     for study_id, *row in connection.execute(statements.ALL_STUDIES):
         record = rows.study_record(row)

@@ -5,24 +5,33 @@ from pathlib import Path
 from farthing.errors import InvalidArgument
 from farthing.storage.memory import MemoryStorage
 from farthing.storage.storage import Storage
+from farthing.validation import shown
 
 _SUFFIXES = (".db", ".sqlite", ".sqlite3")
 _SCHEMES = ("sqlite", "postgresql", "postgres")
 
 
-def open_storage(storage: "str | Path | Storage | None" = None) -> Storage:
+def open_storage(storage: "str | Path | Storage | None" = None, *, patience: float = 60.0) -> Storage:
     """The storage at an address, created where there is none yet; nothing means one in memory.
 
     Addresses are `sqlite:///path.db`, the path of a `.db` or `.sqlite` file, and
-    `postgresql://user:password@host/database`.
+    `postgresql://user:password@host/database`. A server that goes away is waited for, for up to `patience` seconds.
     """
     if storage is None:
         return MemoryStorage()
     if not isinstance(storage, (str, Path)):
-        return storage
+        return _storage(storage)
     from farthing.storage.sql import SqlStorage  # SQLAlchemy takes a third of a second to import
 
-    return SqlStorage(_address(storage))
+    return SqlStorage(_address(storage), patience=patience)
+
+
+def _storage(given: Storage) -> Storage:
+    if not callable(getattr(given, "create_study", None)):
+        raise InvalidArgument(
+            f"A storage must be an address, a path or a Storage, got {shown(given)}. Use sqlite:///study.db."
+        )
+    return given
 
 
 def _address(storage: str | Path) -> str | Path:

@@ -8,9 +8,9 @@ from threading import RLock
 from farthing.costs import Clock, SystemClock
 from farthing.storage import lifecycle
 from farthing.storage.invariants import broken_invariants
-from farthing.storage.json_text import plain, plain_record, plain_suggestion
-from farthing.storage.lifecycle import Entry
-from farthing.storage.runs import covered_seconds
+from farthing.storage.json_text import as_stored, stored_record, stored_suggestion
+from farthing.storage.lifecycle import Entry, Moment
+from farthing.storage.runs import Run, next_beginning, seconds_covered
 from farthing.storage.storage import Changes, StudyRecord, StudySummary
 from farthing.storage.summaries import summary
 from farthing.storage.validation import (
@@ -21,6 +21,7 @@ from farthing.storage.validation import (
     trial_not_found,
     unknown_run,
 )
+from farthing.storage.watching import LeaseWatch
 from farthing.trials import Attempt, Event, Json, Measurement, Outcome, State, Suggestion, Trial
 
 
@@ -34,7 +35,8 @@ class _Study:
     changed_at: dict[int, int] = field(default_factory=dict)
     in_flight: set[int] = field(default_factory=set)
     events: list[tuple[int, Event]] = field(default_factory=list)
-    runs: list[tuple[float, float]] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+    started: list[float] = field(default_factory=list)
 
     @property
     def charges(self) -> bool:
@@ -76,14 +78,22 @@ class _Study:
         entries = (self.entries[number] for number in sorted(self.in_flight))
         return [entry for entry in entries if entry.trial.state is state]
 
-    def expired(self, *, now: float, dead: Collection[str] = ()) -> list[Entry]:
+    def expired(self, watch: LeaseWatch, *, now: float, dead: Collection[str] = ()) -> list[Entry]:
         """What becomes of the trials whose leases have ended or whose owners are dead."""
         running = self.flying(State.RUNNING)
-        ended = (entry for entry in running if lifecycle.is_expired(entry, now=now) or entry.trial.owner in dead)
+        ended = (entry for entry in running if self._has_ended(entry, watch) or entry.trial.owner in dead)
         return [lifecycle.expired(entry, now=now, charge=self.charges) for entry in ended]
 
-    def read(self, numbers: Sequence[int], *, now: float) -> list[Trial]:
-        return [lifecycle.as_read(self.entries[number], now=now, charge=self.charges) for number in numbers]
+    def read(self, numbers: Sequence[int], watch: LeaseWatch, *, now: float) -> list[Trial]:
+        watch.see(self.record.name, self.flying(State.RUNNING))
+        entries = [self.entries[number] for number in numbers]
+        return [
+            lifecycle.as_read(entry, now=now, charge=self.charges, has_ended=self._has_ended(entry, watch))
+            for entry in entries
+        ]
+
+    def _has_ended(self, entry: Entry, watch: LeaseWatch) -> bool:
+        return watch.has_ended(self.record.name, entry)
 
     def changed_after(self, version: int) -> list[int]:
         """Numbers of the trials that changed after `version` or that are running, in order."""
@@ -109,6 +119,7 @@ class MemoryStorage:
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
         self._lock = RLock()
+        self._watch = LeaseWatch(self._clock)
         self._studies: dict[str, _Study] = {}
 
     @property
@@ -126,7 +137,7 @@ class MemoryStorage:
         with self._lock:
             if record.name in self._studies:
                 raise study_exists(record.name)
-            stored = plain_record(record, created_at=self.now())
+            stored = stored_record(record, created_at=self.now())
             self._studies[record.name] = _Study(stored)
             return stored
 
@@ -137,16 +148,15 @@ class MemoryStorage:
     def update_study(self, name: str, *, strategy: Json = None, settings: Mapping[str, Json] | None = None) -> None:
         with self._study(name) as study:
             if strategy is not None:
-                study.record = replace(study.record, strategy=plain(strategy, what="A strategy"))
+                study.record = replace(study.record, strategy=as_stored(strategy, what="A strategy"))
             if settings:
-                named = plain(dict(settings), what="Settings")
+                named = as_stored(dict(settings), what="Settings")
                 study.record = replace(study.record, settings={**study.record.settings, **named})
 
     def list_studies(self) -> list[StudySummary]:
         with self._lock:
-            now = self.now()
             studies = [self._studies[name] for name in sorted(self._studies)]
-            return [summary(study.record, study.read(range(len(study.entries)), now=now)) for study in studies]
+            return [summary(study.record, [entry.trial for entry in study.entries]) for study in studies]
 
     def delete_study(self, name: str) -> None:
         with self._study(name):
@@ -167,10 +177,11 @@ class MemoryStorage:
             return []
         with self._study(study) as found:
             check_expected_trials(expected_trials, trials=len(found.entries))
-            now = self.now()
-            queued = _queued(found, suggestions, now=now, retries=retries, overhead=overhead / len(suggestions))
-            entries = [lifecycle.claimed(entry, owner=owner, lease=lease, now=now) for entry in queued]
+            at = self._moment()
+            queued = _queued(found, suggestions, now=at.now, retries=retries, overhead=overhead / len(suggestions))
+            entries = [lifecycle.claimed(entry, owner=owner, lease=lease, at=at) for entry in queued]
             found.put(*entries)
+            self._watch.hear(study, *entries)
             return [entry.trial for entry in entries]
 
     def enqueue_trial(self, study: str, suggestion: Suggestion, *, retries: int = 0, tags: Sequence[str] = ()) -> Trial:
@@ -188,31 +199,34 @@ class MemoryStorage:
 
     def claim_trial(self, study: str, *, owner: str, lease: float, number: int | None = None) -> Trial | None:
         with self._study(study) as found:
-            now = self.now()
-            swept = found.expired(now=now)
+            at = self._moment()
+            swept = found.expired(self._watch, now=at.now)
             pending = [entry for entry in [*found.flying(State.PENDING), *swept] if not entry.trial.is_finished]
             wanted = [entry for entry in pending if number is None or entry.trial.number == number]
             oldest = sorted(wanted, key=lambda entry: entry.trial.number)[:1]
-            claimed = [lifecycle.claimed(entry, owner=owner, lease=lease, now=now) for entry in oldest]
+            claimed = [lifecycle.claimed(entry, owner=owner, lease=lease, at=at) for entry in oldest]
             if swept or claimed:
                 found.put(*swept, *claimed)
+            self._watch.hear(study, *claimed)
             return claimed[0].trial if claimed else None
 
     def record(self, study: str, attempt: Attempt, measurements: Sequence[Measurement], *, lease: float) -> None:
         with self._study(study) as found:
             before = found.entry(attempt.number)
-            after = lifecycle.recorded(before, attempt, measurements, lease=lease, now=self.now())
+            after = lifecycle.recorded(before, attempt, measurements, lease=lease, at=self._moment())
             if len(after.trial.measurements) > len(before.trial.measurements):
                 found.put(after)
             else:
-                found.put_quietly(lifecycle.renewed(before, lease=lease, now=self.now()))
+                found.put_quietly(lifecycle.renewed(before, lease=lease, at=self._moment()))
+            self._watch.hear(study, found.entry(attempt.number))
 
     def renew(self, study: str, attempts: Sequence[Attempt], *, lease: float) -> list[Attempt]:
         with self._study(study) as found:
             current = [attempt for attempt in attempts if _runs(found, attempt)]
             for attempt in current:
-                entry = found.entries[attempt.number]
-                found.put_quietly(lifecycle.renewed(entry, lease=lease, now=self.now()))
+                entry = lifecycle.renewed(found.entries[attempt.number], lease=lease, at=self._moment())
+                found.put_quietly(entry)
+                self._watch.hear(study, entry)
             return current
 
     def close_trial(self, study: str, attempt: Attempt, outcome: Outcome) -> Trial:
@@ -224,11 +238,12 @@ class MemoryStorage:
     def release_trial(self, study: str, attempt: Attempt, *, measurements: Sequence[Measurement] = ()) -> None:
         with self._study(study) as found:
             entry = found.entry(attempt.number)
-            found.put(lifecycle.released(entry, attempt, measurements, now=self.now(), charge=found.charges))
+            found.put(lifecycle.released(entry, attempt, measurements, at=self._moment(), charge=found.charges))
 
     def sweep(self, study: str, *, dead: Collection[str] = ()) -> list[int]:
         with self._study(study) as found:
-            swept = found.expired(now=self.now(), dead=dead)
+            self._watch.see(study, found.flying(State.RUNNING))
+            swept = found.expired(self._watch, now=self.now(), dead=dead)
             if swept:
                 found.put(*swept)
             return [entry.trial.number for entry in swept]
@@ -257,32 +272,39 @@ class MemoryStorage:
 
     def log_event(self, study: str, kind: str, payload: Json) -> None:
         with self._study(study) as found:
-            event = Event(kind, plain(payload, what="An event's payload"), time=self.now())
+            event = Event(kind, as_stored(payload, what="An event's payload"), time=self.now())
             found.put()
             found.events.append((found.version, event))
 
     def history(self, study: str, *, since: int = 0) -> Changes:
         with self._study(study) as found:
-            trials = found.read(found.changed_after(since), now=self.now())
+            trials = found.read(found.changed_after(since), self._watch, now=self.now())
             return Changes(found.version, trials, found.events_after(since))
 
-    def start_run(self, study: str) -> int:
+    def start_run(self, study: str, *, lease: float) -> int:
         with self._study(study) as found:
-            found.runs.append((self.now(), self.now()))
+            at = self._moment()
+            found.runs.append(Run(next_beginning(found.runs, now=at.now), 0.0, at.now, lease))
+            found.started.append(at.elapsed)
             return len(found.runs)
 
-    def touch_run(self, study: str, run: int) -> None:
+    def touch_run(self, study: str, run: int, *, ends: bool = False) -> None:
         with self._study(study) as found:
             if not 1 <= run <= len(found.runs):
                 raise unknown_run(run)
-            found.runs[run - 1] = (found.runs[run - 1][0], self.now())
+            before, at = found.runs[run - 1], self._moment()
+            seconds, lease = at.elapsed - found.started[run - 1], 0.0 if ends else before.lease
+            found.runs[run - 1] = replace(before, seconds=seconds, touched_at=at.now, lease=lease)
 
     def seconds_run(self, study: str) -> float:
         with self._study(study) as found:
-            return covered_seconds(found.runs)
+            return seconds_covered(found.runs)
 
     def now(self) -> float:
         return self._clock.now()
+
+    def _moment(self) -> Moment:
+        return Moment(self._clock.now(), self._clock.elapsed())
 
     def check(self) -> list[str]:
         with self._lock:
@@ -309,7 +331,7 @@ def _queued(
     return [
         lifecycle.queued(
             number,
-            plain_suggestion(suggestion),
+            stored_suggestion(suggestion),
             now=now,
             retries=retries,
             tags=tags,

@@ -4,7 +4,9 @@ The first statement reads the trials and the version they belong to. Measurement
 are written, so what has a version up to that one belongs to it too, whenever it is read.
 """
 
-from collections.abc import Mapping, Sequence
+import gc
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +15,10 @@ from sqlalchemy import Connection, CursorResult, Executable
 from farthing.costs import Clock
 from farthing.storage import lifecycle, rows, statements
 from farthing.storage.lifecycle import Entry
+from farthing.storage.measurement_columns import by_trial
 from farthing.storage.storage import Changes
 from farthing.storage.validation import study_not_found
+from farthing.storage.watching import LeaseWatch
 from farthing.trials import Event, Measurement
 
 Curves = Mapping[int, Sequence[Measurement]]
@@ -48,11 +52,16 @@ class _Span:
 class HistoryReader:
     """Remembers the measurements of trials in flight, so that each is read once, however long a trial reports."""
 
-    def __init__(self) -> None:
+    def __init__(self, watch: LeaseWatch) -> None:
+        self._watch = watch
         self._seen: dict[int, _Seen] = {}
 
     def read(self, connection: Connection, name: str, *, since: int, clock: Clock | None) -> Changes:
         """What changed after `since`, and every trial that is running."""
+        with _without_collecting() if since == 0 else nullcontext():
+            return self._read(connection, name, since=since, clock=clock)
+
+    def _read(self, connection: Connection, name: str, *, since: int, clock: Clock | None) -> Changes:
         parameters = {"this_name": name, "since": since, "clock": clock.now() if clock else None}
         found = connection.execute(statements.HISTORY, parameters).all()
         if not found:
@@ -63,23 +72,39 @@ class HistoryReader:
         trials = [row[_STANDING:] for row in found if row[_STANDING] is not None]
         entries = [rows.entry(row, curves.get(row[0], ())) for row in trials]
         self._seen[study_id] = _Seen(version, _curves_in_flight(entries))
+        self._watch.see(name, entries)
         return Changes(
             version=version,
-            trials=[lifecycle.as_read(entry, now=now, charge=charges) for entry in entries],
+            trials=[
+                lifecycle.as_read(entry, now=now, charge=charges, has_ended=self._watch.has_ended(name, entry))
+                for entry in entries
+            ],
             events=_events(span) if (last_event or 0) > since else [],
         )
 
     def _curves(self, span: _Span) -> Curves:
         seen = self._seen.get(span.study_id)
         if span.since == 0:
-            return rows.by_trial(span.rows(statements.ALL_MEASUREMENTS))
+            return by_trial(span.rows(statements.ALL_MEASUREMENTS))
         if seen is None or seen.version != span.since:
-            return rows.by_trial(span.rows(statements.CHANGED_MEASUREMENTS))
+            return by_trial(span.rows(statements.CHANGED_MEASUREMENTS))
         if span.until == span.since:
             return seen.curves
-        new = rows.by_trial(span.rows(statements.NEW_MEASUREMENTS, seen=sorted(seen.curves)))
+        new = by_trial(span.rows(statements.NEW_MEASUREMENTS, seen=sorted(seen.curves)))
         longer = {number: lifecycle.joined(seen.curves.get(number, ()), points) for number, points in new.items()}
         return {**seen.curves, **longer}
+
+
+@contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Pauses the garbage collector, which would look through all that is read again and again and find nothing."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _events(span: _Span) -> list[Event]:

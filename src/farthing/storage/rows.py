@@ -80,15 +80,16 @@ def changing_row(entry: Entry) -> Row:
         "renewed_at": entry.renewed_at,
         "lease_until": trial.lease_until,
         "finished_at": trial.finished_at,
+        "lease": entry.lease,
     }
 
 
-def entry(row: Sequence[Any], measurements: Iterable[Measurement] = ()) -> Entry:
+def entry(row: Sequence[Any], measurements: Sequence[Measurement] = ()) -> Entry:
     """From the columns `TRIAL_COLUMNS`."""
     (
         number, state, attempt, retries, params, fidelity, resume_from, predicted_cost, predicted_value, note, value,
         failure, checkpoint, resume_checkpoint, overhead, owner, tags, comment, opened_at, paid_until, renewed_at,
-        lease_until, finished_at,
+        lease_until, finished_at, lease,
     ) = row  # fmt: skip
     trial = Trial(
         number=number,
@@ -102,7 +103,7 @@ def entry(row: Sequence[Any], measurements: Iterable[Measurement] = ()) -> Entry
         ),
         state=_state(state),
         attempt=attempt,
-        measurements=tuple(measurements),
+        measurements=tuple(measurements) if isinstance(measurements, list) else measurements,
         value=value,
         failure=Failure(*from_text(failure)) if failure else None,
         checkpoint=checkpoint,
@@ -115,7 +116,9 @@ def entry(row: Sequence[Any], measurements: Iterable[Measurement] = ()) -> Entry
         finished_at=finished_at,
         lease_until=lease_until,
     )
-    return Entry(trial, retries, paid_until, renewed_at)
+    if lease is None and lease_until is not None:  # written by an older Farthing, on the database's clock
+        lease = lease_until - renewed_at
+    return Entry(trial, retries, paid_until, renewed_at, lease or 0.0)
 
 
 def measurement_row(number: int, point: Measurement) -> Row:

@@ -1,13 +1,40 @@
-"""How long a study has been worked on."""
+"""How long a study has been worked on, without trusting anybody's wall clock.
+
+A study has a time of its own, which passes while at least one run is going. A run *began* at some point of it and has
+lasted *seconds* of its own monotonic clock since, so it has reached the sum of both; the study's time is the furthest
+that a run has reached. Where runs overlap, moments count once, because the later one begins where the earlier one is.
+"""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 
-def covered_seconds(runs: Iterable[tuple[float, float]]) -> float:
-    """Length of the union of (start, last sign of life) intervals: two runs at once count once."""
-    covered = 0.0
-    reached = float("-inf")
-    for start, end in sorted(runs):
-        covered += max(0.0, end - max(start, reached))
-        reached = max(reached, end)
-    return covered
+@dataclass(frozen=True, slots=True)
+class Run:
+    """`touched_at` is its last sign of life on the storage's clock; its `lease` is 0 once it has ended."""
+
+    began: float
+    seconds: float
+    touched_at: float
+    lease: float
+
+    @property
+    def reached(self) -> float:
+        return self.began + self.seconds
+
+    def reached_at(self, now: float) -> float:
+        """How far it has come by now: signs of life come three times per lease, and one may be late.
+
+        This is the one place where the storage's clock counts. A step of that clock just then is worth half a lease.
+        """
+        silence = now - self.touched_at
+        return self.reached + (silence if 0.0 <= silence <= self.lease / 2 else 0.0)
+
+
+def seconds_covered(runs: Iterable[Run]) -> float:
+    return max((run.reached for run in runs), default=0.0)
+
+
+def next_beginning(runs: Iterable[Run], *, now: float) -> float:
+    """Where on its study's time a run begins that is started now."""
+    return max((run.reached_at(now) for run in runs), default=0.0)

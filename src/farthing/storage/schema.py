@@ -9,7 +9,7 @@ from farthing.storage.engines import lock_creation, table_names
 from farthing.storage.tables import metadata
 from farthing.storage.transactions import Transactions
 
-HEAD = "0001"
+HEAD = "0002"
 """The newest revision in `migrations/versions`."""
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -21,7 +21,7 @@ def prepare(database: Transactions) -> None:
     """Creates the tables, or migrates those of an older version; refuses what is not Farthing's."""
     revision = database.read(_stored_revision)
     if revision is None:
-        database.write(_create, again=_create)
+        database.write(_create)
         revision = database.read(_stored_revision)
     if revision is None:
         raise StorageError(
@@ -37,6 +37,11 @@ def _stored_revision(connection: Connection) -> str | None:
     if not {"study", "trial", _revision.name} <= table_names(connection):
         return None
     return connection.scalar(select(_revision.c.version_num))
+
+
+def revisions(connection: Connection) -> list[str]:
+    """All that the database says of its version; it should be one."""
+    return list(connection.scalars(select(_revision.c.version_num)))
 
 
 def _create(connection: Connection) -> None:

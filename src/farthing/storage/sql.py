@@ -8,36 +8,43 @@ from typing import Any, TypeVar, cast
 from sqlalchemy import Connection, Executable
 from sqlalchemy.exc import IntegrityError
 
-from farthing.costs import Clock
+from farthing.costs import Clock, SystemClock
 from farthing.errors import StorageError
 from farthing.storage import engines, lifecycle, rows, schema, statements
 from farthing.storage.checking import found_faults
-from farthing.storage.json_text import plain_record, plain_suggestion
+from farthing.storage.json_text import stored_record, stored_suggestion
 from farthing.storage.lifecycle import Entry
 from farthing.storage.listing import summaries
 from farthing.storage.reading import HistoryReader
-from farthing.storage.runs import covered_seconds
+from farthing.storage.runs import Run, next_beginning, seconds_covered
 from farthing.storage.storage import Changes, StudyRecord, StudySummary
 from farthing.storage.study_rows import NothingChanged, StudyRows
 from farthing.storage.transactions import Transactions
 from farthing.storage.validation import check_expected_trials, study_exists, study_not_found, unknown_run
+from farthing.storage.watching import LeaseWatch, Renewal
 from farthing.trials import Attempt, Event, Json, Measurement, Outcome, Suggestion, Trial
 
 Result = TypeVar("Result")
 Steps = Callable[[StudyRows], Result]
+Verdict = Callable[[StudyRows, Result], bool]
 
 
 class SqlStorage:
     """Keeps studies in a database, for any number of threads and processes.
 
     `address` is a `sqlite:///` or `postgresql://` URL or the path of a SQLite file; a missing database file and missing
-    tables are created. Leases follow the database's clock unless another is given.
+    tables are created. What is written is stamped by the database's clock unless another is given. A server
+    that goes away is waited for, for up to `patience` seconds.
     """
 
-    def __init__(self, address: str | Path, *, clock: Clock | None = None) -> None:
-        self._database = Transactions(engines.database_url(address))
+    def __init__(self, address: str | Path, *, clock: Clock | None = None, patience: float = 60.0) -> None:
         self._clock = clock
-        self._histories = HistoryReader()
+        self._watch = LeaseWatch(clock or SystemClock())
+        self._database = Transactions(
+            engines.database_url(address), patience=patience, on_return=self._watch.begin_again
+        )
+        self._histories = HistoryReader(self._watch)
+        self._started: dict[tuple[str, int], float] = {}
         try:
             schema.prepare(self._database)
         except BaseException:
@@ -53,20 +60,23 @@ class SqlStorage:
 
     def create_study(self, record: StudyRecord) -> StudyRecord:
         def create(connection: Connection) -> StudyRecord:
-            stored = plain_record(record, created_at=self._now(connection))
+            stored = stored_record(record, created_at=self._now(connection))
             try:
                 connection.execute(statements.CREATE_STUDY, rows.study_row(stored))
             except IntegrityError:
                 raise study_exists(record.name) from None
             return stored
 
-        return self._database.write(create)
+        def is_created(connection: Connection, stored: StudyRecord) -> bool:
+            return _load(connection, record.name) == stored
+
+        return self._database.write(create, took_effect=is_created)
 
     def load_study(self, name: str) -> StudyRecord:
-        row = self._database.look(lambda connection: connection.execute(statements.LOAD_STUDY, {"name": name}).first())
-        if row is None:
+        found = self._database.look(lambda connection: _load(connection, name))
+        if found is None:
             raise study_not_found(name)
-        return rows.study_record(row)
+        return found
 
     def update_study(self, name: str, *, strategy: Json = None, settings: Mapping[str, Json] | None = None) -> None:
         def update(connection: Connection) -> None:
@@ -79,16 +89,16 @@ class SqlStorage:
             )
             connection.execute(statements.UPDATE_STUDY, {"this_name": name, **rows.study_row(updated)})
 
-        self._database.write(update, again=update)
+        self._database.write(update)
 
     def list_studies(self) -> list[StudySummary]:
-        return self._database.read(lambda connection: summaries(connection, now=self._now(connection)))
+        return self._database.read(summaries)
 
     def delete_study(self, name: str) -> None:
         def delete(connection: Connection) -> int:
             return connection.execute(statements.DELETE_STUDY, {"name": name}).rowcount
 
-        if self._database.write(delete) == 0:
+        if self._database.write(delete, took_effect=lambda connection, _: _load(connection, name) is None) == 0:
             raise study_not_found(name)
 
     # Opening trials
@@ -109,11 +119,19 @@ class SqlStorage:
         def open_all(found: StudyRows) -> list[Trial]:
             check_expected_trials(expected_trials, trials=found.trials - len(suggestions))
             queued = _queued(found, suggestions, retries=retries, overhead=share)
-            entries = [lifecycle.claimed(entry, owner=owner, lease=lease, now=found.now) for entry in queued]
+            entries = [lifecycle.claimed(entry, owner=owner, lease=lease, at=found.at) for entry in queued]
             found.insert_trials(entries)
+            self._watch.hear(study, *entries)
             return [entry.trial for entry in entries]
 
-        return self._change(study, open_all, opens=len(suggestions)) if suggestions else []
+        if not suggestions:
+            return []
+        return self._change(
+            study,
+            open_all,
+            opens=len(suggestions),
+            took_effect=lambda found, opened: _is_opened(found, opened[0]),
+        )
 
     def enqueue_trial(self, study: str, suggestion: Suggestion, *, retries: int = 0, tags: Sequence[str] = ()) -> Trial:
         def enqueue(found: StudyRows) -> Trial:
@@ -121,7 +139,7 @@ class SqlStorage:
             found.insert_trials(entries)
             return entries[0].trial
 
-        return self._change(study, enqueue, opens=1)
+        return self._change(study, enqueue, opens=1, took_effect=_is_opened)
 
     def add_trial(self, study: str, suggestion: Suggestion, outcome: Outcome, *, tags: Sequence[str] = ()) -> Trial:
         def add(found: StudyRows) -> Trial:
@@ -129,64 +147,79 @@ class SqlStorage:
             found.insert_trials(entries)
             return entries[0].trial
 
-        return self._change(study, add, opens=1)
+        return self._change(study, add, opens=1, took_effect=_is_opened)
 
     def claim_trial(self, study: str, *, owner: str, lease: float, number: int | None = None) -> Trial | None:
+        ended = self._watch.ended(study)
+
         def claim(found: StudyRows) -> Trial | None:
-            swept = _sweep(found)
+            swept = _sweep(found, ended)
             before = found.oldest_pending(number)
             if before is None and not swept:
                 raise NothingChanged(None)
             if before is None:
                 return None
-            after = lifecycle.claimed(before, owner=owner, lease=lease, now=found.now)
+            after = lifecycle.claimed(before, owner=owner, lease=lease, at=found.at)
             found.save(before, after)
+            self._watch.hear(study, after)
             return after.trial
 
-        return self._change(study, claim) if self._finds(statements.HAS_CLAIMABLE, study) else None
+        def is_claimed(found: StudyRows, trial: Trial | None) -> bool:
+            return trial is None or lifecycle.stands_as_claimed(found.stored(trial.number), trial)
+
+        if not self._finds(statements.HAS_CLAIMABLE, study, ended=ended):
+            return None
+        return self._change(study, claim, took_effect=is_claimed)
 
     # While trials run
 
     def record(self, study: str, attempt: Attempt, measurements: Sequence[Measurement], *, lease: float) -> None:
         def record_all(found: StudyRows) -> bool:
             found.record(attempt, measurements, lease=lease)
+            self._watch.hear_renewals(study, [attempt], renewed_at=found.at.elapsed, lease=lease)
             return True
 
         def record_missing(found: StudyRows) -> bool:
             before = found.whole_entry(attempt.number)
-            after = lifecycle.recorded(before, attempt, measurements, lease=lease, now=found.now)
+            after = lifecycle.recorded(before, attempt, measurements, lease=lease, at=found.at)
             if after.trial.measurements == before.trial.measurements:
                 raise NothingChanged(False)
             found.save(before, after)
+            self._watch.hear(study, after)
             return True
 
-        are_new = bool(measurements) and self._change(study, record_all, again=record_all)
-        if not are_new and not self._change(study, record_missing, again=record_missing):
+        are_new = bool(measurements) and self._change(study, record_all)
+        if not are_new and not self._change(study, record_missing):
             self.renew(study, [attempt], lease=lease)
 
     def renew(self, study: str, attempts: Sequence[Attempt], *, lease: float) -> list[Attempt]:
         def renew(connection: Connection) -> list[Attempt]:
             found = StudyRows.locked(connection, study, clock=self._clock)
             current = found.renew(attempts, lease=lease)
+            self._watch.hear_renewals(study, current, renewed_at=found.at.elapsed, lease=lease)
             return [attempt for attempt in attempts if attempt in current]
 
-        return self._database.write(renew, again=renew)
+        return self._database.write(renew)
 
     def save_checkpoint(self, study: str, attempt: Attempt, checkpoint: str) -> None:
         def save(found: StudyRows) -> None:
             before = found.entry(attempt.number)
             found.save(before, lifecycle.with_checkpoint(before, attempt, checkpoint))
 
-        self._change(study, save, again=save)
+        self._change(study, save)
 
     def sweep(self, study: str, *, dead: Collection[str] = ()) -> list[int]:
+        running = self._running(study)
+        self._watch.see(study, running)
+        ended = self._watch.ended(study)
+
         def sweep(found: StudyRows) -> list[int]:
-            swept = _sweep(found, dead=dead)
+            swept = _sweep(found, ended, dead=dead)
             if not swept:
                 raise NothingChanged(swept)
             return swept
 
-        return self._change(study, sweep) if self._finds(statements.HAS_ENDED, study, dead=list(dead)) else []
+        return self._change(study, sweep) if ended or any(entry.trial.owner in dead for entry in running) else []
 
     # Ending trials
 
@@ -197,20 +230,20 @@ class SqlStorage:
             found.save(before, after)
             return after.trial
 
-        def close_unless_closed(found: StudyRows) -> Trial:
-            trial = found.whole_entry(attempt.number).trial
-            if lifecycle.stands_as_closed(trial, attempt, outcome):
-                raise NothingChanged(trial)
-            return close(found)
+        def is_closed(found: StudyRows, _: Trial) -> bool:
+            return lifecycle.stands_as_closed(found.stored(attempt.number), attempt, outcome)
 
-        return self._change(study, close, again=close_unless_closed)
+        return self._change(study, close, took_effect=is_closed)
 
     def release_trial(self, study: str, attempt: Attempt, *, measurements: Sequence[Measurement] = ()) -> None:
         def release(found: StudyRows) -> None:
             before = found.whole_entry(attempt.number)
-            found.save(before, lifecycle.released(before, attempt, measurements, now=found.now, charge=found.charges))
+            found.save(before, lifecycle.released(before, attempt, measurements, at=found.at, charge=found.charges))
 
-        self._change(study, release)
+        def is_released(found: StudyRows, _: None) -> bool:
+            return lifecycle.stands_as_released(found.stored(attempt.number), attempt)
+
+        self._change(study, release, took_effect=is_released)
 
     # Afterwards
 
@@ -223,7 +256,7 @@ class SqlStorage:
             found.save(before, lifecycle.without_checkpoint(before))
             return True
 
-        return self._change(study, retire, again=retire)
+        return self._change(study, retire)
 
     def annotate(
         self, study: str, number: int, *, tags: Sequence[str] | None = None, comment: str | None = None
@@ -232,14 +265,19 @@ class SqlStorage:
             before = found.entry(number)
             found.save(before, lifecycle.annotated(before, tags=tags, comment=comment))
 
-        self._change(study, annotate, again=annotate)
+        self._change(study, annotate)
 
     def log_event(self, study: str, kind: str, payload: Json) -> None:
-        def log(found: StudyRows) -> None:
-            event = Event(kind, payload, time=found.now)
-            found.insert(statements.INSERT_EVENT, {**rows.event_row(event), "version": found.version})
+        def log(found: StudyRows) -> rows.Row:
+            event = rows.event_row(Event(kind, payload, time=found.now))
+            found.insert(statements.INSERT_EVENT, {**event, "version": found.version})
+            return event
 
-        self._change(study, log)
+        def is_logged(found: StudyRows, event: rows.Row) -> bool:
+            sought = {f"this_{name}": value for name, value in event.items()}
+            return found.execute(statements.THIS_EVENT, **sought).first() is not None
+
+        self._change(study, log, took_effect=is_logged)
 
     def history(self, study: str, *, since: int = 0) -> Changes:
         return self._database.look(
@@ -248,27 +286,33 @@ class SqlStorage:
 
     # Runs
 
-    def start_run(self, study: str) -> int:
+    def start_run(self, study: str, *, lease: float) -> int:
         def start(connection: Connection) -> int:
             found = StudyRows.locked(connection, study, clock=self._clock)
             number = int(found.execute(statements.LAST_RUN).scalar_one()) + 1
-            found.insert(statements.INSERT_RUN, {"number": number, "started_at": found.now, "touched_at": found.now})
+            began = next_beginning(_runs(found), now=found.now)
+            moment = {"started_at": found.now, "touched_at": found.now}
+            found.insert(statements.INSERT_RUN, {"number": number, **moment, "began": began, "lease": lease})
+            self._started[study, number] = found.at.elapsed
             return number
 
         return self._database.write(start)
 
-    def touch_run(self, study: str, run: int) -> None:
+    def touch_run(self, study: str, run: int, *, ends: bool = False) -> None:
         def touch(connection: Connection) -> None:
             found = StudyRows.found(connection, study, clock=self._clock)
-            if found.execute(statements.UPDATE_RUN, this_run=run, touched_at=found.now).rowcount == 0:
+            if (study, run) not in self._started:
                 raise unknown_run(run)
+            seconds = found.at.elapsed - self._started[study, run]
+            over = {"lease": 0.0} if ends else {}
+            found.execute(statements.UPDATE_RUN, this_run=run, touched_at=found.now, seconds=seconds, **over)
 
-        self._database.write(touch, again=touch)
+        self._database.write(touch)
 
     def seconds_run(self, study: str) -> float:
         def look(connection: Connection) -> float:
             found = StudyRows.found(connection, study, clock=self._clock)
-            return covered_seconds((start, end) for start, end in found.execute(statements.RUNS))
+            return seconds_covered(_runs(found))
 
         return self._database.look(look)
 
@@ -294,23 +338,39 @@ class SqlStorage:
         return self._clock.now() if self._clock else None
 
     def _change(
-        self, study: str, steps: Steps[Result], *, opens: int = 0, again: Steps[Result] | None = None
+        self, study: str, steps: Steps[Result], *, opens: int = 0, took_effect: Verdict[Result] | None = None
     ) -> Result:
-        """One change of a study's history, or none if the steps find nothing to change."""
+        """One change of a study's history, or none if the steps find nothing to change.
 
-        def changing(steps: Steps[Result]) -> Callable[[Connection], Result]:
-            return lambda connection: steps(StudyRows.changed(connection, study, clock=self._clock, opens=opens))
+        The study is locked before it is asked whether steps took effect: a server may still be at committing them.
+        """
+
+        def change(connection: Connection) -> Result:
+            return steps(StudyRows.changed(connection, study, clock=self._clock, opens=opens))
+
+        def is_changed(connection: Connection, result: Result) -> bool:
+            found = StudyRows.locked(connection, study, clock=self._clock)
+            return took_effect is not None and took_effect(found, result)
 
         try:
-            return self._database.write(changing(steps), again=None if again is None else changing(again))
+            return self._database.write(change, took_effect=is_changed)
         except NothingChanged as outcome:
             return cast(Result, outcome.result)
+
+    def _running(self, study: str) -> list[Entry]:
+        """The trials that run, without their measurements."""
+        found = self._database.look(
+            lambda connection: connection.execute(statements.RUNNING_TRIALS, {"this_name": study}).all()
+        )
+        if not found:
+            self.load_study(study)
+        return [rows.entry(row) for row in found]
 
     def _finds(self, statement: Executable, study: str, **parameters: Any) -> bool:
         """Whether there is anything to change, which costs less to ask than to lock the study."""
 
         def find(connection: Connection) -> bool:
-            row = connection.execute(statement, {"this_name": study, "clock": self._time(), **parameters}).first()
+            row = connection.execute(statement, {"this_name": study, **parameters}).first()
             if row is None:
                 raise study_not_found(study)
             return bool(row[0])
@@ -331,7 +391,7 @@ def _queued(
     return [
         lifecycle.queued(
             number,
-            plain_suggestion(suggestion),
+            stored_suggestion(suggestion),
             now=found.now,
             retries=retries,
             tags=tags,
@@ -342,8 +402,21 @@ def _queued(
     ]
 
 
-def _sweep(found: StudyRows, *, dead: Collection[str] = ()) -> list[int]:
-    ended = found.ended(dead)
+def _load(connection: Connection, name: str) -> StudyRecord | None:
+    row = connection.execute(statements.LOAD_STUDY, {"name": name}).first()
+    return None if row is None else rows.study_record(row)
+
+
+def _is_opened(found: StudyRows, opened: Trial) -> bool:
+    return lifecycle.is_same_trial(found.stored(opened.number), opened)
+
+
+def _runs(found: StudyRows) -> list[Run]:
+    return [Run(*row) for row in found.execute(statements.RUNS)]
+
+
+def _sweep(found: StudyRows, renewals: Sequence[Renewal], *, dead: Collection[str] = ()) -> list[int]:
+    ended = found.ended(renewals, dead)
     for entry in ended:
         found.save(entry, lifecycle.expired(entry, now=found.now, charge=found.charges))
     return [entry.trial.number for entry in ended]

@@ -14,7 +14,6 @@ from sqlalchemy import (
     select,
     tuple_,
     union,
-    union_all,
     update,
 )
 from sqlalchemy.sql import literal
@@ -33,7 +32,12 @@ _now = func.coalesce(bindparam("clock", type_=Double), database_now()).label("no
 
 _is_running = trial.c.state == "running"
 _is_pending = trial.c.state == "pending"
-_is_expired = and_(_is_running, trial.c.lease_until <= _now.element)
+_has_ended = and_(
+    _is_running,
+    tuple_(trial.c.number, trial.c.attempt, trial.c.renewed_at).in_(bindparam("ended", expanding=True)),
+)
+"""Not renewed since it was seen for too long: only who has watched it can name the renewal that was its last."""
+
 _is_of_dead = and_(_is_running, trial.c.owner.in_(bindparam("dead", expanding=True)))
 _one_trial = and_(_of_study, trial.c.number == bindparam("this_trial"))
 _in_order = (measurement.c.trial, measurement.c.attempt, measurement.c.sequence)
@@ -78,7 +82,7 @@ RENEW_TRIALS = (
 CHECKPOINTS = select(trial.c.number, trial.c.checkpoint).where(
     _of_study, trial.c.number.in_(bindparam("numbers", expanding=True))
 )
-ENDED_TRIALS = select(*TRIAL_COLUMNS).where(_in_flight, or_(_is_expired, _is_of_dead)).order_by(trial.c.number)
+ENDED_TRIALS = select(*TRIAL_COLUMNS).where(_in_flight, or_(_has_ended, _is_of_dead)).order_by(trial.c.number)
 OLDEST_PENDING = (
     select(*TRIAL_COLUMNS)
     .where(_in_flight, _is_pending)
@@ -91,8 +95,7 @@ THIS_PENDING = OLDEST_PENDING.where(trial.c.number == bindparam("this_trial"))
 
 _named_study = study.c.name == bindparam("this_name")
 _trial_of_it = and_(trial.c.study_id == study.c.id, in_flight)
-HAS_CLAIMABLE = select(exists().where(_trial_of_it, or_(_is_pending, _is_expired))).where(_named_study)
-HAS_ENDED = select(exists().where(_trial_of_it, or_(_is_expired, _is_of_dead))).where(_named_study)
+HAS_CLAIMABLE = select(exists().where(_trial_of_it, or_(_is_pending, _has_ended))).where(_named_study)
 HOLDERS = (
     select(literal(1))
     .where(
@@ -111,10 +114,16 @@ LOAD_MEASUREMENTS = (
     .order_by(*_in_order)
 )
 INSERT_EVENT = insert(event)
+THIS_EVENT = select(literal(1)).where(
+    event.c.study_id == _this_study,
+    event.c.kind == bindparam("this_kind"),
+    event.c.payload == bindparam("this_payload"),
+    event.c.time == bindparam("this_time"),
+)
 INSERT_RUN = insert(run)
 LAST_RUN = select(func.coalesce(func.max(run.c.number), 0)).where(run.c.study_id == _this_study)
 UPDATE_RUN = update(run).where(run.c.study_id == _this_study, run.c.number == bindparam("this_run"))
-RUNS = select(run.c.started_at, run.c.touched_at).where(run.c.study_id == _this_study)
+RUNS = select(run.c.began, run.c.seconds, run.c.touched_at, run.c.lease).where(run.c.study_id == _this_study)
 
 # The history -------------------------------------------------------------------------------------------------------
 
@@ -163,46 +172,31 @@ NEW_EVENTS = (
     .where(event.c.study_id == _this_study, event.c.version > bindparam("since"), event.c.version <= bindparam("until"))
     .order_by(event.c.version)
 )
+RUNNING_TRIALS = select(*TRIAL_COLUMNS).join_from(study, trial, and_(_trial_of_it, _is_running)).where(_named_study)
+_until: BindParameter[int] = bindparam("until")
+UNVERSIONED_TRIALS = (
+    select(func.count()).select_from(trial).where(_of_study, or_(trial.c.version < 1, trial.c.version > _until))
+)
+UNVERSIONED_MEASUREMENTS = (
+    select(func.count())
+    .select_from(measurement)
+    .where(measurement.c.study_id == _this_study, or_(measurement.c.version < 1, measurement.c.version > _until))
+)
 ALL_TRIALS = select(*TRIAL_COLUMNS).where(_of_study).order_by(trial.c.number)
 
 # Summaries ---------------------------------------------------------------------------------------------------------
 
-_state_as_read = case(
-    (_is_expired, case((trial.c.retries > 0, "pending"), else_="lost")),
-    else_=trial.c.state,
-).label("state_as_read")
-STATE_COUNTS = select(trial.c.study_id, _state_as_read, func.count()).group_by(trial.c.study_id, _state_as_read)
+STATE_COUNTS = select(trial.c.study_id, trial.c.state, func.count()).group_by(trial.c.study_id, trial.c.state)
 VALUE_RANGES = (
     select(trial.c.study_id, func.min(trial.c.value), func.max(trial.c.value))
     .where(trial.c.state == "done")
     .group_by(trial.c.study_id)
 )
 
-_unpaid_work = (
-    select(
-        trial.c.study_id,
-        trial.c.number,
-        trial.c.attempt,
-        literal(False).label("charged"),
-        trial.c.renewed_at - trial.c.paid_until,
-    )
-    .join_from(trial, study, trial.c.study_id == study.c.id)
-    .where(in_flight, _is_expired, study.c.measures_cost, trial.c.renewed_at > trial.c.paid_until)
-)
-_costs = union_all(
-    select(
-        measurement.c.study_id,
-        measurement.c.trial,
-        measurement.c.attempt,
-        measurement.c.charged,
-        measurement.c.amount,
-    ),
-    _unpaid_work,
-).subquery()
-_charged = func.sum(case((_costs.c.charged, _costs.c.amount)))
+_charged = func.sum(case((measurement.c.charged, measurement.c.amount)))
 _cost_of_attempt = (
-    select(_costs.c.study_id, func.coalesce(_charged, func.sum(_costs.c.amount)).label("cost"))
-    .group_by(_costs.c.study_id, _costs.c.trial, _costs.c.attempt)
+    select(measurement.c.study_id, func.coalesce(_charged, func.sum(measurement.c.amount)).label("cost"))
+    .group_by(measurement.c.study_id, measurement.c.trial, measurement.c.attempt)
     .subquery()
 )
 COSTS = select(_cost_of_attempt.c.study_id, func.sum(_cost_of_attempt.c.cost)).group_by(_cost_of_attempt.c.study_id)

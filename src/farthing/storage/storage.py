@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from farthing.errors import InvalidArgument
+from farthing.fields import Text
 from farthing.trials import Attempt, Event, Json, Measurement, Outcome, Problem, State, Suggestion, Trial
 
 
@@ -20,6 +21,7 @@ class StudyRecord:
     created_at: float = 0.0
 
     def __post_init__(self) -> None:
+        Text().checked(self.name, what="A study's name", advice="Write name='study'.")
         if not (1 <= len(self.name) <= 200 and self.name.isprintable()):
             raise InvalidArgument(
                 f"A study's name must be 1 to 200 printable characters, got {self.name[:60]!r}. "
@@ -55,11 +57,15 @@ class Storage(Protocol):
 
     *Numbers.* Trials are numbered 0, 1, 2, … in the order in which they were opened, without gaps, whoever opens them.
 
-    *Leases.* A running trial belongs to its owner until its lease ends, by the storage's own clock; `record` and
-    `renew` extend it, also when it has ended and nobody has noticed. A trial whose lease has ended is read as what
-    `sweep` makes of it for good: pending with the next attempt number, or lost when no retries are left. Where the
-    study's cost is measured, the seconds between the attempt's last measurement (or its start) and its last renewal
-    are then written down as failed work.
+    *Leases.* A running trial belongs to its owner until its lease ends; `record` and `renew` extend it, also when it
+    has ended and nobody has noticed. It has ended for a storage object that has itself seen no renewal for as long as
+    the lease is, by its own monotonic clock: it looks whenever `history` or `sweep` is called. A trial whose lease has
+    ended is read there as what `sweep` makes of it for good: pending with the next attempt number, or lost when no
+    retries are left. Where the study's cost is measured, the seconds between the attempt's last measurement (or its
+    start) and its last renewal are then written down as failed work, by the owner's monotonic clock.
+
+    *Clocks.* Times that are stored are the storage's clock, to be shown. Nothing is decided by them: whoever sets that
+    clock, or that of a machine, ends no lease and changes no duration.
 
     *Fencing.* Only the current attempt may `record`; an older one gets `StaleAttempt`. The first result wins: an older
     attempt may still close the trial as done as long as no other has, even when it was given up as lost, and whatever
@@ -90,7 +96,7 @@ class Storage(Protocol):
         ...
 
     def list_studies(self) -> list[StudySummary]:
-        """By name."""
+        """By name. Trials count as they are stored: as running until they are swept."""
         ...
 
     def delete_study(self, name: str) -> None:
@@ -127,7 +133,7 @@ class Storage(Protocol):
     def claim_trial(self, study: str, *, owner: str, lease: float, number: int | None = None) -> Trial | None:
         """The oldest pending trial, now running for `owner`; None when there is none. No two callers get the same.
 
-        With a `number`, only the trial of that number is claimed. A trial whose lease has ended is swept first,
+        With a `number`, only the trial of that number is claimed. A trial whose lease was seen to end is swept first,
         so that it can be claimed like any other.
         """
         ...
@@ -152,7 +158,7 @@ class Storage(Protocol):
         ...
 
     def sweep(self, study: str, *, dead: Collection[str] = ()) -> list[int]:
-        """Ends the leases of owners that are known to be dead, and all that have run out.
+        """Ends the leases of owners that are known to be dead, and all that were seen to run out.
 
         Returns the numbers of the trials that are pending again, or lost, in consequence.
         """
@@ -183,16 +189,16 @@ class Storage(Protocol):
         """All that changed after version `since`, and every trial that is running."""
         ...
 
-    def start_run(self, study: str) -> int:
-        """Notes that a run began; returns its number, for `touch_run`."""
+    def start_run(self, study: str, *, lease: float) -> int:
+        """Notes that a run began; returns its number, for `touch_run` at this same object, several times per lease."""
         ...
 
-    def touch_run(self, study: str, run: int) -> None:
-        """Notes that the run is still going."""
+    def touch_run(self, study: str, run: int, *, ends: bool = False) -> None:
+        """Notes that the run is still going, or that it `ends`."""
         ...
 
     def seconds_run(self, study: str) -> float:
-        """Wall-clock seconds during which at least one run was going, over all runs."""
+        """Seconds with at least one run going, by the runs' own monotonic clocks, up to their last touch."""
         ...
 
     def now(self) -> float:

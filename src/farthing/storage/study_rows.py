@@ -7,11 +7,15 @@ from typing import Any
 from sqlalchemy import Connection, CursorResult, Executable, Insert
 from sqlalchemy.exc import IntegrityError
 
-from farthing.costs import Clock
+from farthing.costs import Clock, SystemClock
 from farthing.storage import rows, statements
-from farthing.storage.lifecycle import Entry, require_current, stamped
+from farthing.storage.lifecycle import Entry, Moment, require_current, stamped
+from farthing.storage.measurement_columns import by_trial
 from farthing.storage.validation import check_resume_from, study_not_found, trial_not_found
-from farthing.trials import Attempt, Measurement, Suggestion
+from farthing.storage.watching import Renewal
+from farthing.trials import Attempt, Measurement, Suggestion, Trial
+
+EVERY_VERSION = 2**63 - 1
 
 
 class NothingChanged(Exception):
@@ -24,14 +28,14 @@ class NothingChanged(Exception):
 
 @dataclass(frozen=True, slots=True)
 class StudyRows:
-    """A study as a transaction finds it, at the time `now`. What is written is stamped with `version`."""
+    """A study as a transaction finds it, at the moment `at`. What is written is stamped with `version`."""
 
     connection: Connection
     study_id: int
     version: int
     trials: int
     charges: bool
-    now: float
+    at: Moment
 
     @classmethod
     def found(cls, connection: Connection, name: str, *, clock: Clock | None) -> "StudyRows":
@@ -55,7 +59,12 @@ class StudyRows:
         row = connection.execute(statement, {**parameters, "clock": clock.now() if clock else None}).first()
         if row is None:
             raise study_not_found(name)
-        return cls(connection, *row)
+        study_id, version, trials, charges, now = row
+        return cls(connection, study_id, version, trials, charges, Moment(now, (clock or SystemClock()).elapsed()))
+
+    @property
+    def now(self) -> float:
+        return self.at.now
 
     def execute(self, statement: Executable, **parameters: Any) -> "CursorResult[*tuple[Any, ...]]":
         """Runs a statement about this study. Parameters are named for columns to set, or `this_…` to find by."""
@@ -68,12 +77,18 @@ class StudyRows:
             raise trial_not_found(number, trials=self.trials)
         return rows.entry(row)
 
+    def stored(self, number: int) -> Trial | None:
+        """A trial without its measurements, where there is one of that number."""
+        row = self.execute(statements.LOAD_TRIAL, this_trial=number).first()
+        return None if row is None else rows.entry(row).trial
+
     def whole_entry(self, number: int) -> Entry:
         return self._whole(self.entry(number))
 
-    def ended(self, dead: Collection[str]) -> list[Entry]:
-        """Running trials whose leases have ended or whose owners are dead."""
-        return [rows.entry(row) for row in self.execute(statements.ENDED_TRIALS, clock=self.now, dead=list(dead))]
+    def ended(self, renewals: Sequence[Renewal], dead: Collection[str]) -> list[Entry]:
+        """Running trials that have not been renewed since, or whose owners are dead."""
+        found = self.execute(statements.ENDED_TRIALS, ended=list(renewals), dead=list(dead))
+        return [rows.entry(row) for row in found]
 
     def oldest_pending(self, number: int | None = None) -> Entry | None:
         """With a number, the trial of that number, where it is pending."""
@@ -85,7 +100,7 @@ class StudyRows:
 
     def all_entries(self) -> list[Entry]:
         """Every trial as it is stored, by number."""
-        curves = rows.by_trial(self.execute(statements.ALL_MEASUREMENTS, until=self.version))
+        curves = by_trial(self.execute(statements.ALL_MEASUREMENTS, until=EVERY_VERSION))
         return [rows.entry(row, curves.get(row[0], ())) for row in self.execute(statements.ALL_TRIALS)]
 
     def checkpoints_for(self, suggestions: Sequence[Suggestion]) -> dict[int | None, str | None]:
@@ -128,8 +143,9 @@ class StudyRows:
             this_attempt=attempt.attempt,
             version=self.version,
             lease_until=self.now + lease,
-            renewed_at=self.now,
-            paid_until=self.now,
+            lease=lease,
+            renewed_at=self.at.elapsed,
+            paid_until=self.at.elapsed,
         )
         if updated.rowcount == 0:
             require_current(self.entry(attempt.number), attempt)
@@ -144,7 +160,8 @@ class StudyRows:
             statements.RENEW_TRIALS,
             attempts=[(attempt.number, attempt.attempt) for attempt in attempts],
             lease_until=self.now + lease,
-            renewed_at=self.now,
+            lease=lease,
+            renewed_at=self.at.elapsed,
         )
         return {Attempt(number, attempt) for number, attempt in renewed}
 

@@ -1,4 +1,4 @@
-"""A study in one line."""
+"""What a study amounts to: its trials, its best value and its cost."""
 
 import math
 from collections import Counter

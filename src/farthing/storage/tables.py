@@ -1,6 +1,11 @@
-"""The tables. JSON is kept as text, times as seconds since 1970."""
+"""The tables. JSON is kept as text, times as seconds since 1970, whole numbers in 64 bits.
+
+`trial.paid_until` and `trial.renewed_at` are on the monotonic clock of the attempt's owner: only their difference, and
+whether `renewed_at` has changed, mean anything to others. A run has `began` and `seconds`, as `storage.runs` has it.
+"""
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     Column,
     Double,
@@ -12,6 +17,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
 metadata = MetaData(
@@ -22,18 +28,21 @@ metadata = MetaData(
     }
 )
 
+Whole = BigInteger().with_variant(Integer, "sqlite")
+"""SQLite keeps any whole number in up to 64 bits, and counts up ids in columns of the type INTEGER only."""
+
 study = Table(
     "study",
     metadata,
-    Column("id", Integer, primary_key=True),
+    Column("id", Whole, primary_key=True),
     Column("name", Text, nullable=False),
     Column("problem", Text, nullable=False),
     Column("measures_cost", Boolean, nullable=False),
     Column("strategy", Text),
     Column("settings", Text, nullable=False),
     Column("created_at", Double, nullable=False),
-    Column("version", Integer, nullable=False),
-    Column("trials", Integer, nullable=False),
+    Column("version", Whole, nullable=False),
+    Column("trials", Whole, nullable=False),
     UniqueConstraint("name"),
     sqlite_autoincrement=True,
 )
@@ -41,15 +50,15 @@ study = Table(
 trial = Table(
     "trial",
     metadata,
-    Column("study_id", ForeignKey("study.id", ondelete="CASCADE"), primary_key=True),
-    Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("version", Integer, nullable=False),
+    Column("study_id", Whole, ForeignKey("study.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("number", Whole, primary_key=True, autoincrement=False),
+    Column("version", Whole, nullable=False),
     Column("state", Text, nullable=False),
-    Column("attempt", Integer, nullable=False),
-    Column("retries", Integer, nullable=False),
+    Column("attempt", Whole, nullable=False),
+    Column("retries", Whole, nullable=False),
     Column("params", Text, nullable=False),
     Column("fidelity", Text),
-    Column("resume_from", Integer),
+    Column("resume_from", Whole),
     Column("predicted_cost", Text),
     Column("predicted_value", Text),
     Column("note", Text),
@@ -66,6 +75,7 @@ trial = Table(
     Column("renewed_at", Double, nullable=False),
     Column("lease_until", Double),
     Column("finished_at", Double),
+    Column("lease", Double),
 )
 Index("trial_by_version", trial.c.study_id, trial.c.version)
 
@@ -75,17 +85,17 @@ Index("trial_in_flight", trial.c.study_id, trial.c.number, sqlite_where=in_fligh
 measurement = Table(
     "measurement",
     metadata,
-    Column("study_id", Integer, primary_key=True, autoincrement=False),
-    Column("trial", Integer, primary_key=True, autoincrement=False),
-    Column("attempt", Integer, primary_key=True, autoincrement=False),
-    Column("sequence", Integer, primary_key=True, autoincrement=False),
-    Column("version", Integer, nullable=False),
+    Column("study_id", Whole, primary_key=True, autoincrement=False),
+    Column("trial", Whole, primary_key=True, autoincrement=False),
+    Column("attempt", Whole, primary_key=True, autoincrement=False),
+    Column("sequence", Whole, primary_key=True, autoincrement=False),
+    Column("version", Whole, nullable=False),
     Column("value", Double),
     Column("amount", Double, nullable=False),
     Column("cost", Text),
     Column("charged", Boolean, nullable=False),
     Column("fidelity", Text),
-    Column("step", Integer),
+    Column("step", Whole),
     Column("metrics", Text),
     Column("saved", Text),
     Column("params", Text),
@@ -98,8 +108,8 @@ measurement = Table(
 event = Table(
     "event",
     metadata,
-    Column("study_id", ForeignKey("study.id", ondelete="CASCADE"), primary_key=True),
-    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("study_id", Whole, ForeignKey("study.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("version", Whole, primary_key=True, autoincrement=False),
     Column("kind", Text, nullable=False),
     Column("payload", Text, nullable=False),
     Column("time", Double, nullable=False),
@@ -109,9 +119,12 @@ event = Table(
 run = Table(
     "run",
     metadata,
-    Column("study_id", ForeignKey("study.id", ondelete="CASCADE"), primary_key=True),
-    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("study_id", Whole, ForeignKey("study.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("number", Whole, primary_key=True, autoincrement=False),
     Column("started_at", Double, nullable=False),
     Column("touched_at", Double, nullable=False),
+    Column("began", Double, nullable=False, server_default=text("0")),
+    Column("seconds", Double, nullable=False, server_default=text("0")),
+    Column("lease", Double, nullable=False, server_default=text("0")),
     sqlite_with_rowid=False,
 )

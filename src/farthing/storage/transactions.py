@@ -1,95 +1,160 @@
-"""Runs functions in transactions: wholly or not at all, once more where that is safe."""
+"""Runs functions in transactions: wholly or not at all, and again when a server was away."""
 
-import os
+import logging
 import random
 import time
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Iterator
+from typing import Generic, TypeVar
 
 from sqlalchemy import URL, Connection, Engine
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 
 from farthing.storage import engines
-from farthing.storage.faults import explained, is_busy
+from farthing.storage.faults import explained, is_busy, is_outage
+from farthing.storage.forking import close_before_forks, no_fork_meanwhile
+from farthing.storage.presence import DatabaseFile
 
 Result = TypeVar("Result")
 Steps = Callable[[Connection], Result]
+Verdict = Callable[[Connection, Result], bool]
+
+FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 5.0
+"""Seconds between two tries at a server that is away."""
 
 _TRIES_WHEN_BUSY = 3
 
 
-class Transactions:
-    """A database in which functions run. Whatever goes wrong there comes out as a `StorageError`."""
+log = logging.getLogger("farthing")
 
-    def __init__(self, url: URL) -> None:
+
+class Transactions:
+    """A database in which functions run. Whatever goes wrong there comes out as a `StorageError`.
+
+    A server that is away is waited for, for up to `patience` seconds, once it has answered. `on_return` is called when
+    it is back.
+    """
+
+    def __init__(self, url: URL, *, patience: float, on_return: Callable[[], None] = lambda: None) -> None:
         self.location = engines.location(url)
         self.folder = engines.folder(url)
         self.engine = engines.make_engine(url)
         self._looking = engines.looking(self.engine)
         self._reading = engines.reading(self.engine)
         self._writing = engines.writing(self.engine)
-        self._process = os.getpid()
+        self._file = DatabaseFile(str(url.database)) if self.engine.dialect.name == "sqlite" else None
+        self._patience = patience
+        self._on_return = on_return
+        self._has_answered = False
+        self._is_away = False
+        close_before_forks(self)
 
     def look(self, steps: Steps[Result]) -> Result:
         """What `steps` reads, each statement from a moment of its own: no transaction, so the fewest round trips."""
-        return self._run(self._looking, steps, again=steps)
+        return self._run(self._looking, steps)
 
     def read(self, steps: Steps[Result]) -> Result:
         """What `steps` reads, all from one moment."""
-        return self._run(self._reading, steps, again=steps)
+        return self._run(self._reading, steps)
 
-    def write(self, steps: Steps[Result], *, again: Steps[Result] | None = None) -> Result:
+    def write(self, steps: Steps[Result], *, took_effect: Verdict[Result] | None = None) -> Result:
         """What `steps` returns, once what it wrote is durable.
 
-        When the connection breaks, the steps are taken once more, unless it broke while committing. Then nobody knows
-        whether they took effect: `again` is what to do in that case, and without it there is an error.
+        When the connection breaks, the steps are taken again. When it broke while committing, nobody knows whether
+        they took effect: `took_effect` then finds out, from the database and from what the steps returned. Without it
+        they are taken again all the same, so they must be safe to repeat.
         """
-        return self._run(self._writing, steps, again=again)
+        return self._run(self._writing, steps, took_effect=took_effect)
 
     def migrate(self, steps: Steps[None]) -> None:
         """Takes steps that change the tables themselves."""
         try:
-            self._run(engines.migrating(self.engine), steps, again=None)
+            self._run(engines.migrating(self.engine), steps)
         finally:
-            self.engine.dispose()
+            self.close()
 
     def close(self) -> None:
         self.engine.dispose()
+        self._forget_log()
 
-    def _run(self, engine: Engine, steps: Steps[Result], *, again: Steps[Result] | None) -> Result:
-        self._leave_connections_to_parent()
-        attempt = _Attempt(engine)
-        try:
-            return attempt.take(steps)
-        except SQLAlchemyError as error:
-            repeat = again if attempt.is_committing else steps
-            if repeat is None or not _is_disconnected(error):
-                raise explained(error, location=self.location) from error
-        try:
-            return _Attempt(engine).take(repeat)
-        except SQLAlchemyError as error:
-            raise explained(error, location=self.location) from error
+    def _run(self, engine: Engine, steps: Steps[Result], *, took_effect: Verdict[Result] | None = None) -> Result:
+        self._check_file()
+        pauses = self._pauses()
+        taken = steps
+        while True:
+            attempt = _Attempt[Result](engine)
+            try:
+                result = attempt.take(taken)
+            except SQLAlchemyError as error:
+                self._check_file()
+                pause = next(pauses, None) if is_outage(error) else None
+                if pause is None:
+                    raise explained(error, location=self.location) from error
+                self._wait(pause, error)
+                if attempt.is_committing and took_effect is not None:
+                    taken = _unless_taken(steps, took_effect, attempt.results[0])
+            else:
+                self._check_file()
+                self._note_answer()
+                return result
 
-    def _leave_connections_to_parent(self) -> None:
-        """After a fork, connections belong to the parent: two processes on one would mix up their words."""
-        if self._process != os.getpid():
-            self.engine.dispose(close=False)
-            self._process = os.getpid()
+    def _pauses(self) -> Iterator[float]:
+        """The first time at once, as most connections that break can be made again; then for longer and longer."""
+        if not self._has_answered:
+            return
+        yield 0.0
+        began, pause = time.monotonic(), FIRST_PAUSE
+        while time.monotonic() - began < self._patience:
+            yield min(pause * random.uniform(0.5, 1.0), self._patience)  # noqa: S311 (so that not all come back at once)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _wait(self, seconds: float, error: SQLAlchemyError) -> None:
+        if seconds and not self._is_away:
+            self._is_away = True
+            log.warning(
+                "The database does not answer; waiting for up to %.0f s. %s",
+                self._patience,
+                explained(error, location=self.location),
+            )
+        time.sleep(seconds)
+
+    def _note_answer(self) -> None:
+        self._has_answered = True
+        if self._is_away:
+            self._is_away = False
+            self._on_return()
+            log.warning("The database at %s answers again", self.location)
+
+    def _check_file(self) -> None:
+        if self._file is not None:
+            self._file.check()
+
+    def _forget_log(self) -> None:
+        if self._file is not None:
+            self._file.forget_log()
 
 
-class _Attempt:
-    """One try at a transaction. `is_committing` tells whether it got as far as that."""
+def _unless_taken(steps: Steps[Result], took_effect: Verdict[Result], result: Result) -> Steps[Result]:
+    """Steps that may have been taken already, with that result."""
+    return lambda connection: result if took_effect(connection, result) else steps(connection)
+
+
+class _Attempt(Generic[Result]):
+    """One try at a transaction. `results` has what the steps returned, once they did."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self.is_committing = False
+        self.results: list[Result] = []
+
+    @property
+    def is_committing(self) -> bool:
+        return bool(self.results)
 
     def take(self, steps: Steps[Result]) -> Result:
-        with self._begun() as connection:
-            result = steps(connection)
-            self.is_committing = True
+        with no_fork_meanwhile(), self._begun() as connection:
+            self.results = [steps(connection)]
             connection.commit()
-            return result
+            return self.results[0]
 
     def _begun(self) -> Connection:
         """A connection in a transaction, once it is our turn."""
@@ -110,7 +175,3 @@ class _Attempt:
             connection.close()
             raise
         return connection
-
-
-def _is_disconnected(error: SQLAlchemyError) -> bool:
-    return isinstance(error, DBAPIError) and error.connection_invalidated

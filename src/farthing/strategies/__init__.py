@@ -1,6 +1,21 @@
 """Who decides: strategies, each a pure function of the history and the budget."""
 
 from farthing.strategies.shared.randomness import Randomness
-from farthing.strategies.shared.strategy import Recommendation, Strategy, strategy_from_json
+from farthing.strategies.shared.strategy import (
+    Recommendation,
+    Strategy,
+    as_strategy,
+    best_by_value,
+    find_strategy,
+    strategy_from_json,
+)
 
-__all__ = ["Randomness", "Recommendation", "Strategy", "strategy_from_json"]
+__all__ = [
+    "Randomness",
+    "Recommendation",
+    "Strategy",
+    "as_strategy",
+    "best_by_value",
+    "find_strategy",
+    "strategy_from_json",
+]

@@ -6,11 +6,12 @@ from farthing.study.replaying import Replay, replay
 from farthing.study.results import Best
 from farthing.study.schedule import Schedule
 from farthing.study.stopping import Stopped, StopReason
-from farthing.study.studies import delete_study, studies
+from farthing.study.studies import Deleted, delete_study, studies
 from farthing.study.study import Study
 
 __all__ = [
     "Best",
+    "Deleted",
     "Lineage",
     "Replay",
     "Schedule",

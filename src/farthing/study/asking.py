@@ -2,33 +2,26 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from farthing.costs import Clock
 from farthing.errors import InvalidArgument, InvalidValue
 from farthing.execution import Checkpoints, Job, RunningTrial
 from farthing.execution.results import GRADIENT, read_gradient
+from farthing.scalars import as_int
 from farthing.study.records import Records
 from farthing.trials import Attempt, Failure, Measurement, Outcome, Problem, State, Trial
 from farthing.trials.measurement import cost_amount, finite_number
-from farthing.trials.prefixes import Eviction
-from farthing.validation import shown
+from farthing.validation import refuse_non_mapping, shown
 
 
-class _ToRecords:
-    """Carries what a handed-out trial reports straight to the records."""
-
-    def __init__(self, records: Records, attempt: Attempt) -> None:
-        self._records = records
-        self._attempt = attempt
-
-    def report(self, measurement: Measurement) -> None:
-        self._records.record(self._attempt, measurement)
-
-    def checkpoint(self, name: str) -> None:
-        self._records.save_checkpoint(self._attempt, name)
-
-    def evict(self, eviction: Eviction) -> None:
-        self._records.log_eviction(eviction)
+def number_of(trial: RunningTrial | Trial | int) -> int:
+    number = as_int(trial.number if isinstance(trial, (RunningTrial, Trial)) else trial)
+    if number is None:
+        raise InvalidArgument(
+            f"A trial must be given itself or by its number, got {shown(trial)}. Pass what ask() gave."
+        )
+    return number
 
 
 def hand_out(trial: Trial, records: Records, checkpoints: Checkpoints, *, clock: Clock) -> RunningTrial:
@@ -37,7 +30,7 @@ def hand_out(trial: Trial, records: Records, checkpoints: Checkpoints, *, clock:
     return RunningTrial(
         Job.of(trial, checkpoints),
         records.problem,
-        channel=_ToRecords(records, attempt),
+        send=partial(records.record, attempt),
         checkpoints=checkpoints,
         clock=clock,
         first_sequence=1 + max((point.sequence for point in trial.measurements), default=-1),
@@ -61,6 +54,7 @@ def told(
             f"A trial has one result, got value={value!r}, failure={failure!r}, pruned={pruned}. Tell one of them."
         )
     points = _trace_points(running.problem, trace)
+    refuse_non_mapping(metrics or {}, what="Metrics", error=InvalidValue)
     slopes = read_gradient(gradient, running.problem.space, running.params)
     if slopes and (failure is not None or pruned or (value is None and not points)):
         raise InvalidArgument(
@@ -87,8 +81,17 @@ def _trace_points(problem: Problem, trace: Iterable[tuple[Mapping[str, float], f
             value=finite_number(value, what=f"The value {problem.value!r} in the trace"),
             fidelity=problem.space.check_fidelity(fidelity),
         )
-        for fidelity, value in trace
+        for fidelity, value in _pairs(trace)
     ]
+
+
+def _pairs(trace: Iterable[tuple[Mapping[str, float], float]]) -> list[tuple[Mapping[str, float], float]]:
+    try:
+        return [(fidelity, value) for fidelity, value in trace]
+    except (TypeError, ValueError):
+        raise InvalidValue(
+            f"A trace must be pairs of fidelity and value, got {shown(trace)}. Write trace=[({{'epochs': 1}}, 0.5)]."
+        ) from None
 
 
 def _joined(points: list[Measurement], outcome: Outcome, charge: Mapping[str, float] | None) -> Outcome:

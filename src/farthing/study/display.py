@@ -1,13 +1,15 @@
 """A live display of a run, and the words at its end."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from farthing.costs import Budget, Remaining
+from farthing.errors import InvalidArgument
 from farthing.study.views import short_params, short_point
 from farthing.trials import Measurement, State, Trial
+from farthing.validation import shown
 
 if TYPE_CHECKING:
     from farthing.study.loop import Loop
@@ -18,6 +20,16 @@ if TYPE_CHECKING:
 
 def shows_progress(wanted: bool | None) -> bool:
     return sys.stderr.isatty() if wanted is None else wanted
+
+
+def read_callbacks(given: "Iterable[Callback]") -> "tuple[Callback, ...]":
+    """The callbacks, once it is certain that they can be called."""
+    callbacks = tuple(given) if isinstance(given, Iterable) else None
+    if callbacks is None or not all(map(callable, callbacks)):
+        raise InvalidArgument(
+            f"callbacks must be a list of functions of (study, trial), got {shown(given)}. Write callbacks=[function]."
+        )
+    return callbacks
 
 
 class Callbacks:

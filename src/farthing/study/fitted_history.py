@@ -73,7 +73,8 @@ def fit_history(history: History) -> FittedHistory:
         )
     seen = observe(history)
     kernel = kernel_over(history.problem.space.encoder)
-    surrogate = fit_surrogate(seen.X, seen.loss, kernel, history, compression=Compression.of(seen.loss))
+    compression = Compression.of(seen.loss)
+    surrogate = fit_surrogate(seen.X, seen.loss, kernel, history, compression=compression, takes_all=True)
     return FittedHistory(history, trials, seen, surrogate)
 
 

@@ -1,20 +1,67 @@
 """Where a study keeps its files: checkpoints and logs."""
 
+import hashlib
+import re
 import weakref
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from urllib.parse import quote
+from uuid import uuid4
 
-from farthing.execution.scratch import remove_abandoned, scratch_folder
+from farthing.errors import InvalidArgument
+from farthing.execution.folder_mark import Mark, carries, is_free, mark_of
+from farthing.files.scratch import remove_abandoned, scratch_folder
+from farthing.storage import StudyRecord
+from farthing.trials import Json
+from farthing.validation import shown
+
+IDENTITY, FOLDER = "identity", "folder"
+"""Settings that are stored with a study: what its folder is marked with, and where that is."""
+
+LONGEST_READABLE = 60
 
 
-def study_folder(name: str, *, place: Path | None) -> Path:
-    """A folder of the study's own: in that place, else under `.farthing`.
+def folder_path(given: str | Path) -> Path:
+    if not isinstance(given, (str, Path)):
+        raise InvalidArgument(f"A folder must be a text or a path, got {shown(given)}. Write folder='runs'.")
+    return Path(given).absolute()
 
-    Two studies in one folder would delete each other's checkpoints, and feed each other's stages.
+
+def new_identity() -> dict[str, Json]:
+    """The setting by which a new study differs from all others, whatever becomes of its name and its database."""
+    return {IDENTITY: uuid4().hex}
+
+
+def mark_for(record: StudyRecord) -> Mark:
+    """A study that an older version began has no identity of its own: its name and its first moment are its."""
+    stored = record.settings.get(IDENTITY)
+    return Mark(str(stored) if stored else _digest(f"{record.name}\n{record.created_at!r}"), record.name)
+
+
+def folder_name(name: str) -> str:
+    """A name for the folder of a study that every disk can hold; different studies have different ones."""
+    readable = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:LONGEST_READABLE]
+    is_whole = readable == name and name[0] != "-" and not _HASHED.fullmatch(name)
+    return name if is_whole else f"{readable.lstrip('-')}-{_digest(name)[:12]}".lstrip("-")
+
+
+def find_folder(
+    mark: Mark, *, settings: Mapping[str, Json], place: Path | None, beside: Path | None, is_in_memory: bool
+) -> Path:
+    """The study's folder: the one it has, else a new one in that place, beside the database or under `.farthing`.
+
+    `beside` is where the database would have it. Folders that others use are refused in a place that was given. Where
+    nobody chose the place, and for a study in memory, which nobody can continue, the name is lengthened instead.
     """
-    slug = quote(name, safe=" ").replace(".", "%2E").replace(" ", "_")
-    return (place or Path.cwd() / ".farthing") / slug
+    had = _had(mark, settings=settings, beside=beside)
+    if had is not None and place in (None, had.parent):
+        return had
+    folder = (place or beside or Path.cwd() / ".farthing") / folder_name(mark.study)
+    if carries(folder, mark) or is_free(folder):
+        return folder
+    if place is not None and not is_in_memory:
+        raise _not_free(folder)
+    return folder.with_name(f"{folder.name}-{mark.identity[:8]}")
 
 
 def temporary_folder(owner: object) -> Path:
@@ -24,3 +71,30 @@ def temporary_folder(owner: object) -> Path:
     folder = held.enter_context(scratch_folder())
     weakref.finalize(owner, held.close)
     return folder
+
+
+_HASHED = re.compile(r".*-[0-9a-f]{12}")
+
+
+def _had(mark: Mark, *, settings: Mapping[str, Json], beside: Path | None) -> Path | None:
+    """The folder that the study remembers, or the one beside the database where both were moved or copied together."""
+    if not settings.get(FOLDER):
+        return None
+    stored = Path(str(settings[FOLDER]))
+    if beside is not None and stored.parent.suffix == beside.suffix:
+        moved = beside / stored.name
+        return moved if carries(moved, mark) else stored
+    return stored
+
+
+def _not_free(folder: Path) -> InvalidArgument:
+    found = mark_of(folder)
+    whose = f"which belongs to the study {found.study!r} of another database" if found else "which holds other files"
+    return InvalidArgument(
+        f"A study's folder must be its own or empty, got {str(folder)!r}, {whose}. Give another place: folder=…; or, "
+        "where nobody needs what is in it, delete it."
+    )
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

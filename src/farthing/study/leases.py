@@ -1,6 +1,7 @@
 """Keeps the leases of running trials alive from a background thread."""
 
 import logging
+import os
 import threading
 import weakref
 
@@ -10,14 +11,23 @@ from farthing.trials import Attempt
 
 log = logging.getLogger("farthing")
 
+_all_leases: "weakref.WeakSet[Leases]" = weakref.WeakSet()
+
 
 class Leases:
-    """Renews what is held, three times per lease, as long as this object lives and the process does."""
+    """Renews what is held, three times per lease, as long as this object lives and the process does.
+
+    In a fork of this process it holds nothing: what the parent holds is the parent's to renew.
+    """
 
     def __init__(self, storage: Storage, study: str, *, seconds: float) -> None:
         self.seconds = seconds
         self._storage = storage
         self._study = study
+        self._hold_nothing()
+        _all_leases.add(self)
+
+    def _hold_nothing(self) -> None:
         self._held: set[Attempt] = set()
         self._run: int | None = None
         self._lock = threading.Lock()
@@ -41,7 +51,7 @@ class Leases:
 
     def begin_run(self) -> None:
         """From now on until `end_run` the study's wall clock runs."""
-        run = self._storage.start_run(self._study)
+        run = self._storage.start_run(self._study, lease=self.seconds)
         with self._lock:
             self._run = run
             self._ensure_thread()
@@ -50,7 +60,7 @@ class Leases:
         with self._lock:
             run, self._run = self._run, None
         if run is not None:
-            self._storage.touch_run(self._study, run)
+            self._storage.touch_run(self._study, run, ends=True)
 
     def renew(self) -> None:
         with self._lock:
@@ -89,3 +99,12 @@ def _keep_renewing(leases: "weakref.ref[Leases]", ended: threading.Event, interv
         except FarthingError as error:
             log.warning("Leases could not be renewed, trying again in %.0f s: %s", interval, error)
         del current
+
+
+def _start_over_in_child() -> None:
+    """A fork has the memory of its parent but not its threads, and locks as they were at that moment."""
+    for leases in list(_all_leases):
+        leases._hold_nothing()
+
+
+os.register_at_fork(after_in_child=_start_over_in_child)

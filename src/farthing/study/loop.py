@@ -2,18 +2,23 @@
 
 import logging
 import math
+from collections import Counter
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from farthing.costs import Budget, Clock, Remaining
-from farthing.errors import FarthingError, InvalidArgument, StaleAttempt, TrialFinished, WorkError
+from farthing.errors import InvalidArgument, StaleAttempt, TrialFinished, WorkError
 from farthing.execution import Checkpoints, Ended, Executor, Job
+from farthing.fields import Number, Whole
 from farthing.strategies import Strategy
 from farthing.study.collecting import collect_checkpoints, collect_leftovers
-from farthing.study.records import Records, is_waiting
+from farthing.study.records import Opening, Records, Taken, is_waiting
 from farthing.study.stopping import Stopped, StopReason
-from farthing.trials import Attempt, History, Measurement, State, Suggestion, Trial
+from farthing.trials import Attempt, History, Measurement, State, Trial
+from farthing.trials.measurement import LARGEST_WHOLE
+from farthing.trials.news import News
 from farthing.trials.prefixes import Eviction
 
 log = logging.getLogger("farthing")
@@ -27,8 +32,12 @@ PATIENCE_BETWEEN_COORDINATORS = 1.0
 
 
 def check_retries(retries: int, *, name: str) -> None:
-    if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
-        raise InvalidArgument(f"The number of {name} must be a whole number ≥ 0, got {retries!r}. Use 0 for none.")
+    Whole(least=0, most=LARGEST_WHOLE).checked(retries, what=f"The number of {name}", advice="Use 0 for none.")
+
+
+def check_budget(budget: object) -> None:
+    if not isinstance(budget, (Budget, type(None))):
+        raise InvalidArgument(f"A run needs a budget, got {budget!r}. Give budget=ft.Budget(seconds=600).")
 
 
 class Observer(Protocol):
@@ -45,21 +54,31 @@ class Observer(Protocol):
 class Limits:
     """What bounds a run: the budget in all, and for each trial its seconds and how often it may fail and be retried.
 
-    Without a budget the strategy alone decides when it ends.
+    Without a budget the strategy alone decides when it ends. `killed_retries` is how often a trial is tried again whose
+    worker the system killed: that says little about the configuration.
     """
 
     budget: Budget | None
     time_limit: float | None = None
     retries: int = 0
+    killed_retries: int = 1
 
     def __post_init__(self) -> None:
-        if not isinstance(self.budget, (Budget, type(None))):
-            raise InvalidArgument(f"A run needs a budget, got {self.budget!r}. Give budget=ft.Budget(seconds=600).")
-        if self.time_limit is not None and not self.time_limit > 0:
-            raise InvalidArgument(
-                f"A trial's time limit must be above 0 seconds, got {self.time_limit!r}. Leave it out for none."
-            )
+        check_budget(self.budget)
+        if self.time_limit is not None:
+            Number(above=0.0).checked(self.time_limit, what="A trial's time limit", advice="Leave it out for none.")
         check_retries(self.retries, name="retries")
+
+    @classmethod
+    def of(
+        cls, budget: Budget | None, time_limit: float | None, *, retries: int | None, strategy: Strategy
+    ) -> "Limits":
+        """The limits that a user set. Without `retries` only a killed worker's trial is tried again, and in a
+        population any, so that a failure leaves no trace in who is copied over whom.
+        """
+        if retries is None:
+            return cls(budget, time_limit, retries=int(strategy.needs_checkpoints))
+        return cls(budget, time_limit, retries=retries, killed_retries=retries)
 
 
 class Loop:
@@ -89,25 +108,25 @@ class Loop:
         self._clock = clock
         self._observers = observers
         self._only = only
-        self._trials: dict[Attempt, Trial] = {}
+        self._trials: Taken = {}
         self._seconds_before = 0.0
         self._began = 0.0
         self._stopped: Stopped | None = None
         self._warned_of: set[str] = set()
+        self._kills: Counter[int] = Counter()
 
     def run(self) -> Stopped:
         """Runs until the budget is spent, the strategy has finished or `stop` is called; says which."""
-        self._seconds_before = self._records.seconds_run()
-        self._began = self._clock.elapsed()
-        self._records.leases.begin_run()
-        try:
+        with ExitStack() as at_the_end:  # each of these is done whatever becomes of the others, the last one first
+            at_the_end.callback(self._records.leases.end_run)
+            at_the_end.callback(collect_leftovers, self._records, self._strategy, self._checkpoints)
+            at_the_end.callback(self._records.give_back, self._trials)
+            at_the_end.callback(self._executor.close)
+            self._seconds_before = self._records.seconds_run()
+            self._began = self._clock.elapsed()
+            self._records.leases.begin_run()
             collect_leftovers(self._records, self._strategy, self._checkpoints)
             return self._run()
-        finally:
-            self._executor.close()
-            self._give_back()
-            collect_leftovers(self._records, self._strategy, self._checkpoints)
-            self._records.leases.end_run()
 
     def stop(self) -> None:
         """Starts no more trials; those that run are finished. May be called from any thread."""
@@ -120,23 +139,17 @@ class Loop:
         return self._records.history
 
     def remaining(self, history: History) -> Remaining:
-        if self._limits.budget is None:
-            return Remaining()
-        seconds = self._seconds_before + self._clock.elapsed() - self._began
-        return self._limits.budget.remaining(history, seconds=seconds)
+        budget = self._limits.budget
+        return Remaining() if budget is None else budget.remaining(history, seconds=self._seconds_run())
 
-    def on_report(self, attempt: Attempt, measurement: Measurement) -> None:
-        self._records.record(attempt, measurement)
-        for observer in self._observers:
-            observer.on_report(self._trials[attempt], measurement)
-
-    def on_checkpoint(self, attempt: Attempt, checkpoint: str) -> None:
-        self._records.save_checkpoint(attempt, checkpoint)
-
-    def on_eviction(self, attempt: Attempt, eviction: Eviction) -> None:
-        self._records.log_eviction(eviction)
-        if eviction.why in ("unwritable", "corrupt"):
-            self._warn_about_the_cache(attempt, eviction)
+    def on_news(self, attempt: Attempt, news: News) -> None:
+        self._records.record(attempt, news)
+        match news:
+            case Measurement():
+                for observer in self._observers:
+                    observer.on_report(self._trials[attempt], news)
+            case Eviction(why="unwritable" | "corrupt"):
+                self._warn_about_the_cache(attempt, news)
 
     def _run(self) -> Stopped:
         self._records.sweep()
@@ -163,16 +176,44 @@ class Loop:
     def _start_some(self) -> tuple[list[Trial], Stopped | None]:
         history = self._records.refresh()
         if self._only is not None:
-            return self._records.claim(1, number=self._only), Stopped(StopReason.STOPPED, "the trial has ended")
-        left = self.remaining(history)
-        if left.cost <= 0 or left.seconds <= 0 or self._has_no_trial_left(left):
-            return [], SPENT
-        if is_waiting(history) and (claimed := self._records.claim(self._executor.free)):
+            claimed = self._records.claim(1, taken=self._trials, number=self._only)
+            return claimed, Stopped(StopReason.STOPPED, "the trial has ended")
+        if self._can_pay_for_waiting(history) and (
+            claimed := self._records.claim(self._executor.free, taken=self._trials)
+        ):
             return claimed, None
-        opened, uncovered = self._records.open(
-            self._strategy, plan=lambda history: (self.remaining(history), self._executor.free)
+        left = self.remaining(history)
+        if left.pays_nothing or self._has_no_trial_left(left):
+            return [], SPENT
+        opening = self._records.open(
+            self._strategy,
+            plan=lambda history: (self.remaining(history), self._executor.free),
+            taken=self._trials,
         )
-        return opened, None if opened else _why_nothing_started(uncovered, left)
+        return list(opening.trials), None if opening.trials else self._why_nothing_started(opening)
+
+    def _why_nothing_started(self, opening: Opening) -> Stopped:
+        remaining = opening.remaining
+        if remaining.is_spent:
+            return SPENT
+        predicted = opening.uncovered[0].predicted_cost if opening.uncovered else None
+        if predicted is None:
+            nothing = f"the strategy has nothing more to suggest{_for_what_is_left(remaining.cost)}"
+            return Stopped(StopReason.STRATEGY_FINISHED, nothing)
+        is_time = self._records.problem.cost_unit == "seconds"
+        left = min(remaining.cost, remaining.seconds) if is_time else remaining.cost
+        costs = f"the next trial is predicted to cost {predicted.mean:.3g}, more than the {left:.3g} that is left"
+        return Stopped(StopReason.TOO_EXPENSIVE, costs)
+
+    def _can_pay_for_waiting(self, history: History) -> bool:
+        """Whether a trial waits for a worker and the budget still has something for it."""
+        budget = self._limits.budget
+        if budget is None or not is_waiting(history):
+            return is_waiting(history)
+        return not budget.remaining_for_waiting(history, seconds=self._seconds_run()).pays_nothing
+
+    def _seconds_run(self) -> float:
+        return self._seconds_before + self._clock.elapsed() - self._began
 
     def _has_no_trial_left(self, left: Remaining) -> bool:
         """Whether no more trials may be started: without fidelities nothing is continued, so all would be new."""
@@ -180,27 +221,33 @@ class Loop:
         return left.trials < 1 and not self._records.problem.space.fidelities and not is_waiting_for_one
 
     def _submit(self, trial: Trial) -> None:
-        attempt = Attempt(trial.number, trial.attempt)
-        self._trials[attempt] = trial
         self._executor.submit(Job.of(trial, self._checkpoints, time_limit=self._limits.time_limit))
         for observer in self._observers:
             observer.on_start(trial)
 
     def _close(self, job: Ended) -> None:
-        self._trials.pop(job.attempt)
         if job.outcome is None:
             self._records.forget(job.attempt)
+            self._trials.pop(job.attempt)
             return
-        may_retry = job.outcome.state is State.FAILED and job.attempt.attempt <= self._limits.retries
+        retry = job.outcome.state is State.FAILED and self._may_retry(job)
         try:
-            trial = self._records.close(job.attempt, replace(job.outcome, retry=may_retry))
+            trial = self._records.close(job.attempt, replace(job.outcome, retry=True) if retry else job.outcome)
         except (StaleAttempt, TrialFinished):
+            self._trials.pop(job.attempt)
             return
+        self._trials.pop(job.attempt)
         self._warn_when_nothing_works(trial)
         self._require_checkpoint(trial)
         collect_checkpoints(self._records, self._strategy, self._checkpoints, ended=trial)
         for observer in self._observers:
             observer.on_end(trial)
+
+    def _may_retry(self, job: Ended) -> bool:
+        """Kills are counted by trial and run: attempts that were given back or lost are no kills."""
+        self._kills[job.attempt.number] += job.was_killed
+        is_killed_seldom = job.was_killed and self._kills[job.attempt.number] <= self._limits.killed_retries
+        return is_killed_seldom or job.attempt.attempt <= self._limits.retries
 
     def _warn_when_nothing_works(self, trial: Trial) -> None:
         """Says so once, early, when every trial fails: most often the work itself is broken."""
@@ -227,36 +274,20 @@ class Loop:
             log.warning("Trial %d goes on without the cache, %s: %s", attempt.number, what, eviction.detail)
 
     def _others_may_bring_work(self) -> bool:
-        awaited = [trial for trial in self._records.history.in_flight if self._only in (None, trial.number)]
-        return self._stopped is None and bool(awaited)
+        """Whether there is something to wait for: trials that others run, or that wait and can be paid."""
+        if self._stopped is not None:
+            return False
+        history = self._records.history
+        awaited = [trial for trial in history.in_flight if self._only in (None, trial.number)]
+        is_running = any(trial.state is State.RUNNING for trial in awaited)
+        return is_running or (bool(awaited) and (self._only is not None or self._can_pay_for_waiting(history)))
 
     def _patience(self) -> float | None:
         """No limit when every event that matters will come from our own workers."""
         in_flight = {Attempt(trial.number, trial.attempt) for trial in self._records.history.in_flight}
         return PATIENCE_BETWEEN_COORDINATORS if self._executor.free or in_flight - self._trials.keys() else None
 
-    def _give_back(self) -> None:
-        """Puts trials that were still running back to pending, for the next run to take up first."""
-        for attempt in list(self._trials):
-            self._trials.pop(attempt)
-            try:
-                self._records.release(attempt)
-            except FarthingError:
-                continue
 
-
-def _for_what_is_left(left: Remaining) -> str:
-    """A strategy that knows costs suggests nothing that is too dear."""
-    return f" for the {left.cost:.3g} that is left" if left.cost < math.inf else ""
-
-
-def _why_nothing_started(uncovered: Sequence[Suggestion], left: Remaining) -> Stopped:
-    if left.trials < 1:
-        return SPENT
-    if not uncovered:
-        nothing = f"the strategy has nothing more to suggest{_for_what_is_left(left)}"
-        return Stopped(StopReason.STRATEGY_FINISHED, nothing)
-    predicted = uncovered[0].predicted_cost
-    assert predicted is not None, "what has no predicted cost is covered by any budget that is not spent"
-    costs = f"the next trial is predicted to cost {predicted.mean:.3g}, more than the {left.cost:.3g} that is left"
-    return Stopped(StopReason.TOO_EXPENSIVE, costs)
+def _for_what_is_left(left: float) -> str:
+    """A strategy that knows costs suggests nothing that is too expensive."""
+    return f" for the {left:.3g} that is left" if left < math.inf else ""

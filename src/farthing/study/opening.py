@@ -2,11 +2,19 @@
 
 from dataclasses import replace
 
-from farthing.errors import InvalidArgument, StudyExists, StudyMismatch
+from farthing.errors import InvalidArgument, InvalidSpace, StudyExists, StudyMismatch
+from farthing.fields import Text
 from farthing.space import Space
 from farthing.storage import Storage, StudyRecord
 from farthing.strategies import strategy_from_json
+from farthing.study.stored_strategy import is_at_hand
 from farthing.trials import Problem
+from farthing.validation import shown
+
+
+def require_space(space: object) -> None:
+    if not isinstance(space, Space):
+        raise InvalidSpace(f"A study needs a space, got {shown(space)}. Write ft.Space({{'rate': ft.Float(0.1, 1)}}).")
 
 
 def value_name(minimize: str | None, maximize: str | None) -> str:
@@ -15,7 +23,8 @@ def value_name(minimize: str | None, maximize: str | None) -> str:
             f"A study needs one value to optimise, got minimize={minimize!r} and maximize={maximize!r}. "
             "Name it in one of the two: minimize='error'."
         )
-    return str(minimize if minimize is not None else maximize)
+    name = minimize if minimize is not None else maximize
+    return str(Text().checked(name, what="The value's name", advice="Write minimize='error'."))
 
 
 def create_or_continue(storage: Storage, wanted: StudyRecord, *, seed: int | None) -> StudyRecord:
@@ -40,7 +49,7 @@ def require_same_problem(found: StudyRecord, expected: Problem) -> None:
 
 def _shaped(space: Space, found: StudyRecord) -> Space:
     """The space with what the strategy it was begun with adds, where that is not given again."""
-    if space == found.problem.space or found.strategy is None:
+    if space == found.problem.space or found.strategy is None or not is_at_hand(found.strategy):
         return space
     return strategy_from_json(found.strategy).shaped(space)
 

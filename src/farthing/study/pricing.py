@@ -56,7 +56,7 @@ class Prices:
             priced = [self.measurement(trial, point) for point in outcome.measurements]
         else:
             priced = [point if point.charged else replace(point, cost={}) for point in outcome.measurements]
-        return replace(outcome, measurements=priced)
+        return outcome if priced == list(outcome.measurements) else replace(outcome, measurements=priced)
 
     def end(self, attempt: Attempt) -> None:
         self._paid.pop(attempt, None)

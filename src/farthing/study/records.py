@@ -2,17 +2,20 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from farthing.costs import Remaining
-from farthing.errors import HistoryMoved, InvalidArgument
+from farthing.errors import FarthingError, HistoryMoved, InvalidArgument
 from farthing.storage import MemoryStorage, Storage, StudyRecord
 from farthing.strategies import Randomness, Strategy
+from farthing.study.interrupts import held_interrupts
 from farthing.study.leases import Leases
 from farthing.study.owner import is_gone, this_process
 from farthing.study.pricing import Prices
 from farthing.trials import Attempt, History, Json, Measurement, Outcome, State, Suggestion, Trial
+from farthing.trials.news import Checkpointed, News
 from farthing.trials.prefixes import EVICTED, Eviction
 
 MORE_CHOICES = 8
@@ -20,6 +23,18 @@ MORE_CHOICES = 8
 
 Plan = Callable[[History], tuple[Remaining, int]]
 """From the history to what is left of the budget, and how many trials to open at most."""
+
+Taken = dict[Attempt, Trial]
+"""The trials that somebody answers for: each is entered here in the step that makes it run for this process."""
+
+
+@dataclass(frozen=True)
+class Opening:
+    """The trials that were opened or, where there are none, what was suggested but not covered by what was left."""
+
+    trials: Sequence[Trial]
+    remaining: Remaining
+    uncovered: Sequence[Suggestion] = ()
 
 
 class Records:
@@ -53,23 +68,20 @@ class Records:
         dead = {trial.owner for trial in self.refresh().in_flight if trial.owner and is_gone(trial.owner)}
         return self._storage.sweep(self.name, dead=sorted(dead))
 
-    def claim(self, count: int, *, number: int | None = None) -> list[Trial]:
+    def claim(self, count: int, *, taken: Taken, number: int | None = None) -> list[Trial]:
         """Up to `count` pending trials, running now: enqueued ones, and lost or failed ones to be tried again.
 
         With a `number`, no other than that one.
         """
         claimed: list[Trial] = []
-        while len(claimed) < count:
-            trial = self._storage.claim_trial(self.name, owner=this_process(), lease=self.leases.seconds, number=number)
-            if trial is None:
-                break
-            claimed.append(self._begin(trial))
+        while len(claimed) < count and (trial := self._claim_one(taken, number)):
+            claimed.append(trial)
         return claimed
 
-    def open(self, strategy: Strategy, plan: Plan) -> tuple[list[Trial], list[Suggestion]]:
+    def open(self, strategy: Strategy, plan: Plan, *, taken: Taken) -> Opening:
         """Opens what the strategy suggests for the history last read, as far as the budget covers it.
 
-        Returns what was opened or, where that is nothing, what was suggested but not covered.
+        Where others opened trials meanwhile, it reads the history and plans again.
         """
         while True:
             history = self._history
@@ -81,28 +93,24 @@ class Records:
             if suggestions and not covered:
                 covered = self._covered(self._alternatives(strategy, history, remaining, count), remaining)[:count]
             if not covered:
-                return [], suggestions
+                return Opening([], remaining, suggestions)
             try:
-                opened = self._storage.open_trials(
-                    self.name,
-                    covered,
-                    owner=this_process(),
-                    lease=self.leases.seconds,
-                    retries=self._retries,
-                    expected_trials=len(history),
-                    overhead=overhead,
-                )
+                opened = self._open_all(covered, taken, expected_trials=len(history), overhead=overhead)
             except HistoryMoved:
                 self.refresh()
                 continue
-            return [self._begin(trial) for trial in opened], []
+            return Opening(opened, remaining)
 
-    def record(self, attempt: Attempt, measurement: Measurement) -> None:
-        priced = self._prices.measurement(self._running[attempt], measurement)
-        self._storage.record(self.name, attempt, [priced], lease=self.leases.seconds)
-
-    def save_checkpoint(self, attempt: Attempt, checkpoint: str) -> None:
-        self._storage.save_checkpoint(self.name, attempt, checkpoint)
+    def record(self, attempt: Attempt, news: News) -> None:
+        """Makes durable what a running trial says of itself."""
+        match news:
+            case Measurement():
+                priced = self._prices.measurement(self._running[attempt], news)
+                self._storage.record(self.name, attempt, [priced], lease=self.leases.seconds)
+            case Checkpointed(checkpoint):
+                self._storage.save_checkpoint(self.name, attempt, checkpoint)
+            case Eviction():
+                self.log_eviction(news)
 
     def retire_checkpoint(self, number: int) -> bool:
         return self._storage.retire_checkpoint(self.name, number)
@@ -121,6 +129,16 @@ class Records:
         """Gives a trial back unfinished."""
         self.forget(attempt)
         self._storage.release_trial(self.name, attempt)
+
+    def give_back(self, taken: Taken) -> None:
+        """Puts trials that are not done with back to pending, for the next to take up first.
+
+        One that cannot be given back, as the storage fails, is let go of: it is offered again when its lease ends.
+        """
+        for attempt in list(taken):
+            with suppress(FarthingError):
+                self.release(attempt)
+            del taken[attempt]
 
     def forget(self, attempt: Attempt) -> None:
         self._running.pop(attempt, None)
@@ -160,6 +178,30 @@ class Records:
         """Lets go of the storage. Leases that are held end by themselves."""
         self.leases.close()
         self._storage.close()
+
+    def _claim_one(self, taken: Taken, number: int | None) -> Trial | None:
+        with held_interrupts():
+            trial = self._storage.claim_trial(self.name, owner=this_process(), lease=self.leases.seconds, number=number)
+            return None if trial is None else self._take([trial], taken)[0]
+
+    def _open_all(
+        self, suggestions: Sequence[Suggestion], taken: Taken, *, expected_trials: int, overhead: float
+    ) -> list[Trial]:
+        with held_interrupts():
+            opened = self._storage.open_trials(
+                self.name,
+                suggestions,
+                owner=this_process(),
+                lease=self.leases.seconds,
+                retries=self._retries,
+                expected_trials=expected_trials,
+                overhead=overhead,
+            )
+            return self._take(opened, taken)
+
+    def _take(self, trials: list[Trial], taken: Taken) -> list[Trial]:
+        taken.update({Attempt(trial.number, trial.attempt): trial for trial in trials})
+        return [self._begin(trial) for trial in trials]
 
     def _suggest(self, strategy: Strategy, history: History, remaining: Remaining, count: int) -> list[Suggestion]:
         if count < 1:

@@ -12,7 +12,7 @@ from farthing.execution.attempts import run_attempt
 from farthing.space import Choice, Fidelity, Space
 from farthing.study.schedule import Change, Schedule
 from farthing.trials import Attempt, Measurement, Problem, State
-from farthing.trials.prefixes import Eviction
+from farthing.trials.news import News
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def _carried_out(
 ) -> tuple[list[tuple[int, float]], Path | None]:
     """The values of one part of the schedule, and the checkpoint at its end."""
     curve = _Curve(plan.fidelity)
-    trial = RunningTrial(job, problem_of(plan), channel=curve, checkpoints=checkpoints)
+    trial = RunningTrial(job, problem_of(plan), send=curve.take, checkpoints=checkpoints)
     outcome = run_attempt(work, trial, let_through=(KeyboardInterrupt,))
     assert outcome is not None, "nobody takes a replay over"
     if outcome.state is not State.DONE or outcome.value is None:
@@ -81,13 +81,9 @@ class _Curve:
         self._fidelity = fidelity
         self.values: list[tuple[int, float]] = []
 
-    def report(self, measurement: Measurement) -> None:
-        if measurement.value is not None:
-            self.values.append((int(measurement.fidelity[self._fidelity]), measurement.value))
-
-    def checkpoint(self, name: str) -> None: ...
-
-    def evict(self, eviction: Eviction) -> None: ...
+    def take(self, news: News) -> None:
+        if isinstance(news, Measurement) and news.value is not None:
+            self.values.append((int(news.fidelity[self._fidelity]), news.value))
 
 
 def _schedule(given: Any, *, steps: int | None, value: str) -> Schedule:

@@ -1,10 +1,9 @@
 """What a study found: the best configuration, and tables for other programs."""
 
 import csv
-import io
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from farthing.errors import InvalidArgument, MissingExtra
 from farthing.study.schedule import Schedule
@@ -23,6 +22,8 @@ class Best:
     need not be the recommended one. `params` are those of `trial`, unless a strategy recommends what was not tried yet:
     then `trial` is the best that was. `schedule` is which params were in force from which step on, where there are
     steps; `ever` is the best trial of a population at any interval, of which `trial` is the best at the last.
+    `is_fallback` says that the strategy was not asked, as its module is only named by the database: then it is the best
+    value measured.
     """
 
     params: Params
@@ -32,6 +33,7 @@ class Best:
     measured: Trial | None = None
     schedule: Schedule | None = None
     ever: Trial | None = None
+    is_fallback: bool = False
 
     def to_json(self) -> dict[str, Json]:
         return {
@@ -44,6 +46,7 @@ class Best:
             "measured_value": None if self.measured is None else self.measured.value,
             "schedule": None if self.schedule is None else self.schedule.to_json(),
             "ever": None if self.ever is None else self.ever.number,
+            "is_fallback": self.is_fallback,
         }
 
 
@@ -58,19 +61,26 @@ def table(history: History) -> list[dict[str, Json]]:
     return [_row(history, trial) for trial in history]
 
 
-def to_csv(history: History) -> str:
-    rows = table(history)
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=_columns(history), lineterminator="\n")
+def write_csv(history: History, file: TextIO) -> None:
+    """A row for each trial."""
+    writer = csv.DictWriter(file, fieldnames=_columns(history), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    for trial in history:
+        writer.writerow({column: _inert(cell) for column, cell in _row(history, trial).items()})
 
 
-def to_json(history: History) -> str:
-    """Everything: the problem, and every trial with its measurements."""
-    trials = [{**_row(history, trial), **_details(trial)} for trial in history]
-    return json.dumps({"problem": history.problem.to_json(), "trials": trials}, indent=1)
+def write_json(history: History, file: TextIO) -> None:
+    """Everything: the problem, and every trial with its measurements, of which one trial at a time is in memory."""
+    file.write(f'{{\n "problem": {_indented(history.problem.to_json(), depth=1)},\n "trials": [')
+    for trial in history:
+        form = {**_row(history, trial), **_details(trial)}
+        file.write(f"{',' if trial.number else ''}\n  {_indented(form, depth=2)}")
+    file.write("\n ]\n}" if len(history) else "]\n}")
+
+
+def _indented(form: Json, *, depth: int) -> str:
+    """As `json.dumps(…, indent=1)` writes it that deep in a document; a text in JSON has no line breaks."""
+    return json.dumps(form, indent=1).replace("\n", "\n" + " " * depth)
 
 
 def to_pandas(history: History) -> "pd.DataFrame":
@@ -83,15 +93,42 @@ def to_pandas(history: History) -> "pd.DataFrame":
     return pd.DataFrame(table(history), columns=_columns(history)).set_index("number")
 
 
-FORMATS = {"csv": to_csv, "json": to_json}
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\n")
+"""Spreadsheets execute a cell of text that begins with one of these."""
+
+FORMATS = {"csv": write_csv, "json": write_json}
 
 
-def export(history: History, form: str) -> str:
+def export(history: History, form: str, file: TextIO) -> None:
+    """Writes the trials, one after the other."""
+    FORMATS[known_format(form)](history, file)
+
+
+def known_format(form: str) -> str:
     if form not in FORMATS:
         raise InvalidArgument(
             f"An export's format must be one of {', '.join(FORMATS)}, got {form!r}. Choose one of them."
         )
-    return FORMATS[form](history)
+    return form
+
+
+def _inert(cell: Json) -> Json:
+    """The cell as a spreadsheet shows it: a text that it would take for a formula begins with an apostrophe.
+
+    Carriage returns, which are written without quotes and would begin a row of their own, become new lines.
+    """
+    if not isinstance(cell, str):
+        return cell
+    text = cell.replace("\r\n", "\n").replace("\r", "\n")
+    return f"'{text}" if text.startswith(FORMULA_STARTS) and not _is_number(text) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _columns(history: History) -> list[str]:

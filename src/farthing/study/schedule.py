@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 from farthing.errors import InvalidArgument
+from farthing.scalars import as_int
 from farthing.trials import History, Json, Params, Trial
 from farthing.validation import shown
 
@@ -95,6 +96,7 @@ def _change(given: Any) -> Change:
         start, params = given
     except (TypeError, ValueError):
         start, params = None, None
-    if isinstance(start, bool) or not isinstance(start, int) or not isinstance(params, Mapping):
+    step = as_int(start)
+    if step is None or not isinstance(params, Mapping):
         raise InvalidArgument(f"A change of a schedule must be a step and params, got {shown(given)}. Write {EXAMPLE}.")
-    return start, dict(params)
+    return step, dict(params)

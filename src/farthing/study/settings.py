@@ -25,7 +25,7 @@ Callback: TypeAlias = Callable[["Study", Trial], object]
 class StudySettings(TypedDict, total=False):
     """The arguments of `Study` beside its space and its value."""
 
-    strategy: Strategy | None
+    strategy: Strategy | str | None
     storage: StorageLike | None
     name: str
     seed: int | None

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from farthing.models.linalg import Array
+from farthing.scalars import Scalar
 from farthing.space.encoding import Encoder
-from farthing.space.scalars import Scalar
 from farthing.study.fitted_history import FittedHistory
 
 RESOLUTION = 61

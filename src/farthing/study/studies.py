@@ -2,13 +2,32 @@
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from shutil import rmtree
 
-from farthing.execution import Checkpoints
-from farthing.execution.stage_cache import FOLDER
-from farthing.storage import Storage, StudySummary, open_storage
+from farthing.caching.stage_cache import FOLDER
+from farthing.execution.folder_mark import MARK, carries
+from farthing.files.durable import names_in, remove, size_of
+from farthing.storage import MemoryStorage, Storage, StudySummary, open_storage
+from farthing.study.folder import find_folder, mark_for
 from farthing.study.settings import StorageLike
+from farthing.study.views import short_bytes
+
+
+@dataclass(frozen=True)
+class Deleted:
+    """What became of a deleted study's files: bytes that were freed, or the folder that was left as it is.
+
+    `str(deleted)` says it in a sentence.
+    """
+
+    freed: int = 0
+    left: Path | None = None
+
+    def __str__(self) -> str:
+        if self.left is None:
+            return f"{short_bytes(self.freed)} of files are freed."
+        return f"{str(self.left)!r} does not carry its mark, so nothing in it was deleted. Look at it yourself."
 
 
 def studies(storage: StorageLike) -> list[StudySummary]:
@@ -17,12 +36,17 @@ def studies(storage: StorageLike) -> list[StudySummary]:
         return place.list_studies()
 
 
-def delete_study(name: str, storage: StorageLike) -> int:
-    """Deletes a study for good, then its checkpoints and logs; returns the bytes that are freed."""
+def delete_study(name: str, storage: StorageLike) -> Deleted:
+    """Deletes a study for good, then its checkpoints and logs, where their folder carries its mark."""
     with _opened(storage) as place:
-        folder = place.load_study(name).settings.get("folder")
+        record = place.load_study(name)
+        mark, is_in_memory = mark_for(record), isinstance(place, MemoryStorage)
+        root = find_folder(mark, settings=record.settings, place=None, beside=place.folder, is_in_memory=is_in_memory)
+        is_ours = carries(root, mark)
         place.delete_study(name)
-    return _delete_files(Path(folder)) if folder else 0
+    if is_ours:
+        return Deleted(freed=_delete_files(root))
+    return Deleted(left=root) if names_in(root) else Deleted()
 
 
 @contextlib.contextmanager
@@ -38,11 +62,11 @@ def _opened(storage: StorageLike) -> Iterator[Storage]:
 
 def _delete_files(root: Path) -> int:
     """Deletes the folders of the trials and of the stages, and the one they are in if there is nothing else in it."""
-    freed = Checkpoints(root).disk_use()
-    rmtree(root / FOLDER, ignore_errors=True)
-    for folder in root.glob("[0-9]*"):
-        if folder.name.isdecimal():
-            rmtree(folder, ignore_errors=True)
+    freed = size_of(root)
+    for name in names_in(root):
+        if name.isdecimal() or name == FOLDER:
+            remove(root / name)
+    (root / MARK).unlink(missing_ok=True)
     with contextlib.suppress(OSError):
         root.rmdir()
     return freed

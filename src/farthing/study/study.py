@@ -1,11 +1,13 @@
 """The study: what a user holds."""
 
+import io
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, overload
+from typing import TYPE_CHECKING, Self, TextIO, overload
 
 from farthing.costs import Budget, Clock, Ledger, Remaining, SystemClock
 from farthing.errors import InvalidArgument, NoResult, NoSuggestion
@@ -19,23 +21,33 @@ from farthing.execution import (
     Work,
     as_work,
 )
+from farthing.execution.executor import check_workers
+from farthing.fields import Number, Several, Text, Whole
 from farthing.space import Space
 from farthing.storage import Storage, StudyRecord, open_storage
-from farthing.strategies import Strategy, strategy_from_json
+from farthing.strategies import Strategy, as_strategy, best_by_value, strategy_from_json
 from farthing.study import results
-from farthing.study.asking import hand_out, told
+from farthing.study.asking import hand_out, number_of, told
 from farthing.study.choosing import default_strategy, require_budget
 from farthing.study.collecting import collect_checkpoints, log_lost_prefixes
-from farthing.study.display import Callbacks, Progress, say_how_to_resume, shows_progress
-from farthing.study.folder import study_folder, temporary_folder
+from farthing.study.display import Callbacks, Progress, read_callbacks, say_how_to_resume, shows_progress
+from farthing.study.folder import (
+    FOLDER,
+    find_folder,
+    folder_path,
+    mark_for,
+    new_identity,
+    temporary_folder,
+)
 from farthing.study.lineage import Lineage
-from farthing.study.loop import Limits, Loop, Observer, check_retries
-from farthing.study.opening import create_or_continue, value_name
-from farthing.study.records import Records, is_waiting
+from farthing.study.loop import Limits, Loop, Observer, check_budget, check_retries
+from farthing.study.opening import create_or_continue, require_space, value_name
+from farthing.study.records import Records, Taken, is_waiting
 from farthing.study.results import Best
 from farthing.study.schedule import schedule_of
 from farthing.study.settings import Callback, ExecutorName, ExportFormat, OnInterrupt, StorageLike
 from farthing.study.stopping import Stopped, StopReason, check_on_interrupt
+from farthing.study.stored_strategy import is_at_hand, name_of, strategy_at_hand
 from farthing.study.verifying import require_covered, require_done, verification, verified
 from farthing.study.views import study_html, study_text
 from farthing.trials import (
@@ -55,8 +67,12 @@ from farthing.trials.measurement import cost_amount, finite_number
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
+    from farthing.plots import PlotKind
     from farthing.study.diagnosing import Diagnosis
+
+log = logging.getLogger("farthing")
 
 
 class Study:
@@ -67,7 +83,7 @@ class Study:
 
     Args:
         minimize, maximize: the name of the value; give one of the two.
-        strategy: who decides; None chooses by the shape of the space at the first suggestion.
+        strategy: who decides, or its name; None chooses by the shape of the space at the first suggestion.
         storage: None keeps everything in memory; `sqlite:///file.db` or `postgresql://…` keeps it for good.
         cost: a function of (params, fidelity) that says what a run from nothing to that fidelity costs. Without it,
             cost is the measured seconds of the work, or what trials charge.
@@ -83,7 +99,7 @@ class Study:
         *,
         minimize: str | None = None,
         maximize: str | None = None,
-        strategy: Strategy | None = None,
+        strategy: Strategy | str | None = None,
         storage: StorageLike | None = None,
         name: str = "study",
         seed: int | None = None,
@@ -94,16 +110,19 @@ class Study:
         lost_retries: int = 3,
         clock: Clock | None = None,
     ) -> None:
+        require_space(space)
+        strategy = None if strategy is None else as_strategy(strategy)
         problem = Problem(
             space if strategy is None else strategy.shaped(space),
             value=value_name(minimize, maximize),
             minimize=minimize is not None,
-            seed=seed or 0,
+            seed=0 if seed is None else seed,
             cost_unit=cost_unit,
             measures_cost=cost is None and cost_unit == "seconds",
+            declared_cost=cost,
         )
-        place = open_storage(storage)
-        record = create_or_continue(place, StudyRecord(name, problem), seed=seed)
+        place = open_storage(storage, patience=lease)
+        record = create_or_continue(place, StudyRecord(name, problem, settings=new_identity()), seed=seed)
         self._join(
             place,
             record,
@@ -121,18 +140,25 @@ class Study:
         name: str,
         storage: StorageLike,
         *,
-        strategy: Strategy | None = None,
+        strategy: Strategy | str | None = None,
         cost: DeclaredCost | None = None,
         lease: float = 60.0,
         lost_retries: int = 3,
+        import_strategy: bool = False,
     ) -> "Study":
-        """The study of that name, as it was stored: no space needs to be given again."""
+        """The study of that name, as it was stored: no space needs to be given again.
+
+        Reading it imports nothing that the database names. A strategy of your own is imported when the study runs or is
+        asked for a trial; with `import_strategy` at once, so that `best` is what it recommends.
+        """
         study = cls.__new__(cls)
-        place = open_storage(storage)
+        place = open_storage(storage, patience=lease)
         record = place.load_study(name)
         study._join(
             place, record, strategy=strategy, cost=cost, folder=None, lease=lease, lost_retries=lost_retries, clock=None
         )
+        if import_strategy:
+            study._import_strategy()
         return study
 
     def _join(
@@ -140,7 +166,7 @@ class Study:
         storage: Storage,
         record: StudyRecord,
         *,
-        strategy: Strategy | None,
+        strategy: Strategy | str | None,
         cost: DeclaredCost | None,
         folder: str | Path | None,
         lease: float,
@@ -149,16 +175,16 @@ class Study:
     ) -> None:
         self.name = record.name
         self.problem = replace(record.problem, declared_cost=cost)
-        self._strategy = strategy
+        self._strategy = None if strategy is None else as_strategy(strategy)
         self._stored_strategy = record.strategy
         self._settings = dict(record.settings)
+        self._mark = mark_for(record)
         self._clock = clock or SystemClock()
         known = replace(record, problem=self.problem)
         self._records = Records(storage, known, lease=lease, retries=lost_retries)
-        if not lease > 0:
-            raise InvalidArgument(f"A lease must be above 0 seconds, got {lease!r}. 60 suits most work.")
+        Number(above=0.0).checked(lease, what="A lease, in seconds,", advice="60 suits most work.")
         check_retries(lost_retries, name="lost_retries")
-        self._folder = Path(folder).absolute() if folder is not None else None
+        self._folder = None if folder is None else folder_path(folder)
         self._checkpoints: Checkpoints | None = None
         self._asked: dict[int, RunningTrial] = {}
         self._loop: Loop | None = None
@@ -185,17 +211,19 @@ class Study:
             budget: what may be spent in all; it may be left out where the strategy has an end of its own, as `PB2` has.
             executor: "processes" gives each worker a process of its own; "inline" runs the work here, for debugging.
             time_limit: seconds after which a trial, with every process it started, is ended as failed.
-            retries: how often a trial that failed is tried again; by default never, in a population once, so that a
-                worker that was killed leaves no trace in who is copied over whom.
+            retries: how often a trial that failed is tried again, for whatever reason. By default a trial is tried
+                again once when the system killed its worker (a signal, no memory, pre-emption), and never after an
+                exception or the time limit; in a population once after any failure.
             devices: for example `["cuda:0", "cuda:1"]`, given to the workers in turn.
             callbacks: each is called as `callback(study, trial)` when a trial has ended; it may call `study.stop()`.
             progress: a live display; None shows it when standard error is a terminal.
             on_interrupt: Ctrl-C gives running trials back, and then raises `KeyboardInterrupt`; "return" ends the run
                 with the reason `StopReason.INTERRUPTED` instead.
         """
-        retries = int(self.strategy.needs_checkpoints) if retries is None else retries
-        limits = Limits(budget, time_limit, retries)
         check_on_interrupt(on_interrupt)
+        self._import_strategy()
+        limits = Limits.of(budget, time_limit, retries=retries, strategy=self.strategy)
+        called = read_callbacks(callbacks)
         shape = as_work(work)
         shape.check(self.problem)
         require_budget(budget, self.strategy)
@@ -203,7 +231,7 @@ class Study:
         strategy = self._decider()
         runner = self._executor(shape, executor, workers=workers, devices=devices, time_limit=time_limit)
         try:
-            return self._loop_through(strategy, runner, limits, callbacks=callbacks, progress=progress)
+            return self._loop_through(strategy, runner, limits, callbacks=called, progress=progress)
         except KeyboardInterrupt:
             say_how_to_resume(self._records)
             if on_interrupt == "raise":
@@ -217,7 +245,7 @@ class Study:
         budget: Budget | None = None,
         executor: ExecutorName | Executor = "processes",
         time_limit: float | None = None,
-        retries: int = 0,
+        retries: int | None = None,
         devices: Sequence[str] | None = None,
         progress: bool | None = None,
     ) -> Trial:
@@ -227,13 +255,14 @@ class Study:
         Where the recommendation has been trained to the end already, that trial is returned and nothing runs. Other
         trials that wait are left alone. The arguments are those of `run`; without a budget there is no limit.
         """
+        self._import_strategy()
         params, history = self.best.params, self.history
         found = verified(history, params)
         if found is not None and found.state is State.DONE:
             return found
         shape = as_work(work)
         shape.check(self.problem)
-        limits = Limits(budget, time_limit, retries)
+        limits = Limits.of(budget, time_limit, retries=retries, strategy=self.strategy)
         suggestion = verification(history, params)
         if budget is not None and found is None:
             left = budget.remaining(history, seconds=self._records.seconds_run())
@@ -280,13 +309,16 @@ class Study:
         devices: Sequence[str] | None,
         time_limit: float | None,
     ) -> Executor:
-        if not isinstance(executor, str):
+        if not isinstance(executor, str) and callable(getattr(executor, "submit", None)):
             return executor
-        if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-            raise InvalidArgument(f"The number of workers must be a whole number ≥ 1, got {workers!r}. Try workers=2.")
+        check_workers(workers)
+        if devices is not None:
+            Several(Text()).checked(devices, what="devices", advice="Write for example devices=['cuda:0'].")
+        files = self._files_to_write()
+        files.claim()
         if executor == "processes":
             return ProcessExecutor(
-                work, self.problem, workers=workers, checkpoints=self.checkpoints, devices=devices, clock=self._clock
+                work, self.problem, workers=workers, checkpoints=files, devices=devices, clock=self._clock
             )
         if executor == "inline":
             if workers != 1 or time_limit is not None:
@@ -294,7 +326,7 @@ class Study:
                     "The inline executor has one worker, which nobody can stop, got "
                     f"workers={workers} and time_limit={time_limit}. Use executor='processes' for either."
                 )
-            return InlineExecutor(work, self.problem, checkpoints=self.checkpoints, clock=self._clock)
+            return InlineExecutor(work, self.problem, checkpoints=files, clock=self._clock)
         raise InvalidArgument(
             f"An executor must be 'processes' or 'inline', got {executor!r}. Leave it out for processes."
         )
@@ -312,20 +344,25 @@ class Study:
     def ask(self, count: int, *, budget: Budget | None = None) -> list[RunningTrial]: ...
     def ask(self, count: int | None = None, *, budget: Budget | None = None) -> RunningTrial | list[RunningTrial]:
         """The next trial to run, or a list of up to `count`. Its lease is renewed as long as this process lives."""
-        if count is not None and count < 1:
-            raise InvalidArgument(f"A count of trials to ask for must be ≥ 1, got {count}. Leave it out for one trial.")
-        trials = self._open(count or 1, budget)
-        asked = [self._hand_out(trial) for trial in trials]
+        if count is not None:
+            Whole(least=1).checked(count, what="The count of trials to ask for", advice="Leave it out for one trial.")
+        check_budget(budget)
+        taken: Taken = {}
+        try:
+            asked = [self._hand_out(trial) for trial in self._open(count or 1, budget, taken)]
+        except BaseException:
+            self._records.give_back(taken)
+            raise
         if count is not None:
             return asked
         if not asked:
             raise NoSuggestion(self._why_none())
         return asked[0]
 
-    def _open(self, count: int, budget: Budget | None) -> list[Trial]:
+    def _open(self, count: int, budget: Budget | None, taken: Taken) -> list[Trial]:
         self._records.sweep()
         history = self._records.refresh()
-        claimed = self._records.claim(count) if is_waiting(history) else []
+        claimed = self._records.claim(count, taken=taken) if is_waiting(history) else []
         if len(claimed) == count:
             return claimed
         if claimed:
@@ -335,11 +372,10 @@ class Study:
             left = Remaining() if budget is None else budget.remaining(history, seconds=0.0)
             return left, count - len(claimed)
 
-        opened, _ = self._records.open(self._decider(), plan)
-        return [*claimed, *opened]
+        return [*claimed, *self._records.open(self._decider(), plan, taken=taken).trials]
 
     def _hand_out(self, trial: Trial) -> RunningTrial:
-        self._asked[trial.number] = hand_out(trial, self._records, self.checkpoints, clock=self._clock)
+        self._asked[trial.number] = hand_out(trial, self._records, self._files_to_write(), clock=self._clock)
         return self._asked[trial.number]
 
     def _why_none(self) -> str:
@@ -367,7 +403,7 @@ class Study:
         the whole trial cost, instead of the seconds since it was asked for. `gradient` has derivatives of the value
         along numeric params, in their own units.
         """
-        number = trial if isinstance(trial, int) else trial.number
+        number = number_of(trial)
         running = trial if isinstance(trial, RunningTrial) else self._handed_out(number)
         outcome = told(
             running,
@@ -381,7 +417,8 @@ class Study:
         )
         closed = self._records.close(Attempt(number, running.attempt), outcome)
         self._asked.pop(number, None)
-        collect_checkpoints(self._records, self.strategy, self.checkpoints, ended=closed)
+        if self._has_strategy:
+            collect_checkpoints(self._records, self.strategy, self.checkpoints, ended=closed)
         return closed
 
     def _handed_out(self, number: int) -> RunningTrial:
@@ -389,7 +426,7 @@ class Study:
         if number in self._asked:
             return self._asked[number]
         trial = self._records.refresh()[number]
-        running = hand_out(trial, self._records, self.checkpoints, clock=self._clock)
+        running = hand_out(trial, self._records, self._files_to_write(), clock=self._clock)
         if self.problem.measures_cost:
             running.charge(self._records.now() - max([trial.opened_at, *(point.time for point in trial.measurements)]))
         return running
@@ -426,8 +463,7 @@ class Study:
         self, trial: RunningTrial | Trial | int, *, tags: Sequence[str] | None = None, comment: str | None = None
     ) -> None:
         """Replaces a trial's tags or comment."""
-        number = trial if isinstance(trial, int) else trial.number
-        self._records.annotate(number, tags=tags, comment=comment)
+        self._records.annotate(number_of(trial), tags=tags, comment=comment)
 
     def _suggestion(self, params: Params, fidelity: Mapping[str, float] | None) -> Suggestion:
         space = self.problem.space
@@ -444,11 +480,28 @@ class Study:
         """The strategy in use: the one given, else the one stored, else one chosen by the shape of the problem."""
         if self._strategy is None:
             stored = self._stored_strategy
-            self._strategy = strategy_from_json(stored) if stored else default_strategy(self.problem)
+            self._strategy = strategy_at_hand(stored) if stored else default_strategy(self.problem)
         return self._strategy
+
+    @property
+    def _has_strategy(self) -> bool:
+        """Whether the strategy can be used without importing a module that only the database names."""
+        return self._strategy is not None or not self._stored_strategy or is_at_hand(self._stored_strategy)
+
+    @property
+    def _strategy_json(self) -> dict[str, Json]:
+        """The strategy's name and arguments; nothing is imported for them."""
+        return self.strategy.to_json() if self._has_strategy else dict(self._stored_strategy)
+
+    def _import_strategy(self) -> None:
+        """Imports the strategy that the database names, and says so."""
+        if not self._has_strategy:
+            log.info("importing the strategy %s, which the study %r names", name_of(self._stored_strategy), self.name)
+            self._strategy = strategy_from_json(self._stored_strategy)
 
     def _decider(self) -> Strategy:
         """The strategy, stored with the study from its first decision on."""
+        self._import_strategy()
         form = self.strategy.to_json()
         if form != self._stored_strategy:
             self._records.store(strategy=form)
@@ -474,10 +527,11 @@ class Study:
         """What the strategy recommends so far. Raises `NoResult` before any trial is done.
 
         Where a model recommends, that is the lowest value it predicts at full fidelity among the configurations seen;
-        `verify` trains it to the end.
+        `verify` trains it to the end. Where the strategy would have to be imported first, it is the best measured, and
+        `is_fallback` says so.
         """
         history = self.history
-        found = self.strategy.recommend(history)
+        found = self.strategy.recommend(history) if self._has_strategy else best_by_value(history)
         if found is None or found.trial.value is None:
             raise NoResult(f"The best trial is one that is done, got none among {len(history)} trials. Run some first.")
         return Best(
@@ -488,13 +542,14 @@ class Study:
             results.best_measured(history),
             schedule_of(history, found.trial),
             found.best_ever,
+            is_fallback=not self._has_strategy,
         )
 
     @property
     def checkpoints(self) -> Checkpoints:
-        """The study's files: checkpoints and logs."""
+        """The study's files: checkpoints and logs. Nothing is written before a trial runs."""
         if self._checkpoints is None:
-            self._checkpoints = Checkpoints(self._place_files())
+            self._checkpoints = self._find_files()
         return self._checkpoints
 
     def _remember(self, **settings: Json) -> None:
@@ -502,13 +557,28 @@ class Study:
         self._settings |= settings
         self._records.store(settings=settings)
 
-    def export(self, path: str | Path | None = None, *, format: ExportFormat | None = None) -> str:
-        """The trials as CSV (a row a trial) or JSON (everything); also written to `path`, whose ending decides."""
-        form = format or (Path(path).suffix.lstrip(".") if path is not None else "csv")
-        text = results.export(self.history, form)
-        if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
-        return text
+    @overload
+    def export(self, path: None = None, *, format: ExportFormat | None = None) -> str: ...
+    @overload
+    def export(self, path: str | Path | TextIO, *, format: ExportFormat | None = None) -> None: ...
+    def export(self, path: str | Path | TextIO | None = None, *, format: ExportFormat | None = None) -> str | None:
+        """The trials as CSV (a row a trial) or JSON (everything).
+
+        They are written to `path`, whose ending decides the format, or to a file that is open; one by one, however many
+        there are. Without either, the text is returned.
+        """
+        history = self.history
+        if path is None:
+            text = io.StringIO()
+            results.export(history, format or "csv", text)
+            return text.getvalue()
+        if not isinstance(path, (str, Path)):
+            results.export(history, format or "csv", path)
+            return None
+        form = results.known_format(format or Path(path).suffix.lstrip("."))
+        with open(path, "w", encoding="utf-8") as file:
+            results.export(history, form, file)
+        return None
 
     def to_pandas(self) -> "pd.DataFrame":
         """A data frame with a row for each trial."""
@@ -519,6 +589,18 @@ class Study:
         from farthing.study.diagnosing import diagnose
 
         return diagnose(self)
+
+    def plot(self, kind: "PlotKind" = "all") -> "Figure":
+        """A picture of the study, as a matplotlib figure: `study.plot("curves").savefig("curves.png")`.
+
+        Kinds: `progress` is the best value against what was spent; `curves` the learning curves; `fidelities` how far
+        each configuration was trained; `stages` what each stage of a pipeline cost and what the cache saved; `params`
+        the value against each parameter; `model` what a model makes of the study; `all` is what suits the study.
+        Needs the extra `farthing[plot]`.
+        """
+        from farthing.plots import plot
+
+        return plot(self, kind)
 
     @property
     def lineage(self) -> Lineage:
@@ -546,11 +628,26 @@ class Study:
     def _repr_html_(self) -> str:
         return study_html(self)
 
-    def _place_files(self) -> Path:
-        if self._folder is None and "folder" in self._settings:
-            return Path(self._settings["folder"])
-        if self._folder is None and self._records.is_in_memory:
-            return temporary_folder(self)
-        folder = study_folder(self.name, place=self._folder or self._records.folder)
-        self._remember(folder=str(folder))
-        return folder
+    def _find_files(self) -> Checkpoints:
+        if self._is_temporary:
+            return Checkpoints(temporary_folder(self))
+        folder = find_folder(
+            self._mark,
+            settings=self._settings,
+            place=self._folder,
+            beside=self._records.folder,
+            is_in_memory=self._records.is_in_memory,
+        )
+        return Checkpoints(folder, mark=self._mark)
+
+    @property
+    def _is_temporary(self) -> bool:
+        """Whether nobody can find the files again, so that they go with this study."""
+        return self._folder is None and self._records.is_in_memory and FOLDER not in self._settings
+
+    def _files_to_write(self) -> Checkpoints:
+        """The study's files for a trial that is about to run; from then on the study remembers where they are."""
+        files = self.checkpoints
+        if self._settings.get(FOLDER) != str(files.root) and not self._is_temporary:
+            self._remember(**{FOLDER: str(files.root)})
+        return files

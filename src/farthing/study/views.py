@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from farthing.errors import NoResult
 from farthing.study.runs import ranked_runs
+from farthing.study.stored_strategy import name_of
 from farthing.trials import History, Measurement, Params, Prediction, Trial
 
 if TYPE_CHECKING:
@@ -42,8 +43,27 @@ def short_point(trial: Trial, point: Measurement | None) -> str:
     return " ".join([*places, f"{point.value:.5g}"])
 
 
+def found_best(study: "Study") -> "Best | None":
+    """What is recommended so far, if anything."""
+    try:
+        return study.best
+    except NoResult:
+        return None
+
+
 def best_lines(study: "Study", best: "Best") -> list[str]:
     """What is recommended, what it is worth, and beside a prediction what was really measured at full fidelity."""
+    return [*_best_lines(study, best), *_fallback(study, best)]
+
+
+def _fallback(study: "Study", best: "Best") -> list[str]:
+    if not best.is_fallback:
+        return []
+    name = name_of(study._strategy_json)
+    return [f"It is the best measured: {name} is not imported to read a study. --import asks what it recommends."]
+
+
+def _best_lines(study: "Study", best: "Best") -> list[str]:
     problem, trial = study.problem, best.trial
     at = f", {short_params(trial.fidelity)}" if trial.fidelity else ""
     measured, is_tried = f"{best.value:.6g} (trial {trial.number}{at}", best.params == trial.params
@@ -108,11 +128,8 @@ def study_html(study: "Study") -> str:
 
 def _recommendation(study: "Study") -> list[str]:
     """What a model recommends, which the table of what was measured does not tell."""
-    try:
-        best = study.best
-    except NoResult:
-        return []
-    return [*best_lines(study, best), short_params(best.params)] if best.predicted else []
+    best = found_best(study)
+    return [*best_lines(study, best), short_params(best.params)] if best and best.predicted else []
 
 
 def _header(study: "Study") -> list[str]:

@@ -25,18 +25,20 @@ Account = Mapping[str, Any]
 """What `subprocess` needs to become somebody else."""
 
 _USER = "farthing"
-_START_SECONDS = 60.0
+_START_SECONDS = 600.0
 _HASTY = ["fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_wal_size=64MB", "min_wal_size=32MB"]
 
 
 class PostgresServer:
     """Started by `with`, or by `start` and `stop`. Root starts it as `postgres` or `nobody`: initdb refuses root.
 
-    One that is not `durable` forgets what it was told when the machine stops, and is quick.
+    One that is not `durable` forgets what it was told when the machine stops, and is quick. `environment` is added to
+    the server's own.
     """
 
-    def __init__(self, *, durable: bool = True) -> None:
+    def __init__(self, *, durable: bool = True, environment: Mapping[str, str] | None = None) -> None:
         self._settings = [] if durable else _HASTY
+        self._environment = dict(environment or {})
         self._account = _unprivileged_account()
         self._folder = Path()
         self._binaries = Path()
@@ -64,6 +66,10 @@ class PostgresServer:
         """Stops the server; its data stay for `resume`."""
         self._end(signal.SIGINT)  # what PostgreSQL calls a fast shutdown
 
+    def crash(self) -> None:
+        """Ends the server at once, as a crash does: `resume` then recovers what was committed."""
+        self._end(signal.SIGQUIT)
+
     def resume(self) -> None:
         """Starts the server again on the port it had."""
         self._port = self._port or _free_port()
@@ -77,6 +83,7 @@ class PostgresServer:
                 cwd=self._folder,
                 start_new_session=True,  # Ctrl-C is for the tests; `stop` is for the server
                 preexec_fn=_die_with_parent,
+                env={**os.environ, **self._environment},
                 **self._account,
             )
         self._wait_until_ready()

@@ -7,7 +7,7 @@ By default it is tried on a space with every kind of parameter and one trace fid
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 import pytest
@@ -51,13 +51,7 @@ class StrategyContract:
     def run_alone(self, *, trials: int | None = None, storage: MemoryStorage | None = None) -> Study:
         """A study told one result after the other, every seventh of them a failure."""
         study = Study(self.space, minimize="error", strategy=self.strategy, storage=storage, seed=3)
-        for number in range(trials or self.trials):
-            for trial in study.ask(count=1):
-                if number % 7 == 6:
-                    study.tell(trial, failure="diverged")
-                else:
-                    study.tell(trial, self.evaluate(trial.params, trial.fidelity), cost=1.0)
-        return study
+        return self._told(study, range(trials or self.trials))
 
     def suggest(self, history: History, count: int = 1) -> list[Suggestion]:
         rng = Randomness(history.problem.seed)
@@ -134,8 +128,10 @@ class StrategyContract:
         assert study.history.configurations == 5
 
     def _continued(self, storage: MemoryStorage) -> Study:
-        study = Study.load("study", storage)
-        for number in range(self.trials // 2, self.trials):
+        return self._told(Study.load("study", storage), range(self.trials // 2, self.trials))
+
+    def _told(self, study: Study, numbers: Iterable[int]) -> Study:
+        for number in numbers:
             for trial in study.ask(count=1):
                 if number % 7 == 6:
                     study.tell(trial, failure="diverged")

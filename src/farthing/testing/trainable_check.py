@@ -21,7 +21,7 @@ from farthing.execution import Checkpoints, Ended, InlineExecutor, Job, ProcessE
 from farthing.study.replaying import problem_of
 from farthing.study.schedule import Schedule
 from farthing.trials import Attempt, Measurement, Params, State
-from farthing.trials.prefixes import Eviction
+from farthing.trials.news import News
 
 FIDELITY = "steps"
 
@@ -155,7 +155,7 @@ class _Runs:
         if in_effect is None:
             return {}
         job = Job(Attempt(self._restored + 1, 1), params, {FIDELITY: self.steps}, resume_dir=checkpoint)
-        trained.trial = RunningTrial(job, self._problem, channel=_Values(), checkpoints=self._checkpoints)
+        trained.trial = RunningTrial(job, self._problem, send=lambda _: None, checkpoints=self._checkpoints)
         trained.setup(params)
         trained.apply(params)
         trained.load(checkpoint)
@@ -202,19 +202,9 @@ class _Values:
     def __init__(self) -> None:
         self.values: list[float] = []
 
-    def on_report(self, attempt: Attempt, measurement: Measurement) -> None:
-        if measurement.value is not None:
-            self.values.append(measurement.value)
-
-    def on_checkpoint(self, attempt: Attempt, checkpoint: str) -> None: ...
-
-    def report(self, measurement: Measurement) -> None: ...
-
-    def checkpoint(self, name: str) -> None: ...
-
-    def on_eviction(self, attempt: Attempt, eviction: Eviction) -> None: ...
-
-    def evict(self, eviction: Eviction) -> None: ...
+    def on_news(self, attempt: Attempt, news: News) -> None:
+        if isinstance(news, Measurement) and news.value is not None:
+            self.values.append(news.value)
 
 
 def _changed(params: Params, other_params: Params | None) -> dict[str, Any]:

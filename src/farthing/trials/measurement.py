@@ -8,6 +8,9 @@ from typing import Any, Literal, SupportsFloat, get_args
 from farthing.errors import InvalidValue
 from farthing.trials.suggestion import Params
 
+LARGEST_WHOLE = 2**63 - 1
+"""The largest whole number that a database keeps, and the most that one measurement may cost: so sums are finite."""
+
 Kind = Literal["training", "validation", "stage", "overhead", "failed"]
 KINDS: tuple[str, ...] = get_args(Kind)
 
@@ -48,7 +51,7 @@ def finite_number(number: object, *, what: str) -> float:
         raise InvalidValue(f"{what} must be a number, got {_shown(number)}. Return or report a float.")
     try:
         result = float(number)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidValue(f"{what} must be one number, got {_shown(number)}. Return or report a float.") from error
     if not math.isfinite(result):
         raise InvalidValue(f"{what} must be finite, got {result}. Raise an error or ft.Pruned for a run that diverged.")
@@ -56,8 +59,10 @@ def finite_number(number: object, *, what: str) -> float:
 
 
 def cost_amount(amount: object, *, what: str = "Cost") -> float:
-    """`amount` as a cost: finite and not negative."""
+    """`amount` as a cost: not negative, and small enough that sums of costs stay finite."""
     cost = finite_number(amount, what=what)
+    if cost > LARGEST_WHOLE:
+        raise InvalidValue(f"{what} must be at most 2**63, got {cost:g}. Charge in a larger unit.")
     if cost < 0:
         raise InvalidValue(f"{what} must not be negative, got {cost:g}. Report seconds or dollars, not a difference.")
     return cost
@@ -79,5 +84,8 @@ def total(costs: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 
 def _shown(thing: object) -> str:
-    text = repr(thing)
+    try:
+        text = repr(thing)
+    except ValueError:
+        text = "a number of more digits than Python writes"
     return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(thing).__name__})"

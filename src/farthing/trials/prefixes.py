@@ -1,12 +1,14 @@
 """Which outputs of stages are there to be used again, as far as the history knows."""
 
+import math
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 from farthing.space.stages import prefix_key
 from farthing.trials.history import History
 from farthing.trials.measurement import Measurement
 from farthing.trials.suggestion import Json
-from farthing.trials.trial import Trial
+from farthing.trials.trial import State, Trial
 
 EVICTED = "stage evicted"
 """The kind of event that says that a prefix is not cached any more; its payload is an `Eviction`."""
@@ -31,20 +33,37 @@ class Eviction:
 def cached_prefixes(history: History) -> dict[str, int]:
     """The key of every prefix that a trial computed or loaded and nothing has evicted since, with its length.
 
-    What the last stage returns is the value, which is never cached. A prefix may be gone all the same, when somebody
-    deleted files: it is then computed again, and the trial pays for it.
+    Where files were deleted, a prefix is gone all the same: it is then computed again, and the trial pays for it.
     """
     space = history.problem.space
-    seen: dict[str, tuple[float, int]] = {}
+    return {prefix_key(space, trial.params, n): n for trial, lengths in surviving_prefixes(history) for n in lengths}
+
+
+def surviving_prefixes(history: History, *, expects: bool = False) -> Iterator[tuple[Trial, list[int]]]:
+    """Every trial with the lengths of the prefixes that it left and that nothing has evicted since.
+
+    What the last stage returns is the value, which is never cached. With `expects`, a trial that runs will leave all of
+    its prefixes, and one that is done without a word about its stages has left all of them.
+    """
+    space = history.problem.space
+    evicted = {event.payload["prefix"]: event.time for event in history.events if event.kind == EVICTED}
     for trial in history:
-        for step, time in stages_left(trial).items():
-            if step < len(space.stages) - 1:
-                key = prefix_key(space, trial.params, step + 1)
-                seen[key] = max(seen.get(key, (time, step + 1)), (time, step + 1))
-    for event in history.events:
-        if event.kind == EVICTED and (key := event.payload["prefix"]) in seen and seen[key][0] <= event.time:
-            del seen[key]
-    return {key: length for key, (_, length) in seen.items()}
+        left = _prefixes_left(trial, len(space.stages), expects=expects)
+        yield (
+            trial,
+            [n for n, time in left if not evicted or time > evicted.get(prefix_key(space, trial.params, n), -math.inf)],
+        )
+
+
+def _prefixes_left(trial: Trial, stages: int, *, expects: bool) -> Iterator[tuple[int, float]]:
+    """The lengths of the prefixes that a trial left, each with its time."""
+    left = stages_left(trial)
+    is_silent = trial.state is State.DONE and not left
+    for length in range(1, stages):
+        if length - 1 in left:
+            yield length, left[length - 1]
+        elif expects and (is_silent or not trial.is_finished):
+            yield length, math.inf
 
 
 def stages_left(trial: Trial) -> dict[int, float]:

@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from farthing.errors import InvalidArgument
+from farthing.fields import Text, Whole
 from farthing.space import Space
 from farthing.trials.measurement import cost_amount
 from farthing.trials.suggestion import Json, Params
+from farthing.validation import shown
 
 DeclaredCost = Callable[[Params, Mapping[str, float]], float]
 """From params and fidelity to the cost of a run from nothing to that fidelity."""
@@ -37,8 +39,13 @@ class Problem:
             raise InvalidArgument(
                 f"The value must have a name of its own, got {self.value!r}, which the space uses. Rename one of them."
             )
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
-            raise InvalidArgument(f"The seed must be a whole number ≥ 0, got {self.seed!r}. Use for example seed=0.")
+        Whole(least=0).checked(self.seed, what="The seed", advice="Use for example seed=0.")
+        Text().checked(self.cost_unit, what="The unit of cost", advice="Write for example cost_unit='dollars'.")
+        if self.declared_cost is not None and not callable(self.declared_cost):
+            raise InvalidArgument(
+                f"A declared cost must be a function of params and fidelity, got {shown(self.declared_cost)}. "
+                "Write cost=lambda params, fidelity: fidelity['epochs']."
+            )
 
     @property
     def sign(self) -> float:

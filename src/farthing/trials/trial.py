@@ -1,10 +1,11 @@
 """Everything that runs is a trial."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
+from farthing.scalars import as_int
 from farthing.trials.measurement import Measurement, total
 from farthing.trials.suggestion import Json, Params, Suggestion
 
@@ -26,10 +27,14 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why an attempt came to nothing."""
+    """Why an attempt came to nothing. Half characters in the words of an exception are spelled out as `\\ud83d`."""
 
     reason: str
     traceback: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reason", _printable(self.reason))
+        object.__setattr__(self, "traceback", _printable(self.traceback))
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,7 @@ class Trial:
     suggestion: Suggestion
     state: State
     attempt: int = 1
-    measurements: tuple[Measurement, ...] = ()
+    measurements: Sequence[Measurement] = ()
     value: float | None = None
     failure: Failure | None = None
     checkpoint: str | None = None
@@ -82,7 +87,7 @@ class Trial:
     def member(self) -> int | None:
         """Which member of a population it trains, where the strategy says so in its note."""
         member = self.note.get("member") if isinstance(self.note, dict) else None
-        return member if isinstance(member, int) and not isinstance(member, bool) else None
+        return as_int(member)
 
     @property
     def is_finished(self) -> bool:
@@ -113,6 +118,11 @@ class Trial:
     def saved(self) -> dict[str, float]:
         """What need not be paid, by reason, as the work reported it."""
         return total(point.saved for point in self.measurements if point.saved)
+
+
+def _printable(text: str) -> str:
+    """The text without surrogates, which no file, terminal or database takes."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _along_the_curve(point: Measurement) -> tuple[tuple[float, ...], int, int]:

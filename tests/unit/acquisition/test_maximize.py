@@ -116,22 +116,19 @@ def test_a_batch_spreads_and_avoids_what_is_pending():
     gp = condition(Matern52((0, 1)), np.log([0.3, 0.3]), X, (y - y.mean()) / y.std(), noise=1e-4)
     domain = Domain((None, None))
 
-    def choose(count, pending, fantasies=0):
+    def choose(count, pending):
         return select_batch(
             gp,
             count,
             pending=pending,
-            acquisition=lambda gps: LogExpectedImprovement(gps[0], float(gps[0].y.min())),
+            acquisition=lambda gp: LogExpectedImprovement(gp, float(gp.y.min())),
             maximizer=lambda acquisition: maximize(acquisition, domain, rng=np.random.default_rng(1)).x,
-            fantasies=fantasies,
-            rng=np.random.default_rng(2),
         )
 
     batch = choose(3, np.zeros((0, 2)))
     gaps = [np.linalg.norm(a - b) for i, a in enumerate(batch) for b in batch[:i]]
     assert min(gaps) > 0.02
     np.testing.assert_allclose(choose(1, batch[:2])[0], batch[2], atol=1e-3)
-    assert choose(2, batch[:1], fantasies=4).shape == (2, 2)
 
 
 def test_a_category_without_gradient_is_still_chosen_by_the_model():

@@ -6,15 +6,16 @@ import pytest
 from farthing.acquisition.acquisition import PosteriorMean
 from farthing.acquisition.confidence_bound import (
     ConfidenceBound,
+    LogHopedGain,
+    boca_beta,
+    ce_gp_ucb_beta,
     lambo_beta,
     lower_confidence_bound,
     pb2_beta,
-    tabulated_beta,
-    theoretical_beta,
     upper_confidence_bound,
 )
 from farthing.acquisition.expected_improvement import LogExpectedImprovement
-from farthing.acquisition.per_cost import LogValuePerCost, ValuePerCost, cooling_exponent, value_per_cost
+from farthing.acquisition.per_cost import LogValuePerCost, cooling_exponent
 from farthing.models.gp import condition
 from farthing.models.kernels import SE
 
@@ -29,7 +30,8 @@ LOSS, LOG_COST = process(0), process(1)
 ACQUISITIONS: dict[str, Any] = {
     "mean": PosteriorMean(LOSS, sign=-1.0),
     "bound": ConfidenceBound(LOSS, 2.0),
-    "value per cost": ValuePerCost(ConfidenceBound(LOSS, 0.5), PosteriorMean(LOG_COST), 0.7),
+    "upper bound": ConfidenceBound(LOSS, 2.0, sign=1.0),
+    "hoped gain": LogHopedGain(LOSS, 3.0, 2.0),
     "log value per cost": LogValuePerCost(LogExpectedImprovement(LOSS, -0.5), PosteriorMean(LOG_COST), 0.7),
 }
 
@@ -52,26 +54,19 @@ def test_bounds_lie_beta_deviations_around_the_mean():
     assert lower_confidence_bound(mean, variance, 9.0)[0] == -5.0
 
 
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_a_bound_is_as_far_above_a_value_as_below_a_loss(sign):
+    X = np.random.default_rng(4).random((5, 2))
+    mean, variance = LOSS.predict(X)
+    np.testing.assert_array_equal(ConfidenceBound(LOSS, 2.0, sign=sign)(X), sign * mean + np.sqrt(2.0 * variance))
+
+
 def test_schedules_are_those_of_the_papers():
-    assert tabulated_beta(1) == pytest.approx(0.8 * np.log(4))
+    assert ce_gp_ucb_beta(1) == pytest.approx(0.8 * np.log(4))
     assert [pb2_beta(t) for t in (1, 2)] == [0.2, 0.2]
     assert pb2_beta(10) == pytest.approx(0.2 + np.log(4))
     assert lambo_beta(3, D=5) == pytest.approx(np.log(6))
-    assert theoretical_beta(2, size=1000, delta=0.1) == pytest.approx(2 * np.log(1000 * 4 * np.pi**2 / 0.6))
-
-
-@pytest.mark.parametrize("value", [3.0, 0.0, -3.0])
-def test_dearer_is_never_better(value):
-    scores = value_per_cost(np.full(3, value), np.array([0.5, 1.0, 2.0]))
-    assert np.all(np.diff(scores) <= 0)
-
-
-def test_value_per_cost_is_monotone_in_value_across_zero():
-    assert np.all(np.diff(value_per_cost(np.linspace(-2, 2, 9), np.full(9, 4.0))) > 0)
-
-
-def test_without_weight_cost_does_not_count():
-    np.testing.assert_array_equal(value_per_cost(np.array([-1.0, 2.0]), np.array([5.0, 9.0]), 0.0), [-1.0, 2.0])
+    assert boca_beta(3, D=4) == pytest.approx(2 * np.log(7))
 
 
 @pytest.mark.parametrize(("left", "total", "expected"), [(10, 10, 1), (5, 10, 0.5), (0, 10, 0), (-1, 10, 0), (3, 0, 0)])

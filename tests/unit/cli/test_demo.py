@@ -7,7 +7,7 @@ import pytest
 
 import farthing as ft
 from farthing.cli import demo_pipeline, demo_population
-from farthing.cli.demo import FINISHED, begin_or_continue
+from farthing.cli.demo_digits import FINISHED, begin_or_continue
 from farthing.cli.storages import address_of
 
 

@@ -185,6 +185,7 @@ def test_delete_asks_first(farthing, digits: ft.Study) -> None:
 
 
 def test_delete_takes_the_files_of_the_study_with_it_and_nothing_else(farthing, digits: ft.Study) -> None:
+    digits.checkpoints.claim()
     root = digits.checkpoints.root
     (root / "000003").mkdir(parents=True)
     (root / "000003" / "attempt-1.log").write_text("hello")

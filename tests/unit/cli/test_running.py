@@ -10,6 +10,7 @@ import farthing as ft
 from farthing.cli.file_work import FileWork
 from farthing.execution import Checkpoints, Job
 from farthing.trials import Attempt, Problem
+from farthing.trials.news import News
 
 STUDY = """
 [study]
@@ -271,18 +272,8 @@ def test_a_pipeline_can_be_the_work_of_a_study_file(farthing, file: Path, monkey
     assert (bill["computed"], bill["loaded"]) == (len(calls), 9 - len(calls))
 
 
-class Reports:
-    """A channel that writes reports down."""
-
-    def __init__(self) -> None:
-        self.costs: list[dict[str, float]] = []
-
-    def report(self, measurement: ft.Measurement) -> None:
-        self.costs.append(dict(measurement.cost))
-
-
 def test_importing_the_work_is_not_on_a_trials_bill(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, reports = ft.FakeClock(), Reports()
+    clock, reports = ft.FakeClock(), list[News]()
     monkeypatch.setattr(sys, "fake_clock", clock, raising=False)
     (file.parent / "slow_work.py").write_text(
         "import sys\nsys.fake_clock.advance(50)\n"
@@ -290,7 +281,7 @@ def test_importing_the_work_is_not_on_a_trials_bill(file: Path, monkeypatch: pyt
     )
     problem = Problem(ft.Space({"x": ft.Float(0, 1)}), value="error")
     job = Job(Attempt(0, 1), {"x": 0.5}, {})
-    trial = ft.RunningTrial(job, problem, channel=reports, checkpoints=Checkpoints(file.parent), clock=clock)
+    trial = ft.RunningTrial(job, problem, send=reports.append, checkpoints=Checkpoints(file.parent), clock=clock)
     FileWork(file.parent, python="slow_work.py:work").run(trial)
     sys.modules.pop("slow_work")
-    assert reports.costs == [{"training": 2.0}]
+    assert [report.cost for report in reports] == [{"training": 2.0}]

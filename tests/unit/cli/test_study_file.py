@@ -84,7 +84,7 @@ BAD = {
     "an unknown table": (SMALL.replace("[space]", "[spcae]"), "'spcae'", "Did you mean 'space'?"),
     "an unknown key": (SMALL.replace("minimize", "minimise"), "'minimise'", "Did you mean 'minimize'?"),
     "an unknown limit": (SMALL + "[budget]\nsecond = 5", "'second'", "Did you mean 'seconds'?"),
-    "a limit below zero": (SMALL + "[budget]\nseconds = -5", "-5", "Leave it out"),
+    "a limit below zero": (SMALL + "[budget]\nseconds = -5", "-5", "Write seconds = 600."),
     "a limit that is none": (SMALL + '[budget]\nseconds = "5"', "'5'", "Write seconds = 600."),
     "both directions": (
         SMALL.replace("[study]", '[study]\nmaximize = "f1"'),
@@ -94,8 +94,12 @@ BAD = {
     "no direction": (SMALL.replace('minimize = "error"', ""), "neither", 'minimize = "error"'),
     "a number for a name": (SMALL.replace("[study]", "[study]\nname = 3"), "got 3", 'Write name = "digits".'),
     "a wrong kind of workers": (SMALL.replace("[study]", "[study]\nworkers = true"), "got True", "Write workers = 2."),
-    "no workers": (SMALL.replace("[study]", "[study]\nworkers = 0"), "got 0", "Try workers = 2."),
-    "a time limit of nothing": (SMALL.replace("[study]", "[study]\ntime_limit = 0"), "got 0", "Leave it out"),
+    "no workers": (SMALL.replace("[study]", "[study]\nworkers = 0"), "got 0", "Write workers = 2."),
+    "a time limit of nothing": (
+        SMALL.replace("[study]", "[study]\ntime_limit = 0"),
+        "got 0",
+        "Write time_limit = 600.",
+    ),
     "reversed bounds": (SMALL.replace("[0.1, 1.0]", "[1.0, 0.1]"), "Float(1.0, 0.1)", "Swap"),
     "log with zero": (SMALL.replace("[0.1, 1.0]", "[0.0, 1.0], log = true"), "log=True", "Raise low"),
     "an unknown key of a parameter": (SMALL.replace("1.0]", "1.0], lgo = true"), "'lgo'", "Did you mean 'log'?"),

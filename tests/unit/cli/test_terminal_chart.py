@@ -1,8 +1,8 @@
 """Charts of text."""
 
 from farthing.cli.braille import Canvas, Window
-from farthing.cli.curves import Curve
 from farthing.cli.terminal_chart import chart
+from farthing.plots.curves import Curve
 from farthing.trials import State, Suggestion, Trial
 
 

@@ -39,7 +39,7 @@ def test_continuations_do_not_count_as_trials() -> None:
 def test_limits_that_were_not_set_never_run_out() -> None:
     left = Budget(trials=1).remaining(History(PROBLEM, [trial(0, State.DONE, paid=1e9)]), seconds=1e9)
     assert (left.cost, left.seconds) == (math.inf, math.inf)
-    assert left.is_spent
+    assert left.trials == 0
 
 
 def test_a_predicted_cost_that_does_not_fit_is_not_covered() -> None:
@@ -54,6 +54,35 @@ def test_a_cost_in_seconds_must_fit_the_wall_clock_too() -> None:
     assert left.covers(Prediction(5.0), is_new=True, in_seconds=False)
 
 
+def test_a_cost_in_seconds_may_use_the_wall_clock_up() -> None:
+    assert Remaining(seconds=4.0).covers(Prediction(4.0), is_new=True, in_seconds=True)
+
+
+@pytest.mark.parametrize(("left", "covers"), [(0.5, True), (0.0, False), (-1.0, False)])
+@pytest.mark.parametrize("limit", ["cost", "seconds"])
+def test_without_a_prediction_anything_that_is_left_will_do(limit: str, left: float, covers: bool) -> None:
+    assert Remaining(**{limit: left}).covers(None, is_new=True, in_seconds=False) is covers
+
+
+def test_a_trial_that_started_takes_its_prediction_and_a_new_one_takes_a_trial() -> None:
+    left = Remaining(cost=10.0, seconds=60.0, trials=3)
+    assert left.less(Prediction(4.0), is_new=True) == Remaining(cost=6.0, seconds=60.0, trials=2)
+    assert left.less(None, is_new=False) == left
+
+
+def test_a_trial_that_has_overspent_holds_nothing_back() -> None:
+    history = History(PROBLEM, [trial(0, State.RUNNING, paid=7, predicted=5)])
+    assert Budget(cost=10).remaining(history, seconds=0).cost == 10 - 7
+
+
+def test_the_clock_counts_against_seconds() -> None:
+    assert Budget(seconds=60).remaining(History(PROBLEM), seconds=12.5).seconds == 47.5
+
+
+def test_the_stored_form_has_the_limits_that_were_set() -> None:
+    assert Budget(cost=2.5, trials=4).to_json() == {"cost": 2.5, "trials": 4}
+
+
 def test_a_spent_count_of_trials_still_covers_continuations() -> None:
     left = Remaining(trials=0)
     assert left.covers(None, is_new=False, in_seconds=True)
@@ -64,9 +93,9 @@ def test_a_spent_count_of_trials_still_covers_continuations() -> None:
     ("limits", "rule"),
     [
         ({}, "needs a limit"),
-        ({"cost": -1}, "cost must be a number above 0, got -1"),
-        ({"seconds": 0}, "seconds must be a number above 0, got 0"),
-        ({"trials": 2.5}, "trials must be a whole number above 0, got 2.5"),
+        ({"cost": -1}, "cost must be a number above 0 or None, got -1"),
+        ({"seconds": 0}, "seconds must be a number above 0 or None, got 0"),
+        ({"trials": 2.5}, "trials must be a whole number ≥ 1 or None, got 2.5"),
         ({"cost": math.nan}, "cost must be"),
         ({"seconds": "60"}, "seconds must be"),
         ({"trials": True}, "trials must be"),

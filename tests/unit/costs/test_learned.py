@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from farthing.costs.learned import FIXED_SHARES, LearnedCost, learn_cost
-from farthing.models.kernels import Constant, Matern52
+from farthing.costs.learned import LearnedCost, learn_cost
+from farthing.models.kernels import Constant, Covariance, Matern52
+from farthing.models.linalg import Array
 
 KERNEL = Constant() * Matern52((0, 1))
 
@@ -35,16 +36,6 @@ def test_the_cost_grows_with_the_share_that_is_done() -> None:
     assert np.all(np.diff(costs, axis=0) >= 0.0)
 
 
-def test_continuing_never_costs_less_than_the_fixed_part() -> None:
-    model = learnt()
-    X = np.random.default_rng(3).random((50, 2))
-    full = np.exp(model.scale.undo(model.gp.mean(X)))
-    fixed = full * model.fixed_share / (1.0 + model.fixed_share)
-    for begun, done in ((0.5, 0.5), (0.5, 0.50001), (0.9, 0.2)):
-        assert np.all(model.increment(X, begun, done) >= fixed * (1 - 1e-12))
-    assert np.all(model.increment(X, 0.2, 0.9) > model.increment(X, 0.2, 0.6))
-
-
 def test_no_prediction_is_below_the_smallest_cost_seen() -> None:
     X = np.linspace(0.0, 0.5, 12)[:, None] * np.ones(2)
     cost = np.exp(-4.0 * X[:, 0])
@@ -56,7 +47,20 @@ def test_no_prediction_is_below_the_smallest_cost_seen() -> None:
 
 
 def test_without_shares_there_is_no_fixed_part_to_choose() -> None:
-    assert learnt(shares=False).fixed_share == FIXED_SHARES[0]
+    assert learnt(shares=False).fixed_share == 0.0
+
+
+def test_an_earlier_fit_may_be_kept_as_it_is_or_started_from() -> None:
+    rng = np.random.default_rng(5)
+    X, done = rng.random((40, 2)), rng.uniform(0.02, 1.0, 40)
+    paid = true_cost(X, done) * np.exp(0.02 * rng.standard_normal(40))
+    fitted = learn_cost(X, paid, KERNEL, done=done)
+    moved = fitted.theta + 0.3
+    kept = learn_cost(X, paid, KERNEL, done=done, warm_start=moved, keeps_theta=True)
+    again = learn_cost(X, paid, KERNEL, done=done, warm_start=moved)
+    np.testing.assert_array_equal(kept.theta, moved)
+    np.testing.assert_allclose(again.theta, fitted.theta, atol=1e-2)  # both searches end at one optimum
+    assert kept.fixed_share == again.fixed_share == fitted.fixed_share == 0.1
 
 
 def test_slopes_are_those_of_the_log_cost() -> None:
@@ -67,3 +71,21 @@ def test_slopes_are_those_of_the_log_cost() -> None:
         moved = step * np.eye(2)[j]
         slope = (model(X + moved) - model(X - moved)) / (2 * step)
         np.testing.assert_allclose(gradient[:, j], slope, rtol=1e-4, atol=1e-6)  # differences have step² and ε/step
+
+
+class Counted(Matern52):
+    """Counts how often it is evaluated."""
+
+    evaluations = 0
+
+    def evaluate(self, theta: Array, X: Array, Z: Array | None = None) -> Covariance:
+        Counted.evaluations += 1
+        return super().evaluate(theta, X, Z)
+
+
+def test_hyperparameters_that_are_kept_cost_no_likelihood() -> None:
+    kernel, X = Constant() * Counted((0, 1)), np.random.default_rng(4).random((30, 2))
+    warm_start = learn_cost(X, true_cost(X), kernel).theta
+    Counted.evaluations = 0
+    learn_cost(X, true_cost(X), kernel, warm_start=warm_start, keeps_theta=True)
+    assert Counted.evaluations <= 3, "more than conditioning on the rows takes"

@@ -69,7 +69,12 @@ def test_an_unfinished_continuation_has_saved_nothing_yet() -> None:
 
 def test_the_bill_names_its_unit_in_text_and_html() -> None:
     ledger = Ledger.of(History(PROBLEM, [trial(0, {"training": 3.0})]))
-    assert "3 dollars" in str(ledger)
+    assert str(ledger).splitlines() == [
+        "spent    training    3 dollars",
+        "spent    total       3 dollars",
+        "overhead suggesting  0.25 seconds",
+        "trials   done        1",
+    ]
     assert "<td>3 dollars</td>" in ledger._repr_html_()
     assert ledger.to_json()["total"] == 3.0
 
@@ -97,6 +102,21 @@ def test_stages_have_bills_of_their_own_that_add_up_to_what_stages_cost() -> Non
     assert ledger.spent == {"stage": 19.5, "failed": 12.0}
     assert ledger.saved == {"cache": 8.0}
     assert ("stage", "denoise", "16.5 seconds, computed 2×, loaded 1×, saved 8 seconds") in ledger.rows()
+
+
+def test_what_comes_after_the_last_stage_is_on_its_bill() -> None:
+    problem = Problem(Space(stages={"load": {"x": Float(0, 1)}, "denoise": {}, "score": {}}))
+    after = Measurement(0.5, {"validation": 0.25})
+    earlier = Measurement(cost={"validation": 9.0}, attempt=1)
+    points = (stage(0, 8.0), stage(1, 4.0), stage(2, 1.0), after)
+    again = (earlier, *(replace(point, attempt=2) for point in points))
+    trials = [
+        Trial(0, Suggestion({"x": 0.5}), State.DONE, measurements=points),
+        Trial(1, Suggestion({"x": 0.5}), State.DONE, attempt=2, measurements=again),
+        Trial(2, Suggestion({"x": 0.5}), State.LOST, measurements=points),
+    ]
+    bills = Ledger.of(History(problem, trials)).stages
+    assert {name: bill.spent for name, bill in bills.items()} == {"load": 16.0, "denoise": 8.0, "score": 2.5}
 
 
 def test_a_study_without_stages_has_no_bills_for_them() -> None:
@@ -140,6 +160,28 @@ def test_what_stands_behind_a_second_continuation_has_no_start_up_in_it_either()
 def test_charged_amounts_are_saved_whole() -> None:
     """The difference of two charges is what continuing costs, fixed part or not."""
     runs = [reported(0, [12, 2], first=1, charged=True), reported(1, [2], first=3, source=0, charged=True)]
+    assert Ledger.of(History(SECONDS, runs)).saved == {"warm starts": pytest.approx(14.0)}
+
+
+def test_one_charge_stands_for_the_whole_attempt_and_has_no_start_up() -> None:
+    measured = reported(0, [12, 2, 2], first=1)
+    charged = tuple(replace(point, charged=index == 1) for index, point in enumerate(measured.measurements))
+    runs = [replace(measured, measurements=charged), reported(1, [2], first=4, source=0)]
+    assert Ledger.of(History(SECONDS, runs)).saved == {"warm starts": pytest.approx(2.0)}
+
+
+def test_what_failed_attempts_cost_is_no_work_behind_a_checkpoint() -> None:
+    measured = reported(0, [2, 2, 2], first=1)
+    failed = Measurement(cost={"failed": 30.0})
+    again = tuple(replace(point, attempt=2) for point in measured.measurements)
+    runs = [replace(measured, attempt=2, measurements=(failed, *again)), reported(1, [2], first=4, source=0)]
+    assert Ledger.of(History(SECONDS, runs)).saved == {"warm starts": pytest.approx(6.0)}
+
+
+def test_reports_that_stay_at_one_epoch_tell_no_start_up() -> None:
+    first = reported(0, [12, 2], first=1)
+    same = tuple(replace(point, fidelity={"epochs": 2}) for point in first.measurements)
+    runs = [replace(first, measurements=same), reported(1, [2], first=3, source=0)]
     assert Ledger.of(History(SECONDS, runs)).saved == {"warm starts": pytest.approx(14.0)}
 
 

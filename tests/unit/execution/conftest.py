@@ -1,4 +1,4 @@
-"""A trial under test: its channel writes everything down, its clock stands still until it is told to go on."""
+"""A trial under test: its news are written down, its clock stands still until it is told to go on."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,6 +10,7 @@ from farthing.costs import FakeClock
 from farthing.execution import Checkpoints, Job, RunningTrial
 from farthing.space import Fidelity, Float, Space
 from farthing.trials import Attempt, Measurement, Problem
+from farthing.trials.news import Checkpointed, News
 from farthing.trials.prefixes import Eviction
 
 EPOCHS = {"epochs": Fidelity(2, 10, integer=True, trace=True), "data": Fidelity(0.1, 1.0)}
@@ -21,14 +22,14 @@ class Recorder:
         self.checkpoints: list[str] = []
         self.evictions: list[Eviction] = []
 
-    def report(self, measurement: Measurement) -> None:
-        self.measurements.append(measurement)
-
-    def checkpoint(self, name: str) -> None:
-        self.checkpoints.append(name)
-
-    def evict(self, eviction: Eviction) -> None:
-        self.evictions.append(eviction)
+    def send(self, news: News) -> None:
+        match news:
+            case Measurement():
+                self.measurements.append(news)
+            case Checkpointed(checkpoint):
+                self.checkpoints.append(checkpoint)
+            case Eviction():
+                self.evictions.append(news)
 
 
 @pytest.fixture
@@ -70,6 +71,6 @@ def make_trial(recorder: Recorder, clock: FakeClock, checkpoints: Checkpoints) -
     ) -> RunningTrial:
         chosen = {"lr": 0.5} if params is None else params
         job = Job(Attempt(3, 2), chosen, problem.space.check_fidelity(fidelity), resume_dir=resume_dir)
-        return RunningTrial(job, problem, channel=recorder, checkpoints=checkpoints, clock=clock)
+        return RunningTrial(job, problem, send=recorder.send, checkpoints=checkpoints, clock=clock)
 
     return make

@@ -96,7 +96,7 @@ def test_deleting_frees_the_bytes_and_may_be_repeated(checkpoints):
 
 def test_a_deletion_that_was_cut_short_is_finished_later(checkpoints, monkeypatch):
     name = commit(checkpoints, FIRST)
-    monkeypatch.setattr("farthing.execution.durable.rmtree", lambda *_, **__: None)
+    monkeypatch.setattr("farthing.files.durable.rmtree", lambda *_, **__: None)
     checkpoints.delete(name)
     assert not checkpoints.path(name).exists()
     monkeypatch.undo()

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from farthing.caching.stage_cache import StageCache
 from farthing.errors import WorkError
 from farthing.execution import Pipeline, Stage
 from farthing.execution.pipeline import PipelineWork
-from farthing.execution.stage_cache import StageCache
 from farthing.space import Choice, Float, Space
 from farthing.space.stages import prefix_key
 from farthing.trials import Problem, State

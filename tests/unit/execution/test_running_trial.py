@@ -173,7 +173,7 @@ def test_a_returned_number_is_the_value_at_the_trials_fidelity(traced, make_tria
 
 def test_what_the_job_leaves_open_is_at_full_fidelity(traced, checkpoints, recorder):
     job = Job(Attempt(3, 2), {"lr": 0.5}, {"data": 0.5})
-    trial = RunningTrial(job, traced, channel=recorder, checkpoints=checkpoints)
+    trial = RunningTrial(job, traced, send=recorder.send, checkpoints=checkpoints)
     assert trial.fidelity == {"epochs": 10, "data": 0.5}
 
 

@@ -7,17 +7,15 @@ import pytest
 
 from farthing.execution import wire
 from farthing.execution.messages import (
-    Committed,
-    Evicted,
     Finished,
     Ready,
-    Reported,
     Unready,
-    news_from_json,
-    news_to_json,
+    message_to_json,
 )
+from farthing.execution.received import message_from_json
 from farthing.execution.wire import HEADER, BrokenWire, Mailbox, to_bytes
 from farthing.trials import Failure, Measurement, Outcome, State
+from farthing.trials.news import Checkpointed
 from farthing.trials.prefixes import Eviction
 
 
@@ -79,26 +77,26 @@ def test_what_is_no_message_is_refused(ends, frame):
 @pytest.mark.parametrize(
     "form", [None, [], ["ready"], ["nonsense", 1], ["reported", {"worth": 3}], ["evicted", "all"], ["finished", {}], 3]
 )
-def test_what_is_no_news_is_refused(form):
+def test_a_form_that_no_worker_sends_is_refused(form):
     with pytest.raises(BrokenWire, match="A worker must send"):
-        news_from_json(form)
+        message_from_json(form)
 
 
 @pytest.mark.parametrize(
-    "news",
+    "message",
     [
         Ready(),
         Unready(Failure("no module", "Traceback")),
-        Reported(Measurement(0.5, {"training": 1.0}, fidelity={"epochs": 3}, metrics={"auc": None}, sequence=4)),
-        Committed("000001/attempt-1.checkpoint-1"),
-        Evicted(Eviction('{"denoise":{}}', 1, "unwritable", "No space left on device")),
+        Measurement(0.5, {"training": 1.0}, fidelity={"epochs": 3}, metrics={"auc": None}, sequence=4),
+        Checkpointed("000001/attempt-1.checkpoint-1"),
+        Eviction('{"denoise":{}}', 1, "unwritable", "No space left on device"),
         Finished(None),
         Finished(Outcome(State.DONE, 0.5, (Measurement(0.5, gradient={"lr": 2.0}),), checkpoint="name")),
         Finished(Outcome(State.FAILED, failure=Failure("bad", "Traceback"))),
     ],
 )
-def test_news_survive_the_journey(ends, news):
+def test_messages_survive_the_journey(ends, message):
     mailbox, worker = ends
-    wire.send(worker, news_to_json(news))
+    wire.send(worker, message_to_json(message))
     (form,) = mailbox.messages()
-    assert news_from_json(form) == news
+    assert message_from_json(form) == message

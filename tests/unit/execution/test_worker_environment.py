@@ -8,7 +8,7 @@ from farthing.execution.worker_environment import worker_environment
 
 @pytest.fixture(autouse=True)
 def _eight_cores(monkeypatch):
-    monkeypatch.setattr(module, "_usable_cores", lambda: 8)
+    monkeypatch.setattr(module, "usable_cores", lambda: 8)
 
 
 @pytest.mark.parametrize(("workers", "threads"), [(1, "8"), (3, "2"), (20, "1")])

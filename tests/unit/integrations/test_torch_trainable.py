@@ -94,7 +94,7 @@ def make_trial(tmp_path):
 
     def make(problem, *, params, fidelity):
         return RunningTrial(
-            Job(Attempt(0, 1), params, fidelity), problem, channel=None, checkpoints=Checkpoints(tmp_path)
+            Job(Attempt(0, 1), params, fidelity), problem, send=lambda news: None, checkpoints=Checkpoints(tmp_path)
         )
 
     return make

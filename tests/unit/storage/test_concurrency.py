@@ -37,9 +37,9 @@ def in_processes(work: Work, address: str) -> list[Any]:
     processes = [context.Process(target=_run, args=(work, address, barrier, answers)) for _ in range(PROCESSES)]
     for process in processes:
         process.start()
-    collected = [answers.get(timeout=120) for _ in processes]
+    collected = [answers.get(timeout=1200) for _ in processes]
     for process in processes:
-        process.join(60)
+        process.join()
     assert [process.exitcode for process in processes] == [0] * PROCESSES
     return collected
 

@@ -38,7 +38,7 @@ import time
 from farthing.testing.postgres import PostgresServer
 with PostgresServer(durable=False) as server:
     print(server.url(), server._folder, flush=True)
-    time.sleep(600)
+    time.sleep(3600)
 """
 
 
@@ -50,8 +50,7 @@ def test_a_killed_test_run_leaves_no_server(postgres: PostgresServer) -> None:
     assert is_listening(url)
     os.kill(program.pid, signal.SIGKILL)
     program.communicate()
-    deadline = time.monotonic() + 30
-    while Path(folder, "data", "postmaster.pid").exists() and time.monotonic() < deadline:
+    while Path(folder, "data", "postmaster.pid").exists():
         time.sleep(0.05)
     assert not is_listening(url)
     shutil.rmtree(folder)

@@ -88,16 +88,73 @@ def test_a_retry_whose_answer_was_lost_is_no_second_retry(storage: SqlStorage) -
 
 
 @pytest.mark.usefixtures("lost_answer")
-def test_an_opened_trial_whose_answer_was_lost_is_an_error(storage: SqlStorage) -> None:
-    with pytest.raises(StorageError) as refusal:
-        storage.open_trials("study", [SUGGESTION], owner="ada", lease=60)
-    assert "\n" not in str(refusal.value)
-    assert len(storage.history("study").trials) == 2
+def test_an_opened_trial_whose_answer_was_lost_is_opened_once(storage: SqlStorage) -> None:
+    (opened,) = storage.open_trials("study", [SUGGESTION], owner="ada", lease=60, expected_trials=1)
+    assert storage.history("study").trials[1:] == [opened]
+
+
+@pytest.mark.usefixtures("lost_answer")
+def test_an_enqueued_trial_whose_answer_was_lost_is_enqueued_once(storage: SqlStorage) -> None:
+    enqueued = storage.enqueue_trial("study", SUGGESTION, tags=["mine"])
+    assert storage.history("study").trials[1:] == [enqueued]
+
+
+@pytest.mark.usefixtures("lost_answer")
+def test_an_added_trial_whose_answer_was_lost_is_added_once(storage: SqlStorage) -> None:
+    added = storage.add_trial("study", SUGGESTION, DONE)
+    assert storage.history("study").trials[1:] == [added]
+
+
+@pytest.mark.usefixtures("lost_answer")
+def test_a_released_trial_whose_answer_was_lost_is_released_once(storage: SqlStorage) -> None:
+    storage.release_trial("study", FIRST)
+    assert (storage.history("study").trials[0].state, storage.history("study").trials[0].attempt) == (State.PENDING, 2)
+
+
+@pytest.mark.usefixtures("lost_answer")
+def test_a_dead_owners_trial_is_taken_back_once(storage: SqlStorage) -> None:
+    storage.sweep("study", dead=["ada"])
+    assert storage.history("study").trials[0].state is State.LOST
+    assert storage.history("study").version == 2
+
+
+@pytest.mark.usefixtures("lost_answer")
+def test_an_event_whose_answer_was_lost_is_logged_once(storage: SqlStorage) -> None:
+    storage.log_event("study", "evicted", {"stage": 1})
+    assert [event.payload for event in storage.history("study").events] == [{"stage": 1}]
+
+
+@pytest.mark.usefixtures("lost_answer")
+def test_a_study_whose_answer_was_lost_is_created_once(storage: SqlStorage) -> None:
+    created = storage.create_study(StudyRecord("other", PROBLEM))
+    assert storage.load_study("other") == created
+
+
+@pytest.mark.usefixtures("lost_answer")
+def test_a_study_whose_deletion_was_not_answered_is_deleted(storage: SqlStorage) -> None:
+    storage.delete_study("study")
+    assert storage.list_studies() == []
+
+
+def test_a_claim_whose_answer_was_lost_is_one_claim(storage: SqlStorage, request: pytest.FixtureRequest) -> None:
+    storage.release_trial("study", FIRST)
+    request.getfixturevalue("lost_answer")
+    claimed = storage.claim_trial("study", owner="bob", lease=60)
+    assert claimed is not None
+    assert (claimed.number, claimed.attempt, claimed.owner) == (0, 2, "bob")
+    assert storage.history("study").trials == [claimed]
+    assert storage.claim_trial("study", owner="bob", lease=60) is None
+
+
+@pytest.mark.usefixtures("lost_answer")
+def test_a_run_whose_answer_was_lost_counts_once(storage: SqlStorage) -> None:
+    storage.touch_run("study", storage.start_run("study", lease=60))
+    assert storage.seconds_run("study") < 60
 
 
 def test_a_server_that_restarts_has_lost_nothing() -> None:
     with PostgresServer() as server:
-        storage = SqlStorage(server.new_database())
+        storage = SqlStorage(server.new_database(), patience=0.2)
         storage.create_study(StudyRecord("study", PROBLEM))
         storage.open_trials("study", [SUGGESTION], owner="ada", lease=60)
         server.pause()

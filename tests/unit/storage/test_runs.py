@@ -1,20 +1,52 @@
-"""Wall-clock time that counts."""
+"""Seconds of running count once, whatever wall clocks say."""
 
 import pytest
 
-from farthing.storage.runs import covered_seconds
+from farthing.costs import FakeClock
+from farthing.space import Float, Space
+from farthing.storage import MemoryStorage, StudyRecord
+from farthing.storage.runs import Run, next_beginning, seconds_covered
+from farthing.trials import Problem
+
+NOW, LEASE = 1000.0, 60.0
 
 
 @pytest.mark.parametrize(
-    ("runs", "seconds"),
+    ("runs", "seconds", "beginning"),
     [
-        ([], 0),
-        ([(0, 10)], 10),
-        ([(0, 10), (20, 25)], 15),
-        ([(0, 10), (5, 15)], 15),
-        ([(0, 10), (2, 3)], 10),
-        ([(5, 15), (0, 10), (15, 16)], 16),
+        ([], 0, 0),
+        ([Run(0, 10, NOW, 0)], 10, 10),
+        ([Run(0, 10, NOW, 0), Run(10, 5, NOW, 0)], 15, 15),
+        ([Run(0, 10, NOW, 0), Run(5, 10, NOW, 0)], 15, 15),
+        ([Run(0, 10, NOW, 0), Run(2, 1, NOW, 0)], 10, 10),
+        ([Run(0, 10, NOW - 20, LEASE)], 10, 30),
+        ([Run(0, 10, NOW - 40, LEASE)], 10, 10),
+        ([Run(0, 10, NOW + 3600, LEASE)], 10, 10),
     ],
 )
-def test_moments_in_several_runs_count_once(runs: list[tuple[float, float]], seconds: float) -> None:
-    assert covered_seconds(runs) == seconds
+def test_moments_in_several_runs_count_once(runs: list[Run], seconds: float, beginning: float) -> None:
+    assert seconds_covered(runs) == seconds
+    assert next_beginning(runs, now=NOW) == beginning
+
+
+class SteppedClock(FakeClock):
+    """Its wall clock can be set; what has elapsed cannot."""
+
+    step = 0.0
+
+    def now(self) -> float:
+        return super().now() + self.step
+
+
+@pytest.mark.parametrize("step", [3600.0, -3600.0, 1000 * 86_400.0, -1000 * 86_400.0])
+def test_a_step_of_the_wall_clock_is_no_time(step: float) -> None:
+    clock = SteppedClock()
+    storage = MemoryStorage(clock)
+    storage.create_study(StudyRecord("study", Problem(Space({"x": Float(0, 1)}))))
+    run = storage.start_run("study", lease=LEASE)
+    clock.advance(10)
+    clock.step = step
+    storage.touch_run("study", run, ends=True)
+    clock.step = 0.0
+    storage.start_run("study", lease=LEASE)
+    assert storage.seconds_run("study") == 10

@@ -1,6 +1,5 @@
 """Databases of every version can be opened."""
 
-import runpy
 import shutil
 import sqlite3
 import subprocess
@@ -14,7 +13,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, create_engine, inspect
+from sqlalchemy import Connection, MetaData, create_engine, insert, inspect
 
 from farthing.costs import FakeClock
 from farthing.storage import schema
@@ -24,7 +23,8 @@ from farthing.storage.tables import metadata
 from farthing.trials import Event, Failure, History, Prediction, State
 
 SAVED = Path(__file__).parents[2] / "data"
-make_schema_0001 = runpy.run_path(str(SAVED / "make_schema_0001.py"))["make"]
+FIRST = SAVED / "schema_0001.db"
+KILLED = Path(__file__).parent / "killed_migration.py"
 
 
 def test_the_first_schema_is_still_read(tmp_path: Path) -> None:
@@ -95,53 +95,88 @@ def test_opening_a_current_database_does_without_alembic(tmp_path: Path) -> None
         assert finished.stdout.strip() == "False"
 
 
-LATER = """
-import sqlalchemy as sa
-from alembic import op
-
-revision, down_revision = "0002", "0001"
-
-def upgrade():
-    with op.batch_alter_table("trial") as table:
-        table.add_column(sa.Column("colour", sa.Text))
-        table.alter_column("owner", type_=sa.String(500))
-"""
+@pytest.fixture(params=["sqlite", "postgresql"])
+def first(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A database of the first schema, with what the saved one has."""
+    if request.param == "sqlite":
+        return str(shutil.copy(FIRST, tmp_path / "study.db"))
+    url: str = request.getfixturevalue("postgres_url")
+    copy_to(url)
+    return url
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_an_older_database_is_migrated_when_it_is_opened(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> None:
-    """There is no older version yet: a later one is made up, for which SQLite must copy and drop a table."""
-    address = str(tmp_path / "study.db") if kind == "sqlite" else request.getfixturevalue("postgres_url")
-    make_schema_0001(address)
-    before = contents(address)
-    later = tmp_path / "migrations"
-    shutil.copytree(schema.MIGRATIONS, later, ignore=shutil.ignore_patterns("__pycache__"))
-    (later / "versions" / "0002_later.py").write_text(LATER)
-    monkeypatch.setattr(schema, "MIGRATIONS", later)
-    monkeypatch.setattr(schema, "HEAD", "0002")
-    assert contents(address) == before
+def test_an_older_database_is_migrated_when_it_is_opened(first: str) -> None:
+    assert_as_saved(first)
+    assert revision_of(first) == schema.HEAD
+    assert_as_saved(first)
+
+
+@pytest.mark.parametrize("statement", [1, 4, 9, 99])
+def test_a_migration_that_is_killed_begins_again(first: str, statement: int) -> None:
+    """The program that migrates kills itself before that statement, or before it commits."""
+    finished = subprocess.run([sys.executable, KILLED, first, str(statement)], capture_output=True, text=True)
+    assert finished.returncode == -9, finished.stderr
+    assert revision_of(first) == "0001"
+    assert_as_saved(first)
+
+
+def test_a_run_in_an_older_database_keeps_its_seconds(tmp_path: Path) -> None:
+    """Overlapping runs, as the first schema had them: by when they began and were last touched."""
+    path = shutil.copy(FIRST, tmp_path / "study.db")
+    with sqlite3.connect(path) as connection:
+        runs = [(1, 2, 10.0, 20.0), (1, 3, 15.0, 30.0), (1, 4, 16.0, 17.0), (1, 5, 100.0, 101.0)]
+        connection.executemany("INSERT INTO run VALUES (?, ?, ?, ?)", runs)
+    connection.close()
+    storage = SqlStorage(path)
+    assert storage.seconds_run("digits") == 63.0 + 20.0 + 1.0
+    storage.close()
+
+
+def assert_as_saved(address: str) -> None:
+    storage = SqlStorage(address, clock=FakeClock(1_700_000_100.0))
+    trials = storage.history("digits").trials
+    assert [trial.state for trial in trials] == [State.DONE, State.FAILED, State.PENDING, State.PENDING]
+    assert [round(trial.cost, 6) for trial in trials] == [3.0, 0.0, 3.0, 0.0]
+    assert storage.seconds_run("digits") == 63.0
+    assert storage.check() == []
+    storage.close()
+
+
+def revision_of(address: str) -> str:
     engine = make_engine(database_url(address))
     with engine.connect() as connection:
-        assert "colour" in {column["name"] for column in inspect(connection).get_columns("trial")}
-        assert connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one() == "0002"
+        revision = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one()
+    engine.dispose()
+    return str(revision)
+
+
+def copy_to(url: str) -> None:
+    """Creates the first schema on a server and copies the saved rows there."""
+    engine = create_engine(database_url(url))
+    saved = sqlite3.connect(FIRST)
+    with engine.begin() as connection:
+        migrate(connection, to="0001")
+        stored = MetaData()
+        stored.reflect(connection)
+        for table in stored.sorted_tables:
+            if table.name != "alembic_version":
+                found = saved.execute(f"SELECT {', '.join(table.c.keys())} FROM {table.name}")
+                rows = [dict(zip(table.c.keys(), row, strict=True)) for row in found]
+                connection.execute(insert(table), [as_booleans(row) for row in rows])
+    saved.close()
     engine.dispose()
 
 
-def contents(address: str) -> object:
-    storage = SqlStorage(address, clock=FakeClock(1_700_000_100.0))
-    changes = storage.history("digits")
-    assert storage.check() == []
-    storage.close()
-    return changes
+def as_booleans(row: dict[str, Any]) -> dict[str, Any]:
+    """SQLite has none of its own."""
+    return {name: bool(value) if name in ("measures_cost", "charged") else value for name, value in row.items()}
 
 
-def migrate(connection: Connection) -> None:
+def migrate(connection: Connection, *, to: str = "head") -> None:
     config = Config()
     config.set_main_option("script_location", str(schema.MIGRATIONS))
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    command.upgrade(config, to)
 
 
 def ours(thing: object, name: str | None, kind: str, reflected: bool, compared: Any) -> bool:

@@ -15,7 +15,7 @@ from farthing.space import Float, Space
 from farthing.storage import StudyRecord, open_storage
 from farthing.storage.sql import SqlStorage
 from farthing.testing.postgres import PostgresServer
-from farthing.trials import Problem, Suggestion
+from farthing.trials import Attempt, Measurement, Problem, Suggestion
 
 PROBLEM = Problem(Space({"x": Float(0.0, 1.0)}))
 
@@ -102,17 +102,37 @@ def test_a_torn_file_is_an_error_and_its_check_says_so(tmp_path: Path) -> None:
         ("UPDATE trial SET params = '{'", "What is stored must be JSON"),
         ("UPDATE trial SET state = 'asleep'", "got 'asleep'"),
         ("UPDATE study SET trials = 5", "it counts 5 trials and has 1"),
-        ("UPDATE trial SET number = 3", "the trials are not numbered 0, 1, 2"),
+        ("UPDATE trial SET number = 3; UPDATE measurement SET trial = 3", "the trials are not numbered 0, 1, 2"),
         ("UPDATE trial SET finished_at = 1.0", "is running and has finished_at=1.0"),
-        ("INSERT INTO run VALUES (77, 1, 0.0, 0.0)", "has a row that belongs to nothing"),
+        ("INSERT INTO run VALUES (77, 1, 0.0, 0.0, 0.0, 0.0, 0.0)", "has a row that belongs to nothing"),
+        ("UPDATE trial SET value = 'low'", "trial 0 has the value 'low'"),
+        ("UPDATE trial SET value = 9e999", "trial 0 has the value inf"),
+        ("UPDATE trial SET attempt = 'first'", "cannot be read"),
+        ("UPDATE trial SET opened_at = 'today'", "trial 0 has opened_at='today'"),
+        ("UPDATE measurement SET value = 'low'", "trial 0 has a measurement of the value 'low'"),
+        ("UPDATE measurement SET value = 9e999", "trial 0 has a measurement of the value inf"),
+        ("UPDATE measurement SET cost = '{\"training\":Infinity}'", "trial 0 has a measurement of the cost inf"),
+        ("UPDATE measurement SET cost = '{\"training\":-1}'", "trial 0 has a measurement of the cost -1"),
+        ("UPDATE measurement SET cost = '[1]'", "cannot be read"),
+        ('UPDATE measurement SET metrics = \'{"loss":"low"}\'', "trial 0 has a measurement of the metric 'low'"),
+        ("UPDATE trial SET version = 0", "1 of its trials have a version outside 1 to 2"),
+        ("UPDATE measurement SET version = 9", "1 of its measurements have a version outside 1 to 2"),
+        ("UPDATE study SET version = 0", "have a version outside 1 to 0"),
+        ("UPDATE study SET problem = ''", "What is stored must be JSON"),
+        ("UPDATE study SET problem = '{}'", "the problem cannot be read"),
+        ("UPDATE study SET problem = 'null'", "the problem cannot be read"),
+        ("UPDATE study SET settings = '[]'", "the settings are no mapping"),
+        ("INSERT INTO alembic_version VALUES ('0000')", "2 versions of the schema"),
     ],
 )
 def test_what_was_changed_by_hand_is_found_by_check(tmp_path: Path, change: str, said: str) -> None:
     storage = SqlStorage(tmp_path / "study.db")
     storage.create_study(StudyRecord("study", PROBLEM))
     storage.open_trials("study", [Suggestion({"x": 0.5})], owner="ada", lease=60)
+    storage.record("study", Attempt(0, 1), [Measurement(0.5, {"training": 1.0}, metrics={"loss": 1.0})], lease=60)
+    assert storage.check() == []
     with sqlite3.connect(tmp_path / "study.db") as connection:
-        connection.execute(change)
+        connection.executescript(change)
     connection.close()
     assert any(said in fault for fault in storage.check())
     storage.close()

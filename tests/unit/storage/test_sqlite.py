@@ -5,7 +5,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -66,14 +65,6 @@ def test_a_full_trial_is_three_commits(storage: SqlStorage) -> None:
     assert len(commits) == 3
 
 
-def test_the_lease_follows_the_databases_clock(storage: SqlStorage, monkeypatch: pytest.MonkeyPatch) -> None:
-    storage.open_trials("study", [SUGGESTION], owner="ada", lease=60)
-    real = time.time
-    monkeypatch.setattr(time, "time", lambda: real() + 86_400)
-    assert storage.sweep("study") == []
-    assert abs(storage.now() - real()) < 5
-
-
 def test_a_writer_waits_for_its_turn(storage: SqlStorage, path: Path) -> None:
     other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     other.execute("BEGIN IMMEDIATE")
@@ -97,18 +88,20 @@ def test_a_file_that_is_never_free_is_an_error(path: Path, monkeypatch: pytest.M
     storage.close()
 
 
-def test_reading_does_not_wait_for_a_writer(storage: SqlStorage, path: Path) -> None:
+def test_reading_does_not_wait_for_a_writer(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "BUSY_TIMEOUT", 0.01)  # to wait would be an error
+    storage = SqlStorage(path)
+    storage.create_study(StudyRecord("study", PROBLEM))
     full_trial(storage)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     other.execute("UPDATE study SET version = 99")
-    began = time.perf_counter()
     assert storage.history("study").version == 3
     assert storage.claim_trial("study", owner="ada", lease=60) is None
     assert storage.sweep("study") == []
-    assert time.perf_counter() - began < 10  # a writer would wait for a minute
     other.execute("ROLLBACK")
     other.close()
+    storage.close()
 
 
 def test_a_full_disk_is_an_error_and_loses_nothing(storage: SqlStorage) -> None:
@@ -171,7 +164,7 @@ def test_a_forked_child_has_connections_of_its_own(storage: SqlStorage) -> None:
     full_trial(storage)
     child = multiprocessing.get_context("fork").Process(target=trial_in_child, args=(storage,))
     child.start()
-    child.join(60)
+    child.join()
     assert child.exitcode == 0
     full_trial(storage)
     assert [trial.state for trial in storage.history("study").trials] == [State.DONE] * 3

@@ -3,7 +3,7 @@
 import gc
 
 import farthing as ft
-from farthing.execution.scratch import remove_abandoned
+from farthing.files.scratch import remove_abandoned
 from farthing.study.folder import temporary_folder
 
 

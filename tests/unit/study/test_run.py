@@ -69,6 +69,31 @@ def test_the_cost_of_failures_is_part_of_the_budget() -> None:
     assert study.ledger.spent == {"failed": 12.0}
 
 
+def test_a_failed_trial_that_can_no_longer_be_paid_is_left_waiting() -> None:
+    def diverging(trial: ft.RunningTrial) -> float:
+        trial.charge(4.0)
+        if trial.number == 2:
+            raise ValueError("diverged")
+        return 0.5
+
+    study = study_of()
+    assert run(study, diverging, budget=ft.Budget(cost=10), retries=1).reason is ft.StopReason.BUDGET_SPENT
+    assert [trial.state for trial in study.trials] == [ft.State.DONE, ft.State.DONE, ft.State.PENDING]
+
+
+def test_a_trial_that_was_given_back_is_run_on_what_was_set_aside_for_it() -> None:
+    def interrupted(trial: ft.RunningTrial) -> float:
+        if trial.number == 1:
+            raise KeyboardInterrupt
+        return 0.5
+
+    study = study_of(cost=lambda params, fidelity: 5.0, cost_unit="dollars")
+    with pytest.raises(KeyboardInterrupt):
+        run(study, interrupted, budget=ft.Budget(cost=10))
+    assert run(study, budget=ft.Budget(cost=10)).reason is ft.StopReason.BUDGET_SPENT
+    assert [trial.state for trial in study.trials] == [ft.State.DONE, ft.State.DONE]
+
+
 def test_wall_clock_seconds_are_counted_over_resumes() -> None:
     clock = ft.FakeClock()
     study = study_of(storage=MemoryStorage(clock), clock=clock)
@@ -102,7 +127,7 @@ def test_a_trial_that_does_not_fit_makes_room_for_cheaper_ones() -> None:
 
 def test_a_declared_cost_in_seconds_must_fit_the_wall_clock() -> None:
     study = study_of(cost=lambda params, fidelity: 100.0)
-    assert "predicted to cost 100" in str(run(study, budget=ft.Budget(seconds=50)))
+    assert "predicted to cost 100, more than the 50 that is left" in str(run(study, budget=ft.Budget(seconds=50)))
     assert study.trials == []
 
 
@@ -343,7 +368,7 @@ def test_text_of_users_cannot_become_markup_in_a_notebook() -> None:
         ({"workers": 0, "executor": "processes"}, "workers must be a whole number"),
         ({"workers": 2}, "inline executor has one worker"),
         ({"time_limit": 3.0}, "nobody can stop"),
-        ({"time_limit": -1.0, "executor": "processes"}, "time limit must be above 0"),
+        ({"time_limit": -1.0, "executor": "processes"}, "time limit must be a number above 0"),
         ({"retries": -1}, "number of retries must be"),
         ({"executor": "cloud"}, "must be 'processes' or 'inline', got 'cloud'"),
     ],

@@ -32,7 +32,8 @@ def test_studies_are_listed_by_name_and_deleted_with_their_files(tmp_path: Path,
         ("kept", 1),
     ]
     freed = sum(path.stat().st_size for path in gone.rglob("*") if path.is_file())
-    assert ft.delete_study("gone", storage) == freed > 0
+    assert ft.delete_study("gone", storage) == ft.Deleted(freed=freed)
+    assert freed > 0
     assert (gone.exists(), kept.exists()) == (False, True)
     assert [line.record.name for line in ft.studies(storage)] == ["kept"]  # a storage that was given open stays open
 

@@ -1,1 +1,1 @@
-"""The commands: each declares its options here and imports what does the work when it is called."""
+"""A module for each command. Help must come at once, so they import what is heavy when they are called."""

@@ -4,14 +4,15 @@ import json
 
 import click
 
-from farthing.cli.options import json_option, storage_option, study_argument
+from farthing.cli.options import import_option, json_option, storage_option, study_argument
 
 
-@click.command()
+@click.command("best")
 @study_argument
 @storage_option
+@import_option
 @json_option
-def best(study: str | None, storage: str | None, as_json: bool) -> None:
+def command(study: str | None, storage: str | None, imports: bool, as_json: bool) -> None:
     """Print the best configuration found so far.
 
     STUDY may be left out where there is only one.
@@ -24,6 +25,6 @@ def best(study: str | None, storage: str | None, as_json: bool) -> None:
     from farthing.cli.ending import best_text
     from farthing.cli.storages import address_to_read, opened_study
 
-    with opened_study(study, address_to_read(storage)) as found:
+    with opened_study(study, address_to_read(storage), imports=imports) as found:
         result = found.best
         click.echo(json.dumps(result.to_json()) if as_json else best_text(found, result))

@@ -8,10 +8,10 @@ import click
 from farthing.cli.options import json_option, storage_option
 
 
-@click.command()
+@click.command("check")
 @storage_option
 @json_option
-def check(storage: str | None, as_json: bool) -> None:
+def command(storage: str | None, as_json: bool) -> None:
     """Check that a storage is intact.
 
     Checks the database itself, and whether the trials in it agree with each other. Ends with exit code 1 when something

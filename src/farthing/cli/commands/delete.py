@@ -1,22 +1,26 @@
 """`farthing delete`"""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from farthing.cli.options import storage_option
 
+if TYPE_CHECKING:
+    from farthing.study import Study
 
-@click.command()
+
+@click.command("delete")
 @click.argument("study")
 @storage_option
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def delete(study: str, storage: str | None, yes: bool) -> None:
+def command(study: str, storage: str | None, yes: bool) -> None:
     """Delete a study for good, with its trials, checkpoints and logs.
 
     \b
     Example:  farthing delete digits
     Next:     farthing list
     """
-    from farthing.cli.deleting import losses
     from farthing.cli.storages import address_to_read, opened_study
     from farthing.study import delete_study
 
@@ -24,5 +28,14 @@ def delete(study: str, storage: str | None, yes: bool) -> None:
     with opened_study(study, address) as found:
         if not yes:
             click.confirm(f"Delete {losses(found)} for good?", abort=True)
-    freed = delete_study(study, address.place)
-    click.echo(f"Deleted {study}; {freed / 1e6:.1f} MB of files are freed.")
+    click.echo(f"Deleted {study}; {delete_study(study, address.place)}")
+
+
+def losses(study: "Study") -> str:
+    """What would be deleted, in words."""
+    from farthing.trials import State
+
+    history = study.history
+    running = sum(trial.state is State.RUNNING for trial in history)
+    still = f", {running} of them running now" if running else ""
+    return f"{study.name} with its {len(history)} trials{still}, {history.cost:.4g} {study.problem.cost_unit} of work,"

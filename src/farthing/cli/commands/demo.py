@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 
-@click.command()
+@click.command("demo")
 @click.argument("what", type=click.Choice(["digits", "online", "population", "pipeline"]), default="digits")
 @click.option("--seconds", type=click.FloatRange(min=1), default=25.0, show_default=True, help="How long to tune.")
 @click.option(
@@ -16,7 +16,7 @@ import click
     show_default=True,
     help="The folder for the database, the checkpoints and the picture.",
 )
-def demo(what: str, seconds: float, output: Path) -> None:
+def command(what: str, seconds: float, output: Path) -> None:
     """Tune a neural network on handwritten digits, in about a minute.
 
     Two workers train networks for a few epochs each; those that promise most for their cost go on, each from its
@@ -42,6 +42,6 @@ def demo(what: str, seconds: float, output: Path) -> None:
         from farthing.cli.demo_pipeline import run_pipeline_demo
 
         sys.exit(run_pipeline_demo(output, seconds=seconds))
-    from farthing.cli.demo import run_demo
+    from farthing.cli.demo_digits import run_demo
 
     sys.exit(run_demo(output, seconds=seconds))

@@ -1,5 +1,6 @@
 """`farthing export`"""
 
+import sys
 from pathlib import Path
 from typing import Literal
 
@@ -8,7 +9,7 @@ import click
 from farthing.cli.options import storage_option, study_argument
 
 
-@click.command()
+@click.command("export")
 @study_argument
 @storage_option
 @click.option(
@@ -18,7 +19,7 @@ from farthing.cli.options import storage_option, study_argument
     help="csv has a row for each trial, json everything.  [default: as the file's name ends, else csv]",
 )
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to write it, instead of here.")
-def export(study: str | None, storage: str | None, form: Literal["csv", "json"] | None, output: Path | None) -> None:
+def command(study: str | None, storage: str | None, form: Literal["csv", "json"] | None, output: Path | None) -> None:
     """Write a study's trials as CSV or JSON.
 
     STUDY may be left out where there is only one.
@@ -33,7 +34,7 @@ def export(study: str | None, storage: str | None, form: Literal["csv", "json"] 
 
     with opened_study(study, address_to_read(storage)) as found:
         if output is None:
-            click.echo(found.export(format=form or "csv"), nl=False)
+            found.export(sys.stdout, format=form)
             return
         with writing(output):
             found.export(output, format=form)

@@ -4,25 +4,27 @@ from pathlib import Path
 
 import click
 
-from farthing.cli.options import storage_option, study_argument
+from farthing.cli.options import import_option, storage_option, study_argument
+from farthing.plots.kinds import KINDS, PlotKind
 
 
-@click.command()
+@click.command("plot")
 @study_argument
 @storage_option
+@import_option
 @click.option(
     "--output", type=click.Path(path_type=Path), metavar="FILE", help="A .png, .pdf or .svg.  [default: STUDY.png]"
 )
 @click.option(
     "--kind",
-    type=click.Choice(["all", "progress", "curves", "fidelities", "stages", "params", "model"]),
+    type=click.Choice(KINDS),
     default="all",
     show_default=True,
     help="progress: the best value against what was spent. curves: learning curves. fidelities: how far each "
     "configuration was trained. stages: what each stage of a pipeline cost, and what came from the cache. params: the "
     "value against each parameter. model: what a model makes of the study, and how far it can be trusted.",
 )
-def plot(study: str | None, storage: str | None, output: Path | None, kind: str) -> None:
+def command(study: str | None, storage: str | None, imports: bool, output: Path | None, kind: PlotKind) -> None:
     """Draw a study: value against cost, curves, parameters.
 
     The picture has the best value against what was spent, learning curves, how far each configuration was trained, and
@@ -35,21 +37,10 @@ def plot(study: str | None, storage: str | None, output: Path | None, kind: str)
     Example:  farthing plot digits --output digits.png
     Next:     farthing resume digits --seconds 1200, if the best still falls
     """
-    from farthing.cli.plots import draw
-    from farthing.cli.plots.online import draw_online, is_online
-    from farthing.cli.plots.population import draw_population, is_population
+    from farthing.cli.files import save_figure
     from farthing.cli.storages import address_to_read, opened_study
 
-    with opened_study(study, address_to_read(storage)) as found:
+    with opened_study(study, address_to_read(storage), imports=imports) as found:
         path = output or Path(f"{found.name.replace('/', '-')}.png")
-        if kind == "model":
-            from farthing.cli.plots.model import draw_model
-
-            draw_model(found, path)
-        elif is_online(found):
-            draw_online(found, path)
-        elif kind == "all" and is_population(found):
-            draw_population(found, path)
-        else:
-            draw(found, path, kind=kind)
+        save_figure(found.plot(kind), path)
     click.echo(f"Wrote {path}")

@@ -1,15 +1,19 @@
 """`farthing run`"""
 
 import sys
+from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from farthing.cli.options import run_options
 
+if TYPE_CHECKING:
+    from farthing.cli.running import RunOptions
 
-@click.command()
+
+@click.command("run")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "--storage",
@@ -18,7 +22,7 @@ from farthing.cli.options import run_options
     "$FARTHING_STORAGE, else farthing.db in this folder]",
 )
 @run_options
-def run(file: Path, **options: Any) -> None:
+def command(file: Path, **options: Any) -> None:
     """Run the study that FILE declares, until its budget is spent.
 
     \b
@@ -39,6 +43,20 @@ def run(file: Path, **options: Any) -> None:
     Example:  farthing run study.toml --workers 2 --seconds 600
     Next:     farthing show, farthing plot, farthing resume
     """
-    from farthing.cli.running import RunOptions, start
+    from farthing.cli.running import RunOptions
 
     sys.exit(start(file, RunOptions(**options)))
+
+
+def start(path: Path, options: "RunOptions") -> int:
+    """Runs the study of a file; returns the exit code."""
+    from farthing.cli.running import run_study
+    from farthing.cli.storages import address_to_write
+    from farthing.cli.study_file import read_study_file
+
+    file = read_study_file(path)
+    has_end = file.strategy is not None and file.strategy.has_end
+    plan = file.plan.overridden(workers=options.workers, limits=options.limits, has_end=has_end)
+    address = address_to_write(options.storage, file.storage)
+    with closing(file.create_or_continue(address.place)) as study:
+        return run_study(study, plan, address=address, options=options)

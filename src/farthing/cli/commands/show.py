@@ -2,20 +2,22 @@
 
 import click
 
-from farthing.cli.options import json_option, storage_option, study_argument
+from farthing.cli.options import import_option, json_option, storage_option, study_argument
 
 
-@click.command()
+@click.command("show")
 @study_argument
 @storage_option
+@import_option
 @click.option("--all", "all_trials", is_flag=True, help="Every trial by number, instead of the best first.")
 @click.option("--trial", "number", type=int, metavar="N", help="One trial, with all that was measured.")
 @click.option("--log", is_flag=True, help="With --trial: what the trial printed.")
 @click.option("--model", "wants_model", is_flag=True, help="What a model makes of the study: which parameters matter.")
 @json_option
-def show(
+def command(
     study: str | None,
     storage: str | None,
+    imports: bool,
     all_trials: bool,
     number: int | None,
     log: bool,
@@ -37,12 +39,12 @@ def show(
     if wants_model and (all_trials or number is not None):
         raise click.UsageError("--model is about the whole study: leave out --trial and --all")
     from farthing.cli.model_view import model_json, model_text
-    from farthing.cli.showing import study_json, study_text
-    from farthing.cli.showing_trial import chosen_trial, log_text, trial_json, trial_text
     from farthing.cli.storages import address_to_read, opened_study
+    from farthing.cli.study_view import study_json, study_text
+    from farthing.cli.trial_view import chosen_trial, log_text, trial_json, trial_text
 
     address = address_to_read(storage)
-    with opened_study(study, address) as found:
+    with opened_study(study, address, imports=imports) as found:
         if wants_model:
             text = model_json(found) if as_json else model_text(found, address=address)
         elif number is None:

@@ -1,17 +1,23 @@
 """`farthing verify`"""
 
-from typing import Any
+import json
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from farthing.cli.options import storage_option, study_argument, verify_options
 
+if TYPE_CHECKING:
+    from farthing.cli.running import RunOptions
+    from farthing.study import Best, Study
+    from farthing.trials import Json, Trial
 
-@click.command()
+
+@click.command("verify")
 @study_argument
 @storage_option
 @verify_options
-def verify(study: str | None, **options: Any) -> None:
+def command(study: str | None, **options: Any) -> None:
     """Train the recommended configuration to full fidelity.
 
     What a study recommends may have been predicted from a short run. This goes on with it, from its checkpoint where
@@ -23,9 +29,65 @@ def verify(study: str | None, **options: Any) -> None:
     Next:     farthing best digits, farthing show digits --trial N
     """
     from farthing.cli.running import RunOptions
-    from farthing.cli.verifying import verify as train
 
     said = RunOptions(workers=None, trials=None, **options)
-    text = train(study, said)
+    text = verify(study, said)
     if said.as_json or not said.quiet:
         click.echo(text)
+
+
+def verify(name: str | None, options: "RunOptions") -> str:
+    """Trains the recommendation of a study that `farthing run` began; says what came of it."""
+    from farthing.cli.run_plan import stored_plan
+    from farthing.cli.running import ending_cleanly_on_sigterm
+    from farthing.cli.storages import address_to_read, opened_study
+    from farthing.costs import Budget
+
+    limits = options.limits
+    with opened_study(name, address_to_read(options.storage), imports=True) as study:
+        plan = stored_plan(study)
+        best = study.best
+        with ending_cleanly_on_sigterm():
+            trial = study.verify(
+                plan.work,
+                budget=Budget(**limits) if limits else None,  # type: ignore[arg-type]  # Budget checks that trials is whole
+                executor="inline" if options.inline else "processes",
+                time_limit=None if options.inline else plan.time_limit,
+                retries=plan.retries,
+                progress=False if options.quiet else None,
+            )
+        return json.dumps(_form(study, best, trial)) if options.as_json else _text(study, best, trial)
+
+
+def _form(study: "Study", best: "Best", trial: "Trial") -> "dict[str, Json]":
+    return {
+        "study": study.name,
+        "trial": trial.number,
+        "value": trial.value,
+        "cost": trial.cost,
+        "params": dict(trial.params),
+        "predicted": best.to_json()["predicted"],
+        "files": _files(study, trial),
+        "best": study.best.to_json(),
+    }
+
+
+def _text(study: "Study", best: "Best", trial: "Trial") -> str:
+    from farthing.study.views import short_params, short_prediction
+
+    predicted = f", predicted {short_prediction(best.predicted)}" if best.predicted else ""
+    at = f" at {short_params(trial.fidelity)}" if trial.fidelity else ""
+    lines = [
+        f"{study.problem.value} {trial.value:.6g}{at} (trial {trial.number}{predicted})",
+        short_params(trial.params),
+    ]
+    if files := _files(study, trial):
+        lines.append(f"Its files: {files}")
+    now = study.best
+    if now.params != trial.params:
+        lines.append(f"Another configuration is recommended now, that of trial {now.trial.number}: farthing best")
+    return "\n".join(lines)
+
+
+def _files(study: "Study", trial: "Trial") -> str | None:
+    return str(study.checkpoints.path(trial.checkpoint)) if trial.checkpoint else None

@@ -1,7 +1,6 @@
 """BOCA: a confidence bound chooses the configuration, the cheapest fidelity that still tells something is bought."""
 
 from dataclasses import dataclass
-from math import log
 from typing import TYPE_CHECKING
 
 from farthing.strategies.multifidelity.curve_guided import CurveGuided
@@ -29,10 +28,10 @@ class BOCA(CurveGuided):
     """
 
     def _choice(self, search: "CurveSearch", rng: "np.random.Generator", *, may_be_new: bool) -> Suggestion | None:
-        from farthing.acquisition.confidence_bound import ConfidenceBound
+        from farthing.acquisition.confidence_bound import ConfidenceBound, boca_beta
 
         dimension = search.history.problem.space.encoder.dimension
-        beta = 0.5 * dimension * log(2 * search.history.configurations + 1)
+        beta = boca_beta(search.history.configurations, dimension)
 
         def bound(gp: "GP") -> "Acquisition":
             return ConfidenceBound(gp, beta)
@@ -62,7 +61,7 @@ def _information_gap(search: "CurveSearch", x: "Array", rows: "Array") -> "Array
     """√k (1 − ρ²)^½: how far f(x, s) lets f(x, 1) stray, under the prior."""
     import numpy as np
 
-    K = search.gp.kernel.evaluate(search.gp.theta, np.concatenate([search.at_full(x[None, :]), rows])).K
+    K = search.gp.kernel.evaluate(search.gp.theta, np.concatenate([search.fidelities.at_full(x[None, :]), rows])).K
     variance = np.diag(K)
     unexplained = 1.0 - K[0, 1:] ** 2 / (variance[0] * variance[1:])
     return np.asarray(np.sqrt(variance[1:] * np.maximum(unexplained, 0.0)))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from farthing.errors import InvalidArgument
+from farthing.fields import share
 from farthing.strategies.multifidelity.halving import Hyperband, Rungs
 from farthing.strategies.shared.design import draw
 from farthing.strategies.shared.randomness import Randomness
@@ -23,12 +23,7 @@ class BOHB(Hyperband):
     configurations stays random, as in the paper.
     """
 
-    random_share: float = 1 / 3
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0.0 <= self.random_share <= 1.0:
-            raise InvalidArgument(f"random_share must be from 0 to 1, got {self.random_share!r}. A third is usual.")
+    random_share: float = share(1 / 3)
 
     def _new_params(self, rungs: Rungs, numbers: range, rng: Randomness) -> Sequence[Params]:
         rung = _informed_rung(rungs)
@@ -54,26 +49,21 @@ def _informed_rung(rungs: Rungs) -> Sequence[Trial] | None:
 
 
 def _by_model(history: History, rung: Sequence[Trial], count: int, rng: Randomness) -> list[Params]:
-    from farthing.acquisition.batch import select_batch
     from farthing.acquisition.expected_improvement import LogExpectedImprovement
     from farthing.strategies.shared.compression import Compression
     from farthing.strategies.shared.modelling import domain_of, kernel_over
-    from farthing.strategies.shared.searching import search, unvisited
+    from farthing.strategies.shared.searching import search_batch
     from farthing.strategies.shared.surrogate import fit_surrogate
 
     encoder, seen = history.problem.space.encoder, _observed(history, rung)
     surrogate = fit_surrogate(seen.X, seen.loss, kernel_over(encoder), history, compression=Compression.of(seen.loss))
-    domain, generator = domain_of(encoder), rng.at("search", len(history))
-    rows = select_batch(
+    rows = search_batch(
         surrogate.gp,
         count,
-        pending=seen.pending,
-        acquisition=lambda processes: unvisited(
-            LogExpectedImprovement(processes[0], best=float(processes[0].mean(processes[0].X).min())),
-            domain,
-            processes[0].X,
-        ),
-        maximizer=lambda function: search(function, domain, seen, rng=generator),
+        lambda gp: LogExpectedImprovement(gp, best=float(gp.mean(gp.X).min())),
+        domain=domain_of(encoder),
+        seen=seen,
+        rng=rng.at("search", len(history)),
     )
     return list(encoder.decode(rows))
 

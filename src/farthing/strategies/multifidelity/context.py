@@ -107,7 +107,7 @@ class CurveContext:
         return 0.0 if self.form == "taKG0" else PLAIN_FLOOR
 
     def at_full(self, X: Array) -> Array:
-        return np.hstack([X, np.ones((X.shape[0], self.fidelities.count))])
+        return self.fidelities.at_full(X)
 
     def source(self, candidate: Candidates) -> Trial | None:
         """The trial that a candidate carries on."""

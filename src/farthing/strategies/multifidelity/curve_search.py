@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from farthing.acquisition.acquisition import Acquisition
+from farthing.acquisition.fixed_features import FixedFeatures
 from farthing.acquisition.maximize import maximize
 from farthing.models.gp import GP
 from farthing.models.linalg import Array
@@ -69,11 +70,7 @@ class CurveSearch:
     @property
     def best_mean(self) -> float:
         """The lowest loss that is expected at full fidelity of a configuration seen."""
-        return float(np.min(self.gp.mean(self.at_full(self.seen))))
-
-    def at_full(self, X: Array) -> Array:
-        """Rows (x, 1)."""
-        return np.hstack([X, np.ones((X.shape[0], self.fidelities.count))])
+        return float(np.min(self.gp.mean(self.fidelities.at_full(self.seen))))
 
     def best_option(
         self, acquisition: Callable[[GP], Acquisition], generator: np.random.Generator, *, may_be_new: bool
@@ -128,7 +125,7 @@ class CurveSearch:
         if not waiting:
             return None
         X = self._encoder.encode([run.params for run in waiting])
-        heights = target(self.at_full(X))
+        heights = target(self.fidelities.at_full(X))
         best = int(np.argmax(heights))
         return Option(X[best], float(heights[best]), waiting[best])
 
@@ -139,8 +136,8 @@ class CurveSearch:
 
     def _best_new(self, target: Acquisition, generator: np.random.Generator) -> Option:
         domain = domain_of(self._encoder)
-        order = np.argsort(self.gp.mean(self.at_full(self.seen)), kind="stable")
-        function = unvisited(AtFull(target, self.fidelities.count), domain, self.gp.X[:, : domain.width])
+        order = np.argsort(self.gp.mean(self.fidelities.at_full(self.seen)), kind="stable")
+        function = unvisited(FixedFeatures(target, self.fidelities.full), domain, self.gp.X[:, : domain.width])
         found = maximize(function, domain, rng=generator, offered=self.seen[order[:OFFERED]], effort=ORDINARY)
         return Option(found.x, found.value)
 
@@ -167,7 +164,7 @@ def recommended_by_curves(history: History) -> Recommendation | None:
     search = _fitted(history, may_refit=False)
     if search is None:
         return None
-    rows = search.at_full(search.seen)
+    rows = search.fidelities.at_full(search.seen)
     best = int(np.argmin(search.gp.mean(rows)))
     trial = [last for run in search.runs if (last := run.last) is not None][best]
     return Recommendation(trial.params, trial, search.model.predicted(rows[best], sign=history.problem.sign))
@@ -179,21 +176,3 @@ def _fitted(history: History, *, may_refit: bool = True) -> CurveSearch | None:
         return None
     model = fit_curves(history, runs, retain=RETAINED, fidelity_kernel="curves", may_refit=may_refit)
     return None if model is None else CurveSearch(history, runs, model, model.gp)
-
-
-@dataclass(frozen=True, eq=False)
-class AtFull:
-    """An acquisition function over rows (x, s) as one over x, at full fidelity."""
-
-    acquisition: Acquisition
-    fidelities: int
-
-    def __call__(self, X: Array) -> Array:
-        return self.acquisition(self._full(X))
-
-    def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
-        value, gradient = self.acquisition.value_and_gradient(self._full(X))
-        return value, gradient[:, : X.shape[1]]
-
-    def _full(self, X: Array) -> Array:
-        return np.hstack([X, np.ones((X.shape[0], self.fidelities))])

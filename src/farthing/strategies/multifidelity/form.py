@@ -31,7 +31,7 @@ def told_by_zero(gp: GP, fidelities: Fidelities, x: Array) -> float:
     for i in range(fidelities.count):
         S = ones.copy()
         S[:, i] = 0.0
-        pair = np.stack([np.hstack([x, S]), np.hstack([x, ones])], axis=1)
+        pair = np.stack([np.hstack([x, S]), fidelities.at_full(x)], axis=1)
         K = gp.kernel.evaluate(gp.theta, pair).K
         shares.append(float(np.mean(K[:, 0, 1] ** 2 / (K[:, 0, 0] * K[:, 1, 1]))))
     return max(shares)

@@ -13,6 +13,7 @@ from itertools import islice
 
 from farthing.costs import Remaining
 from farthing.errors import InvalidArgument
+from farthing.fields import whole
 from farthing.strategies.shared.design import draw
 from farthing.strategies.shared.randomness import Randomness
 from farthing.strategies.shared.strategy import Strategy
@@ -26,14 +27,8 @@ class Halving(Strategy):
     Where several fidelities are declared it is the only trace among them, unless another is named.
     """
 
-    reduction: int = 3
+    reduction: int = whole(3, least=2)
     fidelity: str | None = None
-
-    def __post_init__(self) -> None:
-        if isinstance(self.reduction, bool) or not isinstance(self.reduction, int) or self.reduction < 2:
-            raise InvalidArgument(
-                f"The reduction factor must be a whole number ≥ 2, got {self.reduction!r}. 3 is usual: keep a third."
-            )
 
     def _rungs(self, history: History) -> "Rungs":
         return Rungs(history, self.reduction, _halved_fidelity(history, self.fidelity))
@@ -77,7 +72,7 @@ class Hyperband(Halving):
         ]
         promotions = [rungs.promotion(trial, note=bracket.note) for trial, bracket in promotable[:count]]
         numbers = _numbers_left(history, budget, count, taken=len(promotions))
-        places = islice(_vacancies(rungs), len(numbers))
+        places = islice(_free_slots(rungs), len(numbers))
         return [
             *promotions,
             *(
@@ -177,7 +172,7 @@ class Bracket:
         first: int = math.ceil(len(self.rungs.levels) / (s + 1) * eta**s)
         return first // int(eta ** (rung - self.first_rung))
 
-    def vacancies(self) -> int:
+    def free_slots(self) -> int:
         return self.places(self.first_rung) - len(self.members.get(self.first_rung, ()))
 
     def promotable(self, *, is_closed: bool = False) -> list[Trial]:
@@ -197,7 +192,7 @@ class Bracket:
 
     def _is_complete(self, rung: int, *, is_closed: bool = False) -> bool:
         here = self.members.get(rung, ())
-        is_full = bool(here) and (is_closed or rung > self.first_rung or self.vacancies() <= 0)
+        is_full = bool(here) and (is_closed or rung > self.first_rung or self.free_slots() <= 0)
         return is_full and all(trial.is_finished for trial in here)
 
     def _winners(self, rung: int) -> list[Trial]:
@@ -214,12 +209,12 @@ def _brackets_begun(rungs: Rungs) -> list[Bracket]:
     return [Bracket(rungs, number, members[number]) for number in sorted(members)]
 
 
-def _vacancies(rungs: Rungs) -> Iterator[Bracket]:
+def _free_slots(rungs: Rungs) -> Iterator[Bracket]:
     """A bracket for each new configuration, without end."""
     begun = {bracket.number: bracket for bracket in _brackets_begun(rungs)}
     for number in count_up():
         bracket = begun.get(number, Bracket(rungs, number, {}))
-        yield from [bracket] * bracket.vacancies()
+        yield from [bracket] * bracket.free_slots()
 
 
 def _numbers_left(history: History, budget: Remaining, count: int, *, taken: int) -> range:

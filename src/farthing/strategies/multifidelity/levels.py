@@ -7,6 +7,7 @@ from math import log
 
 import numpy as np
 
+from farthing.acquisition.fixed_features import with_columns
 from farthing.models.linalg import Array, BoolArray
 from farthing.space import Space
 
@@ -37,6 +38,15 @@ class Fidelities:
     @cached_property
     def low(self) -> Array:
         return np.array([fidelity.low / fidelity.high for fidelity in self.space.fidelities.values()])
+
+    @property
+    def full(self) -> tuple[float, ...]:
+        """The columns s of a full training."""
+        return (1.0,) * self.count
+
+    def at_full(self, X: Array) -> Array:
+        """Rows (x, 1)."""
+        return with_columns(X, *self.full)
 
     def rounded(self, S: Array) -> Array:
         """Amounts that can be asked for."""

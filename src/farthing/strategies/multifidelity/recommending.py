@@ -6,11 +6,12 @@ from dataclasses import replace
 import numpy as np
 
 from farthing.acquisition.acquisition import PosteriorMean
+from farthing.acquisition.fixed_features import FixedFeatures
 from farthing.acquisition.maximize import Effort, maximize
 from farthing.models.linalg import Array
 from farthing.strategies.multifidelity.context import Settings
 from farthing.strategies.multifidelity.curve_model import CurveModel, fit_curves
-from farthing.strategies.multifidelity.full_fidelity import AtFullFidelity
+from farthing.strategies.multifidelity.levels import Fidelities
 from farthing.strategies.multifidelity.runs import Run, runs_of
 from farthing.strategies.shared.modelling import domain_of
 from farthing.strategies.shared.strategy import Recommendation
@@ -35,10 +36,11 @@ def recommend_anywhere(settings: Settings, history: History) -> Recommendation |
         return None
     model, seen = found
     best, space = _best_seen(history, model, seen), history.problem.space
+    fidelities = Fidelities(space)
     offered = space.encoder.encode([run.params for run in seen])
-    mean = AtFullFidelity(PosteriorMean(model.gp, sign=-1.0), len(space.fidelities))
+    mean = FixedFeatures(PosteriorMean(model.gp, sign=-1.0), fidelities.full)
     x = maximize(mean, domain_of(space.encoder), rng=np.random.default_rng(0), offered=offered, effort=EFFORT).x
-    row = np.hstack([space.encoder.snap(x[None, :]), np.ones((1, len(space.fidelities)))])
+    row = fidelities.at_full(space.encoder.snap(x[None, :]))
     if model.gp.mean(row)[0] >= model.gp.mean(_at_full(history, [best.params]))[0]:
         return best
     [params] = space.encoder.decode(x[None, :])
@@ -63,4 +65,4 @@ def _best_seen(history: History, model: CurveModel, seen: list[Run]) -> Recommen
 
 def _at_full(history: History, params: Sequence[Params]) -> Array:
     space = history.problem.space
-    return np.hstack([space.encoder.encode(params), np.ones((len(params), len(space.fidelities)))])
+    return Fidelities(space).at_full(space.encoder.encode(params))

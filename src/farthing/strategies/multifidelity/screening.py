@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from farthing.acquisition.expected_improvement import LogExpectedImprovement
+from farthing.acquisition.fixed_features import FixedFeatures
 from farthing.acquisition.knowledge_gradient import KnowledgeGradient
 from farthing.models.linalg import Array, IntArray
 from farthing.strategies.multifidelity.candidates import (
@@ -26,7 +27,6 @@ from farthing.strategies.multifidelity.candidates import (
     zeroed,
 )
 from farthing.strategies.multifidelity.context import CurveContext
-from farthing.strategies.multifidelity.full_fidelity import AtFullFidelity
 from farthing.strategies.multifidelity.levels import LEAST_STEP
 from farthing.strategies.shared.modelling import domain_of
 from farthing.strategies.shared.searching import OFFERED, search_from, unvisited
@@ -61,7 +61,7 @@ def choose_screened(
     candidates, cost = candidates.picked(cost <= limit), cost[cost <= limit]
     if cost.size == 0:
         return None
-    look = Look.at(context, candidates)
+    look = Lookahead.at(context, candidates)
     voi, before = look.information(), sum(one.information for one in chosen)
     together = _batch_cost(context, chosen, cost)
     best = int(np.argmax((before + voi) / together if voi.any() else look.log_duel() - np.log(cost)))
@@ -79,7 +79,7 @@ def offered(context: CurveContext, *, may_be_new: bool) -> Candidates:
     runs = offered_runs(context)
     if not may_be_new:
         return runs
-    return joined([runs, crossed(newcomer(context), context.grid), *offered_again(context)])
+    return joined([runs, crossed(best_new(context), context.grid), *offered_again(context)])
 
 
 def offered_again(context: CurveContext) -> list[Candidates]:
@@ -107,7 +107,7 @@ def offered_runs(context: CurveContext) -> Candidates:
     return joined(parts)
 
 
-def newcomer(context: CurveContext) -> Array:
+def best_new(context: CurveContext) -> Array:
     """The configuration (1, d) of highest expected improvement at full fidelity: what is best to begin.
 
     VOI per cost would choose another. Short trainings of what is unknown hardly ever change what is recommended, while
@@ -117,7 +117,7 @@ def newcomer(context: CurveContext) -> Array:
     order = np.argsort(context.mean(context.seen), kind="stable")
     gp = context.kriging_believer
     best = float(gp.mean(context.at_full(context.seen[order[:1]]))[0])
-    improvement = AtFullFidelity(LogExpectedImprovement(gp, best), context.fidelities.count)
+    improvement = FixedFeatures(LogExpectedImprovement(gp, best), context.fidelities.full)
     begun = context.params_of(context.runs)
     x = search_from(
         unvisited(improvement, domain, np.concatenate([begun, context.pending.X])),
@@ -129,7 +129,7 @@ def newcomer(context: CurveContext) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class Lookahead:
     """What candidates would observe, where one of the configurations seen, or the candidate itself, is recommended."""
 
     parts: Sequence[KnowledgeGradient]
@@ -139,7 +139,7 @@ class Look:
     noise: Array
 
     @classmethod
-    def at(cls, context: CurveContext, candidates: Candidates) -> "Look":
+    def at(cls, context: CurveContext, candidates: Candidates) -> "Lookahead":
         S = retained_points(candidates, context.fidelities, retain=context.settings.retain)
         C = zeroed(S, context.fidelities) if context.form == "taKG0" else S[:, :0]
         along, seen = kinds_of_rows(context.observed, free=C.shape[1], points=S.shape[1])

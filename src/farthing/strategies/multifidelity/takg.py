@@ -3,10 +3,11 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from farthing.costs import Remaining
 from farthing.errors import InvalidArgument
+from farthing.fields import share, whole
 from farthing.strategies.shared.design import draw
 from farthing.strategies.shared.randomness import Randomness
 from farthing.strategies.shared.strategy import Recommendation, Strategy
@@ -21,14 +22,6 @@ START_SHARE = 0.13
 """Of the full fidelity, all fidelities multiplied."""
 START_BUDGET = 0.5
 """Starts never take more than this share of the budget."""
-
-ALLOWED: dict[str, tuple[object, ...]] = {
-    "zero_avoiding": ("auto", True, False),
-    "batch_cost": ("max", "sum"),
-    "fidelity_kernel": ("curves", "decays", "matern"),
-    "search": ("screen", "ascent", "stochastic"),
-    "recommends": ("seen", "anywhere"),
-}
 
 
 @dataclass(frozen=True)
@@ -57,18 +50,18 @@ class TraceKG(Strategy):
         recommends: "seen" for configurations with a result, "anywhere" for the lowest mean anywhere.
     """
 
-    zero_avoiding: bool | str = "auto"
-    retain: int = 4
-    samples: int | str = "map"
-    basket: int | None = None
-    floor: float | None = 0.1
-    batch_cost: str = "max"
-    fidelity_kernel: str = "curves"
-    search: str = "screen"
-    recommends: str = "seen"
+    zero_avoiding: bool | Literal["auto"] = "auto"
+    retain: int = whole(4, least=1)
+    samples: int | Literal["map"] = whole("map", least=1)
+    basket: int | None = whole(None, least=0)
+    floor: float | None = share(0.1)
+    batch_cost: Literal["max", "sum"] = "max"
+    fidelity_kernel: Literal["curves", "decays", "matern"] = "curves"
+    search: Literal["screen", "ascent", "stochastic"] = "screen"
+    recommends: Literal["seen", "anywhere"] = "seen"
 
     @classmethod
-    def paper(cls, *, zero_avoiding: bool = True, samples: int | str = "map", retain: int = 2) -> "TraceKG":
+    def paper(cls, *, zero_avoiding: bool = True, samples: int | Literal["map"] = "map", retain: int = 2) -> "TraceKG":
         """The setting of the paper: a basket of ten, gradient ascent, and the lowest mean anywhere."""
         return cls(
             zero_avoiding=zero_avoiding,
@@ -80,21 +73,6 @@ class TraceKG(Strategy):
             search="ascent",
             recommends="anywhere",
         )
-
-    def __post_init__(self) -> None:
-        for name, allowed in ALLOWED.items():
-            if getattr(self, name) not in allowed:
-                options = ", ".join(repr(option) for option in allowed)
-                raise InvalidArgument(
-                    f"{name} must be one of {options}, got {getattr(self, name)!r}. Leave it out for {allowed[0]!r}."
-                )
-        _require_whole("retain", self.retain)
-        if self.basket is not None:
-            _require_whole("basket", self.basket, least=0)
-        if self.samples != "map":
-            _require_whole("samples", self.samples, other=" or 'map'")
-        if self.floor is not None and not 0.0 <= self.floor <= 1.0:
-            raise InvalidArgument(f"floor is a share of the fidelity, from 0 to 1, got {self.floor!r}. Try 0.1.")
 
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         _require_fidelities(history)
@@ -210,8 +188,3 @@ def _require_fidelities(history: History) -> None:
         raise InvalidArgument(
             "TraceKG needs at least one fidelity, got a space without. Add fidelities={…} to it, or use EIPerCost()."
         )
-
-
-def _require_whole(name: str, value: object, *, least: int = 1, other: str = "") -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InvalidArgument(f"{name} must be a whole number ≥ {least}{other}, got {value!r}. Leave it out.")

@@ -2,6 +2,22 @@
 
 from farthing.strategies.online.ce_gp_ucb import CEGPUCB
 from farthing.strategies.online.context import QueryRule
-from farthing.strategies.online.strategy import Arena, OnlineStrategy, Play, Player, online_strategy_from_json
+from farthing.strategies.online.strategy import (
+    OnlineProblem,
+    OnlineStrategy,
+    Play,
+    Player,
+    as_online_strategy,
+    online_strategy_from_json,
+)
 
-__all__ = ["CEGPUCB", "Arena", "OnlineStrategy", "Play", "Player", "QueryRule", "online_strategy_from_json"]
+__all__ = [
+    "CEGPUCB",
+    "OnlineProblem",
+    "OnlineStrategy",
+    "Play",
+    "Player",
+    "QueryRule",
+    "as_online_strategy",
+    "online_strategy_from_json",
+]

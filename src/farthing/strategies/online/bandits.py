@@ -4,9 +4,9 @@ The model-based ones are CE-GP-UCB's model with another choice: `GPBandit` (TV-G
 `RestartedGPUCB` (R-GP-UCB). The others keep a discounted mean for each arm and need candidates.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import ceil, e, exp, log
 from typing import Literal
 
@@ -14,15 +14,17 @@ import numpy as np
 from scipy.special import ndtr
 
 from farthing.errors import InvalidArgument
+from farthing.fields import Declaration, Part, number, positive, ruled, share, whole
 from farthing.models.drifting_posterior import DriftingPosterior
 from farthing.models.linalg import Array, BoolArray, IntArray
+from farthing.names import QUERY_RULE
 from farthing.strategies.online.ce_gp_ucb import CEGPUCB
 from farthing.strategies.online.context import Query, QueryRule, RoundContext
 from farthing.strategies.online.gp_player import GPPlayer
+from farthing.strategies.online.local_optima import Neighbourhood
 from farthing.strategies.online.query_rules import Every, expected_excess
-from farthing.strategies.online.rivals import Neighbourhood
 from farthing.strategies.online.scaling import Scale
-from farthing.strategies.online.strategy import Arena, Observation, Place, Play
+from farthing.strategies.online.strategy import Observation, OnlineProblem, Place, Play
 from farthing.trials import Json
 
 UNSEEN = 1e6
@@ -40,14 +42,9 @@ class GPBandit(CEGPUCB):
     units of the scale. `forgetting=0` is plain GP-UCB.
     """
 
-    rule: QueryRule = field(default_factory=lambda: Every(1))
+    rule: QueryRule = ruled(Part(QUERY_RULE), default_factory=lambda: Every(1))
     acquisition: Literal["ucb", "ei", "pi"] = "ucb"
     margin: float = 0.1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.acquisition not in ("ucb", "ei", "pi"):
-            raise InvalidArgument(f"acquisition must be 'ucb', 'ei' or 'pi', got {self.acquisition!r}. Try 'ucb'.")
 
     def height(self, mean: Array, variance: Array, *, round: int) -> Array:
         if self.acquisition == "ucb":
@@ -65,12 +62,12 @@ class RestartedGPUCB(GPBandit):
     `block` is a number of rounds; None is ⌈12 ε^{−1/4}⌉ with `forgetting` as ε.
     """
 
-    block: int | None = None
+    block: int | None = whole(None, least=1)
 
-    def begin(self, arena: Arena) -> "RestartingPlayer":  # type: ignore[override]
-        length = self.block or min(arena.rounds, ceil(12.0 * _known_share(self.forgetting) ** -0.25))
+    def begin(self, problem: OnlineProblem) -> "RestartingPlayer":  # type: ignore[override]
+        length = self.block or min(problem.rounds, ceil(12.0 * _known_share(self.forgetting) ** -0.25))
         settings = {name: getattr(self, name) for name in GPBandit.__dataclass_fields__}
-        return RestartingPlayer(GPBandit(**{**settings, "forgetting": 0.0}), arena, length=length)
+        return RestartingPlayer(GPBandit(**{**settings, "forgetting": 0.0}), problem, length=length)
 
 
 def _known_share(forgetting: float | str) -> float:
@@ -84,10 +81,10 @@ def _known_share(forgetting: float | str) -> float:
 class RestartingPlayer:
     """Begins a new player at the start of each block."""
 
-    def __init__(self, strategy: GPBandit, arena: Arena, *, length: int) -> None:
-        self._strategy, self._arena, self._length = strategy, arena, length
+    def __init__(self, strategy: GPBandit, problem: OnlineProblem, *, length: int) -> None:
+        self._strategy, self._problem, self._length = strategy, problem, length
         self._block = 0
-        self._player: GPPlayer = strategy.begin(arena)
+        self._player: GPPlayer = strategy.begin(problem)
 
     @property
     def observations(self) -> list[Observation]:
@@ -100,7 +97,7 @@ class RestartingPlayer:
 
     def _enter(self, block: int) -> None:
         if block != self._block:
-            self._block, self._player = block, self._strategy.begin(self._arena)
+            self._block, self._player = block, self._strategy.begin(self._problem)
 
     def observe(self, observation: Observation) -> None:
         self._player.observe(observation)
@@ -120,19 +117,20 @@ class RestartingPlayer:
 
 
 @dataclass(frozen=True)
-class ArmBandit(ABC):
+class ArmBandit(Declaration):
     """Arms with discounted means: an observation of age a counts γ^a. Rewards are scaled as CE-GP-UCB scales them.
 
     Every arm is measured once first, unless `offset` is a list of what each is known to give on average.
     """
 
-    rule: QueryRule = field(default_factory=lambda: Every(1))
-    gamma: float = 0.99
-    scale: float | None = None
+    rule: QueryRule = ruled(Part(QUERY_RULE), default_factory=lambda: Every(1))
+    gamma: float = share(0.99)
+    scale: float | None = positive(None)
     offset: float | Sequence[float] | None = None
-    noise: float = 0.01
+    noise: float = positive(0.01)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.knows_arms and self.scale is None:
             raise InvalidArgument("Offsets of single arms need a scale, got none. Give scale=, or one offset for all.")
 
@@ -151,10 +149,10 @@ class ArmBandit(ABC):
         centre = None if self.offset is None else float(np.mean(self.offset))
         return Scale.of(rewards, offset=centre, scale=self.scale, clip=None)
 
-    def begin(self, arena: Arena) -> "ArmPlayer":
-        if arena.rows is None:
+    def begin(self, problem: OnlineProblem) -> "ArmPlayer":
+        if problem.rows is None:
             raise InvalidArgument("A bandit of arms needs candidates, got none. Give candidates=[…].")
-        return ArmPlayer(self, arena, arms=arena.rows.shape[0])
+        return ArmPlayer(self, problem, arms=problem.rows.shape[0])
 
     @abstractmethod
     def choice(self, arms: "Arms", rng: np.random.Generator) -> tuple[int, Array]:
@@ -165,7 +163,7 @@ class ArmBandit(ABC):
 class UCB1(ArmBandit):
     """UCB1 (Auer et al., 2002) with forgetting (discounted UCB): mean + √(ξ log n / n_i)."""
 
-    xi: float = 0.5
+    xi: float = number(0.5, least=0.0)
 
     def choice(self, arms: "Arms", rng: np.random.Generator) -> tuple[int, Array]:
         total = max(float(np.sum(arms.counts)), e)
@@ -177,7 +175,7 @@ class UCB1(ArmBandit):
 class EpsilonGreedy(ArmBandit):
     """The best mean, and with probability `explore` any arm."""
 
-    explore: float = 0.1
+    explore: float = share(0.1)
 
     def choice(self, arms: "Arms", rng: np.random.Generator) -> tuple[int, Array]:
         best = int(np.argmax(arms.means))
@@ -188,7 +186,7 @@ class EpsilonGreedy(ArmBandit):
 class Softmax(ArmBandit):
     """An arm with probability ∝ exp(mean/temperature)."""
 
-    temperature: float = 0.1
+    temperature: float = positive(0.1)
 
     def choice(self, arms: "Arms", rng: np.random.Generator) -> tuple[int, Array]:
         weights = np.exp((arms.means - np.max(arms.means)) / self.temperature)
@@ -202,8 +200,8 @@ class EXP3S(ArmBandit):
     Rewards are put into [0, 1] by (z + 2)/4; `explore` is γ and `share` α of the paper.
     """
 
-    explore: float = 0.1
-    share: float = 1e-3
+    explore: float = share(0.1)
+    share: float = number(1e-3, least=0.0, most=1.0)
 
     def choice(self, arms: "Arms", rng: np.random.Generator) -> tuple[int, Array]:
         p = self.probabilities(arms)
@@ -258,7 +256,7 @@ class Arms:
 
 
 class ArmPosterior(DriftingPosterior):
-    """Discounted means as a posterior: variances (σ² + 1/n)/n, no covariance between arms."""
+    """Discounted means as a posterior: variances σ²/n + 1/(1 + n), at most 1 + σ², no covariance between arms."""
 
     def __init__(self, arms: Arms, *, noise: float) -> None:
         self._mean = np.where(arms.is_seen, arms.means, 0.0)
@@ -282,13 +280,13 @@ class ArmPosterior(DriftingPosterior):
 
 
 class ArmPlayer:
-    def __init__(self, strategy: ArmBandit, arena: Arena, *, arms: int) -> None:
-        self._strategy, self._arena = strategy, arena
+    def __init__(self, strategy: ArmBandit, problem: OnlineProblem, *, arms: int) -> None:
+        self._strategy, self._problem = strategy, problem
         known = strategy.first_means()
         self._arms = Arms(arms, gamma=strategy.gamma, first=known)
         self._neighbourhood = Neighbourhood(np.zeros((arms, 1)), bandwidth=None)
         self.observations: list[Observation] = []
-        order = arena.randomness.at("design").permutation(arms)
+        order = problem.randomness.at("design").permutation(arms)
         self._first = [int(arm) for arm in order] if known is None else []
         self._scale = None if strategy.scale is None else strategy.scale_of(())
 
@@ -334,10 +332,10 @@ class ArmPlayer:
         self._arms.add(observation.place, z)
 
     def _context(self, round: int) -> RoundContext:
-        choice, height = self._strategy.choice(self._arms, self._arena.randomness.at("arm", round))
+        choice, height = self._strategy.choice(self._arms, self._problem.randomness.at("arm", round))
         return RoundContext(
             round=round,
-            rounds=self._arena.rounds,
+            rounds=self._problem.rounds,
             asked=len(self.observations),
             posterior=ArmPosterior(self._arms, noise=self._strategy.noise),
             choice=choice,
@@ -347,5 +345,5 @@ class ArmPlayer:
             deviation=1.0,
             lasting=self._strategy.gamma,
             neighbourhood=self._neighbourhood,
-            randomness=self._arena.randomness,
+            randomness=self._problem.randomness,
         )

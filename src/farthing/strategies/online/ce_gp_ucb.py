@@ -1,28 +1,34 @@
 """CE-GP-UCB: cost-efficient online tuning with a time-varying GP (Wang et al., 2020; READING.md, section 1)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from math import isfinite, sqrt
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from math import sqrt
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from farthing.acquisition.confidence_bound import ce_gp_ucb_beta, upper_confidence_bound
 from farthing.errors import InvalidArgument
+from farthing.fields import Declaration, Part, SquareMatrix, number, positive, ruled, share
 from farthing.models.linalg import Array
+from farthing.names import QUERY_RULE
 from farthing.strategies.online.context import QueryRule
 from farthing.strategies.online.fields import CandidateField, Field, SpaceField
 from farthing.strategies.online.gp_player import GPPlayer
-from farthing.strategies.online.learning import RADIAL, ModelForm
-from farthing.strategies.online.query_rules import Capped, Confidence, Floor, paper_beta
-from farthing.strategies.online.strategy import Arena
+from farthing.strategies.online.learning import ModelForm
+from farthing.strategies.online.query_rules import Capped, Confidence, Floor
+from farthing.strategies.online.strategy import OnlineProblem
 from farthing.strategies.online.value_of_information import ValueOfInformation
+
+Matrix = Annotated[Sequence[Sequence[float]] | Array, SquareMatrix()]
+"""The covariance of the candidates, as lists or as an array."""
 
 FLOOR = 0.02
 """Rounds measured by a coin where forgetting is learnt."""
 
 
 @dataclass(frozen=True)
-class CEGPUCB:
+class CEGPUCB(Declaration):
     """Chooses by an upper confidence bound and asks for a measurement by a rule.
 
     Args:
@@ -44,39 +50,20 @@ class CEGPUCB:
         tolerance: in a space without candidates, the weight below which an observation leaves the window.
     """
 
-    kernel: Any = "matern52"
-    lengthscale: float | Sequence[float] | None = None
-    noise: float | None = None
-    forgetting: float | Literal["learn"] = "learn"
-    beta: float | Literal["paper"] = 2.0
-    rule: QueryRule = field(default_factory=ValueOfInformation)
-    scale: float | None = None
+    kernel: Literal["matern52", "matern32", "se", "independent"] | Matrix = "matern52"
+    lengthscale: float | Sequence[float] | None = positive(None)
+    noise: float | None = positive(None)
+    forgetting: float | Literal["learn"] = number("learn", least=0.0, below=1.0)
+    beta: float | Literal["paper"] = number(2.0, least=0.0)
+    rule: QueryRule = ruled(Part(QUERY_RULE), default_factory=ValueOfInformation)
+    scale: float | None = positive(None)
     offset: float | Sequence[float] | None = None
-    clip: float | None = 10.0
-    level: float | None = None
+    clip: float | None = positive(10.0)
+    level: float | None = number(None, least=0.0)
     silent: Literal["mean", "ucb"] = "mean"
-    bandwidth: float | None = None
-    floor: float | None = None
-    tolerance: float = 1e-3
-
-    def __post_init__(self) -> None:
-        if isinstance(self.kernel, str) and self.kernel not in (*RADIAL, "independent"):
-            raise InvalidArgument(
-                f"A kernel must be one of {', '.join(RADIAL)}, independent, or a matrix, got {self.kernel!r}. "
-                "Leave it out for matern52."
-            )
-        if self.forgetting != "learn" and not (_is_number(self.forgetting) and 0.0 <= self.forgetting < 1.0):
-            raise InvalidArgument(
-                f"forgetting must be a share from 0 to below 1, or 'learn', got {self.forgetting!r}. Try 'learn'."
-            )
-        if self.beta != "paper" and not (_is_number(self.beta) and self.beta >= 0.0):
-            raise InvalidArgument(f"beta must be a number ≥ 0 or 'paper', got {self.beta!r}. Leave it out for 2.")
-        for name in ("noise", "scale", "clip"):
-            value = getattr(self, name)
-            if value is not None and not (_is_number(value) and value > 0.0):
-                raise InvalidArgument(f"{name} must be a number above 0, got {value!r}. Leave it out to learn it.")
-        if self.silent not in ("mean", "ucb"):
-            raise InvalidArgument(f"silent must be 'mean' or 'ucb', got {self.silent!r}. Leave it out for 'mean'.")
+    bandwidth: float | None = number(None, least=0.0)
+    floor: float | None = share(None)
+    tolerance: float = positive(1e-3)
 
     @classmethod
     def paper(cls, kappa: float = 0.9, **changes: Any) -> "CEGPUCB":
@@ -98,29 +85,29 @@ class CEGPUCB:
         )
         return replace(settings, **changes)
 
-    def begin(self, arena: Arena) -> GPPlayer:
-        form = self._form(arena)
-        if arena.rows is None and form.uses_index:
+    def begin(self, problem: OnlineProblem) -> GPPlayer:
+        form = self._form(problem)
+        if problem.rows is None and form.uses_index:
             raise InvalidArgument(
                 "Arms and covariances need candidates, got none. Give candidates=[…], or a kernel such as 'matern52'."
             )
         field: Field
         bandwidth = 0.1 * sqrt(form.dimension) if self.bandwidth is None else self.bandwidth
-        if arena.rows is None:
-            field = SpaceField(arena, form, bandwidth=bandwidth, tolerance=self.tolerance, beta_at=self.beta_at)
+        if problem.rows is None:
+            field = SpaceField(problem, form, bandwidth=bandwidth, tolerance=self.tolerance, beta_at=self.beta_at)
         else:
-            shift = self._shift(arena.rows.shape[0])
-            field = CandidateField(arena, form, bandwidth=None if form.uses_index else bandwidth, shift=shift)
-        return GPPlayer(self, arena, form, field)
+            shift = self._shift(problem.rows.shape[0])
+            field = CandidateField(problem, form, bandwidth=None if form.uses_index else bandwidth, shift=shift)
+        return GPPlayer(self, problem, form, field)
 
-    def _form(self, arena: Arena) -> ModelForm:
-        d = arena.encoder.dimension
-        numbers = d - len(arena.encoder.categories)
+    def _form(self, problem: OnlineProblem) -> ModelForm:
+        d = problem.encoder.dimension
+        numbers = d - len(problem.encoder.categories)
         given = None if self.lengthscale is None else tuple(np.broadcast_to(self.lengthscale, (max(numbers, 1),)))
         return ModelForm(
             kernel=self.kernel if isinstance(self.kernel, str) else np.array(self.kernel, dtype=float),
             dimension=d,
-            categories=tuple(arena.encoder.categories),
+            categories=tuple(problem.encoder.categories),
             lengthscale=given,
             noise=self.noise,
             forgetting=None if isinstance(self.forgetting, str) else self.forgetting,
@@ -156,11 +143,7 @@ class CEGPUCB:
 
     def height(self, mean: Array, variance: Array, *, round: int) -> Array:
         """By which places are compared: the upper confidence bound μ + √β σ."""
-        return np.asarray(mean + np.sqrt(self.beta_at(round) * variance))
+        return upper_confidence_bound(mean, variance, self.beta_at(round))
 
     def beta_at(self, round: int) -> float:
-        return paper_beta(round) if isinstance(self.beta, str) else self.beta
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value)
+        return ce_gp_ucb_beta(round) if isinstance(self.beta, str) else self.beta

@@ -9,7 +9,7 @@ import numpy as np
 
 from farthing.models.drifting_posterior import DriftingPosterior
 from farthing.models.linalg import Array, IntArray
-from farthing.strategies.online.rivals import Neighbourhood
+from farthing.strategies.online.local_optima import Neighbourhood
 from farthing.strategies.shared.randomness import Randomness
 
 

@@ -10,15 +10,16 @@ from typing import Protocol, cast
 
 import numpy as np
 
+from farthing.acquisition.confidence_bound import ConfidenceBound
+from farthing.acquisition.fixed_features import FixedFeatures
 from farthing.acquisition.maximize import Domain, Effort, maximize, perturbed, sobol
 from farthing.models.candidate_filter import CandidateFilter, prior_over
 from farthing.models.drifting_posterior import DriftingPosterior, Selected, Shifted
-from farthing.models.gp import GP
 from farthing.models.linalg import Array
 from farthing.models.window_process import WindowProcess
 from farthing.strategies.online.learning import Hyperparameters, ModelForm
-from farthing.strategies.online.rivals import Neighbourhood
-from farthing.strategies.online.strategy import Arena, Place
+from farthing.strategies.online.local_optima import Neighbourhood
+from farthing.strategies.online.strategy import OnlineProblem, Place
 from farthing.strategies.shared.modelling import domain_of
 
 POOL, NEARBY, VISITED = 128, 64, 32
@@ -74,12 +75,14 @@ class Field(Protocol):
 class CandidateField:
     """Finitely many candidates: an exact filter over all of them, about a mean (`shift`) where one is known."""
 
-    def __init__(self, arena: Arena, form: ModelForm, *, bandwidth: float | None, shift: Array | None = None) -> None:
-        assert arena.rows is not None
-        self._arena, self._form, self._shift = arena, form, shift
-        m = arena.rows.shape[0]
-        self._X = np.arange(m, dtype=float)[:, None] if form.uses_index else arena.rows
-        self._neighbourhood = Neighbourhood(arena.rows, categories=frozenset(form.categories), bandwidth=bandwidth)
+    def __init__(
+        self, problem: OnlineProblem, form: ModelForm, *, bandwidth: float | None, shift: Array | None = None
+    ) -> None:
+        assert problem.rows is not None
+        self._problem, self._form, self._shift = problem, form, shift
+        m = problem.rows.shape[0]
+        self._X = np.arange(m, dtype=float)[:, None] if form.uses_index else problem.rows
+        self._neighbourhood = Neighbourhood(problem.rows, categories=frozenset(form.categories), bandwidth=bandwidth)
         self.filter: CandidateFilter
 
     def reset(self, hyperparameters: Hyperparameters) -> None:
@@ -111,7 +114,7 @@ class CandidateField:
         return np.asarray(self._X[cast(int, place)])
 
     def design(self, count: int) -> list[Place]:
-        order = self._arena.randomness.at("design").permutation(self._X.shape[0])
+        order = self._problem.randomness.at("design").permutation(self._X.shape[0])
         return [int(place) for place in order[:count]]
 
     def drawn_at(self) -> int | None:
@@ -126,16 +129,16 @@ class SpaceField:
 
     def __init__(
         self,
-        arena: Arena,
+        problem: OnlineProblem,
         form: ModelForm,
         *,
         bandwidth: float,
         tolerance: float,
         beta_at: Callable[[int], float],
     ) -> None:
-        self._arena, self._form, self._beta_at = arena, form, beta_at
+        self._problem, self._form, self._beta_at = problem, form, beta_at
         self._bandwidth, self._tolerance = bandwidth, tolerance
-        self._domain: Domain = domain_of(arena.encoder)
+        self._domain: Domain = domain_of(problem.encoder)
         self._observed = 0
         self._pool: Array | None = None
         self._view: View | None = None
@@ -176,15 +179,15 @@ class SpaceField:
 
     def place(self, row: int) -> Place:
         assert self._pool is not None
-        params = self._arena.encoder.decode(self._pool[row][None, :])
-        return np.asarray(self._arena.encoder.encode(params)[0])
+        params = self._problem.encoder.decode(self._pool[row][None, :])
+        return np.asarray(self._problem.encoder.encode(params)[0])
 
     def row(self, place: Place) -> Array:
         return np.asarray(place)
 
     def design(self, count: int) -> list[Place]:
-        rng = self._arena.randomness.at("design")
-        encoder = self._arena.encoder
+        rng = self._problem.randomness.at("design")
+        encoder = self._problem.encoder
         rows = encoder.snap(self._domain.from_unit(sobol(self._domain.width, max(count, 2), rng=rng)))
         return list(encoder.encode(encoder.decode(rows[:count])))
 
@@ -193,7 +196,7 @@ class SpaceField:
 
     def draw(self, round: int) -> None:
         """Rows spread evenly, rows around the best known ones, and the optima of mean and upper bound."""
-        rng = self._arena.randomness.at("pool", round, self._observed)
+        rng = self._problem.randomness.at("pool", round, self._observed)
         gp, domain = self.process.gp, self._domain
         visited = gp.X[:, :-1]
         best = visited[np.argsort(-gp.y, kind="stable")[:VISITED]]
@@ -203,32 +206,11 @@ class SpaceField:
             complete = np.where(np.isnan(best), domain.from_unit(rng.random(best.shape)), best)
             rows.append(domain.snap(perturbed(domain, complete, NEARBY, rng=rng)))
             for weight in (0.0, self._beta_at(round)):
-                bound = UpperBound(gp, round, weight)
+                bound = FixedFeatures(ConfidenceBound(gp, weight, sign=1.0), (float(round),))
                 rows.append(maximize(bound, domain, rng=rng, offered=best[:8], effort=EFFORT).x[None, :])
-        self._pool = np.unique(self._arena.encoder.snap(np.concatenate(rows)), axis=0)
+        self._pool = np.unique(self._problem.encoder.snap(np.concatenate(rows)), axis=0)
         self._made_at = round
         neighbourhood = Neighbourhood(
             self._pool, categories=frozenset(self._form.categories), bandwidth=self._bandwidth
         )
         self._view = View(self.process.at(self._pool, round=round), neighbourhood)
-
-
-@dataclass(frozen=True, eq=False)
-class UpperBound:
-    """μ + √β σ in one round, as an acquisition over rows of the space; β = 0 is the mean."""
-
-    gp: GP
-    round: int
-    beta: float
-
-    def __call__(self, X: Array) -> Array:
-        mean, variance = self.gp.predict(self._with_round(X))
-        return np.asarray(mean + np.sqrt(self.beta * variance))
-
-    def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
-        mean, variance, dmean, dvariance = self.gp.predict_with_gradient(self._with_round(X))
-        gradient = dmean + 0.5 * np.sqrt(self.beta / variance)[:, None] * dvariance
-        return np.asarray(mean + np.sqrt(self.beta * variance)), gradient[:, :-1]
-
-    def _with_round(self, X: Array) -> Array:
-        return np.column_stack([X, np.full(X.shape[0], float(self.round))])

@@ -11,7 +11,7 @@ from farthing.strategies.online.context import Query, RoundContext
 from farthing.strategies.online.fields import Field
 from farthing.strategies.online.learning import Hyperparameters, ModelForm
 from farthing.strategies.online.scaling import Scale
-from farthing.strategies.online.strategy import Arena, Observation, Place, Play
+from farthing.strategies.online.strategy import Observation, OnlineProblem, Place, Play
 from farthing.trials import Json
 
 if TYPE_CHECKING:
@@ -37,10 +37,10 @@ class GPPlayer:
     player does not grow as training goes on, and can be restored bit for bit from what it holds.
     """
 
-    def __init__(self, strategy: "CEGPUCB", arena: Arena, form: ModelForm, field: Field) -> None:
-        self._strategy, self._arena, self._form, self._field = strategy, arena, form, field
+    def __init__(self, strategy: "CEGPUCB", problem: OnlineProblem, form: ModelForm, field: Field) -> None:
+        self._strategy, self._problem, self._form, self._field = strategy, problem, form, field
         self._rule = strategy.asking_rule
-        self._design = [*map(arena.place, arena.initial), *field.design(self._design_size())]
+        self._design = [*map(problem.place, problem.initial), *field.design(self._design_size())]
         self._scale: Scale | None = self._given_scale()
         self._asked = 0
         self._built = 0
@@ -54,7 +54,7 @@ class GPPlayer:
             return Play(self._design[self._asked], True, "first observations, from which the model is learnt")
         context = self._context(round)
         query = self._query(context)
-        if query is not None and self._arena.rows is None:
+        if query is not None and self._problem.rows is None:
             context = self._context(round, fresh=True)
             query = self._query(context)
         if query is not None:
@@ -115,7 +115,7 @@ class GPPlayer:
         height = self._strategy.height(view.posterior.mean(), view.posterior.variance(), round=round)
         return RoundContext(
             round=round,
-            rounds=self._arena.rounds,
+            rounds=self._problem.rounds,
             asked=self._asked,
             posterior=view.posterior,
             choice=int(np.argmax(height)),
@@ -125,7 +125,7 @@ class GPPlayer:
             deviation=self._form.deviation(self.hyperparameters),
             lasting=sqrt(1.0 - self.hyperparameters.forgetting),
             neighbourhood=view.neighbourhood,
-            randomness=self._arena.randomness,
+            randomness=self._problem.randomness,
         )
 
     def _query(self, context: RoundContext) -> Query | None:
@@ -139,7 +139,7 @@ class GPPlayer:
         """None where all is given; a space needs one place to begin with, because no argmax is known there."""
         if self._form.learns or self._strategy.scale is None:
             return 2 * self._form.width + 3
-        return 0 if self._arena.rows is not None else 1
+        return 0 if self._problem.rows is not None else 1
 
     def _given_scale(self) -> Scale | None:
         if self._strategy.scale is None:

@@ -1,13 +1,17 @@
 """Rules that say whether a round's measurement is worth paying for. One small object each."""
 
 from dataclasses import dataclass
-from math import log, pi, sqrt
+from math import pi, sqrt
+from typing import Annotated
 
 import numpy as np
 from scipy.special import ndtr
 
+from farthing.acquisition.confidence_bound import lower_confidence_bound, upper_confidence_bound
 from farthing.errors import InvalidArgument
+from farthing.fields import Declaration, Number, Part, Whole, number, share, whole
 from farthing.models.linalg import Array
+from farthing.names import QUERY_RULE
 from farthing.strategies.online.context import Query, QueryRule, RoundContext
 
 LONE = "the choice has no rival to be compared with"
@@ -15,17 +19,14 @@ COIN = "the coin of this round says so"
 
 
 @dataclass(frozen=True)
-class Confidence:
+class Confidence(Declaration):
     """The paper's rule: ask while P(f(x_t) > f(x)) < κ for some rival x.
 
     P = Φ((μ_t − μ_x)/√(σ_t² + σ_x²)) with latent variances, as if x and x_t were independent. A lone optimum asks:
     otherwise the rule would be empty and the tuner silent for good.
     """
 
-    kappa: float = 0.9
-
-    def __post_init__(self) -> None:
-        _check_share(self.kappa, what="kappa")
+    kappa: float = share(0.9)
 
     def ask(self, context: RoundContext) -> Query | None:
         rivals, choice = context.rivals, context.choice
@@ -39,7 +40,7 @@ class Confidence:
 
 
 @dataclass(frozen=True)
-class Overlap:
+class Overlap(Declaration):
     """The paper's rule @*: ask while some rival's upper bound exceeds the lower bound of the choice.
 
     No κ does the same: two confidence intervals of different widths are not one probability.
@@ -49,42 +50,35 @@ class Overlap:
         rivals, choice = context.rivals, context.choice
         if not rivals.size:
             return Query(choice, LONE)
-        margin = np.sqrt(context.beta * context.variance)
-        lower = context.mean[choice] - margin[choice]
-        if np.all(context.mean[rivals] + margin[rivals] <= lower):
+        lower = lower_confidence_bound(context.mean[choice], context.variance[choice], context.beta)
+        upper = upper_confidence_bound(context.mean[rivals], context.variance[rivals], context.beta)
+        if np.all(upper <= lower):
             return None
         return Query(choice, "a rival's upper bound exceeds the choice's lower bound")
 
 
 @dataclass(frozen=True)
-class Bernoulli:
+class Bernoulli(Declaration):
     """Ask with probability p, whatever is known."""
 
-    p: float = 0.2
-
-    def __post_init__(self) -> None:
-        _check_share(self.p, what="p")
+    p: float = share(0.2)
 
     def ask(self, context: RoundContext) -> Query | None:
         return Query(context.choice, COIN) if context.happens("bernoulli", self.p) else None
 
 
 @dataclass(frozen=True)
-class Every:
+class Every(Declaration):
     """Ask in every n-th round, from the first one on."""
 
-    n: int = 5
-
-    def __post_init__(self) -> None:
-        if isinstance(self.n, bool) or not isinstance(self.n, int) or self.n < 1:
-            raise InvalidArgument(f"Every needs a whole number of rounds ≥ 1, got {self.n!r}. Every(1) always asks.")
+    n: int = whole(5, least=1)
 
     def ask(self, context: RoundContext) -> Query | None:
         return Query(context.choice, f"every {self.n} rounds") if (context.round - 1) % self.n == 0 else None
 
 
 @dataclass(frozen=True)
-class ExpectedRegret:
+class ExpectedRegret(Declaration):
     """Ask while the choice is expected to lose more than `price` a round against some rival: max E[(f(x) − f(x_t))₊].
 
     The price is in prior standard deviations of the value. Rivals are places all over the space, not optima only:
@@ -92,10 +86,7 @@ class ExpectedRegret:
     into account.
     """
 
-    price: float = 0.1
-
-    def __post_init__(self) -> None:
-        _check_price(self.price)
+    price: float = number(0.1, least=0.0)
 
     def ask(self, context: RoundContext) -> Query | None:
         places = context.alternatives
@@ -118,19 +109,20 @@ def expected_excess(mean: Array, variance: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Quota:
+class Quota(Declaration):
     """The paper's quotas: B1 = `sure` measurements are asked for by coins of their own, up to B2 = `allowed` may be.
 
     Each round asks with probability B1/T, and else lets the rule ask with probability (B2 − B1)/T. Both bound the mean
     number of measurements, not the number itself: `Capped` does that.
     """
 
-    rule: QueryRule
-    sure: float
-    allowed: float
+    rule: Annotated[QueryRule, Part(QUERY_RULE)]
+    sure: Annotated[float, Number(least=0.0)]
+    allowed: Annotated[float, Number(least=0.0)]
 
     def __post_init__(self) -> None:
-        if not 0 <= self.sure <= self.allowed:
+        super().__post_init__()
+        if self.sure > self.allowed:
             raise InvalidArgument(
                 f"Quotas must satisfy 0 ≤ sure ≤ allowed, got {self.sure:g} and {self.allowed:g}. "
                 "Give the measurements that are always taken first."
@@ -145,49 +137,25 @@ class Quota:
 
 
 @dataclass(frozen=True)
-class Capped:
+class Capped(Declaration):
     """Lets the rule ask until `most` measurements are taken, the first one included; then never again."""
 
-    rule: QueryRule
-    most: int
-
-    def __post_init__(self) -> None:
-        if isinstance(self.most, bool) or not isinstance(self.most, int) or self.most < 1:
-            raise InvalidArgument(f"A cap must be a whole number ≥ 1, got {self.most!r}. Give most=100.")
+    rule: Annotated[QueryRule, Part(QUERY_RULE)]
+    most: Annotated[int, Whole(least=1, usual=100)]
 
     def ask(self, context: RoundContext) -> Query | None:
         return self.rule.ask(context) if context.asked < self.most else None
 
 
 @dataclass(frozen=True)
-class Floor:
+class Floor(Declaration):
     """Asks by the rule, and now and then by a coin: a model that has learnt to forget too slowly is found out."""
 
-    rule: QueryRule
-    p: float = 0.02
-
-    def __post_init__(self) -> None:
-        _check_share(self.p, what="p")
+    rule: Annotated[QueryRule, Part(QUERY_RULE)]
+    p: float = share(0.02)
 
     def ask(self, context: RoundContext) -> Query | None:
         query = self.rule.ask(context)
         if query is None and context.happens("floor", self.p):
             return Query(context.choice, COIN)
         return query
-
-
-def paper_beta(round: int) -> float:
-    """β_t = 0.8 log 4t, which reproduces the paper's table; theory's β is far larger."""
-    return 0.8 * log(4.0 * round)
-
-
-def _check_share(number: float, *, what: str) -> None:
-    if not 0.0 <= number <= 1.0:
-        raise InvalidArgument(f"{what} is a probability, got {number!r}. Give a number from 0 to 1.")
-
-
-def _check_price(price: float) -> None:
-    if not price >= 0.0:
-        raise InvalidArgument(
-            f"A price must be a number ≥ 0, got {price!r}. Give it in standard deviations of the value."
-        )

@@ -4,35 +4,27 @@ An `OnlineStrategy` is a frozen description. `begin` makes a `Player` of it, whi
 observations always make the same player, so that a run can be continued from its observations alone.
 """
 
-import inspect
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from farthing.errors import InvalidArgument
+from farthing.fields.serialization import as_one, from_json
 from farthing.models.linalg import Array
+from farthing.names import ONLINE_STRATEGY
 from farthing.space.encoding import Encoder
 from farthing.strategies.shared.randomness import Randomness
 from farthing.trials import Json, Params
-from farthing.validation import refuse_unknown
 
 Place = int | Array
 """The index of a candidate, or a row of the space where there are no candidates."""
 
-MODULES = (
-    "farthing.strategies.online.ce_gp_ucb",
-    "farthing.strategies.online.query_rules",
-    "farthing.strategies.online.value_of_information",
-    "farthing.strategies.online.bandits",
-)
-
 
 @dataclass(frozen=True, eq=False)
-class Arena:
+class OnlineProblem:
     """What is played for: rounds in a space, or in some candidates of it, with a seed.
 
     `initial` are params to be measured in the first rounds, in that order.
@@ -122,39 +114,18 @@ class Player(Protocol):
 class OnlineStrategy(Protocol):
     """A frozen dataclass whose fields are plain values or rules."""
 
-    def begin(self, arena: Arena) -> Player:
+    def begin(self, problem: OnlineProblem) -> Player:
         """A player at round zero."""
         ...
 
 
-# ------------------------------------------------------------------------------------------------------------- as JSON
+def online_strategy_from_json(form: Json) -> OnlineStrategy:
+    """What `farthing.fields.serialization.to_json` wrote."""
+    strategy: OnlineStrategy = from_json(form, ONLINE_STRATEGY)
+    return strategy
 
 
-def to_json(thing: Any) -> Json:
-    """A strategy or rule as `{"name": …, "arguments": {…}}`, rules inside it likewise."""
-    if is_dataclass(thing) and not isinstance(thing, type):
-        arguments = {field.name: to_json(getattr(thing, field.name)) for field in fields(thing)}
-        return {"name": type(thing).__name__, "arguments": arguments}
-    if isinstance(thing, np.ndarray):
-        return thing.tolist()
-    return [to_json(part) for part in thing] if isinstance(thing, (list, tuple)) else thing
-
-
-def online_strategy_from_json(form: Json) -> Any:
-    """What `to_json` wrote."""
-    if not (isinstance(form, Mapping) and set(form) == {"name", "arguments"}):
-        return form
-    known = _classes()
-    refuse_unknown([form["name"]], sorted(known), what="An online strategy or rule", error=InvalidArgument)
-    arguments = {name: online_strategy_from_json(value) for name, value in form["arguments"].items()}
-    return known[form["name"]](**arguments)
-
-
-def _classes() -> dict[str, Any]:
-    modules = [import_module(name) for name in MODULES]
-    return {
-        name: cls
-        for module in modules
-        for name, cls in inspect.getmembers(module, inspect.isclass)
-        if is_dataclass(cls) and cls.__module__ == module.__name__
-    }
+def as_online_strategy(given: OnlineStrategy | str) -> OnlineStrategy:
+    """The online strategy that was given, or that of a name, with its usual arguments."""
+    strategy: OnlineStrategy = as_one(given, ONLINE_STRATEGY)
+    return strategy

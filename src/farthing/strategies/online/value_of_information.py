@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 
-from farthing.errors import InvalidArgument
+from farthing.fields import Declaration, number, positive
 from farthing.models.linalg import Array, IntArray
 from farthing.strategies.online.context import Query, RoundContext
 
@@ -17,7 +17,7 @@ SPREAD = 36
 
 
 @dataclass(frozen=True)
-class ValueOfInformation:
+class ValueOfInformation(Declaration):
     """Measure at the argmax of μ + H·KG − price where that beats max μ, else stay silent.
 
     KG is how much one measurement is expected to raise the highest mean, which is played for the next rounds, at most
@@ -25,15 +25,8 @@ class ValueOfInformation:
     The price is in prior standard deviations of the value, summed over rounds.
     """
 
-    price: float = 0.3
-    horizon: float = 40.0
-
-    def __post_init__(self) -> None:
-        if not (self.price >= 0.0 and self.horizon > 0.0):
-            raise InvalidArgument(
-                f"A price must be ≥ 0 and a horizon above 0, got {self.price!r} and {self.horizon!r}. "
-                "Give the price of a measurement and the rounds that profit from it."
-            )
+    price: float = number(0.3, least=0.0)
+    horizon: float = positive(40.0)
 
     def ask(self, context: RoundContext) -> Query | None:
         places = considered(context)

@@ -74,7 +74,7 @@ class ArmTree:
         return replace(self, depths=(self.depths[0] + 1, *self.depths[1:]))
 
 
-def whole(grids: Sequence[Grids], depths: Sequence[int]) -> ArmTree:
+def uncut_tree(grids: Sequence[Grids], depths: Sequence[int]) -> ArmTree:
     """One arm: every stage is one region."""
     regions = tuple((_whole_region(columns),) for columns in grids)
     return ArmTree(regions, ((0,) * len(regions),), tuple(depths))

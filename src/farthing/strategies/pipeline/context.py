@@ -20,7 +20,7 @@ from farthing.trials import History, Json, Params, Prediction
 
 
 @dataclass(frozen=True, eq=False)
-class Market:
+class PipelineState:
     """What is there to be used again, what everything costs, and what was bought so far."""
 
     history: History
@@ -58,21 +58,21 @@ class Market:
         costs = [next(expected) if purchase.cost is None else purchase.cost for purchase in made]
         return meters(made, costs, self.layout.count)
 
-    def after(self, params: Params, kept: int, forced: int | None) -> "Market":
-        """The market once this has been bought as well."""
+    def after(self, params: Params, kept: int, forced: int | None) -> "PipelineState":
+        """The state once this has been bought as well."""
         purchases = self.purchases.with_one(self.layout, Purchase(params, kept, forced=forced))
-        return Market(self.history, self.layout, purchases, self.prices)
+        return PipelineState(self.history, self.layout, purchases, self.prices)
 
 
 @dataclass(frozen=True, eq=False)
 class PipelineContext:
-    """A market, what a model makes of what was seen, and what is left to spend.
+    """The state of the pipeline, what a model makes of what was seen, and what is left to spend.
 
     `gp` has the trials in flight, and those just chosen, as if they had returned what it expects of them. `notes`
     are those of all decisions taken so far.
     """
 
-    market: Market
+    pipeline: PipelineState
     seen: Observations
     gp: GP
     budget: Remaining
@@ -83,9 +83,9 @@ class PipelineContext:
     @cached_property
     def limit(self) -> float:
         """What one evaluation may cost. Where nothing is affordable there is no limit: the study will see to that."""
-        in_seconds = self.market.history.problem.cost_unit == "seconds"
+        in_seconds = self.pipeline.history.problem.cost_unit == "seconds"
         limit = min(self.budget.cost, self.budget.seconds if in_seconds else math.inf)
-        return limit if limit > 0.0 and self.market.prices.is_known else math.inf
+        return limit if limit > 0.0 and self.pipeline.prices.is_known else math.inf
 
     @cached_property
     def best(self) -> float:

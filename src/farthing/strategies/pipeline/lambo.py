@@ -3,16 +3,17 @@
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
 from farthing.acquisition.boxes import BoxMaxima, maximize_in_boxes
 from farthing.acquisition.confidence_bound import ConfidenceBound, lambo_beta
 from farthing.errors import InvalidArgument
+from farthing.fields import number, whole
 from farthing.models.kernels import SE, Kernel
 from farthing.models.linalg import Array
-from farthing.strategies.pipeline.arm_tree import ArmTree, Grids, Region, refined, whole
+from farthing.strategies.pipeline.arm_tree import ArmTree, Grids, Region, refined, uncut_tree
 from farthing.strategies.pipeline.context import ChosenRow, PipelineContext
 from farthing.strategies.pipeline.slow_bandit import (
     draw_arm,
@@ -26,7 +27,6 @@ from farthing.strategies.pipeline.strategy import StagedStrategy
 from farthing.strategies.shared.modelling import kernel_over
 from farthing.trials import History, Json, Params
 
-Loss = Literal["lazy", "full"]
 WINDOW, MOST_MOVES = 20, 5
 """d_1 grows when the first stage moved more than five times in twenty steps."""
 UNLIKELY, PATIENCE = 0.1, 10
@@ -48,25 +48,12 @@ class LaMBO(StagedStrategy):
     kept ("lazy"), or over all of its regions ("full").
     """
 
-    depths: str | Sequence[int] = "auto"
-    restart: int = 25
-    refine: int = 2
-    beta: float | None = None
-    loss: Loss = "lazy"
+    depths: Literal["auto"] | Sequence[int] = whole("auto", least=1)
+    restart: int = whole(25, least=1)
+    refine: int = whole(2, least=0)
+    beta: float | None = number(None, least=0.0)
+    loss: Literal["lazy", "full"] = "lazy"
     linear_beta: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.depths != "auto":
-            _check_depths(self.depths)
-            object.__setattr__(self, "depths", tuple(self.depths))
-        if self.loss not in get_args(Loss):
-            raise InvalidArgument(f"LaMBO's loss must be 'lazy' or 'full', got {self.loss!r}. Use 'lazy'.")
-        for name, value, least in (("restart", self.restart, 1), ("refine", self.refine, 0)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise InvalidArgument(f"LaMBO's {name} must be a whole number ≥ {least}, got {value!r}. Leave it out.")
-        if self.beta is not None and (isinstance(self.beta, bool) or not self.beta >= 0):
-            raise InvalidArgument(f"β must be a number ≥ 0, got {self.beta!r}. Leave it out for the paper's schedule.")
 
     @classmethod
     def paper(cls, **changes: Any) -> "LaMBO":
@@ -79,7 +66,7 @@ class LaMBO(StagedStrategy):
     def choose(self, context: PipelineContext) -> ChosenRow:
         before = _latest_state(context)
         state = self._begun(context, before)
-        last = context.market.purchases.made[-1].params if state.arm is not None else None
+        last = context.pipeline.purchases.made[-1].params if state.arm is not None else None
         lazy = self._solve(context, state, last)
         judged = lazy if self.loss == "lazy" or last is None else self._solve(context, state, None)
         step = _play(state, -judged.value / _range(context), rng=context.rng)
@@ -91,7 +78,7 @@ class LaMBO(StagedStrategy):
         """The state in which the next step is taken: the last one, a deeper tree, or the beginning of an epoch."""
         grids = _grids(context)
         if before is None:
-            start = whole(grids, self._first_depths(len(grids)))
+            start = uncut_tree(grids, self._first_depths(len(grids)))
             return _epoch(refined(start, np.ones(1, dtype=bool), grids, rng=context.rng), steps=0, refinements=0)
         state = _deepened(before) if self.depths == "auto" and before.steps % WINDOW == 0 else before
         if state.epoch_steps < self.restart:
@@ -118,7 +105,7 @@ class LaMBO(StagedStrategy):
         beta = lambo_beta(state.steps + 1, D) if self.beta is None else self.beta
         bound = ConfidenceBound(context.gp, beta * beta if self.linear_beta else beta)
         offered = context.best_rows[:OFFERED]
-        return maximize_in_boxes(bound, context.market.domain, lower, upper, rng=context.rng, offered=offered)
+        return maximize_in_boxes(bound, context.pipeline.domain, lower, upper, rng=context.rng, offered=offered)
 
 
 # ------------------------------------------------------------------------------------------------------- state
@@ -209,7 +196,7 @@ def _play(state: BanditState, losses: Array, *, rng: np.random.Generator) -> Ban
 
 def _grids(context: PipelineContext) -> list[Grids]:
     """The grids of the columns of every stage but the last."""
-    layout, grids = context.market.layout, context.market.domain.grids
+    layout, grids = context.pipeline.layout, context.pipeline.domain.grids
     return [
         [grid for grid, stage in zip(grids, layout.stage_of_column, strict=True) if stage == number]
         for number in range(layout.count - 1)
@@ -218,10 +205,10 @@ def _grids(context: PipelineContext) -> list[Grids]:
 
 def _boxes(context: PipelineContext, state: BanditState, last: Params | None) -> tuple[Array, Array]:
     """U of Eq. 8 as bounds (K, D): the arm's regions, all of the last stage, and what is kept of the last row."""
-    market, tree = context.market, state.tree
-    lower, upper = (np.tile(bound, (tree.size, 1)) for bound in market.domain.bounds())
-    stage_of = np.array(market.layout.stage_of_column)
-    before = None if last is None else market.encode([last])[0]
+    pipeline, tree = context.pipeline, state.tree
+    lower, upper = (np.tile(bound, (tree.size, 1)) for bound in pipeline.domain.bounds())
+    stage_of = np.array(pipeline.layout.stage_of_column)
+    before = None if last is None else pipeline.encode([last])[0]
     for arm in range(tree.size):
         for stage in range(len(tree.depths)):
             region = tree.region(arm, stage)
@@ -242,9 +229,3 @@ def _reason(state: BanditState, kept: int) -> str:
     if state.arm is None:
         return "an epoch begins"
     return "no region changed" if kept == len(state.tree.depths) else f"the region of stage {kept + 1} changed"
-
-
-def _check_depths(depths: object) -> None:
-    whole_numbers = isinstance(depths, (list, tuple)) and all(type(depth) is int and depth >= 1 for depth in depths)
-    if not whole_numbers:
-        raise InvalidArgument(f"Depths must be whole numbers ≥ 1, got {depths!r}. Use 'auto', or for example (2, 1).")

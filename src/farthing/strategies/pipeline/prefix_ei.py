@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -9,11 +10,11 @@ from farthing.acquisition.bundle import log_joint_improvements
 from farthing.acquisition.expected_improvement import LogExpectedImprovement
 from farthing.acquisition.maximize import perturbed, sobol
 from farthing.acquisition.prefix_classes import ClassMaximum
-from farthing.errors import InvalidArgument
+from farthing.fields import Several, Whole, positive
 from farthing.models.linalg import Array
 from farthing.strategies.pipeline.context import ChosenRow, PipelineContext
 from farthing.strategies.pipeline.meters import due_class
-from farthing.strategies.pipeline.shelves import best_of_shelves, chosen, every_prefix
+from farthing.strategies.pipeline.reuse import best_of_classes, chosen, every_prefix
 from farthing.strategies.pipeline.strategy import StagedStrategy
 
 POOL = 32
@@ -33,50 +34,37 @@ class PrefixEI(StagedStrategy):
     out.
     """
 
-    bundle: Sequence[int] | None = (1, 2, 4, 8)
-    rent_or_buy: float | None = 4.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.bundle is not None:
-            if not self.bundle or any(isinstance(k, bool) or not isinstance(k, int) or k < 1 for k in self.bundle):
-                raise InvalidArgument(
-                    f"Bundles must be whole numbers of evaluations, got {self.bundle!r}. Use (1, 2, 4, 8), or None."
-                )
-            object.__setattr__(self, "bundle", tuple(self.bundle))
-        if self.rent_or_buy is not None and (isinstance(self.rent_or_buy, bool) or not self.rent_or_buy > 0):
-            raise InvalidArgument(
-                f"The share of a price to rent before buying must be above 0, got {self.rent_or_buy!r}. Use 4, or None."
-            )
+    bundle: Annotated[Sequence[int], Several(Whole(least=1), fewest=1)] | None = (1, 2, 4, 8)
+    rent_or_buy: float | None = positive(4.0)
 
     def choose(self, context: PipelineContext) -> ChosenRow:
-        shelves = every_prefix(context)
-        found = best_of_shelves(context, shelves, LogExpectedImprovement(context.gp, context.best))
+        classes = every_prefix(context)
+        found = best_of_classes(context, classes, LogExpectedImprovement(context.gp, context.best))
         forced = self._due(context, found)
         if forced is None:
             best = max(found, key=lambda best: self._score(context, best))
-            return chosen(shelves, best, {"why": "most improvement per cost"})
+            return chosen(classes, best, {"why": "most improvement per cost"})
         due = next(best for best in found if best.kept == forced)
-        return chosen(shelves, due, {"why": "its price has gone into cheaper evaluations", "forced": forced})
+        return chosen(classes, due, {"why": "its price has gone into cheaper evaluations", "forced": forced})
 
     def _due(self, context: PipelineContext, found: Sequence[ClassMaximum]) -> int | None:
         if self.rent_or_buy is None:
             return None
-        market = context.market
-        prices: list[float | None] = [None] * market.layout.count
+        pipeline = context.pipeline
+        prices: list[float | None] = [None] * pipeline.layout.count
         for best in found:
             if best.value > -np.inf:
-                prices[best.kept] = market.price(best.x, best.kept)
-        return due_class(market.meters, prices, self.rent_or_buy)
+                prices[best.kept] = pipeline.price(best.x, best.kept)
+        return due_class(pipeline.meters, prices, self.rent_or_buy)
 
     def _score(self, context: PipelineContext, best: ClassMaximum) -> float:
         """log EI/price; of new stages log max_k qEI_k/(price of those but the last + k times that of the last)."""
-        market = context.market
-        if best.kept == market.last_class or best.value == -np.inf or self.bundle is None:
+        pipeline = context.pipeline
+        if best.kept == pipeline.last_class or best.value == -np.inf or self.bundle is None:
             return best.value
         pool = _completions(context, best.x)
         gains = log_joint_improvements(context.gp, pool, context.best, self.bundle, rng=context.rng)
-        costs = market.prices.costs.costs(best.x[None, :])[0]
+        costs = pipeline.prices.costs.costs(best.x[None, :])[0]
         price = np.sum(costs[best.kept : -1]) + np.array(self.bundle) * costs[-1]
         return float(np.max(gains - np.log(price)))
 
@@ -86,10 +74,10 @@ def _completions(context: PipelineContext, x: Array) -> Array:
 
     What would follow is mostly near: rows that are only spread out hardly ever promise anything beside the best one.
     """
-    market = context.market
-    held = market.layout.columns(market.last_class)
-    spread = market.domain.from_unit(sobol(x.size, POOL // 2, rng=context.rng))
+    pipeline = context.pipeline
+    held = pipeline.layout.columns(pipeline.last_class)
+    spread = pipeline.domain.from_unit(sobol(x.size, POOL // 2, rng=context.rng))
     complete = np.where(np.isnan(x), spread[0], x)
-    near = perturbed(market.domain, complete[None, :], POOL - len(spread), rng=context.rng)
+    near = perturbed(pipeline.domain, complete[None, :], POOL - len(spread), rng=context.rng)
     rows = np.where(held, complete, np.concatenate([spread, near]))
-    return np.concatenate([x[None, :], market.domain.snap(rows)])
+    return np.concatenate([x[None, :], pipeline.domain.snap(rows)])

@@ -1,13 +1,11 @@
 """What every trial of a pipeline bought, and which prefixes are there to be used again: a replay of the history."""
 
-import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
-from farthing.space.stages import prefix_key
 from farthing.strategies.pipeline.layout import Layout
 from farthing.trials import History, Params, State, Trial
-from farthing.trials.prefixes import EVICTED, is_stage, stages_left, was_cached
+from farthing.trials.prefixes import is_stage, surviving_prefixes, was_cached
 
 
 @dataclass(frozen=True)
@@ -48,15 +46,13 @@ def purchases_of(history: History, layout: Layout) -> Purchases:
 
     A trial that is done without a word about its stages counts as if it had computed all of them.
     """
-    evicted = _evictions(history)
     cached: list[dict[Hashable, Params]] = [{} for _ in range(layout.count)]
     made: list[Purchase] = []
-    for trial in history:
+    for trial, lengths in surviving_prefixes(history, expects=True):
         prefixes = layout.prefixes(trial.params)
         made.append(_purchase(trial, _kept(prefixes, cached), layout))
-        for length, time in _computed(trial, layout.count):
-            if not evicted or time > evicted.get(_key(history, trial, length), -math.inf):
-                cached[length].setdefault(prefixes[length - 1], trial.params)
+        for length in lengths:
+            cached[length].setdefault(prefixes[length - 1], trial.params)
     return Purchases(tuple(made), tuple(cached))
 
 
@@ -69,26 +65,6 @@ def _purchase(trial: Trial, known: int, layout: Layout) -> Purchase:
     return Purchase(trial.params, min(kept, layout.count - 1), cost, forced if isinstance(forced, int) else None)
 
 
-def _computed(trial: Trial, count: int) -> Iterator[tuple[int, float]]:
-    """The lengths of the prefixes that a trial left behind, each with its time; all of them while it runs."""
-    left = stages_left(trial)
-    is_silent = trial.state is State.DONE and not left
-    for length in range(1, count):
-        if length - 1 in left:
-            yield length, left[length - 1]
-        elif is_silent or not trial.is_finished:
-            yield length, math.inf
-
-
 def _kept(prefixes: Sequence[Hashable], cached: Sequence[Mapping[Hashable, Params]]) -> int:
     there = (length for length in range(len(prefixes), 0, -1) if prefixes[length - 1] in cached[length])
     return next(there, 0)
-
-
-def _evictions(history: History) -> dict[str, float]:
-    """When each prefix was evicted last."""
-    return {event.payload["prefix"]: event.time for event in history.events if event.kind == EVICTED}
-
-
-def _key(history: History, trial: Trial, length: int) -> str:
-    return prefix_key(history.problem.space, trial.params, length)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import numpy as np
 from scipy.optimize import nnls
@@ -9,6 +10,7 @@ from scipy.optimize import nnls
 from farthing.costs.learned import learn_cost
 from farthing.costs.switching import ConstantCost, LogCost, StageCosts
 from farthing.errors import InvalidArgument
+from farthing.fields import Named, Number
 from farthing.models.linalg import Array
 from farthing.strategies.pipeline.layout import Layout
 from farthing.strategies.pipeline.purchases import Purchases
@@ -18,7 +20,6 @@ from farthing.trials import History, Json, Trial
 from farthing.trials.prefixes import was_cached
 from farthing.validation import refuse_unknown
 
-LEARN = "learn"
 FEWEST_COSTS = 5
 LEAST_SPREAD = 0.05
 """Deviation of log cost below which the costs of a stage count as equal."""
@@ -27,7 +28,7 @@ EQUAL_SHARES = 1e-3
 CHEAPEST = 1e-9
 """Relative to the dearest stage: a stage that seems to cost nothing costs this."""
 
-Declared = str | Mapping[str, float]
+DeclaredCosts = Literal["learn"] | Annotated[Mapping[str, float], Named(Number(above=0.0), fewest=1)]
 """`"learn"`, or what each stage costs, by name."""
 
 
@@ -40,23 +41,7 @@ class PricedStages:
     note: dict[str, Json]
 
 
-def check_costs(costs: Declared) -> None:
-    """Refuses what is neither "learn" nor positive costs; the names are checked against the space."""
-    if costs == LEARN:
-        return
-    if not isinstance(costs, Mapping) or not costs:
-        raise InvalidArgument(
-            f"Stage costs must be 'learn' or a cost for each stage, got {costs!r}. "
-            "Write for example costs={'denoise': 40.0, 'train': 10.0}."
-        )
-    for name, cost in costs.items():
-        if isinstance(cost, bool) or not isinstance(cost, (int, float)) or not 0.0 < cost < float("inf"):
-            raise InvalidArgument(
-                f"A stage's cost must be a number above 0, got {cost!r} for {name!r}. Declare them all."
-            )
-
-
-def price_stages(history: History, layout: Layout, purchases: Purchases, declared: Declared) -> PricedStages:
+def price_stages(history: History, layout: Layout, purchases: Purchases, declared: DeclaredCosts) -> PricedStages:
     """Declared costs as they are. Measured ones by stage where trials have them, otherwise split from their totals."""
     if isinstance(declared, Mapping):
         return PricedStages(_declared_costs(layout, declared), is_known=True, note={})

@@ -1,20 +1,17 @@
 """What pipelines were tuned by before: one prefix remembered, or a pool of good ones."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from farthing.acquisition.acquisition import Acquisition
 from farthing.acquisition.confidence_bound import LogHopedGain, lambo_beta
 from farthing.acquisition.expected_improvement import LogExpectedImprovement
-from farthing.errors import InvalidArgument
+from farthing.fields import whole
 from farthing.strategies.pipeline.context import ChosenRow, PipelineContext
-from farthing.strategies.pipeline.shelves import Shelf, best_of_shelves, chosen, those_of
+from farthing.strategies.pipeline.reuse import ReuseClass, best_of_classes, chosen, those_of
 from farthing.strategies.pipeline.strategy import StagedStrategy
 from farthing.strategies.shared.cooling import share_left
 from farthing.trials import Params
-
-Value = Literal["ei", "lcb"]
-Cost = Literal["none", "price", "cooled"]
 
 
 @dataclass(frozen=True)
@@ -27,19 +24,11 @@ class StagedBO(StagedStrategy):
     of the budget that is left ("cooled").
     """
 
-    value: Value = "ei"
-    cost: Cost = "cooled"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for given, known, what in ((self.value, get_args(Value), "value"), (self.cost, get_args(Cost), "cost")):
-            if given not in known:
-                raise InvalidArgument(
-                    f"StagedBO's {what} must be one of {', '.join(known)}, got {given!r}. Choose one."
-                )
+    value: Literal["ei", "lcb"] = "ei"
+    cost: Literal["none", "price", "cooled"] = "cooled"
 
     def choose(self, context: PipelineContext) -> ChosenRow:
-        latest = [purchase.params for purchase in context.market.purchases.made[-1:]]
+        latest = [purchase.params for purchase in context.pipeline.purchases.made[-1:]]
         return _best(context, those_of(context, latest), self._acquisition(context), self._exponent(context))
 
     def _acquisition(self, context: PipelineContext) -> Acquisition:
@@ -50,7 +39,7 @@ class StagedBO(StagedStrategy):
 
     def _exponent(self, context: PipelineContext) -> float:
         if self.cost == "cooled":
-            return share_left(context.market.history, context.budget)
+            return share_left(context.pipeline.history, context.budget)
         return 1.0 if self.cost == "price" else 0.0
 
 
@@ -62,25 +51,20 @@ class EEIPU(StagedStrategy):
     left as its exponent. Unlike the original, every number of stages kept has a search of its own.
     """
 
-    pool: int = 5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if isinstance(self.pool, bool) or not isinstance(self.pool, int) or self.pool < 1:
-            raise InvalidArgument(f"A pool must have at least one prefix, got {self.pool!r}. Use for example pool=5.")
+    pool: int = whole(5, least=1)
 
     def choose(self, context: PipelineContext) -> ChosenRow:
-        exponent = share_left(context.market.history, context.budget)
+        exponent = share_left(context.pipeline.history, context.budget)
         improvement = LogExpectedImprovement(context.gp, context.best)
         return _best(context, those_of(context, self._best_configurations(context)), improvement, exponent)
 
     def _best_configurations(self, context: PipelineContext) -> list[Params]:
-        history = context.market.history
+        history = context.pipeline.history
         ranked = sorted(history.done, key=lambda trial: history.loss(trial.value or 0.0))
         return [trial.params for trial in ranked[: self.pool]]
 
 
-def _best(context: PipelineContext, shelves: list[Shelf], value: Acquisition, exponent: float) -> ChosenRow:
-    found = best_of_shelves(context, shelves, value, exponent=exponent)
+def _best(context: PipelineContext, classes: list[ReuseClass], value: Acquisition, exponent: float) -> ChosenRow:
+    found = best_of_classes(context, classes, value, exponent=exponent)
     best = max(found, key=lambda best: (best.value, best.kept))
-    return chosen(shelves, best, {"why": "most value per price"})
+    return chosen(classes, best, {"why": "most value per price"})

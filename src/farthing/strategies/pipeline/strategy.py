@@ -2,21 +2,21 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
 from farthing.acquisition.maximize import Effort
 from farthing.costs import Remaining
-from farthing.errors import InvalidArgument
+from farthing.fields import whole
 from farthing.models.kernels import Kernel
 from farthing.models.linalg import Array
 from farthing.models.threads import one_thread
-from farthing.strategies.pipeline.context import ChosenRow, Market, PipelineContext
+from farthing.strategies.pipeline.context import ChosenRow, PipelineContext, PipelineState
 from farthing.strategies.pipeline.design import next_of_design, params_of
 from farthing.strategies.pipeline.layout import Layout
 from farthing.strategies.pipeline.purchases import purchases_of
-from farthing.strategies.pipeline.stage_costs import LEARN, Declared, check_costs, price_stages
+from farthing.strategies.pipeline.stage_costs import DeclaredCosts, price_stages
 from farthing.strategies.shared.compression import Compression
 from farthing.strategies.shared.design import sobol_unit
 from farthing.strategies.shared.effort import suggesting_is_expensive
@@ -39,15 +39,9 @@ class StagedStrategy(Strategy):
     evenly, but change a dear stage only once a tenth of its price has gone into cheaper ones.
     """
 
-    costs: Declared = LEARN
-    initial: int | None = field(default=None, kw_only=True)
-
-    def __post_init__(self) -> None:
-        check_costs(self.costs)
-        if self.initial is not None and (isinstance(self.initial, bool) or self.initial < 1):
-            raise InvalidArgument(
-                f"An initial design needs at least one configuration, got {self.initial!r}. Leave it out for a default."
-            )
+    costs: DeclaredCosts = "learn"
+    _: KW_ONLY
+    initial: int | None = whole(None, least=1)
 
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         with one_thread():
@@ -74,7 +68,7 @@ class _Session:
         layout = Layout(history.problem.space)
         purchases = purchases_of(history, layout)
         prices = price_stages(history, layout, purchases, strategy.costs)
-        self._market = Market(history, layout, purchases, prices)
+        self._pipeline = PipelineState(history, layout, purchases, prices)
         self._seen: Observations = observe(history)
         self._is_frugal = suggesting_is_expensive(history)
         self._surrogate: Surrogate | None = None
@@ -94,14 +88,14 @@ class _Session:
 
     def _designed(self, unit: Array) -> ChosenRow | None:
         tried = [*(trial.params for trial in self._history), *(found.params for found in self._found)]
-        choice = next_of_design(self._market, unit, tried)
-        return next_of_design(self._market, unit, ()) if choice is None and self._seen.count == 0 else choice
+        choice = next_of_design(self._pipeline, unit, tried)
+        return next_of_design(self._pipeline, unit, ()) if choice is None and self._seen.count == 0 else choice
 
     def _chosen(self) -> ChosenRow:
         surrogate = self._fitted()
         gp = surrogate.gp.kriging_believer(self._pending) if self._pending.shape[0] else surrogate.gp
         context = PipelineContext(
-            self._market,
+            self._pipeline,
             self._seen,
             gp,
             self._budget,
@@ -111,7 +105,7 @@ class _Session:
         )
         choice = self._strategy.choose(context)
         return ChosenRow(
-            choice.row, choice.kept, choice.source, surrogate.note() | self._market.prices.note | choice.note
+            choice.row, choice.kept, choice.source, surrogate.note() | self._pipeline.prices.note | choice.note
         )
 
     def _fitted(self) -> Surrogate:
@@ -132,18 +126,18 @@ class _Session:
         return [note for note in notes if isinstance(note, dict)]
 
     def _take(self, choice: ChosenRow) -> None:
-        params = params_of(self._market, choice)
-        row = self._market.encode([params])[0]
-        kept = self._market.purchases.kept(self._market.layout, params)
+        params = params_of(self._pipeline, choice)
+        row = self._pipeline.encode([params])[0]
+        kept = self._pipeline.purchases.kept(self._pipeline.layout, params)
         surrogate = self._surrogate
         self._found.append(
             Suggestion(
                 params,
                 self._history.problem.space.full_fidelity,
                 predicted_value=surrogate.predicted(row, sign=self._history.problem.sign) if surrogate else None,
-                predicted_cost=self._market.predicted_cost(row, kept),
+                predicted_cost=self._pipeline.predicted_cost(row, kept),
                 note={"kept": kept, **choice.note},
             )
         )
         self._pending = np.concatenate([self._pending, row[None, :]])
-        self._market = self._market.after(params, kept, choice.note.get("forced"))
+        self._pipeline = self._pipeline.after(params, kept, choice.note.get("forced"))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from farthing.costs import Remaining
-from farthing.errors import InvalidArgument
+from farthing.fields import whole
 from farthing.strategies.shared.cooling import share_left
 from farthing.strategies.shared.design import new_ones, sobol_params
 from farthing.strategies.shared.effort import suggesting_is_expensive
@@ -32,13 +32,7 @@ class LogEI(Strategy):
     than the work itself, the search is shorter and hyperparameters are refitted less often.
     """
 
-    initial: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.initial is not None and (isinstance(self.initial, bool) or self.initial < 1):
-            raise InvalidArgument(
-                f"An initial design needs at least one configuration, got {self.initial!r}. Leave it out for a default."
-            )
+    initial: int | None = whole(None, least=1)
 
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         from farthing.strategies.shared.modelling import observe
@@ -61,25 +55,23 @@ class LogEI(Strategy):
     def _by_model(
         self, history: History, seen: "Observations", budget: Remaining, count: int, rng: Randomness
     ) -> list[Suggestion]:
-        from farthing.acquisition.batch import select_batch
         from farthing.strategies.shared.compression import Compression
         from farthing.strategies.shared.modelling import domain_of, kernel_over
-        from farthing.strategies.shared.searching import search, unvisited
+        from farthing.strategies.shared.searching import search_batch
         from farthing.strategies.shared.surrogate import fit_surrogate
 
         encoder, is_frugal = history.problem.space.encoder, suggesting_is_expensive(history)
         kernel, compression = kernel_over(encoder), Compression.of(seen.loss)
         surrogate = fit_surrogate(seen.X, seen.loss, kernel, history, compression=compression, is_frugal=is_frugal)
         costs = self._cost_model(history, seen, is_frugal=is_frugal)
-        domain, generator = domain_of(encoder), rng.at("search", len(history))
-        rows = select_batch(
+        rows = search_batch(
             surrogate.gp,
             count,
-            pending=seen.pending,
-            acquisition=lambda processes: unvisited(
-                self._acquisition(processes[0], costs, history, budget), domain, processes[0].X
-            ),
-            maximizer=lambda function: search(function, domain, seen, rng=generator, is_frugal=is_frugal),
+            lambda gp: self._acquisition(gp, costs, history, budget),
+            domain=domain_of(encoder),
+            seen=seen,
+            rng=rng.at("search", len(history)),
+            is_frugal=is_frugal,
         )
         return _described(rows, history, surrogate, costs)
 
@@ -96,19 +88,28 @@ class LogEI(Strategy):
 class EIPerCost(LogEI):
     """Expected improvement per cost, EI/c^γ: what is bought is improvement for money, not for trials.
 
-    The cost of a configuration is the declared one, or learnt from what was paid so far; where costs do not vary this
-    is `LogEI`. What is expected to cost more than is left is not suggested. The initial design ends as soon as costs
-    are seen to vary: the rest of it would be bought at any price. With `cooling` (CArBO, Lee et al., 2020) γ is the
-    share of the budget that is left: cheap configurations first, and the best ones at the end, whatever they cost.
+    The cost of a configuration is the declared one, or learnt from what was paid so far. Costs steer where they differ
+    by much and can be predicted from the parameters; elsewhere this is `LogEI`. Where they steer, what is expected to
+    cost more than is left is not suggested, and the initial design ends early: the rest of it would be bought at any
+    price. With `cooling` (CArBO, Lee et al., 2020) γ is the share of the budget that is left: cheap configurations
+    first, and the best ones at the end, whatever they cost.
     """
 
     cooling: bool = True
 
     def _design_size(self, history: History, seen: "Observations") -> int:
-        from farthing.strategies.shared.cost_model import FEWEST_COSTS, costs_vary
+        from farthing.strategies.shared.cost_model import FEWEST_COSTS
 
-        is_short = self.initial is None and costs_vary(history, seen)
-        return FEWEST_COSTS if is_short else super()._design_size(history, seen)
+        whole = super()._design_size(history, seen)
+        may_end = self.initial is None and FEWEST_COSTS <= history.configurations < whole
+        return FEWEST_COSTS if may_end and self._is_steered(history, seen) else whole
+
+    def _is_steered(self, history: History, seen: "Observations") -> bool:
+        from farthing.models.threads import one_thread
+
+        with one_thread():
+            costs = self._cost_model(history, seen, is_frugal=False)
+            return costs is not None and costs.steers
 
     def _cost_model(self, history: History, seen: "Observations", *, is_frugal: bool) -> "CostModel | None":
         from farthing.strategies.shared.cost_model import cost_model
@@ -119,7 +120,7 @@ class EIPerCost(LogEI):
         from farthing.acquisition.per_cost import Affordable, LogValuePerCost
 
         improvement = super()._acquisition(gp, costs, history, budget)
-        if costs is None:
+        if costs is None or not costs.steers:
             return improvement
         exponent = share_left(history, budget) if self.cooling else 1.0
         per_cost = LogValuePerCost(improvement, costs, exponent=exponent)

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from farthing.errors import InvalidArgument
-from farthing.strategies.population.strategy import Pick, PopulationStrategy, Vacancies, redrawn_picks
+from farthing.fields import number
+from farthing.strategies.population.strategy import Pick, PopulationStrategy, Replacements, redrawn_picks
 from farthing.strategies.shared.randomness import Randomness
 
 
@@ -22,33 +22,24 @@ class PB2(PopulationStrategy):
             cube, no draws.
     """
 
-    beta: float | None = None
-    box: float | None = 0.4
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.beta is not None and not self.beta >= 0.0:
-            raise InvalidArgument(f"The weight β must be ≥ 0, got {self.beta!r}. Leave it out for the usual one.")
-        if self.box is not None and not 0.0 < self.box <= 2.0:
-            raise InvalidArgument(
-                f"The side of the box must be above 0 and at most 2, got {self.box!r}. 0.4 is usual, None the paper's."
-            )
+    beta: float | None = number(None, least=0.0)
+    box: float | None = number(0.4, above=0.0, most=2.0)
 
     @classmethod
     def paper(cls, **arguments: Any) -> "PB2":
         """The method of the paper: the maximum over the whole space, whatever the evidence."""
         return cls(**{"box": None, **arguments})
 
-    def explore(self, vacancies: Vacancies, rng: Randomness) -> list[Pick]:
+    def explore(self, replacements: Replacements, rng: Randomness) -> list[Pick]:
         from farthing.models.threads import one_thread
         from farthing.strategies.population.learning import fit_changes, observed_changes
         from farthing.strategies.population.picking import Picking
 
-        members, interval = vacancies.members, vacancies.interval
+        members, interval = replacements.members, replacements.interval
         changes = observed_changes(members, before=interval if self.mode == "sync" else None)
         if changes.count == 0:
-            return redrawn_picks(vacancies, rng)
+            return redrawn_picks(replacements, rng)
         with one_thread():
             model = fit_changes(changes, members)
             picking = Picking(members, model, interval, beta=self.beta, box=self.box)
-            return picking.picks(vacancies.replaced, vacancies.running, rng)
+            return picking.picks(replacements.replaced, replacements.running, rng)

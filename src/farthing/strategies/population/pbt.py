@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from farthing.errors import InvalidArgument
+from farthing.fields import share
 from farthing.space import Choice, Float, Int
 from farthing.space.parameters import Parameter, with_condition
-from farthing.strategies.population.strategy import Pick, PopulationStrategy, Vacancies, redrawn_picks
+from farthing.strategies.population.strategy import Pick, PopulationStrategy, Replacements, redrawn_picks
 from farthing.strategies.shared.randomness import Randomness
 from farthing.trials import Params
 
@@ -26,18 +26,15 @@ class PBT(PopulationStrategy):
     Integers move by one at least, ordered choices to a neighbour; a category changes only when it is drawn anew.
     """
 
-    resample: float = 0.25
+    resample: float = share(0.25)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0.0 <= self.resample <= 1.0:
-            raise InvalidArgument(f"resample is a probability, from 0 to 1, got {self.resample!r}. 0.25 is usual.")
-
-    def explore(self, vacancies: Vacancies, rng: Randomness) -> list[Pick]:
-        space = vacancies.members.history.problem.space
+    def explore(self, replacements: Replacements, rng: Randomness) -> list[Pick]:
+        space = replacements.members.history.problem.space
         return [
-            Pick(perturbed(space, each.source.params, self.resample, rng.at("pick", vacancies.interval, each.member)))
-            for each in vacancies.replaced
+            Pick(
+                perturbed(space, each.source.params, self.resample, rng.at("pick", replacements.interval, each.member))
+            )
+            for each in replacements.replaced
         ]
 
 
@@ -45,8 +42,8 @@ class PBT(PopulationStrategy):
 class Clone(PopulationStrategy):
     """Copies the strong over the weak, and draws the params of the copies at random: the null model of PBT and PB2."""
 
-    def explore(self, vacancies: Vacancies, rng: Randomness) -> list[Pick]:
-        return redrawn_picks(vacancies, rng)
+    def explore(self, replacements: Replacements, rng: Randomness) -> list[Pick]:
+        return redrawn_picks(replacements, rng)
 
 
 def perturbed(space: "Space", params: Params, resample: float, rng: "np.random.Generator") -> Params:

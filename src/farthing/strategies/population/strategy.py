@@ -14,10 +14,10 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from farthing.costs import Remaining
-from farthing.errors import InvalidArgument
+from farthing.fields import Whole, number, whole
 from farthing.space import Space
 from farthing.strategies.population.intervals import Intervals, intervals_of, shaped_space
 from farthing.strategies.population.members import Members, interval_of, is_success, repeat_of
@@ -58,7 +58,7 @@ class RunningParams:
 
 
 @dataclass(frozen=True)
-class Vacancies:
+class Replacements:
     """Members to be replaced as an interval begins; `running` are the params of those who go on."""
 
     members: Members
@@ -79,29 +79,17 @@ class PopulationStrategy(Strategy):
         mode: "sync" decides when all members have finished an interval, "async" for each member as it finishes.
     """
 
-    population: int
-    interval: int
-    steps: int | None = None
-    quantile: float = 0.25
+    population: Annotated[int, Whole(least=1, usual=8)]
+    interval: Annotated[int, Whole(least=1, usual=5)]
+    steps: int | None = whole(None, least=1)
+    quantile: float = number(0.25, above=0.0, most=0.5)
     mode: Literal["sync", "async"] = "sync"
 
     has_end: ClassVar[bool] = True
     needs_checkpoints: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        _require_whole(self.population, what="A population", advice="4 to 16 members are usual.")
-        _require_whole(self.interval, what="An interval", advice="A tenth to a twentieth of the steps is usual.")
-        if self.steps is not None:
-            _require_whole(self.steps, what="A population's steps", advice="Leave them out to take the space's.")
-        if not 0.0 < self.quantile <= 0.5:
-            raise InvalidArgument(
-                f"The quantile that is replaced must be above 0 and at most 0.5, got {self.quantile!r}. 0.25 is usual."
-            )
-        if self.mode not in ("sync", "async"):
-            raise InvalidArgument(f"The mode must be 'sync' or 'async', got {self.mode!r}. Leave it out for 'sync'.")
-
     @abstractmethod
-    def explore(self, vacancies: Vacancies, rng: Randomness) -> list[Pick]:
+    def explore(self, replacements: Replacements, rng: Randomness) -> list[Pick]:
         """Params for the members that are replaced.
 
         It may learn from every trial of all members before the interval (all finished ones in async mode).
@@ -228,12 +216,12 @@ class Turn:
             yield from (self._noted(entry, interval, before) for entry in noted if entry["member"] not in begun)
             return
         replaced = [self._replacement(member, interval, chosen, before) for member in chosen.replaced]
-        picks = self.strategy.explore(Vacancies(self.members, replaced, interval, running), self.rng)
+        picks = self.strategy.explore(Replacements(self.members, replaced, interval, running), self.rng)
         entries = [_entry(each, pick) for each, pick in zip(replaced, picks, strict=True)]
         first = {"batch": entries[1:]} if len(entries) > 1 else {}
-        for number, entry in enumerate(entries):
+        for index, entry in enumerate(entries):
             if entry["member"] not in begun:
-                yield self._noted(entry, interval, before, **({} if number else first))
+                yield self._noted(entry, interval, before, **({} if index else first))
 
     def _replacement(self, member: int, interval: int, chosen: Selection, before: Mapping[int, Trial]) -> Replacement:
         donor = chosen.donors[int(self.rng.at("donor", interval, member).integers(len(chosen.donors)))]
@@ -276,7 +264,7 @@ class Turn:
         donor = donors[int(self.rng.at("donor", interval + 1, member).integers(len(donors)))]
         source = self.members.successes[interval][donor]
         replaced = [Replacement(member, donor, source)]
-        picks = self.strategy.explore(Vacancies(self.members, replaced, interval + 1, running), self.rng)
+        picks = self.strategy.explore(Replacements(self.members, replaced, interval + 1, running), self.rng)
         return self._noted(_entry(replaced[0], picks[0]), interval + 1, {donor: source})
 
     # ---- suggestions ------------------------------------------------------------------------------------------------
@@ -347,9 +335,11 @@ class Turn:
         return int(trial.note["member"])
 
 
-def redrawn_picks(vacancies: Vacancies, rng: Randomness) -> list[Pick]:
+def redrawn_picks(replacements: Replacements, rng: Randomness) -> list[Pick]:
     """Fresh draws for all of them."""
-    return [Pick(redrawn(vacancies.members, vacancies.interval, each.member, rng)) for each in vacancies.replaced]
+    return [
+        Pick(redrawn(replacements.members, replacements.interval, each.member, rng)) for each in replacements.replaced
+    ]
 
 
 def redrawn(members: Members, interval: int, member: int, rng: Randomness, *, repeat: int = 0) -> Params:
@@ -368,8 +358,3 @@ def _entry(replaced: Replacement, pick: Pick) -> dict[str, Any]:
         "note": dict(pick.note),
         "expects": expected,
     }
-
-
-def _require_whole(number: object, *, what: str, advice: str) -> None:
-    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        raise InvalidArgument(f"{what} must be a whole number ≥ 1, got {number!r}. {advice}")

@@ -13,13 +13,8 @@ if TYPE_CHECKING:
 
 def draw(history: History, numbers: range, rng: Randomness) -> list[Params]:
     """Random params for the trials that will have these numbers, keyed by them."""
-    import numpy as np
-
-    if not numbers:
-        return []
     encoder = history.problem.space.encoder
-    unit = np.stack([rng.at("trial", number).random(encoder.dimension) for number in numbers])
-    return list(encoder.decode_unit(unit))
+    return [encoder.decode_unit_row(rng.at("trial", number).random(encoder.dimension).tolist()) for number in numbers]
 
 
 def sobol_params(history: History, count: int, rng: Randomness) -> list[Params]:
@@ -37,11 +32,9 @@ def sobol_unit(history: History, count: int, rng: Randomness) -> "np.ndarray":
 @lru_cache(maxsize=8)
 def _sobol_points(seed: int, dimension: int, *, power: int) -> "np.ndarray":
     """The first 2^power points; longer sequences begin with the shorter ones."""
-    from scipy.stats import qmc
+    from farthing.models.sobol import sobol_points
 
-    generator = Randomness(seed).at("sobol")
-    points: np.ndarray = qmc.Sobol(dimension, scramble=True, rng=generator).random_base2(power)
-    return points
+    return sobol_points(dimension, power, rng=Randomness(seed).at("sobol"))
 
 
 def new_ones(design: Sequence[Params], history: History) -> list[Params]:

@@ -1,12 +1,15 @@
 """Maximises an acquisition function over a space."""
 
+from collections.abc import Callable
 from math import prod
 
 import numpy as np
 
 from farthing.acquisition.acquisition import Acquisition
+from farthing.acquisition.batch import select_batch
 from farthing.acquisition.maximize import Domain, Effort, maximize
 from farthing.acquisition.unvisited import Unvisited
+from farthing.models.gp import GP
 from farthing.models.linalg import Array
 from farthing.strategies.shared.modelling import Observations
 
@@ -19,9 +22,9 @@ FEW = 1024
 """Spaces with no more configurations than this are searched one by one."""
 
 
-def unvisited(acquisition: Acquisition, domain: Domain, rows: Array) -> Acquisition:
+def unvisited(acquisition: Acquisition, domain: Domain, *rows: Array) -> Acquisition:
     """Leaves out rows that were tried, are pending or were just chosen, where all columns are discrete."""
-    return Unvisited(acquisition, rows) if _discrete(domain) else acquisition
+    return Unvisited(acquisition, np.concatenate(rows)) if _discrete(domain) else acquisition
 
 
 def search(
@@ -30,6 +33,26 @@ def search(
     """The best row found; the best there is where there are few."""
     best = seen.X[np.argsort(seen.loss, kind="stable")[:OFFERED]]
     return search_from(acquisition, domain, best, rng=rng, effort=FRUGAL if is_frugal else ORDINARY)
+
+
+def search_batch(
+    gp: GP,
+    count: int,
+    acquisition: Callable[[GP], Acquisition],
+    *,
+    domain: Domain,
+    seen: Observations,
+    rng: np.random.Generator,
+    is_frugal: bool = False,
+) -> Array:
+    """`count` rows that were not tried, each chosen as if those in flight and those before it had been observed."""
+    return select_batch(
+        gp,
+        count,
+        pending=seen.pending,
+        acquisition=lambda believed: unvisited(acquisition(believed), domain, seen.X, believed.X),
+        maximizer=lambda function: search(function, domain, seen, rng=rng, is_frugal=is_frugal),
+    )
 
 
 def search_from(

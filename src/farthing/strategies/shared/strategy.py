@@ -1,19 +1,19 @@
 """What every strategy is: a function of the history and of what is left of the budget."""
 
-import importlib
-import inspect
-import pkgutil
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 from farthing.costs import Remaining
 from farthing.errors import InvalidArgument
+from farthing.fields import Declaration
+from farthing.fields.serialization import as_one, from_json, to_json
+from farthing.names import STRATEGY, find_class
 from farthing.space import Space
 from farthing.strategies.shared.randomness import Randomness
 from farthing.trials import History, Json, Params, Prediction, Suggestion, Trial
-from farthing.validation import refuse_unknown
+from farthing.validation import shown
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,10 @@ class Recommendation:
 
 
 @dataclass(frozen=True)
-class Strategy(ABC):
+class Strategy(Declaration):
     """Base of all strategies: a frozen dataclass whose fields are its arguments, all of them plain JSON values.
+
+    The fields carry their rules (`farthing.fields`), which are checked when a strategy is made.
 
     A strategy keeps nothing between calls. What it must remember rides as the `note` of its own suggestions, and the
     same history with the same seed gives the same suggestions, bit for bit.
@@ -57,14 +59,7 @@ class Strategy(ABC):
 
     def recommend(self, history: History) -> Recommendation | None:
         """By default the best value measured at the highest fidelity that any finished trial has."""
-        if not history.done:
-            return None
-        top = max(map(history.reach, history.done))
-        best = min(
-            (trial for trial in history.done if history.reach(trial) == top),
-            key=lambda trial: history.loss(trial.value if trial.value is not None else float("inf")),
-        )
-        return Recommendation(best.params, best)
+        return best_by_value(history)
 
     def resumable(self, history: History) -> set[int]:
         """Numbers of the finished trials that a later suggestion may resume; the checkpoints of others may go."""
@@ -83,59 +78,38 @@ class Strategy(ABC):
         return {trial.number for trial in left} - {trial.resume_from for trial in left}
 
     def to_json(self) -> dict[str, Json]:
-        return {"name": _name_of(type(self)), "arguments": asdict(self)}
+        form: dict[str, Json] = to_json(self)
+        return form
+
+
+def best_by_value(history: History) -> Recommendation | None:
+    """The best value measured at the highest fidelity that any finished trial has."""
+    if not history.done:
+        return None
+    top = max(map(history.reach, history.done))
+    best = min(
+        (trial for trial in history.done if history.reach(trial) == top),
+        key=lambda trial: history.loss(trial.value if trial.value is not None else float("inf")),
+    )
+    return Recommendation(best.params, best)
 
 
 def strategy_from_json(form: Json) -> Strategy:
     """The strategy that `to_json` wrote, or that a study file names: `{"name": "ASHA", "arguments": {…}}`."""
-    if not isinstance(form, dict) or not isinstance(form.get("name"), str):
-        raise InvalidArgument(f"A strategy must be named, got {form!r}. Write for example name = 'ASHA'.")
-    cls = find_strategy(form["name"])
-    arguments = form.get("arguments") or {}
-    known = [field.name for field in fields(cls)]
-    refuse_unknown(arguments, known, what=f"Arguments of {form['name']}", error=InvalidArgument)
-    return cls(**arguments)
+    return _strategy(from_json(form, STRATEGY))
+
+
+def as_strategy(given: Strategy | str) -> Strategy:
+    """The strategy that was given, or that of a name, with its usual arguments."""
+    return _strategy(as_one(given, STRATEGY))
 
 
 def find_strategy(name: str) -> type[Strategy]:
     """The class of that name: one of Farthing's, or `module:Class` for one of the user's."""
-    if ":" in name:
-        return _import_strategy(name)
-    found = builtin_strategies()
-    refuse_unknown([name], sorted(found), what="A strategy that is not given as 'module:Class'", error=InvalidArgument)
-    return found[name]
+    return find_class(name, STRATEGY)
 
 
-def builtin_strategies() -> dict[str, type[Strategy]]:
-    """Every strategy in this package, by name. A new file is found without being listed anywhere."""
-    package = importlib.import_module("farthing.strategies")
-    for module in pkgutil.walk_packages(package.__path__, "farthing.strategies."):
-        importlib.import_module(module.name)
-    ours: list[type[Strategy]] = [
-        cls for cls in _subclasses(Strategy) if cls.__module__.startswith("farthing.strategies.")
-    ]
-    return {cls.__name__: cls for cls in ours if not inspect.isabstract(cls)}
-
-
-def _subclasses(cls: type[Any]) -> list[type[Any]]:
-    return [found for child in cls.__subclasses__() for found in [child, *_subclasses(child)]]
-
-
-def _import_strategy(path: str) -> type[Strategy]:
-    module, _, qualified = path.partition(":")
-    try:
-        found: Any = importlib.import_module(module)
-        for part in qualified.split("."):
-            found = getattr(found, part)
-    except (ImportError, AttributeError) as error:
-        raise InvalidArgument(
-            f"A strategy named 'module:Class' must be importable, got {path!r} ({error}). "
-            "Put it in an importable module, or pass the strategy itself to Study(strategy=…)."
-        ) from error
-    if not (isinstance(found, type) and issubclass(found, Strategy)):
-        raise InvalidArgument(f"A strategy must be a subclass of farthing.Strategy, got {path!r}. Inherit from it.")
+def _strategy(found: object) -> Strategy:
+    if not isinstance(found, Strategy):
+        raise InvalidArgument(f"A strategy must inherit from farthing.Strategy, got {shown(found)}. Inherit from it.")
     return found
-
-
-def _name_of(cls: type[Strategy]) -> str:
-    return cls.__name__ if cls.__module__.startswith("farthing.strategies.") else f"{cls.__module__}:{cls.__qualname__}"

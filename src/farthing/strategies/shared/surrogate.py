@@ -11,6 +11,7 @@ from farthing.models.likelihood import HyperparameterPosterior
 from farthing.models.linalg import Array
 from farthing.models.parameters import Parameter
 from farthing.models.transforms import Standardise
+from farthing.strategies.shared.active_set import active_rows
 from farthing.strategies.shared.compression import Compression
 from farthing.trials import History, Prediction
 
@@ -59,14 +60,17 @@ def fit_surrogate(
     *,
     compression: Compression | None = None,
     is_frugal: bool = False,
+    takes_all: bool = False,
 ) -> Surrogate:
     """Fits to the rows, starting from the last fit noted in the history, or keeps that one while it is recent.
 
-    What strategies note are fits of compressed losses: of others they are a start, no more.
+    What strategies note are fits of compressed losses: of others they are a start, no more. Of more rows than
+    `active_set.MOST` only some are taken, unless all are asked for.
     """
     loss = loss if compression is None else compression.apply(loss)
     scale = Standardise.of(loss)
-    posterior = hyperparameter_posterior(kernel, X, scale.apply(loss), noise_prior=NOISE)
+    rows = np.arange(loss.size) if takes_all else active_rows(loss)
+    posterior = hyperparameter_posterior(kernel, X[rows], scale.apply(loss)[rows], noise_prior=NOISE)
     theta, fitted_on = last_fit(history, "theta", size=len(posterior.parameters))
     is_noted_scale = compression is not None
     if theta is None or not is_noted_scale or not is_recent(fitted_on, loss.size, is_frugal=is_frugal):

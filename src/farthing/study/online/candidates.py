@@ -1,7 +1,7 @@
 """The params that a run may play: those that were given, or all of a space where they are few."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from math import prod
 
@@ -11,6 +11,7 @@ from farthing.errors import InvalidArgument
 from farthing.space import Space
 from farthing.space.encoding import Encoder
 from farthing.trials import Params
+from farthing.validation import shown
 
 MOST_ENUMERATED = 1000
 """A space of at most so many configurations is played as candidates, with the exact filter."""
@@ -20,7 +21,7 @@ def candidates_of(space: Space, given: Sequence[Params] | None) -> list[Params] 
     """The candidates, checked; all configurations where none are given and there are few; None for a whole space."""
     if given is None:
         return _enumerated(space)
-    checked = [space.check(params) for params in given]
+    checked = [space.check(params) for params in _several(given, what="Candidates")]
     if len(checked) < 2 or len({json.dumps(params, sort_keys=True) for params in checked}) < len(checked):
         raise InvalidArgument(
             f"Candidates must be at least two, all different, got {len(checked)}. Leave duplicates out."
@@ -31,7 +32,13 @@ def candidates_of(space: Space, given: Sequence[Params] | None) -> list[Params] 
 def initial_params(space: Space, given: Params | Sequence[Params] | None) -> list[Params]:
     """None, one or several, as a checked list."""
     listed = [] if given is None else [given] if isinstance(given, Mapping) else given
-    return [space.check(params) for params in listed]
+    return [space.check(params) for params in _several(listed, what="Initial params")]
+
+
+def _several(given: object, *, what: str) -> Iterable[Params]:
+    if not isinstance(given, Iterable) or isinstance(given, str | Mapping):
+        raise InvalidArgument(f"{what} must be a list of params, got {shown(given)}. Write [{{'rate': 0.1}}, …].")
+    return given
 
 
 def _enumerated(space: Space) -> list[Params] | None:

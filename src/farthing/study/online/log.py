@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from farthing.errors import StudyMismatch, StudyNotFound
 from farthing.storage import Storage, StudyRecord
+from farthing.study.interrupts import held_interrupts
 from farthing.study.leases import Leases
 from farthing.study.online.stored import Online
 from farthing.study.opening import create_or_continue, require_same_problem
@@ -41,10 +42,11 @@ class RoundLog:
         except StudyNotFound:
             return None
         self._require_same(found)
-        trial = self._claimed()
-        if trial is None:
-            return None
-        self._hold(trial)
+        with held_interrupts():
+            trial = self._claimed()
+            if trial is None:
+                return None
+            self._hold(trial)
         return trial, found.problem.cost_unit
 
     def add(self, measurement: Measurement, *, cost_unit: str) -> None:
@@ -74,7 +76,8 @@ class RoundLog:
         if self._attempt is None:
             wanted = replace(self._record, problem=replace(self._record.problem, cost_unit=cost_unit))
             self._require_same(create_or_continue(self._storage, wanted, seed=wanted.problem.seed))
-            self._hold(self._new_trial(points[0].params or {}))
+            with held_interrupts():
+                self._hold(self._new_trial(points[0].params or {}))
         assert self._attempt is not None
         return self._attempt
 

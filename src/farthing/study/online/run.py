@@ -7,7 +7,7 @@ from typing import Any
 
 from farthing.costs import Clock
 from farthing.models.threads import one_thread
-from farthing.strategies.online import Arena, OnlineStrategy, Play, Player
+from farthing.strategies.online import OnlineProblem, OnlineStrategy, Play, Player
 from farthing.strategies.online.strategy import Observation
 from farthing.study.online.decision import Decision, Stopwatch
 from farthing.trials import Json, Params
@@ -43,12 +43,14 @@ class Measured:
 class OnlineRun:
     """A player and where it stands. `sign` times the value is to be made large, or with `gains` what a round adds."""
 
-    def __init__(self, strategy: OnlineStrategy, arena: Arena, *, sign: float, gains: bool, clock: Clock) -> None:
-        self.player: Player = strategy.begin(arena)
+    def __init__(
+        self, strategy: OnlineStrategy, problem: OnlineProblem, *, sign: float, gains: bool, clock: Clock
+    ) -> None:
+        self.player: Player = strategy.begin(problem)
         self.standing = Standing()
         self.pending: Decision | None = None
         self._choice: Play | None = None
-        self._arena, self._sign, self._gains, self._clock = arena, sign, gains, clock
+        self._problem, self._sign, self._gains, self._clock = problem, sign, gains, clock
 
     # ---- rounds ------------------------------------------------------------------------------------------------------
 
@@ -60,7 +62,7 @@ class OnlineRun:
     @property
     def best(self) -> Params:
         with one_thread():
-            return self._arena.params(self.player.exploit(self.standing.round + self.standing.is_observed))
+            return self._problem.params(self.player.exploit(self.standing.round + self.standing.is_observed))
 
     def next_decision(self) -> tuple[Decision, Play]:
         """What the player says to the next round; nothing is entered yet."""
@@ -82,7 +84,7 @@ class OnlineRun:
         """Takes in what the round gave, for its own params or those that were played in their place."""
         standing, reward = self.standing, self._reward_of(measured)
         assert self._choice is not None
-        place = self._choice.place if params is None else self._arena.place(params)
+        place = self._choice.place if params is None else self._problem.place(params)
         if reward is not None:
             with one_thread():
                 self.player.observe(Observation(standing.round, place, reward))
@@ -102,7 +104,7 @@ class OnlineRun:
         return self._sign * (measured.value - standing.last_value) / (standing.round - standing.last_measured)
 
     def _decision(self, choice: Play, round: int, measure_before: bool) -> Decision:
-        params = self._arena.params(choice.place)
+        params = self._problem.params(choice.place)
         return Decision(params, choice.measure, choice.reason, round, measure_before, Stopwatch(self._clock))
 
     # ---- as plain data -----------------------------------------------------------------------------------------------
@@ -138,7 +140,7 @@ class OnlineRun:
         return [self._place_form(self._choice.place), due.measure, due.reason, due.round, due.measure_before]
 
     def _place_form(self, place: Any) -> Json:
-        return place if isinstance(place, int) else dict(self._arena.params(place))
+        return place if isinstance(place, int) else dict(self._problem.params(place))
 
     def _place_of(self, form: Json) -> Any:
-        return form if isinstance(form, int) else self._arena.place(form)
+        return form if isinstance(form, int) else self._problem.place(form)

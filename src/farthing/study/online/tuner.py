@@ -8,16 +8,17 @@ from typing import Literal
 
 from farthing.costs import Clock, SystemClock
 from farthing.errors import InvalidArgument
+from farthing.fields import OneOf, Whole
+from farthing.fields.serialization import to_json
 from farthing.space import Space
 from farthing.storage import Storage, open_storage
-from farthing.strategies.online import CEGPUCB, Arena, OnlineStrategy
-from farthing.strategies.online.strategy import to_json
+from farthing.strategies.online import CEGPUCB, OnlineProblem, OnlineStrategy, as_online_strategy
 from farthing.study.online.candidates import candidates_of, initial_params
 from farthing.study.online.decision import Decision
 from farthing.study.online.log import RoundLog
 from farthing.study.online.run import Measured, OnlineRun
 from farthing.study.online.stored import Online, played_rounds
-from farthing.study.opening import value_name
+from farthing.study.opening import require_space, value_name
 from farthing.trials import Json, Measurement, Params, Problem
 from farthing.trials.measurement import cost_amount, finite_number
 
@@ -34,7 +35,7 @@ class OnlineTuner:
 
     Args:
         rounds: how many rounds the run has; a round is what you train between two decisions.
-        strategy: who decides; CE-GP-UCB that asks by the value of information by default.
+        strategy: who decides, or its name; CE-GP-UCB that asks by the value of information by default.
         candidates: the params to choose from; None is the whole space, enumerated where it is small.
         initial: params to be measured in the first rounds, in that order; one of them, or a list.
         minimize, maximize: the name of the value; `maximize="value"` if neither is given.
@@ -50,7 +51,7 @@ class OnlineTuner:
         space: Space,
         *,
         rounds: int,
-        strategy: OnlineStrategy | None = None,
+        strategy: OnlineStrategy | str | None = None,
         candidates: Sequence[Params] | None = None,
         initial: Params | Sequence[Params] | None = None,
         minimize: str | None = None,
@@ -74,11 +75,11 @@ class OnlineTuner:
             measures_cost=False,
         )
         self.rounds = rounds
-        self.strategy: OnlineStrategy = CEGPUCB() if strategy is None else strategy
+        self.strategy: OnlineStrategy = CEGPUCB() if strategy is None else as_online_strategy(strategy)
         self._reward = reward
         self._cost_unit = cost_unit
         self._clock = clock or SystemClock()
-        self._arena = Arena(
+        self._online_problem = OnlineProblem(
             space.encoder,
             rounds,
             seed,
@@ -232,8 +233,10 @@ class OnlineTuner:
             "rounds": self.rounds,
             "seed": self.problem.seed,
             "strategy": to_json(self.strategy),
-            "candidates": None if self._arena.candidates is None else [dict(each) for each in self._arena.candidates],
-            "initial": [dict(each) for each in self._arena.initial],
+            "candidates": None
+            if self._online_problem.candidates is None
+            else [dict(each) for each in self._online_problem.candidates],
+            "initial": [dict(each) for each in self._online_problem.initial],
         }
 
     # ---- pieces ------------------------------------------------------------------------------------------------------
@@ -241,7 +244,7 @@ class OnlineTuner:
     def _new_run(self) -> OnlineRun:
         return OnlineRun(
             self.strategy,
-            self._arena,
+            self._online_problem,
             sign=-self.problem.sign,
             gains=self._reward == "gain",
             clock=self._clock,
@@ -314,10 +317,9 @@ def _price(decision: Decision, cost: float | None, *, is_paired: bool) -> float:
 
 
 def _check(space: Space, *, rounds: int, reward: str) -> None:
-    if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
-        raise InvalidArgument(f"rounds must be a whole number ≥ 1, got {rounds!r}. Count the decisions of the run.")
-    if reward not in ("value", "gain"):
-        raise InvalidArgument(f"reward must be 'value' or 'gain', got {reward!r}. Leave it out for 'value'.")
+    require_space(space)
+    Whole(least=1).checked(rounds, what="rounds", advice="Count the decisions of the run.")
+    OneOf(("value", "gain")).checked(reward, what="reward", advice="Leave it out for 'value'.")
     if space.fidelities:
         raise InvalidArgument(
             f"An online run has no fidelity of its own, got {', '.join(space.fidelities)}. Leave fidelities= out."

@@ -13,6 +13,7 @@ from farthing.testing.storage_contract.using import (
     OWNER,
     STUDY,
     Using,
+    attempt_of,
     done,
     failed,
     point,
@@ -33,6 +34,17 @@ class Opening(Using):
         self.store.add_trial(STUDY, suggestion(), done())
         self.open_one()
         assert [trial.number for trial in self.trials()] == [0, 1, 2, 3, 4]
+
+    def test_the_same_suggestion_again_is_a_trial_of_its_own(self) -> None:
+        same = suggestion(note={"why": 1})
+        opened = self.open(same, same)
+        self.store.enqueue_trial(STUDY, same)
+        self.store.add_trial(STUDY, same, done(0.25))
+        self.store.add_trial(STUDY, same, done(0.75))
+        self.store.close_trial(STUDY, attempt_of(opened[1]), done(0.5))
+        trials = self.trials()
+        assert [trial.suggestion for trial in trials] == [same] * 5
+        assert [trial.value for trial in trials] == [None, 0.5, None, 0.25, 0.75]
 
     def test_an_opened_trial_runs_for_its_owner(self) -> None:
         trial = self.open_one()

@@ -64,7 +64,7 @@ class Studies(Using):
             lambda: self.store.sweep("nobody"),
             lambda: self.store.log_event("nobody", "kind", 1),
             lambda: self.store.history("nobody"),
-            lambda: self.store.start_run("nobody"),
+            lambda: self.store.start_run("nobody", lease=LEASE),
             lambda: self.store.touch_run("nobody", 1),
             lambda: self.store.seconds_run("nobody"),
         ]
@@ -88,7 +88,7 @@ class Studies(Using):
     def test_a_deleted_study_takes_its_trials_along(self) -> None:
         self.close(self.open_one())
         self.store.log_event(STUDY, "kind", {})
-        self.store.start_run(STUDY)
+        self.store.start_run(STUDY, lease=LEASE)
         self.store.delete_study(STUDY)
         assert self.store.list_studies() == []
         self.store.create_study(StudyRecord(STUDY, Problem(SPACE)))
@@ -117,7 +117,7 @@ class Studies(Using):
         self.record(retried, point(0, cost={"training": 1.0, "validation": 0.5}))
         self.time.advance(10)
         self.store.renew(STUDY, [attempt_of(retried)], lease=LEASE)
-        self.expire()
+        self.expire_and_sweep()
         (listed,) = self.store.list_studies()
         assert listed.cost == pytest.approx(self.read().cost) == pytest.approx(3.0 + 1.5 + 10.0)
         assert dict(listed.trials) == {State.LOST: 1}

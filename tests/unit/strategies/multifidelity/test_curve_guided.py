@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import farthing as ft
+from farthing.acquisition.fixed_features import FixedFeatures
 from farthing.strategies.multifidelity.bohb import _informed_rung
-from farthing.strategies.multifidelity.curve_search import AtFull, curve_search
+from farthing.strategies.multifidelity.curve_search import curve_search
 from farthing.strategies.multifidelity.halving import Rungs
 from farthing.strategies.multifidelity.levels import Fidelities
 
@@ -69,7 +70,7 @@ def test_an_acquisition_at_full_fidelity_has_the_gradient_of_its_values() -> Non
 
     search = curve_search(run(ft.FreezeThawEI(), TRACE, 12).history)
     assert search is not None
-    function = AtFull(ConfidenceBound(search.gp, 2.0), 1)
+    function = FixedFeatures(ConfidenceBound(search.gp, 2.0), (1.0,))
     X = np.array([[0.2], [0.61]])
     value, gradient = function.value_and_gradient(X)
     assert value == pytest.approx(function(X))
@@ -113,7 +114,7 @@ def test_bohb_comes_nearer_to_the_minimum_than_hyperband() -> None:
 
 
 def test_bohb_refuses_a_share_that_is_none() -> None:
-    with pytest.raises(ft.FarthingError, match="random_share must be from 0 to 1"):
+    with pytest.raises(ft.FarthingError, match="random_share must be a number from 0 to 1"):
         ft.BOHB(random_share=1.5)
 
 

@@ -110,5 +110,5 @@ def test_a_space_without_the_fidelity_is_refused_with_what_to_do(strategy: Strat
 
 
 def test_a_reduction_factor_below_two_is_refused() -> None:
-    with pytest.raises(InvalidArgument, match="reduction factor must be a whole number ≥ 2, got 1"):
+    with pytest.raises(InvalidArgument, match="ASHA's reduction must be a whole number ≥ 2, got 1"):
         ft.ASHA(reduction=1)

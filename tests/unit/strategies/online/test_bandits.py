@@ -8,8 +8,18 @@ import pytest
 import farthing as ft
 from farthing.errors import InvalidArgument
 from farthing.rules import Bernoulli, Confidence, Every, ExpectedRegret, ValueOfInformation
-from farthing.strategies.online import Arena
-from farthing.strategies.online.bandits import EXP3S, UCB1, EpsilonGreedy, GPBandit, RestartedGPUCB, Softmax
+from farthing.strategies.online import OnlineProblem
+from farthing.strategies.online.bandits import (
+    EXP3S,
+    UCB1,
+    UNSEEN,
+    ArmPosterior,
+    Arms,
+    EpsilonGreedy,
+    GPBandit,
+    RestartedGPUCB,
+    Softmax,
+)
 from farthing.strategies.online.strategy import Observation
 
 ARMS = [{"arm": arm} for arm in "abc"]
@@ -17,13 +27,13 @@ ENCODER = ft.Space({"arm": ft.Choice("a", "b", "c")}).encoder
 GP = {"kernel": "independent", "noise": 0.01, "scale": 1.0}
 
 
-def arena(rounds: int = 300, seed: int = 0) -> Arena:
-    return Arena(ENCODER, rounds, seed, candidates=ARMS)
+def problem(rounds: int = 300, seed: int = 0) -> OnlineProblem:
+    return OnlineProblem(ENCODER, rounds, seed, candidates=ARMS)
 
 
 def played(strategy: Any, means: np.ndarray, *, rounds: int = 300) -> list[int]:
     """What was played in silent rounds' places too; the rewards change half-way to the reverse."""
-    rng, player, places = np.random.default_rng(0), strategy.begin(arena(rounds)), []
+    rng, player, places = np.random.default_rng(0), strategy.begin(problem(rounds)), []
     for t in range(1, rounds + 1):
         now = means if t <= rounds // 2 else means[::-1]
         choice = player.decide(t)
@@ -64,7 +74,7 @@ def test_exp3s_prefers_the_best_arm_and_never_gives_the_others_up() -> None:
 @pytest.mark.parametrize("rule", [Confidence(0.9), ExpectedRegret(0.05), ValueOfInformation(0.05), Every(3)])
 @pytest.mark.parametrize("strategy", [UCB1, EpsilonGreedy, Softmax, EXP3S])
 def test_every_bandit_takes_every_rule(strategy: Any, rule: Any) -> None:
-    player = strategy(rule=rule).begin(arena())
+    player = strategy(rule=rule).begin(problem())
     measured = 0
     for t in range(1, 60):
         choice = player.decide(t)
@@ -75,7 +85,7 @@ def test_every_bandit_takes_every_rule(strategy: Any, rule: Any) -> None:
 
 
 def test_gp_ucb_without_forgetting_is_certain_in_the_end() -> None:
-    player = GPBandit(forgetting=0.0, **GP).begin(arena(400))
+    player = GPBandit(forgetting=0.0, **GP).begin(problem(400))
     for t in range(1, 300):
         choice = player.decide(t)
         player.observe(Observation(t, choice.place, [0.5, 0.0, -0.5][choice.place]))
@@ -85,7 +95,7 @@ def test_gp_ucb_without_forgetting_is_certain_in_the_end() -> None:
 
 
 def test_known_means_save_the_first_round_of_every_arm() -> None:
-    player = UCB1(scale=1.0, offset=[0.0, 3.0, 1.0], rule=Every(1)).begin(arena())
+    player = UCB1(scale=1.0, offset=[0.0, 3.0, 1.0], rule=Every(1)).begin(problem())
     assert player.decide(1).place == 1
 
 
@@ -94,10 +104,92 @@ def test_known_means_save_the_first_round_of_every_arm() -> None:
     [
         lambda: GPBandit(acquisition="best"),  # type: ignore[arg-type]
         lambda: UCB1(offset=[1.0, 2.0]),
-        lambda: UCB1().begin(Arena(ft.Space({"x": ft.Float(0, 1)}).encoder, 5)),
-        lambda: RestartedGPUCB().begin(arena()),
+        lambda: UCB1().begin(OnlineProblem(ft.Space({"x": ft.Float(0, 1)}).encoder, 5)),
+        lambda: RestartedGPUCB().begin(problem()),
     ],
 )
 def test_wrong_settings_are_refused(make: Any) -> None:
     with pytest.raises(InvalidArgument):
         make()
+
+
+# ------------------------------------------------------------------------------------------------------ the formulas
+
+
+def seen_arms() -> Arms:
+    """Two observations of the first arm, in rounds 1 and 3, one of the second in round 2, none of the third."""
+    arms = Arms(3, gamma=0.5)
+    for round, arm, z in ((1, 0, 4.0), (2, 1, 1.0), (3, 0, 1.0)):
+        arms.advance_to(round)
+        arms.add(arm, z)
+    return arms
+
+
+def test_an_observation_of_age_a_counts_gamma_to_the_a() -> None:
+    arms = seen_arms()
+    np.testing.assert_allclose(arms.counts, [1.25, 0.5, 1e-12])
+    np.testing.assert_allclose(arms.means, [(0.25 * 4.0 + 1.0) / 1.25, 1.0, UNSEEN])
+    assert arms.is_seen.tolist() == [True, True, False]
+
+
+def test_what_is_known_of_an_arm_counts_as_one_observation() -> None:
+    arms = Arms(2, gamma=0.5, first=np.array([0.5, -0.5]))
+    np.testing.assert_array_equal(arms.counts, [1.0, 1.0])
+    np.testing.assert_array_equal(arms.means, [0.5, -0.5])
+
+
+def test_arms_become_surer_with_their_count() -> None:
+    posterior = ArmPosterior(seen_arms(), noise=0.1)
+    np.testing.assert_allclose(posterior.mean(), [1.6, 1.0, 0.0])
+    np.testing.assert_allclose(posterior.variance(), [0.1 / 1.25 + 1 / 2.25, 0.1 / 0.5 + 1 / 1.5, 1.1])
+    both = np.array([0, 1])
+    np.testing.assert_allclose(posterior.covariance(both, both), np.diag(posterior.variance()[:2]))
+
+
+def test_ucb1_adds_the_root_of_xi_log_n_over_n_i() -> None:
+    arms = seen_arms()
+    arms.add(1, 2.0)
+    arms.add(2, 0.0)
+    best, height = UCB1(xi=0.8).choice(arms, np.random.default_rng(0))
+    counts = np.array([1.25, 1.5, 1.0])
+    np.testing.assert_allclose(height, arms.means + np.sqrt(0.8 * np.log(counts.sum()) / counts))
+    assert best == np.argmax(height)
+
+
+def drawn(strategy: Any, draws: int = 4000) -> np.ndarray:
+    """How often each arm is drawn; four deviations of it are at most 4 · 0.5/√draws."""
+    rng, arms = np.random.default_rng(0), Arms(3, gamma=1.0, first=np.array([0.2, 0.5, 0.0]))
+    return np.bincount([strategy.choice(arms, rng)[0] for _ in range(draws)], minlength=3) / draws
+
+
+def test_epsilon_greedy_draws_any_arm_with_its_share_and_the_best_one_otherwise() -> None:
+    np.testing.assert_allclose(drawn(EpsilonGreedy(explore=0.3)), [0.1, 0.8, 0.1], atol=0.03)
+
+
+def test_softmax_draws_arms_in_proportion_to_their_exponentials() -> None:
+    expected = np.exp(np.array([0.2, 0.5, 0.0]) / 0.5)
+    np.testing.assert_allclose(drawn(Softmax(temperature=0.5)), expected / expected.sum(), atol=0.03)
+
+
+def test_exp3s_updates_and_shares_its_weights_as_the_paper_says() -> None:
+    """w_i ← w_i exp(γ x̂_i/K) + (eα/K) Σ w, scaled by the largest; p = (1 − γ) w/Σw + γ/K."""
+    strategy, arms = EXP3S(explore=0.3, share=0.01), Arms(3, gamma=1.0)
+    arms.weights = np.array([1.0, 0.5, 0.25])
+    p = 0.7 * arms.weights / 1.75 + 0.1
+    np.testing.assert_allclose(strategy.probabilities(arms), p)
+    weights = arms.weights + np.e * 0.01 / 3 * 1.75
+    weights[1] += 0.5 * (np.exp(0.3 * (2.5 / 4.0 / p[1]) / 3) - 1.0)
+    np.testing.assert_allclose(strategy.updated_weights(arms, 1, 0.5), weights / weights.max())
+    best, worst = (strategy.updated_weights(arms, 1, z)[1] for z in (2.0, -2.0))
+    assert strategy.updated_weights(arms, 1, 9.0)[1] == best
+    assert strategy.updated_weights(arms, 1, -9.0)[1] == worst < best
+
+
+def test_a_restarted_bandit_forgets_at_the_start_of_each_block() -> None:
+    player = RestartedGPUCB(forgetting=0.03, block=4, **GP).begin(problem())
+    held = []
+    for t in range(1, 11):
+        choice = player.decide(t)
+        held.append(len(player.observations))
+        player.observe(Observation(t, choice.place, 0.0))
+    assert held == [0, 1, 2, 3, 0, 1, 2, 3, 0, 1]

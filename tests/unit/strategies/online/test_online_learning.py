@@ -7,7 +7,7 @@ import pytest
 
 import farthing as ft
 from farthing.rules import Capped, Every
-from farthing.strategies.online import CEGPUCB, Arena
+from farthing.strategies.online import CEGPUCB, OnlineProblem
 from farthing.strategies.online.scaling import Scale
 from farthing.strategies.online.strategy import Observation
 
@@ -18,7 +18,7 @@ ARMS = ft.Space({"arm": ft.Choice("a", "b", "c")})
 def test_forgetting_is_recovered_by_marginal_likelihood(epsilon: float) -> None:
     rng = np.random.default_rng(0)
     player = CEGPUCB(kernel="independent", noise=0.01, scale=1.0, rule=Every(1)).begin(
-        Arena(ARMS.encoder, 600, candidates=[{"arm": arm} for arm in "abc"])
+        OnlineProblem(ARMS.encoder, 600, candidates=[{"arm": arm} for arm in "abc"])
     )
     f = rng.standard_normal(3)
     for t in range(1, 600):
@@ -32,7 +32,7 @@ def test_forgetting_is_recovered_by_marginal_likelihood(epsilon: float) -> None:
 def test_a_level_that_changes_fast_does_not_pass_for_forgetting() -> None:
     rng = np.random.default_rng(0)
     player = CEGPUCB(kernel="independent", rule=Every(1), beta=20.0).begin(
-        Arena(ARMS.encoder, 300, candidates=[{"arm": arm} for arm in "abc"])
+        OnlineProblem(ARMS.encoder, 300, candidates=[{"arm": arm} for arm in "abc"])
     )
     differences, level = [0.0, 1.0, 0.5], 0.0
     for t in range(1, 150):
@@ -48,7 +48,9 @@ def test_a_level_that_changes_fast_does_not_pass_for_forgetting() -> None:
 
 
 def test_the_scale_is_set_once_and_never_again() -> None:
-    player = CEGPUCB(kernel="independent").begin(Arena(ARMS.encoder, 100, candidates=[{"arm": arm} for arm in "abc"]))
+    player = CEGPUCB(kernel="independent").begin(
+        OnlineProblem(ARMS.encoder, 100, candidates=[{"arm": arm} for arm in "abc"])
+    )
     scales = []
     for t in range(1, 60):
         choice = player.decide(t)
@@ -74,7 +76,7 @@ def test_equal_first_values_do_not_make_the_smallest_change_enormous() -> None:
 
 def test_a_player_lets_go_of_what_is_forgotten() -> None:
     player = CEGPUCB(kernel="independent", noise=0.01, forgetting=0.2, scale=1.0, rule=Every(1)).begin(
-        Arena(ARMS.encoder, 5000, candidates=[{"arm": arm} for arm in "abc"])
+        OnlineProblem(ARMS.encoder, 5000, candidates=[{"arm": arm} for arm in "abc"])
     )
     for t in range(1, 2001):
         choice = player.decide(t)
@@ -84,7 +86,7 @@ def test_a_player_lets_go_of_what_is_forgotten() -> None:
 
 def test_a_cap_holds_where_forgetting_is_learnt_too() -> None:
     player = CEGPUCB(kernel="independent", rule=Capped(Every(1), 20), floor=0.5).begin(
-        Arena(ARMS.encoder, 200, candidates=[{"arm": arm} for arm in "abc"])
+        OnlineProblem(ARMS.encoder, 200, candidates=[{"arm": arm} for arm in "abc"])
     )
     measured = 0
     for t in range(1, 201):
@@ -96,17 +98,17 @@ def test_a_cap_holds_where_forgetting_is_learnt_too() -> None:
 
 
 def test_what_each_candidate_is_known_to_give_is_where_it_begins() -> None:
-    arena = Arena(ARMS.encoder, 10, candidates=[{"arm": arm} for arm in "abc"])
+    problem = OnlineProblem(ARMS.encoder, 10, candidates=[{"arm": arm} for arm in "abc"])
     known = CEGPUCB(kernel="independent", noise=0.01, forgetting=0.01, scale=1.0, offset=[0.0, 5.0, 1.0])
-    player = known.begin(arena)
+    player = known.begin(problem)
     assert player.decide(1).place == 1
     player.observe(Observation(1, 1, -5.0))
     assert player.exploit(2) == 2
 
 
 def test_a_covariance_between_candidates_carries_over_what_was_seen() -> None:
-    arena = Arena(ARMS.encoder, 10, candidates=[{"arm": arm} for arm in "abc"])
+    problem = OnlineProblem(ARMS.encoder, 10, candidates=[{"arm": arm} for arm in "abc"])
     kernel = [[1.0, 0.9, -0.9], [0.9, 1.0, -0.9], [-0.9, -0.9, 1.0]]
-    player = CEGPUCB(kernel=kernel, noise=0.01, forgetting=0.01, scale=1.0).begin(arena)
+    player = CEGPUCB(kernel=kernel, noise=0.01, forgetting=0.01, scale=1.0).begin(problem)
     player.observe(Observation(1, 0, -2.0))
     assert player.exploit(2) == 2

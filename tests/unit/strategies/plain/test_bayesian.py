@@ -70,7 +70,7 @@ def test_the_first_configurations_fill_the_space() -> None:
 
 
 def test_an_initial_design_needs_a_configuration() -> None:
-    with pytest.raises(InvalidArgument, match="at least one"):
+    with pytest.raises(InvalidArgument, match="initial must be a whole number ≥ 1"):
         ft.LogEI(initial=0)
 
 
@@ -208,11 +208,25 @@ def test_a_declared_cost_takes_the_place_of_the_learnt_one() -> None:
 
 
 def test_slopes_of_a_declared_cost_are_those_of_its_logarithm() -> None:
-    declared = DeclaredCost(history([], declared_cost=lambda params, _: math.exp(2 * params["y"])).problem)
+    declared = DeclaredCost(
+        history([], declared_cost=lambda params, _: math.exp(2 * params["y"])).problem, np.zeros((0, 2))
+    )
     X = np.array([[0.2, 0.3], [0.9, 1.0]])
     log_cost, gradient = declared.value_and_gradient(X)
     np.testing.assert_allclose(log_cost, 2 * X[:, 1])
     np.testing.assert_allclose(gradient, [[0.0, 2.0], [0.0, 2.0]], atol=1e-8)
+
+
+def test_a_declared_cost_is_asked_for_once_for_each_configuration() -> None:
+    asked: list[tuple[float, ...]] = []
+
+    def declared(params: Params, fidelity: object) -> float:
+        asked.append(tuple(params.values()))
+        return math.exp(float(params["y"]))
+
+    suggest(ft.EIPerCost(), history(spread_over_square(15, branin), declared_cost=declared), budget=Remaining(cost=9.0))
+    assert len(asked) == len(set(asked))
+    assert len(asked) < 1000  # 512 and 136 rows are screened, and the rest climbs; asking for all of them took 1400
 
 
 def test_few_or_equal_costs_are_no_model() -> None:
@@ -222,12 +236,63 @@ def test_few_or_equal_costs_are_no_model() -> None:
     assert cost_model(equal, observe(equal)) is None
 
 
-def test_the_initial_design_ends_once_costs_are_seen_to_vary() -> None:
-    varied = history(spread_over_square(3, branin, cost=lambda x, y: math.exp(3 * x)))
-    equal = history(spread_over_square(3, branin))
-    assert suggest(ft.EIPerCost(), varied)[0].note is not None
-    assert suggest(ft.EIPerCost(), equal)[0].note is None
-    assert suggest(ft.EIPerCost(initial=4), varied)[0].note is None
+def noisy_cost(deviation: float, seed: int = 0) -> Callable[..., float]:
+    """A cost that has nothing to do with the parameters, as the seconds of work that takes none."""
+    draws = np.random.default_rng(seed)
+    return lambda *args, **params: math.exp(deviation * draws.standard_normal())
+
+
+@pytest.mark.parametrize("deviation", [0.05, 0.3, 1.0])
+def test_costs_that_cannot_be_predicted_do_not_steer(deviation: float) -> None:
+    noisy = history(spread_over_square(30, branin, cost=noisy_cost(deviation)))
+    assert [s.params for s in suggest(ft.EIPerCost(), noisy)] == [s.params for s in suggest(ft.LogEI(), noisy)]
+
+
+def test_costs_that_can_be_predicted_steer() -> None:
+    varied = history(spread_over_square(12, branin, cost=lambda x, y: math.exp(x)))
+    costs = cost_model(varied, observe(varied))
+    assert costs is not None
+    assert costs.steers
+
+
+def test_a_cost_model_is_noted_whether_it_steers_or_not() -> None:
+    """Else it would be fitted from nothing again at every suggestion."""
+    [suggestion] = suggest(ft.EIPerCost(), history(spread_over_square(30, branin, cost=noisy_cost(0.3))))
+    assert len(suggestion.note["cost_theta"]) == 4
+
+
+def in_six_dimensions(n: int, cost: Callable[..., float], declared_cost: Callable[..., float] | None = None) -> History:
+    space = ft.Space({name: ft.Float(0, 1) for name in "abcdef"})
+    points = [dict(zip("abcdef", row, strict=True)) for row in np.random.default_rng(0).random((n, 6)).tolist()]
+    return history(
+        [trial(i, params, sum(params.values()), cost=cost(**params)) for i, params in enumerate(points)],
+        space,
+        declared_cost,
+    )
+
+
+def is_of_the_design(suggestion: Suggestion) -> bool:
+    return suggestion.note is None
+
+
+def test_the_initial_design_ends_once_costs_are_seen_to_steer() -> None:
+    varied = in_six_dimensions(7, lambda **params: math.exp(8 * params["a"]))
+    assert not is_of_the_design(suggest(ft.EIPerCost(), varied)[0])
+    assert is_of_the_design(suggest(ft.EIPerCost(initial=8), varied)[0]), "a design that was asked for is kept"
+
+
+@pytest.mark.parametrize("n", range(1, 8))
+@pytest.mark.parametrize("cost", [lambda **_: 1.0, noisy_cost(0.05), noisy_cost(0.3, seed=1)])
+def test_the_initial_design_is_whole_where_costs_do_not_steer(n: int, cost: Callable[..., float]) -> None:
+    assert is_of_the_design(suggest(ft.EIPerCost(), in_six_dimensions(n, cost))[0])
+
+
+@pytest.mark.parametrize(("factor", "is_whole"), [(0.1, True), (5.0, False)])
+def test_the_initial_design_is_whole_where_a_declared_cost_hardly_varies(factor: float, is_whole: bool) -> None:
+    declared = in_six_dimensions(
+        4, lambda **_: 1.0, declared_cost=lambda params, fidelity: math.exp(factor * params["a"])
+    )
+    assert is_of_the_design(suggest(ft.EIPerCost(), declared)[0]) == is_whole
 
 
 def test_the_exponent_falls_with_what_is_left_of_the_budget() -> None:

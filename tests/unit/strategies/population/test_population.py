@@ -240,15 +240,15 @@ def test_what_a_new_category_activates_is_drawn() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"population": 0, "interval": 1}, "A population must be a whole number ≥ 1, got 0"),
-        ({"population": 4, "interval": 0}, "An interval must be a whole number ≥ 1, got 0"),
+        ({"population": 0, "interval": 1}, "population must be a whole number ≥ 1, got 0"),
+        ({"population": 4, "interval": 0}, "interval must be a whole number ≥ 1, got 0"),
         (
             {"population": 4, "interval": 1, "quantile": 0.7},
-            "quantile that is replaced must be above 0 and at most 0.5",
+            "quantile must be a number above 0 and ≤ 0.5",
         ),
         ({"population": 4, "interval": 1, "mode": "fast"}, "mode must be 'sync' or 'async', got 'fast'"),
-        ({"population": 4, "interval": 1, "box": 0.0}, "side of the box must be above 0"),
-        ({"population": 4, "interval": 1, "beta": -1.0}, "weight β must be ≥ 0"),
+        ({"population": 4, "interval": 1, "box": 0.0}, "box must be a number above 0 and ≤ 2"),
+        ({"population": 4, "interval": 1, "beta": -1.0}, "beta must be a number ≥ 0"),
     ],
 )
 def test_arguments_that_cannot_be_meant_are_refused(arguments: dict[str, Any], message: str) -> None:
@@ -257,7 +257,7 @@ def test_arguments_that_cannot_be_meant_are_refused(arguments: dict[str, Any], m
 
 
 def test_a_probability_that_is_none_is_refused() -> None:
-    with pytest.raises(InvalidArgument, match="resample is a probability, from 0 to 1, got 25"):
+    with pytest.raises(InvalidArgument, match="resample must be a number from 0 to 1, got 25"):
         ft.PBT(population=4, interval=1, resample=25)
 
 

@@ -68,7 +68,7 @@ def test_the_default_recommendation_prefers_the_highest_fidelity_to_the_best_val
         ({"name": "Hyperbnad"}, "Did you mean 'Hyperband'"),
         ({"name": "ASHA", "arguments": {"reductoin": 3}}, "Did you mean 'reduction'"),
         ({"name": "no.such.module:Thing"}, "must be importable"),
-        ({"name": "farthing.costs:Budget"}, "must be a subclass of farthing.Strategy"),
+        ({"name": "farthing.costs:Budget"}, "must be a class with suggest"),
         ({"arguments": {}}, "must be named"),
         ("ASHA", "must be named"),
     ],

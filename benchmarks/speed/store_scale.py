@@ -1,0 +1,128 @@
+"""A large store: opening 100 000 trials with a million measurements, and what commands take that read it.
+
+Figures are CPU seconds and the highest memory of whole processes, the start of the interpreter included.
+"""
+
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from sqlalchemy import insert, update
+
+import farthing as ft
+from benchmarks.bars import Result, at_most
+from benchmarks.measuring import run_program
+from benchmarks.spread import Spread
+from farthing.storage import engines, rows, tables
+from farthing.storage.lifecycle import Entry
+from farthing.storage.transactions import Transactions
+from farthing.trials import Measurement, State, Suggestion, Trial
+
+STUDY = "large"
+TRIALS, QUICK_TRIALS, POINTS = 100_000, 5_000, 10
+BATCH = 5_000
+OPEN_LIMIT, MEMORY_LIMIT, COMMAND_LIMIT = 5.0, 1000.0, 2.0
+SPACE = ft.Space(
+    {"lr": ft.Float(1e-5, 1e-1, log=True), "layers": ft.Int(1, 8), "act": ft.Choice("relu", "tanh")},
+    fidelities={"epochs": ft.Fidelity(1, POINTS, integer=True, trace=True)},
+)
+MEMORY = (
+    "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')), file=sys.stderr)"
+)
+"""The highest memory of this program alone: what `getrusage` says begins with that of the program that started it."""
+OPEN = "import sys, farthing as ft; assert len(ft.Study.load(sys.argv[1], sys.argv[2]).history)"
+EXPORT = "import sys, os, farthing as ft; ft.Study.load(sys.argv[1], sys.argv[2]).export(os.devnull, format='json')"
+COMMAND = (
+    "import sys; from farthing.cli.app import farthing; "
+    "farthing([{name!r}, '--storage', sys.argv[2]], standalone_mode=False)"
+)
+PROGRAMS = {
+    "open": OPEN,
+    "export as JSON": EXPORT,
+    "farthing list": COMMAND.format(name="list"),
+    "farthing best": COMMAND.format(name="best"),
+}
+
+
+def run(*, seeds: int, quick: bool) -> Result:
+    """`seeds` is the number of repeats."""
+    trials = QUICK_TRIALS if quick else TRIALS
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "large.db")
+        fill(path, trials=trials)
+        measured = {name: _measured(program, path, repeats=seeds) for name, program in PROGRAMS.items()}
+    seconds = {name: spread for name, (spread, _) in measured.items()}
+    memory = {name: most for name, (_, most) in measured.items()}
+    what = f"{trials} trials with {trials * POINTS} measurements"
+    return Result(
+        figures={
+            "trials": trials,
+            "measurements": trials * POINTS,
+            "CPU seconds": {name: spread.to_json() for name, spread in seconds.items()},
+            "MB": memory,
+        },
+        bars=[
+            at_most(f"opening {what}", limit=OPEN_LIMIT, measured=seconds["open"].median, unit="CPU s"),
+            at_most(f"opening {what}", limit=MEMORY_LIMIT, measured=memory["open"], unit="MB"),
+            at_most(f"exporting {what}", limit=MEMORY_LIMIT, measured=memory["export as JSON"], unit="MB"),
+            *(
+                at_most(f"{name} of {what}", limit=COMMAND_LIMIT, measured=seconds[name].median, unit="CPU s")
+                for name in ("farthing list", "farthing best")
+            ),
+        ],
+        left_out=[],
+    )
+
+
+def fill(path: Path, *, trials: int) -> None:
+    """A study of finished trials with a curve each, written as the storage would."""
+    study = ft.Study(SPACE, minimize="error", storage=path, name=STUDY, strategy=ft.ASHA(), seed=0)
+    study.tell(study.ask(), 1.0)
+    study.close()
+    database, rng = Transactions(engines.database_url(path), patience=60.0), random.Random(0)
+    for first in range(1, trials, BATCH):
+        entries = [_entry(number, rng) for number in range(first, min(first + BATCH, trials))]
+        database.write(lambda connection, entries=entries: _insert(connection, entries))  # type: ignore[misc]
+    counts = {"version": trials + 1, "trials": trials}
+    database.write(lambda connection: connection.execute(update(tables.study), counts))
+    database.close()
+
+
+def _entry(number: int, rng: random.Random) -> Entry:
+    params = {"lr": 10 ** rng.uniform(-5, -1), "layers": rng.randint(1, 8), "act": rng.choice(["relu", "tanh"])}
+    now = 1.7e9 + number
+    points = tuple(
+        Measurement(rng.random(), {"training": rng.random()}, fidelity={"epochs": step + 1}, sequence=step, time=now)
+        for step in range(POINTS)
+    )
+    suggestion = Suggestion(params, {"epochs": POINTS}, note={"rung": 1})
+    return Entry(Trial(number, suggestion, State.DONE, measurements=points, value=points[-1].value, finished_at=now))
+
+
+def _insert(connection: Any, entries: list[Entry]) -> None:
+    connection.execute(insert(tables.trial), [_stamped(rows.trial_row(entry), entry) for entry in entries])
+    connection.execute(insert(tables.measurement), list(_points(entries)))
+
+
+def _points(entries: list[Entry]) -> Iterator[dict[str, Any]]:
+    for entry in entries:
+        for point in entry.trial.measurements:
+            yield _stamped(rows.measurement_row(entry.trial.number, point), entry)
+
+
+def _stamped(row: rows.Row, entry: Entry) -> dict[str, Any]:
+    return {**row, "study_id": 1, "version": entry.trial.number + 1}
+
+
+def _measured(program: str, path: Path, *, repeats: int) -> tuple[Spread, float]:
+    """CPU seconds over the repeats, and the highest memory in MB."""
+    command = [sys.executable, "-c", f"{program}\n{MEMORY}", STUDY, str(path)]
+    ended = [run_program(command) for _ in range(repeats)]
+    failed = next((each for each in ended if each.code), None)
+    if failed is not None:
+        raise RuntimeError(f"a program that is measured must succeed: {failed.last_words}")
+    kilobytes = max(int(each.errors.splitlines()[-1]) for each in ended)
+    return Spread.of([each.cpu_seconds for each in ended]), kilobytes * 1024 / 1e6

@@ -1,0 +1,229 @@
+"""Names functions by their code and all that it draws on.
+
+An identity is the same in every process and on every machine. Two that are equal stand for code that does the same;
+code that was merely moved, commented or laid out anew keeps its identity.
+"""
+
+import copyreg
+import dis
+import functools
+import json
+import os
+import random
+import sys
+from collections.abc import Callable, Iterator
+from types import BuiltinMethodType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+from farthing.caching.data_identity import checksum, digest, identity_of_data
+from farthing.caching.plain_data import NotPlain
+from farthing.caching.users_modules import imports_in, is_users, users_files, version_of
+from farthing.trials import Json
+
+LOADS = {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}
+UNCOUNTED = {"__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__firstlineno__"}
+
+
+def identity_of_function(function: object) -> str:
+    """The function's code, defaults, the variables it closes over, and the global constants, functions, classes and
+    objects of the user's that it refers to, and those that these refer to. Modules of the user's that it refers to or
+    imports count by their text, with all of the user's that these import.
+
+    NotPlain where a default or a variable that it closes over is an object, rather than data or code: it may change as
+    the function runs. What happens elsewhere does not count: files it reads, and installed modules but for their
+    versions.
+    """
+    try:
+        form = _Reader().read(function)
+    except RecursionError:
+        raise NotPlain(function) from None
+    return digest([json.dumps(form, sort_keys=True).encode()])
+
+
+class _Reader:
+    """Spells functions out as JSON. What can refer to itself is spelled out once, so that recursion ends."""
+
+    def __init__(self) -> None:
+        self._seen: dict[int, tuple[int, object]] = {}
+        self._is_in_global = False
+
+    def read(self, thing: Any) -> Json:
+        """A value that the function holds: a default, a variable it closes over, an argument bound to it."""
+        if _is_installed(thing):
+            return [_qualified(thing), version_of(thing.__module__)]
+        if isinstance(thing, functools.partial):
+            return {"partial": [self.read(part) for part in (thing.func, thing.args, thing.keywords)]}
+        if isinstance(thing, functools._lru_cache_wrapper):
+            return self.read(thing.__wrapped__)
+        if isinstance(thing, MethodType):
+            return {"method": self.read(thing.__func__), "of": self.read(thing.__self__)}
+        if isinstance(thing, BuiltinMethodType) and not isinstance(thing.__self__, ModuleType):
+            return {"method": thing.__name__, "of": self.read(thing.__self__)}
+        if isinstance(thing, FunctionType):
+            return self._once(thing, self._function)
+        if isinstance(thing, type):
+            return self._once(thing, self._class)
+        if isinstance(thing, ModuleType):
+            return _module(thing)
+        return self._data(thing)
+
+    def read_global(self, thing: Any) -> Json:
+        """What a global name stands for: of objects that are no plain data the class and the state count."""
+        outside, self._is_in_global = self._is_in_global, True
+        try:
+            return self.read(thing)
+        finally:
+            self._is_in_global = outside
+
+    def _once(self, thing: Any, spell: Callable[[Any], Json]) -> Json:
+        if id(thing) in self._seen:
+            return {"again": self._seen[id(thing)][0]}
+        self._seen[id(thing)] = len(self._seen), thing  # kept, lest another thing gets its id
+        return spell(thing)
+
+    def _data(self, thing: Any) -> Json:
+        try:
+            return {"data": identity_of_data(thing)}
+        except NotPlain:
+            if type(thing) in (list, tuple, dict, set, frozenset):
+                return self._once(thing, self._container)
+            if not self._is_in_global:
+                raise
+            return self._once(thing, self._object)
+
+    def _container(self, thing: Any) -> Json:
+        """One that holds functions or objects."""
+        parts = [self.read(part) for part in thing]
+        if isinstance(thing, set | frozenset):
+            return {"set": sorted(parts, key=json.dumps)}
+        return {type(thing).__name__: parts, "values": [self.read(thing[key]) for key in thing if type(thing) is dict]}
+
+    def _object(self, thing: Any) -> Json:
+        """By its class and its state, which is what a copy would be made of; where there is none, by its class."""
+        return {"object": self.read(type(thing)), "state": [self.read(part) for part in _state(thing)]}
+
+    def _function(self, function: FunctionType) -> Json:
+        defaults = [self.read(value) for value in function.__defaults__ or ()]
+        keywords = [[self.read(name), self.read(value)] for name, value in (function.__kwdefaults__ or {}).items()]
+        closed_over = [self.read(cell.cell_contents) for cell in function.__closure__ or () if _is_filled(cell)]
+        modules = _texts(*_modules_of(function))
+        return {
+            "code": _code(function.__code__),
+            "held": [defaults, keywords, closed_over],
+            "globals": {name: self.read_global(value) for name, value in _globals_of(function)},
+            **({"modules": modules} if modules else {}),
+        }
+
+    def _class(self, kind: type) -> Json:
+        members = {name: self._member(member) for name, member in sorted(vars(kind).items()) if name not in UNCOUNTED}
+        return {"bases": [self.read_global(base) for base in (*kind.__bases__, type(kind))], "members": members}
+
+    def _member(self, member: Any) -> Json:
+        if isinstance(member, property):
+            return [self.read_global(part) for part in (member.fget, member.fset, member.fdel)]
+        return self.read_global(getattr(member, "__func__", member))
+
+
+def _code(code: CodeType) -> Json:
+    """What the code does: its bytes and the names and constants they refer to, without file names and line numbers."""
+    names = [code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars]
+    counts = [code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags]
+    constants = [_constant(constant) for constant in code.co_consts]
+    return [code.co_code.hex(), code.co_exceptiontable.hex(), [list(own) for own in names], counts, constants]
+
+
+def _constant(constant: Any) -> Json:
+    if isinstance(constant, CodeType):
+        return _code(constant)
+    if isinstance(constant, tuple):
+        return [_constant(part) for part in constant]
+    if isinstance(constant, frozenset):
+        return ["set", *sorted(repr(part) for part in constant)]
+    return [type(constant).__name__, repr(constant)]
+
+
+def _globals_of(function: FunctionType) -> list[tuple[str, Any]]:
+    """The globals that the function's code refers to, by name."""
+    loads = (step for code in _codes(function.__code__) for step in dis.get_instructions(code) if step.opname in LOADS)
+    names = sorted({step.argval for step in loads})
+    return [(name, function.__globals__[name]) for name in names if name in function.__globals__]
+
+
+def _modules_of(function: FunctionType) -> Iterator[str]:
+    """The modules that the function imports, and those that it reaches as `package.module`, by name."""
+    yield from imports_in(function.__code__, package=function.__globals__.get("__package__") or "")
+    names = {name for code in _codes(function.__code__) for name in code.co_names}
+    for package in (thing.__name__ for _, thing in _globals_of(function) if isinstance(thing, ModuleType)):
+        inner = (name.removeprefix(f"{package}.") for name in list(sys.modules) if name.startswith(f"{package}."))
+        yield from (f"{package}.{name}" for name in inner if names.issuperset(name.split(".")))
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """The code and all that is defined within."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _is_filled(cell: Any) -> bool:
+    try:
+        return cell.cell_contents is not cell
+    except ValueError:
+        return False
+
+
+def _state(thing: Any) -> list[Any]:
+    """What a copy of the object is made of, by the protocol of `copy` and `pickle`.
+
+    Where a random generator stands and what is in the environment is no part of what the code does. A library's
+    wrapper counts as what it wraps: what else it has may differ from process to process, as with compiled functions.
+    """
+    if _is_installed(type(thing)) and isinstance(getattr(thing, "__wrapped__", None), FunctionType):
+        return [thing.__wrapped__]
+    if isinstance(thing, random.Random | os._Environ) or type(thing).__module__.startswith("numpy.random"):
+        return []
+    try:
+        if type(thing).__module__.startswith("torch") and hasattr(thing, "detach"):
+            return [str(thing.dtype), thing.detach().cpu().numpy()]  # a copy's recipe has addresses in it
+        reduce = copyreg.dispatch_table.get(type(thing))
+        recipe: Any = reduce(thing) if reduce else thing.__reduce_ex__(2)
+        return [recipe] if isinstance(recipe, str) else [_spread(part) for part in recipe]
+    except Exception:  # locks, connections, open files
+        return []
+
+
+def _spread(part: Any) -> Any:
+    """The items of a list or a dict are an iterator in the recipe for a copy."""
+    return list(part) if isinstance(part, Iterator) else part
+
+
+def _module(module: ModuleType) -> Json:
+    """A module of the user's counts by its text, another by its version."""
+    if not is_users(module):
+        return [module.__name__, version_of(module.__name__)]
+    return [module.__name__, _texts(module.__name__)]
+
+
+def _texts(*modules: str) -> Json:
+    """The user's modules among these, and those that they import, by their texts."""
+    return {name: checksum(file) for name, file in users_files(modules).items()}
+
+
+def _is_installed(thing: Any) -> bool:
+    """Whether this is a function or class that an installed module has under its own name."""
+    module = sys.modules.get(getattr(thing, "__module__", None) or "")
+    if module is None or is_users(module):
+        return False
+    try:
+        return functools.reduce(getattr, _qualname(thing).split("."), module) is thing
+    except AttributeError:
+        return False
+
+
+def _qualified(thing: Any) -> str:
+    return f"{thing.__module__}.{_qualname(thing)}"
+
+
+def _qualname(thing: Any) -> str:
+    return str(getattr(thing, "__qualname__", None) or getattr(thing, "__name__", ""))

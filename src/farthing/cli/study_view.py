@@ -1,0 +1,135 @@
+"""A study as text: its trials, curves and bill."""
+
+import json
+import shlex
+from collections.abc import Sequence
+
+from farthing.cli.ending import best_text, is_verified, nothing_text
+from farthing.cli.population_view import population_text
+from farthing.cli.run_plan import SETTING
+from farthing.cli.storages import StorageAddress
+from farthing.cli.tables import aligned
+from farthing.cli.terminal_chart import chart
+from farthing.plots.curves import Curve, curve_axis, learning_curves
+from farthing.study import Best, Study
+from farthing.study.runs import ranked_runs
+from farthing.study.stored_strategy import class_name
+from farthing.study.views import found_best, short_bytes, short_number, short_params, short_point
+from farthing.trials import History, State, Trial
+
+ROWS_SHOWN = 10
+MOST_COLUMNS = 10
+"""Of parameters and fidelities; more than that stand in one column."""
+
+
+def study_text(study: Study, *, address: StorageAddress, all_trials: bool) -> str:
+    """All that `farthing show` says, a paragraph for each part that has something to say."""
+    history = study.history
+    best = found_best(study)
+    paragraphs = [
+        _title(study, history, address=address),
+        best_text(study, best) if best else nothing_text(study),
+        _running(history),
+        _trials(history) if all_trials else _best_runs(history),
+        population_text(study, best),
+        _chart(history, best),
+        str(study.ledger),
+        _disk_use(study),
+        _next_steps(study, history, best, address=address),
+    ]
+    return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
+
+
+def study_json(study: Study) -> str:
+    """What `farthing export --format json` has, with the strategy, the best and the bill."""
+    best = found_best(study)
+    summary = {
+        "study": study.name,
+        "strategy": study._strategy_json,
+        "best": best.to_json() if best else None,
+        "ledger": study.ledger.to_json(),
+    }
+    return json.dumps(summary | json.loads(study.export(format="json")))
+
+
+def _title(study: Study, history: History, *, address: StorageAddress) -> str:
+    states = ", ".join(f"{count} {state}" for state, count in study.ledger.trials.items())
+    trials = f"{len(history)} trials ({states})" if states else "no trials yet"
+    aim = f"{study.problem.direction} {study.problem.value}"
+    return f"{study.name}: {aim} with {class_name(study._strategy_json)}, {trials}, in {address}"
+
+
+def _running(history: History) -> str:
+    lines = [f"  trial {trial.number}: {short_params(trial.params)}  {_progress(trial)}" for trial in history.in_flight]
+    return "\n".join(["Running or waiting:", *lines]) if lines else ""
+
+
+def _progress(trial: Trial) -> str:
+    if trial.state is State.PENDING:
+        return "waiting for a worker"
+    return short_point(trial, trial.points[-1] if trial.points else None)
+
+
+def _best_runs(history: History) -> str:
+    ranked = ranked_runs(history)
+    hidden = len(ranked) - ROWS_SHOWN
+    more = [f"… and {hidden} more: --all shows every trial by number."] if hidden > 0 else []
+    return "\n".join([_table(history, ranked[:ROWS_SHOWN]), *more]) if ranked else ""
+
+
+def _trials(history: History) -> str:
+    return _table(history, list(history)) if len(history) else ""
+
+
+def _table(history: History, trials: Sequence[Trial]) -> str:
+    space = history.problem.space
+    names = [*space.fidelities, *space.parameters]
+    is_narrow = len(names) <= MOST_COLUMNS
+    header = ["trial", "state", history.problem.value, "cost", "from", *(names if is_narrow else ["params"])]
+    chosen = _cells(trials, names) if is_narrow else _one_cell(trials)
+    return aligned(header, [[*_result(trial), *cells] for trial, cells in zip(trials, chosen, strict=True)])
+
+
+def _result(trial: Trial) -> list[str]:
+    value = "" if trial.value is None else f"{trial.value:.6g}"
+    source = "" if trial.resume_from is None else str(trial.resume_from)
+    return [str(trial.number), trial.state.value, value, f"{trial.cost:.4g}", source]
+
+
+def _cells(trials: Sequence[Trial], names: Sequence[str]) -> list[list[str]]:
+    """What was chosen for each trial, a cell for each name; inactive parameters have empty ones."""
+    chosen = [{**trial.fidelity, **trial.params} for trial in trials]
+    return [[short_number(values[name]) if name in values else "" for name in names] for values in chosen]
+
+
+def _one_cell(trials: Sequence[Trial]) -> list[list[str]]:
+    return [[short_params({**trial.fidelity, **trial.params})] for trial in trials]
+
+
+def _chart(history: History, best: Best | None) -> str:
+    curves = learning_curves(history)
+    if not any(len(curve.points) > 1 for curve in curves):
+        return ""
+    problem = history.problem
+    return chart(curves, _curve_of(best, curves), axis=curve_axis(problem.space), value=problem.value)
+
+
+def _disk_use(study: Study) -> str:
+    kept = sum(trial.checkpoint is not None for trial in study.history)
+    if not kept:
+        return ""
+    return f"checkpoints: {kept} kept, {short_bytes(study.checkpoints.disk_use())} on disk with the logs"
+
+
+def _curve_of(best: Best | None, curves: Sequence[Curve]) -> Curve | None:
+    return next((curve for curve in curves if best and curve.includes(best.trial)), None)
+
+
+def _next_steps(study: Study, history: History, best: Best | None, *, address: StorageAddress) -> str:
+    named = f"{shlex.quote(study.name)}{address.option}"
+    failed = [trial.number for trial in history if trial.failure]
+    why = [f"farthing show {named} --trial {failed[-1]} --log  (why it failed)"] if failed else []
+    picture = [f"farthing plot {named}"] if history.done else []
+    model = [f"farthing verify {named}  (train the best to the end)"] if best and not is_verified(study, best) else []
+    steps = [*why, *picture, *(model if SETTING in study._settings else [])]
+    return "Next: " + ", ".join(steps) if steps else ""

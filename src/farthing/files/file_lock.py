@@ -1,0 +1,74 @@
+"""Locks between processes that end with their holder, however it ends."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def exclusive(path: Path) -> Iterator[None]:
+    """Holds the lock alone; waits for whoever holds it."""
+    descriptor = _locked(path, fcntl.LOCK_EX)
+    assert descriptor is not None, "waiting ends with the lock"
+    with _held(path, descriptor, is_ours_alone=True):
+        yield
+
+
+@contextmanager
+def shared(path: Path) -> Iterator[None]:
+    """Holds the lock together with others that share it; waits while somebody holds it alone."""
+    descriptor = _locked(path, fcntl.LOCK_SH)
+    assert descriptor is not None, "waiting ends with the lock"
+    with _held(path, descriptor, is_ours_alone=False):
+        yield
+
+
+@contextmanager
+def exclusive_if_free(path: Path) -> Iterator[bool]:
+    """Holds the lock alone where nobody else does: True. Never waits."""
+    descriptor = _locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    if descriptor is None:
+        yield False
+        return
+    with _held(path, descriptor, is_ours_alone=True):
+        yield True
+
+
+def _locked(path: Path, mode: int) -> int | None:
+    """A descriptor that holds the lock. The file may be removed by its last holder: then there is a new one.
+
+    A link is refused with an `OSError`: whoever put it there would choose which file is created, locked and removed.
+    """
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+        try:
+            fcntl.flock(descriptor, mode)
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        except BaseException:
+            os.close(descriptor)
+            raise
+        if _is_file_of(path, descriptor):
+            return descriptor
+        os.close(descriptor)
+
+
+@contextmanager
+def _held(path: Path, descriptor: int, *, is_ours_alone: bool) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        if is_ours_alone:
+            path.unlink(missing_ok=True)
+        fcntl.flock(descriptor, fcntl.LOCK_UN)  # also for children that were forked meanwhile and have the descriptor
+        os.close(descriptor)
+
+
+def _is_file_of(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(os.lstat(path), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,111 @@
+"""The one table of names: where each strategy, online strategy and query rule lives. Reading it imports nothing.
+
+It is at the bottom of the layers, so that `farthing` itself, studies and study files all look a name up here.
+"""
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from farthing.errors import InvalidArgument
+from farthing.validation import refuse_unknown, shown
+
+STRATEGIES = {
+    "ASHA": "farthing.strategies.multifidelity.halving",
+    "BOCA": "farthing.strategies.multifidelity.boca",
+    "BOHB": "farthing.strategies.multifidelity.bohb",
+    "CMAES": "farthing.strategies.plain.cmaes",
+    "Clone": "farthing.strategies.population.pbt",
+    "EEIPU": "farthing.strategies.pipeline.staged",
+    "EIPerCost": "farthing.strategies.plain.bayesian",
+    "FreezeThawEI": "farthing.strategies.multifidelity.freeze_thaw",
+    "Hyperband": "farthing.strategies.multifidelity.halving",
+    "LaMBO": "farthing.strategies.pipeline.lambo",
+    "LogEI": "farthing.strategies.plain.bayesian",
+    "PB2": "farthing.strategies.population.pb2",
+    "PBT": "farthing.strategies.population.pbt",
+    "PrefixEI": "farthing.strategies.pipeline.prefix_ei",
+    "Random": "farthing.strategies.plain.random",
+    "Sobol": "farthing.strategies.plain.random",
+    "StagedBO": "farthing.strategies.pipeline.staged",
+    "TraceKG": "farthing.strategies.multifidelity.takg",
+}
+
+ONLINE_STRATEGIES = {
+    "CEGPUCB": "farthing.strategies.online.ce_gp_ucb",
+    "EXP3S": "farthing.strategies.online.bandits",
+    "EpsilonGreedy": "farthing.strategies.online.bandits",
+    "GPBandit": "farthing.strategies.online.bandits",
+    "RestartedGPUCB": "farthing.strategies.online.bandits",
+    "Softmax": "farthing.strategies.online.bandits",
+    "UCB1": "farthing.strategies.online.bandits",
+}
+
+QUERY_RULES = {
+    "Bernoulli": "farthing.strategies.online.query_rules",
+    "Capped": "farthing.strategies.online.query_rules",
+    "Confidence": "farthing.strategies.online.query_rules",
+    "Every": "farthing.strategies.online.query_rules",
+    "ExpectedRegret": "farthing.strategies.online.query_rules",
+    "Floor": "farthing.strategies.online.query_rules",
+    "Overlap": "farthing.strategies.online.query_rules",
+    "Quota": "farthing.strategies.online.query_rules",
+    "ValueOfInformation": "farthing.strategies.online.value_of_information",
+}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of named thing: how errors call it, the method that makes it one, where its names are, and its user."""
+
+    what: str
+    method: str
+    homes: Mapping[str, str]
+    example: str
+    used_by: str
+
+    def matches(self, thing: object) -> bool:
+        """Whether it is one, and not a class of them."""
+        return not isinstance(thing, type) and callable(getattr(thing, self.method, None))
+
+
+STRATEGY = Kind("a strategy", "suggest", STRATEGIES, "ASHA", "ft.Study(strategy=…)")
+ONLINE_STRATEGY = Kind("an online strategy", "begin", ONLINE_STRATEGIES, "CEGPUCB", "ft.OnlineTuner(strategy=…)")
+QUERY_RULE = Kind("a query rule", "ask", QUERY_RULES, "Every", "ft.CEGPUCB(rule=…)")
+KINDS = (STRATEGY, ONLINE_STRATEGY, QUERY_RULE)
+
+
+def find_class(name: str, kind: Kind) -> type[Any]:
+    """The class of that name: one of Farthing's, or `module:Class` for one of the user's. Imports its module alone."""
+    found: type[Any]
+    if ":" in name:
+        return _import_class(name, kind)
+    what = f"{kind.what.capitalize()} that is not given as 'module:Class'"
+    refuse_unknown([name], sorted(kind.homes), what=what, error=InvalidArgument)
+    found = getattr(importlib.import_module(kind.homes[name]), name)
+    return found
+
+
+def name_of(cls: type[Any]) -> str:
+    """The name under which `find_class` finds it."""
+    is_ours = cls.__module__.startswith("farthing.strategies.")
+    return cls.__name__ if is_ours else f"{cls.__module__}:{cls.__qualname__}"
+
+
+def _import_class(path: str, kind: Kind) -> type[Any]:
+    module, _, qualified = path.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in qualified.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InvalidArgument(
+            f"{kind.what.capitalize()} named 'module:Class' must be importable, got {shown(path)} ({error}). "
+            "Put it in an importable module, or pass the object itself."
+        ) from error
+    if not (isinstance(found, type) and callable(getattr(found, kind.method, None))):
+        raise InvalidArgument(
+            f"{kind.what.capitalize()} must be a class with {kind.method}(…), got {shown(path)}. Name such a class."
+        )
+    return found

@@ -1,0 +1,164 @@
+"""Puts the panels of a study together."""
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from farthing.errors import InvalidArgument, NoResult
+from farthing.plots.kinds import PlotKind
+from farthing.plots.learning import draw_curves, has_curves
+from farthing.plots.look import MUTED, is_failed, merit, shading
+from farthing.plots.parameters import draw_parameter
+from farthing.plots.progress import draw_progress
+from farthing.plots.spending import draw_spending
+from farthing.plots.stages import draw_cache, draw_stage_costs, has_stages
+from farthing.study import Best, Study
+from farthing.study.views import found_best, short_params, short_prediction
+from farthing.trials import History, Trial
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Panel = Callable[[Any], None]
+"""Draws on the axes it is given."""
+
+
+class Row(NamedTuple):
+    """Panels beside each other, and how high they are in inches."""
+
+    height: float
+    panels: list[Panel]
+    shares_value: bool = True
+
+
+MOST_COLUMNS = 5
+"""Of small panels in a row."""
+
+WIDTH, TITLE_HEIGHT, MAIN_HEIGHT, SPENDING_HEIGHT, STAGES_HEIGHT, SMALL_HEIGHT = 12.0, 0.7, 3.6, 2.5, 3.2, 2.5
+"""Inches."""
+
+
+def panels_figure(study: Study, *, kind: PlotKind) -> "Figure":
+    """`all` panels, or only `progress`, `curves`, `fidelities`, `stages` or `params`."""
+    best = found_best(study)
+    if best is None:
+        raise NoResult(f"A picture needs a trial that is done, got none of {study.name!r}. Run the study first.")
+    if kind == "stages" and not has_stages(study.history):
+        raise NoResult(
+            f"A picture of stages needs a pipeline's trials, got none of {study.name!r}. Leave out the kind."
+        )
+    return _figure(study, best, kind=kind)
+
+
+def _figure(study: Study, best: Best, *, kind: PlotKind) -> "Figure":
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    history = study.history
+    colours = shading(history)
+    rows = _rows(_main_panels(history, best, colours=colours, kind=kind), MAIN_HEIGHT)
+    rows += _rows(_spending_panels(study, best, kind=kind), SPENDING_HEIGHT)
+    rows += _rows(_stage_panels(history, kind=kind), STAGES_HEIGHT, shares_value=False)
+    rows += _rows(_small_panels(history, best, colours=colours, kind=kind), SMALL_HEIGHT)
+    heights = [row.height for row in rows]
+    height = TITLE_HEIGHT + sum(heights)
+    layout = ConstrainedLayoutEngine(rect=(0, 0, 1, sum(heights) / height), w_pad=0.08, h_pad=0.08)
+    figure = Figure(figsize=(WIDTH, height), layout=layout)
+    grid = figure.add_gridspec(len(rows), 1, height_ratios=heights)
+    for place, row in enumerate(rows):
+        _draw_row(figure, grid[place], row)
+    _add_title(figure, study, best)
+    if kind not in ("curves", "fidelities"):  # their colours mean something else
+        _add_scale(figure, history, colours)
+    return figure
+
+
+def _main_panels(history: History, best: Best, *, colours: Any, kind: PlotKind) -> list[Panel]:
+    panels: list[Panel] = []
+    if kind in ("all", "progress"):
+        panels.append(lambda axes: draw_progress(axes, history, colours, best=best))
+    if kind == "curves" or (kind == "all" and has_curves(history)):
+        panels.append(lambda axes: draw_curves(axes, history, merit(history), best=best))
+    return panels
+
+
+def _spending_panels(study: Study, best: Best, *, kind: PlotKind) -> list[Panel]:
+    history = study.history
+    has_fidelities = bool(history.problem.space.fidelities)
+    if kind == "fidelities" and not has_fidelities:
+        raise InvalidArgument(
+            f"A picture of fidelities needs a space that has some, got {study.name!r} without. Leave out the kind."
+        )
+    if not (has_fidelities and kind in ("all", "fidelities")):
+        return []
+    return [lambda axes: draw_spending(axes, history, merit(history), best=best.trial)]
+
+
+def _small_panels(history: History, best: Best, *, colours: Any, kind: PlotKind) -> list[Panel]:
+    if kind not in ("all", "params"):
+        return []
+    names = history.problem.space.parameters
+    return [_parameter_panel(history, colours, name=name, best=best.trial) for name in names]
+
+
+def _stage_panels(history: History, *, kind: PlotKind) -> list[Panel]:
+    if kind not in ("all", "stages") or not has_stages(history):
+        return []
+    return [lambda axes: draw_stage_costs(axes, history), lambda axes: draw_cache(axes, history)]
+
+
+def _parameter_panel(history: History, colours: Any, *, name: str, best: Trial) -> Panel:
+    return lambda axes: draw_parameter(axes, history, colours, name=name, best=best)
+
+
+def _rows(panels: list[Panel], height: float, *, shares_value: bool = True) -> list[Row]:
+    """The panels in rows of that height; a last row that is not full has empty places at its end."""
+    if not panels:
+        return []
+    count = math.ceil(len(panels) / MOST_COLUMNS)
+    columns = math.ceil(len(panels) / count)
+    places = [*panels, *[_leave_empty] * (count * columns - len(panels))]
+    starts = range(0, len(places), columns)
+    return [Row(height, places[start : start + columns], shares_value=shares_value) for start in starts]
+
+
+def _leave_empty(axes: Any) -> None:
+    axes.set_axis_off()
+
+
+def _draw_row(figure: Any, where: Any, row: Row) -> None:
+    """Draws panels beside each other. Where they share the value's axis, it is labelled at the left."""
+    first: Any = None
+    grid = where.subgridspec(1, len(row.panels))
+    for place, panel in enumerate(row.panels):
+        axes = figure.add_subplot(grid[place], sharey=first)
+        panel(axes)
+        if first is not None:
+            axes.tick_params(labelleft=False)
+            axes.set_ylabel("")
+        first = axes if row.shares_value and first is None else first
+
+
+def _add_title(figure: Any, study: Study, best: Best) -> None:
+    ledger = study.ledger
+    is_predicted = best.predicted is not None and not study.history.is_full(best.trial)
+    value = f"predicted {short_prediction(best.predicted)}" if best.predicted and is_predicted else f"{best.value:.4g}"
+    title = f"{study.name}: {study.problem.value} {value} after {ledger.total:.4g} {ledger.unit}"
+    chosen = f"trial {best.trial.number}  {short_params({**best.trial.fidelity, **best.params})}"
+    height = figure.get_size_inches()[1]
+    figure.text(0.1 / WIDTH, 1 - 0.1 / height, title, va="top", fontsize=13, fontweight="bold")
+    figure.text(0.1 / WIDTH, 1 - 0.4 / height, chosen, va="top", fontsize=9, color=MUTED)
+
+
+def _add_scale(figure: Any, history: History, colours: Any) -> None:
+    """What colours, sizes and crosses mean, at the right of the title."""
+    height = figure.get_size_inches()[1]
+    axes = figure.add_axes((1 - 1.8 / WIDTH, 1 - 0.26 / height, 1.4 / WIDTH, 0.1 / height))
+    figure.colorbar(colours, cax=axes, orientation="horizontal", ticks=[]).outline.set_visible(False)
+    words = {"transform": axes.transAxes, "va": "center", "fontsize": 8}
+    axes.text(-0.05, 0.5, "first trial", ha="right", **words)
+    axes.text(1.05, 0.5, "last", ha="left", **words)
+    meanings = ["large: trained further"] if history.problem.space.fidelities else []
+    if any(is_failed(trial) for trial in history):
+        meanings.append("×: failed")
+    axes.text(1.0, -1.9, ",  ".join(meanings), ha="right", color=MUTED, **words)

@@ -1,0 +1,64 @@
+"""The best value against what was spent."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from farthing.plots.look import ACCENT, area, draw_expected, is_failed, mark_failures, set_value_axis
+from farthing.study import Best
+from farthing.trials import History, Trial
+
+
+@dataclass(frozen=True)
+class ProgressStep:
+    """A finished trial, what all trials up to it had cost, and the best value by then."""
+
+    trial: Trial
+    spent: float
+    best: float | None
+
+
+def progress_of(history: History) -> list[ProgressStep]:
+    """In the order in which the trials ended."""
+    ended = sorted((trial for trial in history if trial.is_finished), key=lambda trial: trial.finished_at or 0.0)
+    steps: list[ProgressStep] = []
+    spent, best = 0.0, None
+    for trial in ended:
+        spent += trial.cost
+        if trial.value is not None and (best is None or history.problem.better(trial.value, best)):
+            best = trial.value
+        steps.append(ProgressStep(trial, spent, best))
+    return steps
+
+
+def draw_progress(axes: Any, history: History, colours: Any, *, best: Best) -> None:
+    """A dot for each trial, the larger the further it went, and the best of all; beside them what a model predicts."""
+    steps = progress_of(history)
+    valued = [step for step in steps if step.trial.value is not None]
+    values = [step.trial.value for step in valued if step.trial.value is not None]
+    axes.scatter(
+        [step.spent for step in valued],
+        values,
+        s=[area(history, step.trial) for step in valued] if history.problem.space.fidelities else 14,
+        c=[colours.to_rgba(step.trial.number) for step in valued],
+        linewidths=0,
+        label="a trial",
+    )
+    axes.step(
+        [step.spent for step in steps if step.best is not None],
+        [step.best for step in steps if step.best is not None],
+        where="post",
+        color=ACCENT,
+        linewidth=1.8,
+        label="the best so far",
+    )
+    if best.predicted is not None and not history.is_full(best.trial):
+        draw_expected(
+            axes, history.cost, best.predicted, label=f"trial {best.trial.number}, predicted at full fidelity"
+        )
+    mark_failures(axes, [step.spent for step in steps if is_failed(step.trial)], history)
+    set_value_axis(axes, values, history)
+    axes.set_xlim(left=0)
+    axes.set_title(f"Best {history.problem.value} against cost")
+    axes.set_xlabel(f"cost of all trials ({history.problem.cost_unit})")
+    axes.set_ylabel(history.problem.value)
+    axes.legend(loc="upper right" if history.problem.minimize else "lower right")

@@ -1,0 +1,86 @@
+"""What a space may hold: its params, fidelities and stages, and their names."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from farthing.errors import InvalidSpace
+from farthing.space.fidelity import Fidelity
+from farthing.space.parameters import Choice, Float, Int
+from farthing.validation import refuse_non_mapping, shown
+
+# Command templates fill these in and reports use them as keys, so a parameter of the same name would be ambiguous.
+RESERVED = frozenset({"step", "value", "cost", "metrics", "gradient", "resume_dir", "checkpoint_dir", "trial"})
+
+
+def check_parts(params: Mapping[str, Any], fidelities: Mapping[str, Any], *, stages: Mapping[str, Any]) -> None:
+    """Refuse parts that do not go together, wrong names, and declarations that are none."""
+    _check_params(params)
+    _check_fidelities(fidelities)
+    _check_distinct(params, fidelities)
+    _check_stages(stages)
+    if stages and (params or fidelities):
+        raise _not_beside_stages("params" if params else "fidelities")
+    if not params and not any(stages.values()):
+        raise InvalidSpace("A space must have at least one parameter, got none. Add one, such as a Float.")
+
+
+def _check_params(params: Mapping[str, Any]) -> None:
+    refuse_non_mapping(params, what="The parameters of a space", error=InvalidSpace)
+    _check_names(params, role="parameter")
+    for name, declaration in params.items():
+        if not isinstance(declaration, Float | Int | Choice):
+            raise InvalidSpace(
+                f"A parameter must be a Float, an Int or a Choice, got {shown(declaration)} for {name!r}. "
+                "Declare it like Float(0.1, 1.0)."
+            )
+
+
+def _check_fidelities(fidelities: Mapping[str, Any]) -> None:
+    refuse_non_mapping(fidelities, what="The fidelities of a space", error=InvalidSpace)
+    _check_names(fidelities, role="fidelity")
+    for name, declaration in fidelities.items():
+        if not isinstance(declaration, Fidelity):
+            raise InvalidSpace(
+                f"A fidelity must be a Fidelity, got {shown(declaration)} for {name!r}. "
+                "Declare it like Fidelity(1, 50, integer=True)."
+            )
+
+
+def _check_stages(stages: Mapping[str, Any]) -> None:
+    refuse_non_mapping(stages, what="The stages of a space", error=InvalidSpace)
+    for stage, params in stages.items():
+        _check_identifier(stage, role="stage")
+        _check_params(params)
+
+
+def _not_beside_stages(section: str) -> InvalidSpace:
+    remedy = {"params": "Move the params into a stage.", "fidelities": "Drop the fidelities, or drop the stages."}
+    return InvalidSpace(f"Stages must stand alone in a space, got {section} beside them. {remedy[section]}")
+
+
+def _check_names(names: Iterable[object], *, role: str) -> None:
+    """Refuse names that are no identifiers or that reports and commands use; `lambda` and other keywords are fine."""
+    for name in names:
+        _check_identifier(name, role=role)
+        if name in RESERVED:
+            raise InvalidSpace(
+                f"The name of a {role} must not be a word of reports and commands, got {name!r}. "
+                f"Rename it, for example to 'my_{name}'."
+            )
+
+
+def _check_identifier(name: object, *, role: str) -> None:
+    """Refuse a name that could not be a keyword argument."""
+    if not (isinstance(name, str) and name.isidentifier()):
+        raise InvalidSpace(
+            f"The name of a {role} must be an identifier, got {shown(name)}. "
+            "Use letters, digits and underscores, such as 'learning_rate'."
+        )
+
+
+def _check_distinct(parameters: Iterable[str], fidelities: Iterable[str]) -> None:
+    """Refuse a name that stands for a parameter and for a fidelity."""
+    for name in sorted(set(parameters) & set(fidelities)):
+        raise InvalidSpace(
+            f"A parameter and a fidelity must have different names, got {name!r} for both. Rename one of them."
+        )

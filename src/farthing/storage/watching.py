@@ -1,0 +1,93 @@
+"""Decides when a lease has ended: when this process itself has seen no renewal for as long as the lease is.
+
+Wall clocks are not asked, neither ours nor the database's: they are set, they jump, and those of two machines differ.
+"""
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from farthing.costs import Clock
+from farthing.storage.lifecycle import Entry
+from farthing.trials import Attempt, State
+
+Renewal = tuple[int, int, float]
+"""A trial, its attempt, and the owner's clock when it was last renewed: the same again means no renewal since."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sight:
+    renewed_at: float
+    lease: float
+    since: float
+
+
+class LeaseWatch:
+    """Remembers of every running attempt since when its last renewal has been known here."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._sights: dict[str, dict[Attempt, _Sight]] = {}
+        self._lock = threading.Lock()
+
+    def see(self, study: str, running: Iterable[Entry]) -> None:
+        """Takes note of all attempts that run."""
+        now = self._clock.elapsed()
+        with self._lock:
+            before = self._sights.get(study, {})
+            entries = {_attempt(entry): entry for entry in running if entry.trial.state is State.RUNNING}
+            self._sights[study] = {
+                attempt: _seen(before.get(attempt), entry, now=now) for attempt, entry in entries.items()
+            }
+
+    def hear(self, study: str, *running: Entry) -> None:
+        """Takes note of attempts that have just been renewed."""
+        now = self._clock.elapsed()
+        with self._lock:
+            sights = self._sights.setdefault(study, {})
+            for entry in running:
+                sights[_attempt(entry)] = _Sight(entry.renewed_at, entry.lease, now)
+
+    def hear_renewals(self, study: str, attempts: Iterable[Attempt], *, renewed_at: float, lease: float) -> None:
+        """The same for attempts of which only that much is known."""
+        now = self._clock.elapsed()
+        with self._lock:
+            sights = self._sights.setdefault(study, {})
+            sights.update((attempt, _Sight(renewed_at, lease, now)) for attempt in attempts)
+
+    def begin_again(self) -> None:
+        """Counts every lease from now on: nobody could renew while the database was away."""
+        now = self._clock.elapsed()
+        with self._lock:
+            for study, sights in self._sights.items():
+                self._sights[study] = {
+                    attempt: _Sight(sight.renewed_at, sight.lease, now) for attempt, sight in sights.items()
+                }
+
+    def has_ended(self, study: str, entry: Entry) -> bool:
+        """Whether the lease that the entry shows has ended, as far as was seen here."""
+        with self._lock:
+            sight = self._sights.get(study, {}).get(_attempt(entry))
+        return sight is not None and sight.renewed_at == entry.renewed_at and self._is_silent(sight)
+
+    def ended(self, study: str) -> list[Renewal]:
+        """The last renewals of the attempts whose leases have ended."""
+        with self._lock:
+            return [
+                (attempt.number, attempt.attempt, sight.renewed_at)
+                for attempt, sight in self._sights.get(study, {}).items()
+                if self._is_silent(sight)
+            ]
+
+    def _is_silent(self, sight: _Sight) -> bool:
+        return self._clock.elapsed() - sight.since >= sight.lease
+
+
+def _attempt(entry: Entry) -> Attempt:
+    return Attempt(entry.trial.number, entry.trial.attempt)
+
+
+def _seen(before: _Sight | None, entry: Entry, *, now: float) -> _Sight:
+    if before is not None and before.renewed_at == entry.renewed_at:
+        return before
+    return _Sight(entry.renewed_at, entry.lease, now)

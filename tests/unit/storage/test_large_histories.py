@@ -1,0 +1,168 @@
+"""Large histories are columns until somebody looks, and are what small ones are in every other way."""
+
+import copy
+import gc
+import io
+import json
+import pickle
+import tracemalloc
+
+import pytest
+
+import farthing as ft
+from farthing.storage import measurement_columns, open_storage
+from farthing.storage.measurement_columns import StoredMeasurements
+from farthing.trials import Attempt, Measurement, Outcome, State, Suggestion
+
+TRIALS, POINTS = 60, 5
+SPACE = ft.Space({"x": ft.Float(0, 1)}, fidelities={"n": ft.Fidelity(1, 9, integer=True, trace=True)})
+
+
+@pytest.fixture
+def address(tmp_path):
+    """A study of trials with curves; the last one runs."""
+    study = ft.Study(SPACE, minimize="e", storage=tmp_path / "large.db", strategy=ft.Random(), seed=0)
+    storage = open_storage(tmp_path / "large.db")
+    for number in range(TRIALS):
+        points = [
+            Measurement(
+                value=number + place / 8, cost={"training": 0.1 * place}, fidelity={"n": place + 1}, sequence=place
+            )
+            for place in range(POINTS)
+        ]
+        suggestion = Suggestion({"x": number / TRIALS}, {"n": POINTS})
+        if number < TRIALS - 1:
+            storage.add_trial("study", suggestion, Outcome(State.DONE, value=number, measurements=points))
+        else:
+            storage.open_trials("study", [suggestion], owner="somebody", lease=600.0)
+            storage.record("study", Attempt(number, 1), points, lease=600.0)
+    study.close()
+    return tmp_path / "large.db"
+
+
+@pytest.fixture
+def small(address):
+    return list(open_storage(address).history("study").trials)
+
+
+@pytest.fixture
+def large(address, small, monkeypatch):
+    monkeypatch.setattr(measurement_columns, "MANY", 10)
+    monkeypatch.setattr(measurement_columns, "BATCH", 7)
+    return list(open_storage(address).history("study").trials)
+
+
+def objects_of(kind: type) -> int:
+    gc.collect()
+    return sum(type(thing) is kind for thing in gc.get_objects())
+
+
+def test_a_large_history_is_equal_to_the_same_read_as_objects(small, large):
+    assert all(isinstance(trial.measurements, StoredMeasurements) for trial in large)
+    assert all(isinstance(trial.measurements, tuple) for trial in small)
+    assert large == small
+    assert small == large
+    assert [trial.points for trial in large] == [trial.points for trial in small]
+    assert [trial.costs for trial in large] == [trial.costs for trial in small]
+    assert repr(large[3].measurements) == repr(small[3].measurements)
+
+
+def test_measurements_of_a_large_history_are_a_sequence(small, large):
+    stored, plain = large[3].measurements, small[3].measurements
+    assert (len(stored), stored[0], stored[-1], stored[1:3]) == (len(plain), plain[0], plain[-1], plain[1:3])
+    assert plain[2] in stored
+    assert list(reversed(stored)) == list(reversed(plain))
+    assert stored != plain[:-1]
+    with pytest.raises(IndexError):
+        stored[POINTS]
+
+
+def test_copies_of_a_large_history_are_plain(large):
+    for twin in (copy.deepcopy(large[3]), pickle.loads(pickle.dumps(large[3]))):
+        assert isinstance(twin.measurements, tuple)
+        assert twin == large[3]
+
+
+def test_opening_a_large_history_makes_no_object_of_a_measurement(address, monkeypatch):
+    monkeypatch.setattr(measurement_columns, "MANY", 10)
+    before = objects_of(Measurement)
+    study = ft.Study.load("study", address, strategy=ft.Random())
+    history = study.history
+    assert (len(history), objects_of(Measurement) - before) == (TRIALS, 0)
+    assert study.best.value == 0
+    assert objects_of(Measurement) - before <= POINTS
+
+
+def test_a_large_history_goes_on_as_a_small_one_does(address, monkeypatch):
+    other, storage = open_storage(address), open_storage(address)
+    plain = other.history("study")
+    monkeypatch.setattr(measurement_columns, "MANY", 10)
+    stored = storage.history("study")
+    point = Measurement(value=1.0, fidelity={"n": 6}, sequence=POINTS)
+    storage.record("study", Attempt(TRIALS - 1, 1), [point], lease=600.0)
+    changed = storage.history("study", since=stored.version).trials
+    assert changed == other.history("study", since=plain.version).trials
+    assert len(changed[-1].measurements) == POINTS + 1
+
+
+def bytes_per_point(made) -> float:
+    """What `made()` returns takes, for each measurement."""
+    tracemalloc.start()
+    try:
+        kept = made()
+        size = tracemalloc.get_traced_memory()[0]
+        del kept
+    finally:
+        tracemalloc.stop()
+    return size / (TRIALS * POINTS)
+
+
+def test_columns_take_less_than_half_of_the_room_of_objects(large):
+    rows = [
+        (number, 1, place, number + place / 8, f'{{"training":{number}}}', False, '{"n":1}', *[None] * 5, 0.5 + number)
+        for number in range(TRIALS)
+        for place in range(POINTS)
+    ]
+    as_columns = bytes_per_point(lambda: measurement_columns.Columns([rows]))
+    as_objects = bytes_per_point(lambda: [trial.measurements[:] for trial in large])
+    assert as_columns < as_objects / 2
+
+
+def test_an_export_is_what_it_was_and_has_one_trial_in_memory_at_a_time(address):
+    study = ft.Study.load("study", address)
+    text = study.export(format="json")
+    assert text == json.dumps(json.loads(text), indent=1)
+    file = io.StringIO()
+    assert study.export(file, format="json") is None
+    assert file.getvalue() == text
+    assert len(json.loads(text)["trials"]) == TRIALS
+
+
+def test_an_export_without_trials_is_json():
+    study = ft.Study(SPACE, minimize="e")
+    text = study.export(format="json")
+    assert text == json.dumps(json.loads(text), indent=1)
+
+
+class Discarding(io.TextIOBase):
+    """Remembers how much came and at what most at once."""
+
+    def __init__(self) -> None:
+        self.total = self.most = 0
+
+    def write(self, text: str) -> int:
+        self.total += len(text)
+        self.most = max(self.most, len(text))
+        return len(text)
+
+
+def test_what_is_exported_is_written_trial_by_trial(address):
+    file = Discarding()
+    ft.Study.load("study", address).export(file, format="json")
+    assert file.most < 3 * file.total / TRIALS
+
+
+def test_an_unknown_format_leaves_no_file(tmp_path):
+    with pytest.raises(ft.FarthingError, match="format"):
+        ft.Study(SPACE, minimize="e").export(tmp_path / "trials.xlsx")
+    assert not (tmp_path / "trials.xlsx").exists()
