@@ -13,9 +13,11 @@ from farthing.models.gp import GP
 from farthing.models.linalg import Array
 from farthing.strategies.shared.modelling import Observations
 
-ORDINARY = Effort(most_calls=20)
+MOST_NEIGHBOURS = 1000
+"""More in a round of hops would take longer than the fit: 50 choices of 10 values have 450 for each row."""
+ORDINARY = Effort(most_calls=20, most_neighbours=MOST_NEIGHBOURS)
 """From the best of 512 rows, climbs of 20 calls end within 0.001 of the log EI that the longest ones reach."""
-FRUGAL = Effort(screened=256, restarts=4, rounds=4, most_calls=12)
+FRUGAL = Effort(screened=256, restarts=4, rounds=4, most_calls=12, most_neighbours=MOST_NEIGHBOURS)
 OFFERED = 8
 """How many of the best rows seen are offered as starting points."""
 FEW = 1024
