@@ -249,7 +249,7 @@ class Part(Rule):
 
     @property
     def example(self) -> str:
-        return f"{self.kind.example}()"
+        return self.kind.example_call
 
     def read(self, given: object) -> Any:
         if isinstance(given, Mapping):

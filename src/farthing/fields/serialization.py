@@ -63,4 +63,4 @@ def _remedy(given: object, kind: Kind) -> str:
         return f"Make one of it: {given.__name__}(…)."
     if other := next((other for other in KINDS if other.matches(given)), None):
         return f"Give it to {other.used_by} instead."
-    return f"Write for example ft.{kind.example}()."
+    return f"Write for example {kind.example_call}."
