@@ -11,7 +11,9 @@ ROUNDS = 150
 SPACE = ft.Space({"rate": ft.Float(1e-3, 1.0, log=True), "kind": ft.Choice("a", "b")})
 STRATEGIES = {
     "learnt": ft.CEGPUCB(),
-    "known": ft.CEGPUCB(lengthscale=0.3, noise=0.01, forgetting=0.02, scale=1.0, rule=ft.ValueOfInformation(0.05)),
+    "known": ft.CEGPUCB(
+        lengthscale=0.3, noise=0.01, forgetting=0.02, scale=1.0, rule=ft.rules.ValueOfInformation(0.05)
+    ),
 }
 
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal, SupportsFloat, get_args
 
 from farthing.errors import InvalidValue
 from farthing.trials.suggestion import Params
@@ -47,7 +47,7 @@ class Measurement:
 
 def finite_number(number: object, *, what: str) -> float:
     """`number` as a plain float, or the error that says why it is not one."""
-    if isinstance(number, bool) or not hasattr(number, "__float__"):
+    if isinstance(number, bool) or not isinstance(number, SupportsFloat):
         raise InvalidValue(f"{what} must be a number, got {_shown(number)}. Return or report a float.")
     try:
         result = float(number)
