@@ -1,4 +1,4 @@
-"""What a run ends with: the best, the bill, and what to do next."""
+"""The end of a run: the best, the bill, and the next commands."""
 
 import json
 import shlex
@@ -67,7 +67,7 @@ def next_steps(study: Study, best: Best | None, *, address: StorageAddress) -> s
     steps = {
         f"farthing show {named}": "every trial and its learning curve",
         f"farthing plot {named}": "a picture of it",
-        f"farthing resume {named} --seconds N": "go on, with a larger budget in all",
+        f"farthing resume {named} --seconds N": "continue, with a larger total budget",
     }
     if best and not is_verified(study, best):
         steps[f"farthing verify {named}"] = "train the best to full fidelity"

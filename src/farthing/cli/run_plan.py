@@ -65,7 +65,7 @@ def stored_plan(study: Study) -> RunPlan:
     if form is None:
         raise InvalidArgument(
             f"A study is resumed here when `farthing run` began it, got {study.name!r}, which a Python program began. "
-            "Start that program again: it goes on where it stopped."
+            "Start that program again: it continues where it stopped."
         )
     return RunPlan.from_json(form)
 

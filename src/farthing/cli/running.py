@@ -1,4 +1,4 @@
-"""What `run`, `resume` and `verify` share: what the command line says of a run, and the run itself."""
+"""Common to `run`, `resume` and `verify`: the options of a run, and the run itself."""
 
 import signal
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from farthing.study import Study
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What the command line says about a run; None where it says nothing."""
+    """The command line's options for a run; None where there is none."""
 
     storage: str | None
     workers: int | None

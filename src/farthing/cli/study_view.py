@@ -41,7 +41,7 @@ def study_text(study: Study, *, address: StorageAddress, all_trials: bool) -> st
 
 
 def study_json(study: Study) -> str:
-    """What `farthing export --format json` has, with the strategy, the best and the bill."""
+    """The contents of `farthing export --format json`, with the strategy, the best and the bill."""
     best = found_best(study)
     summary = {
         "study": study.name,
@@ -97,7 +97,7 @@ def _result(trial: Trial) -> list[str]:
 
 
 def _cells(trials: Sequence[Trial], names: Sequence[str]) -> list[list[str]]:
-    """What was chosen for each trial, a cell for each name; inactive parameters have empty ones."""
+    """The params of each trial, a cell for each name; inactive parameters have empty ones."""
     chosen = [{**trial.fidelity, **trial.params} for trial in trials]
     return [[short_number(values[name]) if name in values else "" for name in names] for values in chosen]
 

@@ -23,7 +23,7 @@ class SystemClock:
 
 
 class FakeClock:
-    """Stands still until told to go on."""
+    """Stands still until it is advanced."""
 
     def __init__(self, start: float = 1_000_000_000.0) -> None:
         self._time = start

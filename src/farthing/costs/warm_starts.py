@@ -1,4 +1,4 @@
-"""What trials that start from a checkpoint need not pay again."""
+"""The cost that trials avoid by starting from a checkpoint."""
 
 import math
 
@@ -6,9 +6,9 @@ from farthing.trials import History, Measurement, State, Trial
 
 
 def saved_by_warm_starts(history: History) -> float:
-    """What trials that are done would have had to pay for the work that stood in the checkpoints they began with.
+    """The cost of the work in the checkpoints that finished trials began with.
 
-    The next interval of a member of a population is the same run going on, which saves nothing; a copy does.
+    The next interval of a member of a population continues its own run, which saves nothing; a copy does.
     """
     behind = work_behind(history)
     return math.fsum(
@@ -21,9 +21,9 @@ def saved_by_warm_starts(history: History) -> float:
 
 
 def work_behind(history: History) -> list[float]:
-    """For each trial what it would cost to come as far again, without the start-up that every run pays anyway.
+    """For each trial the cost to repeat its work, without the start-up that every run pays anyway.
 
-    What led to the checkpoint that a trial began with is part of it; failed attempts are not.
+    Includes the work in the checkpoint that a trial began with, but not failed attempts.
     """
     behind: list[float] = []
     for trial in history:

@@ -32,6 +32,6 @@ def run_attempt(
 def _check_resume_dir(trial: RunningTrial) -> None:
     if trial.resume_dir is not None and not trial.resume_dir.is_dir():
         raise WorkError(
-            f"A checkpoint to carry on from must be a folder, got {str(trial.resume_dir)!r}, which is missing. "
+            f"A checkpoint to continue from must be a folder, got {str(trial.resume_dir)!r}, which is missing. "
             f"Run the trial it came from again."
         )

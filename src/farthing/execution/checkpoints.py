@@ -1,4 +1,4 @@
-"""The folders in which trials leave what others carry on from."""
+"""The folders of checkpoints, from which other trials continue."""
 
 import re
 from collections.abc import Callable, Iterator, Set
@@ -50,7 +50,7 @@ class Checkpoints:
         self._mark = mark
 
     def claim(self) -> None:
-        """Makes sure that the root is there and nobody else's, for what is about to write there."""
+        """Makes sure that the root exists and belongs to this study, before anything is written there."""
         if self._mark is not None:
             claim(self.root, self._mark)
 
@@ -84,11 +84,11 @@ class Checkpoints:
         rmtree(staging, ignore_errors=True)
 
     def path(self, name: str) -> Path:
-        """Where the checkpoint of that name is. A name out of a database that would lead elsewhere is refused."""
+        """The path of the checkpoint of that name. A name from a database that would lead elsewhere is refused."""
         return self.root / self._read(name, phase="checkpoint").name
 
     def log_path(self, number: int, attempt: int) -> Path:
-        """Where the output of an attempt at trial `number` is kept."""
+        """The path of the output of an attempt at trial `number`."""
         return self.root / f"{number:06d}" / f"attempt-{attempt}.log"
 
     def delete(self, name: str) -> int:
@@ -105,10 +105,10 @@ class Checkpoints:
         return remove(doomed)
 
     def collect(self, keep: Set[str | None], *, may_live: Callable[[Attempt], bool]) -> int:
-        """Deletes what nobody can need and returns the bytes freed.
+        """Deletes checkpoints that are no longer needed and returns the bytes freed.
 
         Checkpoints named in `keep` stay. Of an attempt that may be alive, so does what it stages and what it committed
-        after the last one in `keep`, which it may be about to announce. In a folder of somebody else all stays.
+        after the last one in `keep`, which it may be about to announce. In a folder of another study all stays.
         """
         if not self.is_ours:
             return 0

@@ -1,4 +1,4 @@
-"""Work in stages, each fed with the output of the one before, which is kept for whoever needs it again."""
+"""Work in stages, each fed with the output of the one before, which is kept for later trials."""
 
 import copy
 import inspect
@@ -56,7 +56,7 @@ class Pipeline:
     """Stage functions by name, in the order and under the names of the space's stages.
 
     Each is called with the output of the one before and the params of its own stage; the first gets `source`. The
-    last returns the value, or a mapping that holds it by name. What a stage cost is durable as soon as it ends.
+    last returns the value, or a mapping that holds it by name. The cost of a stage is durable as soon as it ends.
 
     The outputs of all stages but the last are kept beside the study's checkpoints, and a trial starts from the longest
     run of stages whose output is there. Two workers never compute the same one at the same time: the second waits.
@@ -128,13 +128,13 @@ class PipelineWork:
         return StageCache(root / FOLDER, limit=self.pipeline.cache_limit)
 
     def address(self, prefix: str, length: int) -> CacheKey:
-        """Where in the cache the output of the first stages is, given their params."""
+        """The place in the cache of the output of the first stages, given their params."""
         return CacheKey(self.source_identity, self.versions[:length], prefix)
 
     def _take_stock(self) -> None:
         """Refuses what cannot be told apart. Workers are sent what it found, which holds until the next run begins.
 
-        Between runs in one session a function that a stage refers to may be defined anew, or a file of the source.
+        Between runs in one session a function that a stage refers to, or a file of the source, may change.
         """
         for found in ("versions", "source_identity"):
             vars(self).pop(found, None)
@@ -175,7 +175,7 @@ class _Passage:
         self._lineage = [work.address(self._key(length), length) for length in range(1, self._cached + 1)]
 
     def output(self) -> object:
-        """What the last stage returns."""
+        """The value that the last stage returns."""
         kept = self._longest_kept()
         for index in range(len(kept.seconds), self._cached):
             kept = self._next_kept(index, kept)
@@ -239,7 +239,7 @@ class _Passage:
         return stage.load or (lambda folder: plain_files.load(folder, scratch=self._scratch / name))
 
     def _savings(self, kept: Kept, index: int) -> dict[str, float]:
-        """What a stage had cost, where cost is seconds; that it was loaded is said in any case."""
+        """The cost of a stage that was loaded, if cost is seconds; else 0, which says that it was loaded."""
         return {SAVED: kept.seconds[index] if self._trial.problem.measures_cost else 0.0}
 
     def _tell_news(self) -> None:

@@ -25,7 +25,7 @@ class Result:
 
 
 def read_result(returned: object, *, name: str) -> Result:
-    """What the work returned: a number, a mapping that holds the number called `name`, or nothing."""
+    """The value that the work returned: a number, a mapping that holds the number called `name`, or nothing."""
     if returned is None:
         return Result()
     if not isinstance(returned, Mapping):

@@ -1,4 +1,4 @@
-"""What the work sees of its trial while it runs."""
+"""A trial as the work sees it while it runs."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -26,7 +26,7 @@ class RunningTrial:
     """One attempt at a trial: what to do, where to say how it goes, and what it has cost so far.
 
     `params` and `fidelity` are what was chosen; `number` and `attempt` name the trial and the try at it. `resume_from`
-    is the number of the trial to carry on from, and `resume_dir` holds the checkpoint to start with, where there is
+    is the number of the trial to continue, and `resume_dir` holds the checkpoint to start with, if there is
     one: that trial's, or one that an earlier attempt at this trial left.
 
     Methods that begin with an underscore are for what runs the work, in this package: executors, pipelines, the study.
@@ -90,7 +90,7 @@ class RunningTrial:
     ) -> None:
         """Adds a point to the trial's curve; when this returns, the point is durable.
 
-        The fidelity is that of the point: `trial.report(error, epochs=3)`. What is not named is as in
+        The fidelity is that of the point: `trial.report(error, epochs=3)`. One that is not named is as in
         `trial.fidelity`; in a space without fidelities `step` counts 1, 2, 3, … unless it is given. `gradient` has the
         derivatives of the value along some or all numeric params, each in the param's own units, also where its scale
         is logarithmic: `gradient={"lr": …}` is ∂value/∂lr.

@@ -1,4 +1,4 @@
-"""What can be run: a function of the trial, a Trainable, a Pipeline or a Command, behind one protocol."""
+"""Work: a function of the trial, a Trainable, a Pipeline or a Command, behind one protocol."""
 
 import inspect
 from collections.abc import Callable, Mapping

@@ -14,7 +14,7 @@ from farthing.scalars import as_float, as_int, plain
 from farthing.validation import shown
 
 WRONG: Any = object()
-"""What `read` returns for a value that breaks the rule; None may be a value."""
+"""Returned by `read` for a value that breaks the rule; None may be a value."""
 
 
 class Rule(ABC):
@@ -157,7 +157,7 @@ class OneOf(Rule):
 
 @dataclass(frozen=True)
 class Either(Rule):
-    """What one of several rules allows."""
+    """Anything that one of several rules allows."""
 
     rules: tuple[Rule, ...]
 

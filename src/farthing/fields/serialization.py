@@ -23,7 +23,7 @@ def to_json(thing: Any) -> Any:
 
 
 def from_json(form: object, kind: Kind) -> Any:
-    """What `to_json` wrote, or what a study file names."""
+    """The object that `to_json` wrote or a study file names."""
     if not isinstance(form, Mapping) or not isinstance(form.get("name"), str):
         raise InvalidArgument(
             f"{kind.what.capitalize()} must be named, got {shown(form)}. Write name = {kind.example!r}."
@@ -43,7 +43,7 @@ def _declared_class(name: str, kind: Kind) -> type[Any]:
 
 
 def as_one(given: object, kind: Kind) -> Any:
-    """What was given as `strategy=`: the object itself, or one by its name with its usual arguments."""
+    """The strategy given as `strategy=`: the object itself, or one by its name with its default arguments."""
     if isinstance(given, str):
         return find_class(given, kind)()
     if kind.matches(given):

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def study_model(study: "Study") -> "FarthingModel":
-    """What `LogEI` would fit to the study, as a model of a score: the more, the better.
+    """The Gaussian process that `LogEI` would fit to the study, as a model of a score: the more, the better.
 
     The score is minus the loss on the scale of the model, on which `train_targets` has what was observed. Rows are
     encoded params (`study.space.encoder`); what they hold in inactive columns does not matter.

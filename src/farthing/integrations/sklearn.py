@@ -120,7 +120,7 @@ class PipelineSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.study_ = study = self._study(steps, data)
         self._run(study, work_of(steps, data, scorers, cache_limit=self.cache_limit))
         if self.storage is None:
-            remove(study.checkpoints.root)  # nobody can go on with it, and the search may live for long
+            remove(study.checkpoints.root)  # it cannot be continued, and the search may live for long
         self._read(study.history, steps, list(scorers), n_splits=len(data.splits))
         self.ledger_ = study.ledger
         if self.refit:
@@ -163,8 +163,8 @@ class PipelineSearchCV(BaseSearchCV):  # type: ignore[misc]
         identity = digest_of([steps.fixed, data.identity, identity_of(self.scoring), counts])
         if study._settings.get(SEARCH) not in (None, identity):
             raise InvalidArgument(
-                f"A stored search must go on with the pipeline, the data, the folds and the score it began with, got "
-                f"others for {self.name!r}. Give the search a new name, or delete the study."
+                f"A stored search must continue with the pipeline, the data, the folds and the score it began with, "
+                f"got others for {self.name!r}. Give the search a new name, or delete the study."
             )
         study._remember(**{SEARCH: identity})
         return study

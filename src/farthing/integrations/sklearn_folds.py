@@ -21,7 +21,7 @@ VALUE = "score"
 
 @dataclass(frozen=True)
 class Data:
-    """What is searched on: inputs, targets, folds, and what the steps' fits are given besides."""
+    """The data of a search: inputs, targets, folds, and further arguments of the steps' fits."""
 
     X: Any
     y: Any

@@ -44,7 +44,7 @@ def is_population(study: Study) -> bool:
 
 
 def population_figure(study: Study) -> "Figure":
-    """Who was copied over whom, the values on the way, and every parameter's schedule."""
+    """The copies, the values along the steps, and every parameter's schedule."""
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 

@@ -66,7 +66,7 @@ class Continuum:
 
 
 class Bins(Protocol):
-    """Where the values 0, 1, … of a discrete parameter lie on its axis."""
+    """Positions of the values 0, 1, … of a discrete parameter on its axis."""
 
     def centre(self, index: Indices) -> Array:
         """The coordinate that stands for each index."""

@@ -1,4 +1,4 @@
-"""What is stored as JSON: compact text, and the plain values that come back from it."""
+"""JSON in a storage: compact text, and the plain values that come back from it."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Measurements of large histories as columns: an object is made of one when somebody looks at it."""
+"""Measurements of large histories as columns: an object is made of one when it is first read."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain

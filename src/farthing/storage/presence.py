@@ -59,7 +59,7 @@ class DatabaseFile:
             raise _not_as_it_was(path, f"which was cut from {known.size} to {found.size} bytes")
 
     def _is_intact(self) -> bool:
-        """Other programs may shorten a database, by VACUUM for example; then it is whole for who opens it anew."""
+        """Other programs may shorten a database, by VACUUM for example; then it is intact when it is opened again."""
         try:
             with closing(sqlite3.connect(f"file:{self._path}?mode=rw", uri=True)) as connection:
                 return bool(connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))

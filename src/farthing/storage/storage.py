@@ -1,4 +1,4 @@
-"""What every storage promises."""
+"""The promises of every storage."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -41,7 +41,7 @@ class StudySummary:
 
 @dataclass(frozen=True)
 class Changes:
-    """What is new since a version: changed trials whole, and events."""
+    """The changes since a version: changed trials as a whole, and events."""
 
     version: int
     trials: Sequence[Trial] = ()
@@ -55,16 +55,17 @@ class Storage(Protocol):
     and asks for `history(since=v)` gets everything that came after, at a price that depends on what came, not on the
     length of the study. Renewing a lease is not a change.
 
-    *Numbers.* Trials are numbered 0, 1, 2, … in the order in which they were opened, without gaps, whoever opens them.
+    *Numbers.* Trials are numbered 0, 1, 2, … in the order in which they were opened, without gaps, by all
+    processes together.
 
     *Leases.* A running trial belongs to its owner until its lease ends; `record` and `renew` extend it, also when it
-    has ended and nobody has noticed. It has ended for a storage object that has itself seen no renewal for as long as
-    the lease is, by its own monotonic clock: it looks whenever `history` or `sweep` is called. A trial whose lease has
-    ended is read there as what `sweep` makes of it for good: pending with the next attempt number, or lost when no
-    retries are left. Where the study's cost is measured, the seconds between the attempt's last measurement (or its
+    has ended and no process has noticed. It has ended for a storage object that has itself seen no renewal for the
+    length of the lease, by its own monotonic clock: it looks whenever `history` or `sweep` is called. A trial whose
+    lease has ended is read as `sweep` will store it: pending with the next attempt number, or lost when no
+    retries are left. If the study's cost is measured, the seconds between the attempt's last measurement (or its
     start) and its last renewal are then written down as failed work, by the owner's monotonic clock.
 
-    *Clocks.* Times that are stored are the storage's clock, to be shown. Nothing is decided by them: whoever sets that
+    *Clocks.* Times that are stored are the storage's clock, to be shown. Nothing is decided by them: setting that
     clock, or that of a machine, ends no lease and changes no duration.
 
     *Fencing.* Only the current attempt may `record`; an older one gets `StaleAttempt`. The first result wins: an older
@@ -153,7 +154,7 @@ class Storage(Protocol):
     def release_trial(self, study: str, attempt: Attempt, *, measurements: Sequence[Measurement] = ()) -> None:
         """Gives a running trial back unfinished: pending, next attempt number, no retry used up.
 
-        Where cost is measured and no measurements are given, the seconds since its last one are failed work.
+        If cost is measured and no measurements are given, the seconds since its last one are failed work.
         """
         ...
 

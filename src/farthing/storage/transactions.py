@@ -50,17 +50,17 @@ class Transactions:
         close_before_forks(self)
 
     def look(self, steps: Steps[Result]) -> Result:
-        """What `steps` reads, each statement from a moment of its own: no transaction, so the fewest round trips."""
+        """Reads with `steps`, each statement at its own moment: no transaction, so the fewest round trips."""
         return self._run(self._looking, steps)
 
     def read(self, steps: Steps[Result]) -> Result:
-        """What `steps` reads, all from one moment."""
+        """Reads with `steps`, all from one moment."""
         return self._run(self._reading, steps)
 
     def write(self, steps: Steps[Result], *, took_effect: Verdict[Result] | None = None) -> Result:
-        """What `steps` returns, once what it wrote is durable.
+        """Takes the steps and returns their result once they are durable.
 
-        When the connection breaks, the steps are taken again. When it broke while committing, nobody knows whether
+        When the connection breaks, the steps are taken again. When it broke while committing, it is not known whether
         they took effect: `took_effect` then finds out, from the database and from what the steps returned. Without it
         they are taken again all the same, so they must be safe to repeat.
         """

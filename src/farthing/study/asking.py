@@ -48,7 +48,7 @@ def told(
     failure: str | None = None,
     pruned: bool = False,
 ) -> Outcome:
-    """The outcome that `tell` describes. Whatever is wrong with it raises, before anything is recorded."""
+    """The outcome that `tell` describes. Raises for any mistake in it, before anything is recorded."""
     if sum([value is not None, failure is not None, pruned]) > 1:
         raise InvalidArgument(
             f"A trial has one result, got value={value!r}, failure={failure!r}, pruned={pruned}. Tell one of them."

@@ -24,7 +24,7 @@ def collect_leftovers(records: Records, strategy: Strategy, checkpoints: Checkpo
     """Deletes what killed processes left: half-written folders, checkpoints that no trial names, and those that became
     needless with a trial's end, when the process was killed before it could delete them.
 
-    To be called when a run begins and when it ends. What somebody may still work on stays, whoever that is.
+    To be called when a run begins and when it ends. Keeps the files that any process may still work on.
     """
     history = records.refresh()
     _retire(history, records, strategy, checkpoints)
@@ -65,7 +65,7 @@ def log_lost_prefixes(records: Records, work: CarriesOut, checkpoints: Checkpoin
     if lost:
         log.warning(
             "%d of %d outputs of stages cannot be used again: the source or what a stage's code refers to has changed "
-            "since, or files are gone. Where they are needed they are computed anew",
+            "since, or files are gone. They are computed again if needed",
             len(lost),
             len(cached),
         )

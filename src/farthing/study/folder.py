@@ -1,4 +1,4 @@
-"""Where a study keeps its files: checkpoints and logs."""
+"""The folder of a study's files: checkpoints and logs."""
 
 import hashlib
 import re
@@ -92,7 +92,7 @@ def _not_free(folder: Path) -> InvalidArgument:
     whose = f"which belongs to the study {found.study!r} of another database" if found else "which holds other files"
     return InvalidArgument(
         f"A study's folder must be its own or empty, got {str(folder)!r}, {whose}. Give another place: folder=…; or, "
-        "where nobody needs what is in it, delete it."
+        "if its files are not needed, delete it."
     )
 
 

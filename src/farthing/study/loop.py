@@ -52,9 +52,9 @@ class Observer(Protocol):
 
 @dataclass(frozen=True)
 class Limits:
-    """What bounds a run: the budget in all, and for each trial its seconds and how often it may fail and be retried.
+    """Limits of a run: the budget in all, and for each trial its seconds and its number of retries.
 
-    Without a budget the strategy alone decides when it ends. `killed_retries` is how often a trial is tried again whose
+    Without a budget the strategy alone decides when it ends. `killed_retries` is the number of retries of a trial whose
     worker the system killed: that says little about the configuration.
     """
 
@@ -84,8 +84,8 @@ class Limits:
 class Loop:
     """Joins a strategy, the records and an executor. It is also the executor's listener.
 
-    With `only`, the number of a trial that is enqueued, it runs that one instead of what the strategy suggests, and
-    ends with it, whoever ran it.
+    With `only`, the number of an enqueued trial, it runs that one instead of suggestions, and
+    ends when the trial does, even if another process ran it.
     """
 
     def __init__(
@@ -257,21 +257,21 @@ class Loop:
             log.warning("The first trials all failed, trial %d with: %s", trial.number, trial.failure.reason)
 
     def _require_checkpoint(self, trial: Trial) -> None:
-        """Ends the run before members that can only begin anew are taken for ones that go on."""
+        """Ends the run before a member that can only start over is mistaken for one that continues."""
         is_last = self._records.history.is_full(trial)
         if not self._strategy.needs_checkpoints or trial.state is not State.DONE or trial.checkpoint or is_last:
             return
         raise WorkError(
-            f"{type(self._strategy).__name__} goes on from checkpoints, got none from trial {trial.number}. Define "
-            "save and load, or write to trial.checkpoint_dir and read trial.resume_dir; then start the study anew."
+            f"{type(self._strategy).__name__} continues from checkpoints, got none from trial {trial.number}. Define "
+            "save and load, or write to trial.checkpoint_dir and read trial.resume_dir; then start a new study."
         )
 
     def _warn_about_the_cache(self, attempt: Attempt, eviction: Eviction) -> None:
-        """Says once for each reason that an output could not be kept or read: trials go on, and pay for it."""
+        """Says once for each reason that an output could not be kept or read: trials continue, and pay for it."""
         if eviction.why not in self._warned_of:
             self._warned_of.add(eviction.why)
             what = f"stage {eviction.length}'s output is {eviction.why}"
-            log.warning("Trial %d goes on without the cache, %s: %s", attempt.number, what, eviction.detail)
+            log.warning("Trial %d continues without the cache, %s: %s", attempt.number, what, eviction.detail)
 
     def _others_may_bring_work(self) -> bool:
         """Whether there is something to wait for: trials that others run, or that wait and can be paid."""

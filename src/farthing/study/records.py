@@ -19,13 +19,13 @@ from farthing.trials.news import Checkpointed, News
 from farthing.trials.prefixes import EVICTED, Eviction
 
 MORE_CHOICES = 8
-"""How many further suggestions are asked for when none of the first fits the budget."""
+"""Number of further suggestions to ask for if none of the first fits the budget; a guess, not tuned."""
 
 Plan = Callable[[History], tuple[Remaining, int]]
-"""From the history to what is left of the budget, and how many trials to open at most."""
+"""From the history to the rest of the budget and the largest number of trials to open."""
 
 Taken = dict[Attempt, Trial]
-"""The trials that somebody answers for: each is entered here in the step that makes it run for this process."""
+"""The trials that this process is responsible for: each is entered here in the step that makes it run."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Records:
     def open(self, strategy: Strategy, plan: Plan, *, taken: Taken) -> Opening:
         """Opens what the strategy suggests for the history last read, as far as the budget covers it.
 
-        Where others opened trials meanwhile, it reads the history and plans again.
+        If others opened trials meanwhile, it reads the history and plans again.
         """
         while True:
             history = self._history
@@ -133,7 +133,7 @@ class Records:
     def give_back(self, taken: Taken) -> None:
         """Puts trials that are not done with back to pending, for the next to take up first.
 
-        One that cannot be given back, as the storage fails, is let go of: it is offered again when its lease ends.
+        One that cannot be given back, because the storage fails, is offered again when its lease ends.
         """
         for attempt in list(taken):
             with suppress(FarthingError):
@@ -215,7 +215,7 @@ class Records:
         return [self._prices.suggestion(self._checked(suggestion), history) for suggestion in suggestions]
 
     def _alternatives(self, strategy: Strategy, history: History, remaining: Remaining, count: int) -> list[Suggestion]:
-        """What the strategy would suggest next, should its first choices not fit what is left of the budget."""
+        """The strategy's next suggestions, if its first ones do not fit the rest of the budget."""
         tried = [(trial.params, trial.fidelity) for trial in history]
         more = self._suggest(strategy, history, remaining, count + MORE_CHOICES)
         return [suggestion for suggestion in more if (suggestion.params, suggestion.fidelity) not in tried]

@@ -251,9 +251,9 @@ class Study:
     ) -> Trial:
         """Trains what `study.best` recommends to full fidelity and returns that trial, with its value and checkpoint.
 
-        It goes on from the configuration's own checkpoint where there is one, and is recorded like any other trial.
-        Where the recommendation has been trained to the end already, that trial is returned and nothing runs. Other
-        trials that wait are left alone. The arguments are those of `run`; without a budget there is no limit.
+        Continues from the configuration's own checkpoint if there is one, and is recorded like any other trial.
+        If the recommendation is already trained to the end, returns that trial and runs nothing. Other
+        waiting trials are left alone. The arguments are those of `run`; without a budget there is no limit.
         """
         self._import_strategy()
         params, history = self.best.params, self.history
@@ -323,7 +323,7 @@ class Study:
         if executor == "inline":
             if workers != 1 or time_limit is not None:
                 raise InvalidArgument(
-                    "The inline executor has one worker, which nobody can stop, got "
+                    "The inline executor has one worker, which cannot be stopped, got "
                     f"workers={workers} and time_limit={time_limit}. Use executor='processes' for either."
                 )
             return InlineExecutor(work, self.problem, checkpoints=files, clock=self._clock)
@@ -422,7 +422,7 @@ class Study:
         return closed
 
     def _handed_out(self, number: int) -> RunningTrial:
-        """What this process handed out under that number, or another process did."""
+        """The trial that this or another process handed out under that number."""
         if number in self._asked:
             return self._asked[number]
         trial = self._records.refresh()[number]
@@ -519,15 +519,15 @@ class Study:
 
     @property
     def ledger(self) -> Ledger:
-        """What was spent on what, and what was saved."""
+        """The bill: costs by kind, and savings."""
         return Ledger.of(self.history)
 
     @property
     def best(self) -> Best:
-        """What the strategy recommends so far. Raises `NoResult` before any trial is done.
+        """The strategy's recommendation so far. Raises `NoResult` before any trial is done.
 
-        Where a model recommends, that is the lowest value it predicts at full fidelity among the configurations seen;
-        `verify` trains it to the end. Where the strategy would have to be imported first, it is the best measured, and
+        If a model recommends, it is the lowest value predicted at full fidelity among the configurations seen;
+        `verify` trains it to the end. If the strategy would have to be imported first, it is the best measured, and
         `is_fallback` says so.
         """
         history = self.history
@@ -585,7 +585,7 @@ class Study:
         return results.to_pandas(self.history)
 
     def diagnose(self) -> "Diagnosis":
-        """What a model makes of the trials: which parameters matter, and how far that can be trusted."""
+        """Fits a model to the trials: which parameters matter, and how far to trust the answer."""
         from farthing.study.diagnosing import diagnose
 
         return diagnose(self)
@@ -595,7 +595,7 @@ class Study:
 
         Kinds: `progress` is the best value against what was spent; `curves` the learning curves; `fidelities` how far
         each configuration was trained; `stages` what each stage of a pipeline cost and what the cache saved; `params`
-        the value against each parameter; `model` what a model makes of the study; `all` is what suits the study.
+        the value against each parameter; `model` a model of the study; `all` the kinds that suit the study.
         Needs the extra `farthing[plot]`.
         """
         from farthing.plots import plot
@@ -604,7 +604,7 @@ class Study:
 
     @property
     def lineage(self) -> Lineage:
-        """Who was trained from whom: the members of a population, or the runs of other strategies, and their copies."""
+        """The members of a population, or the runs of other strategies, with the donor of each copy."""
         return Lineage.of(self.history)
 
     def close(self) -> None:

@@ -41,7 +41,7 @@ class Measurement:
 
     @property
     def place(self) -> Any:
-        """Where on its trial's curve the point stands: two points in one place are the same point, seen twice."""
+        """The position of the point on its trial's curve: two points at one place are the same point, seen twice."""
         return tuple(sorted(self.fidelity.items())) if self.fidelity else self.step
 
 

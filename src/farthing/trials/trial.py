@@ -11,7 +11,7 @@ from farthing.trials.suggestion import Json, Params, Suggestion
 
 
 class State(StrEnum):
-    """`failed`: the work was seen to fail. `lost`: nobody knows what became of it. `pruned`: it chose to stop."""
+    """`failed`: the work was seen to fail. `lost`: its fate is not known. `pruned`: it chose to stop."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -27,7 +27,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why an attempt came to nothing. Half characters in the words of an exception are spelled out as `\\ud83d`."""
+    """Why an attempt had no result. Lone surrogates in an exception's text are spelled out as `\\ud83d`."""
 
     reason: str
     traceback: str = ""
@@ -41,7 +41,7 @@ class Failure:
 class Trial:
     """A suggestion, its measurements and its state. Times are seconds since 1970 on the storage's clock.
 
-    `value` is the result; `checkpoint` names what the trial left to carry on from; `resume_checkpoint` is what it
+    `value` is the result; `checkpoint` names the checkpoint that the trial left; `resume_checkpoint` the one it
     started with. `overhead` is the seconds it took to suggest it. `attempt` counts from 1 and fences off older
     attempts at the same trial.
     """
@@ -101,7 +101,7 @@ class Trial:
 
     @cached_property
     def costs(self) -> dict[str, float]:
-        """What was paid, by kind. What an attempt without a result cost is `failed` work, whatever it was meant for."""
+        """The cost by kind. The cost of an attempt without a result is `failed` work, of every kind."""
         wasted = self.state in (State.FAILED, State.LOST)
         charged = {point.attempt for point in self.measurements if point.charged}
         return total(
@@ -116,7 +116,7 @@ class Trial:
 
     @cached_property
     def saved(self) -> dict[str, float]:
-        """What need not be paid, by reason, as the work reported it."""
+        """Savings by reason, as the work reported them."""
         return total(point.saved for point in self.measurements if point.saved)
 
 

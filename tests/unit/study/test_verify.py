@@ -200,7 +200,7 @@ def test_retries_and_time_limits_are_those_of_a_run() -> None:
     assert attempts == [1, 2]
     other = study_of()
     count = len(other.trials)
-    with pytest.raises(InvalidArgument, match="which nobody can stop"):
+    with pytest.raises(InvalidArgument, match="which cannot be stopped"):
         other.verify(train, executor="inline", time_limit=1.0)
     assert len(other.trials) == count, "what is refused leaves no trial behind"
 

@@ -32,7 +32,7 @@ def command(study: str, storage: str | None, yes: bool) -> None:
 
 
 def losses(study: "Study") -> str:
-    """What would be deleted, in words."""
+    """Describes the files that would be deleted."""
     from farthing.trials import State
 
     history = study.history
