@@ -25,7 +25,7 @@ SECTOR = 512
 """What a disk writes wholly or not at all."""
 
 _POINTER, _WHOLE, _LONG = ctypes.c_void_p, ctypes.c_int, ctypes.c_int64
-_Open = ctypes.CFUNCTYPE(_WHOLE, _POINTER, ctypes.c_char_p, _POINTER, _WHOLE, _POINTER)
+_Open = ctypes.CFUNCTYPE(_WHOLE, _POINTER, _POINTER, _POINTER, _WHOLE, _POINTER)
 _Delete = ctypes.CFUNCTYPE(_WHOLE, _POINTER, ctypes.c_char_p, _WHOLE)
 _Write = ctypes.CFUNCTYPE(_WHOLE, _POINTER, _POINTER, _WHOLE, _LONG)
 _Truncate = ctypes.CFUNCTYPE(_WHOLE, _POINTER, _LONG)
@@ -91,10 +91,11 @@ class Recorder:
     def save(self, path: str) -> None:
         Path(path).write_bytes(pickle.dumps(self.events))
 
-    def _open(self, vfs: int, name: bytes | None, file: int, flags: int, flags_out: int) -> int:
+    def _open(self, vfs: int, name: int | None, file: int, flags: int, flags_out: int) -> int:
+        """The name goes on as the pointer it is: SQLite keeps it."""
         code = int(self._real.contents.open(ctypes.addressof(self._real.contents), name, file, flags, flags_out))
         if code == 0 and name is not None:
-            self._names[file] = Path(name.decode()).name
+            self._names[file] = Path(ctypes.string_at(name).decode()).name
             if flags & CREATED and flags & LOGS:
                 self._new_logs.add(file)
             self._watch(_File.from_address(file))

@@ -95,6 +95,18 @@ def test_nothing_acknowledged_is_lost_in_a_power_cut(tmp_path: Path) -> None:
     cut_studies(tmp_path, cuts=20)
 
 
+def test_a_power_cut_while_a_database_is_created_leaves_one_that_can_be_opened(tmp_path: Path) -> None:
+    recording, rng = record(tmp_path / "recorded", "study"), random.Random(0)
+    first = recording.events.index(("acknowledged", "created"))
+    for number, cut in enumerate([*range(12), *range(12), first]):
+        image = tmp_path / f"cut-{number}"
+        image.mkdir()
+        recording.cut_power(cut, image, rng)
+        storage = open_storage(image / NAME)
+        assert storage.check() == []
+        storage.close()
+
+
 def test_a_power_cut_in_an_upgrade_leaves_the_old_database_or_the_new_one(tmp_path: Path) -> None:
     cut_upgrades(tmp_path, cuts=5)
 
