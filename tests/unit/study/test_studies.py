@@ -6,6 +6,7 @@ import pytest
 
 import farthing as ft
 from farthing.errors import StudyNotFound
+from farthing.execution.folder_mark import MARK
 from farthing.storage import MemoryStorage, open_storage
 
 SPACE = ft.Space({"x": ft.Float(0, 1)})
@@ -36,6 +37,17 @@ def test_studies_are_listed_by_name_and_deleted_with_their_files(tmp_path: Path,
     assert freed > 0
     assert (gone.exists(), kept.exists()) == (False, True)
     assert [line.record.name for line in ft.studies(storage)] == ["kept"]  # a storage that was given open stays open
+
+
+def test_files_in_a_folder_without_the_studys_mark_are_left_and_named(tmp_path: Path) -> None:
+    address = f"sqlite:///{tmp_path}/studies.db"
+    folder = run_one(address, "gone")
+    (folder / MARK).unlink()
+    files = sorted(folder.rglob("*"))
+    deleted = ft.delete_study("gone", address)
+    assert (deleted, ft.studies(address)) == (ft.Deleted(left=folder), [])
+    assert "does not carry its mark" in str(deleted)
+    assert sorted(folder.rglob("*")) == files
 
 
 def test_a_study_that_is_not_there_cannot_be_deleted(tmp_path: Path) -> None:
