@@ -12,6 +12,7 @@ from click.testing import CliRunner
 import farthing as ft
 from farthing.cli.app import farthing as program
 from farthing.errors import FarthingError
+from farthing.storage import open_storage
 
 SPACE = ft.Space({"x": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(1, 9, integer=True, trace=True)})
 DEEP = "[" * 200_000
@@ -26,7 +27,7 @@ COLUMNS = {
     "measurement": ["cost", "fidelity", "metrics", "saved", "params", "gradient"],
     "event": ["payload"],
 }
-VALUES = {
+VALUES: dict[str, dict[str, list[object]]] = {
     "study": {"name": [CODE, ESCAPES, "../../ran", "x" * 100_000], "created_at": ["late", 1e300, -1e300]},
     "trial": {
         "state": ["sleeping", CODE, 7],
@@ -81,8 +82,9 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     study = ft.Study(SPACE, minimize="error", storage=path, strategy=ft.Random(), seed=0)
     study.run(report, budget=ft.Budget(trials=4), executor="inline")
     study.ask()
-    study._storage.log_event("study", "evicted", {"prefix": "a", "length": 1, "why": "limit"})
     study.close()
+    with closing(open_storage(path)) as storage:
+        storage.log_event("study", "evicted", {"prefix": "a", "length": 1, "why": "limit"})
     return path
 
 
