@@ -289,7 +289,12 @@ def _is_within(number: float, least: float | None, most: float | None) -> bool:
 def _bounds(least: float | None, most: float | None, above: float | None = None, below: float | None = None) -> str:
     """In words, with a space before them; empty where there are none."""
     if least is not None and most is not None:
-        return f" from {least:g} to {most:g}"
+        return f" from {_text(least)} to {_text(most)}"
     bounds = (("≥", least), ("above", above), ("≤", most), ("below", below))
-    texts = [f"{sign} {bound:g}" for sign, bound in bounds if bound is not None]
+    texts = [f"{sign} {_text(bound)}" for sign, bound in bounds if bound is not None]
     return f" {' and '.join(texts)}" if texts else ""
+
+
+def _text(bound: float) -> str:
+    """Whole bounds in full: 2**63 − 1 is none that may be rounded."""
+    return str(bound) if isinstance(bound, int) else f"{bound:g}"
