@@ -30,7 +30,7 @@ class Wins(NamedTuple):
 
 @dataclass(frozen=True)
 class Judgement:
-    """How methods compare when so much is spent; average ranks and means are over `pairs`, a problem and a seed each.
+    """How methods compare at a given cost; average ranks and means are over `pairs`, a problem and a seed each.
 
     There are means of normalised regret only, over all problems and over each family of them.
     """
@@ -73,7 +73,7 @@ def judge(
 
 
 def scores_at(records: Iterable[Mapping[str, Any]], spent: float) -> dict[Pair, dict[str, float]]:
-    """The scores when so much was spent. Of several records of one run the last counts."""
+    """The scores at that cost. Of several records of one run the last counts."""
     scores: dict[Pair, dict[str, float]] = {}
     for record in records:
         scores.setdefault((record["problem"], record["seed"]), {})[record["method"]] = score_at(record, spent)
@@ -81,7 +81,7 @@ def scores_at(records: Iterable[Mapping[str, Any]], spent: float) -> dict[Pair, 
 
 
 def score_at(record: Mapping[str, Any], spent: float) -> float:
-    """The regret of what was recommended when so much was spent: normalised where the record says by what, and the
+    """The regret of the recommendation at that cost: normalised where the record says by what, and the
     loss where the best is not known."""
     reached = [step for step in record["steps"] if step["spent"] <= spent * (1 + 1e-9)]
     if not reached:

@@ -11,7 +11,7 @@ class Step(NamedTuple):
     """One evaluation: what it cost, the CPU seconds it took to choose it, and what is recommended after it.
 
     Only what was added is paid for: continuing a paused run costs the difference to what it had cost already. A batch
-    that is evaluated at once is one step of so many `evaluations`; it costs as much as the dearest of them. `tallies`
+    that is evaluated at once is one step of several `evaluations`; it costs as much as the most expensive. `tallies`
     are further amounts to add up, where a driver has any.
     """
 

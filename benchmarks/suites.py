@@ -17,7 +17,7 @@ Unit: TypeAlias = Literal["evaluations", "full runs", "cost"]
 
 @dataclass(frozen=True)
 class Allowance:
-    """What a method may spend: evaluations, the cost of so many usual runs at full fidelity, or cost as it is."""
+    """The allowance of a method: evaluations, the cost of a number of usual runs at full fidelity, or plain cost."""
 
     amount: float
     unit: Unit

@@ -12,7 +12,7 @@ from benchmarks.suites import Allowance
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a method stands after so many evaluations and so much cost, and the CPU seconds it took to suggest them.
+    """The state of a method after some evaluations and their cost, and the CPU seconds it took to suggest them.
 
     `value` is the true one of what is recommended, which the method itself never sees; `spent` is in the unit of the
     allowance.
@@ -60,7 +60,7 @@ def trajectory(method: Method, problem: Problem, *, allowance: Allowance, seed: 
 
 
 def tallies_at(standings: Sequence[Standing], judged_at: Sequence[float]) -> dict[str, dict[str, float]]:
-    """What had been added up when so much was spent, by that amount; nothing where the driver adds nothing up."""
+    """The tallies at each amount spent; empty if the driver keeps none."""
     found = {}
     for amount in judged_at:
         reached = [standing for standing in standings if standing.spent <= amount * (1 + 1e-9) and standing.tallies]

@@ -2,7 +2,7 @@
 
     python examples/0_resume.py
 
-Interrupt it with Ctrl-C, or kill it, and start it again: it goes on where it stopped.
+Interrupt it with Ctrl-C, or kill it, and start it again: it continues where it stopped.
 """
 
 import time

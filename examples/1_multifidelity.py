@@ -5,7 +5,7 @@
     python examples/1_multifidelity.py --again   # then trains the same trials from the start, to compare the bills
 
 Scikit-learn trains a neural network on handwritten digits. The study decides for every trial the parameters, how many
-epochs, on what part of the data, and whether to go on with an earlier run instead.
+epochs, on what part of the data, and whether to continue an earlier run instead.
 """
 
 import argparse

@@ -8,7 +8,7 @@
               window     units    opening
               radius              area
 
-Smoothing with the right window and training a classifier of pixels are dear; cleaning up what it says is cheap. So the
+Smoothing with the right window and training a classifier of pixels are expensive; cleaning its output is cheap. So the
 tuner tries many ways to clean up behind each trained classifier, trains several classifiers behind each way to smooth,
 and the outputs of all stages are kept: going back to an earlier one costs nothing. The ledger at the end says what each
 stage cost and what was saved.

@@ -1,7 +1,7 @@
 """PPO in NumPy: two tanh networks of 32–32 units, a Gaussian policy, normalised observations; for 3_population_rl.py.
 
-`Lander` is a Trainable: a step plays so many steps of LunarLanderContinuous and learns whenever a batch is full. Every
-step begins with new episodes, so that one carried on from a checkpoint does exactly what an unbroken one would have.
+`Lander` is a Trainable: a step plays some steps of LunarLanderContinuous and learns whenever a batch is full. Every
+step begins with new episodes, so that one continued from a checkpoint does exactly the same as an uninterrupted one.
 """
 
 import json

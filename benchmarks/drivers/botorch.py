@@ -1,6 +1,6 @@
 """Drives BoTorch's log expected improvement as its tutorials do, on spaces of continuous numbers.
 
-A Sobol design first, then for every evaluation a `SingleTaskGP` fitted anew with its default priors and
+A Sobol design first, then for every evaluation a `SingleTaskGP` fitted again with its default priors and
 `LogExpectedImprovement` maximised by `optimize_acqf`, all in the unit cube and in double precision.
 """
 

@@ -1,7 +1,7 @@
 """Drives BoTorch's multi-fidelity knowledge gradient as its tutorial does, on the augmented functions.
 
 A Sobol design over params and the lower half of the fidelities first, then for every evaluation a
-`SingleTaskMultiFidelityGP` fitted anew and `qMultiFidelityKnowledgeGradient` maximised with the true cost known and the
+`SingleTaskMultiFidelityGP` refitted and `qMultiFidelityKnowledgeGradient` maximised with the true cost known and the
 floor of the space for its fidelities. What is recommended is the minimum of the posterior mean at s = 1 over the whole
 space. It sees the end of each run; it has no traces and continues none.
 """

@@ -2,7 +2,7 @@
 
 An ordered choice becomes an integer, its index, so that Optuna knows of the order as our strategies do. With a pruner,
 a run reports every point of its curve and pays up to the point at which it is pruned; where there is no curve it is
-trained anew at each rung of the pruner, and pays for each. What is recommended is the best value at the highest
+trained again at each rung of the pruner, and pays for each. What is recommended is the best value at the highest
 fidelity that any run reached, which is the rule of our own strategies without a model.
 """
 

@@ -21,7 +21,7 @@ from farthing.trials import Trial
 class Ours:
     """One strategy. What a continued trial costs is the difference to the trial it continues.
 
-    With a `batch` so many are asked for together and evaluated at once; all are told before the next are asked for.
+    With a `batch` this number is asked for together and evaluated at once; all are told before the next are asked for.
     With `measured` the study is told no costs and measures seconds, as those of users do: here of a look into a table.
     With `gradients` evaluations of a problem that has them are told with theirs, and pay for it.
     """
@@ -52,7 +52,7 @@ class Ours:
                 yield step
 
     def _of_all(self, budget: Budget) -> Budget:
-        """What a batch costs is its dearest part; the study counts the sum."""
+        """A batch costs as much as its most expensive part; the study counts the sum."""
         return budget if budget.cost is None else replace(budget, cost=self.batch * budget.cost)
 
     def _step(self, study: Study, problem: Problem, budget: Budget, *, seed: int) -> Step | None:

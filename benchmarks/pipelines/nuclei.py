@@ -2,7 +2,7 @@
 
 Its parameters are on a grid, coarse enough for methods and seeds to meet. The first time that anybody asks for a prefix
 it is computed by the example's own functions, and its CPU seconds are written to `results/pipeline-nuclei-table.jsonl`;
-whoever asks for it later pays the same, so that no method has a quieter machine than another. Whether a method pays at
+every later method pays the same, so that no method has a quieter machine than another. Whether a method pays at
 all is up to its cache.
 """
 

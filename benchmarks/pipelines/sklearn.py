@@ -47,7 +47,7 @@ class Table:
         raise NotImplementedError("these problems are evaluated by the methods themselves, with their own caches")
 
     def full_value(self, params: Params) -> float:
-        """What whoever evaluated it has seen: the value does not depend on the method."""
+        """The value that was measured for it: it does not depend on the method."""
         return self.seen[_key(params)]
 
     def see(self, params: Params, score: float) -> None:

@@ -37,7 +37,7 @@ POPULATION, INTERVALS = 4, 10
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is trained: of the training images so many to learn from, so many others to decide by."""
+    """Amount of training: the numbers of training images to learn from, and of others to decide by."""
 
     epochs: int = 20
     train: int = 25_000

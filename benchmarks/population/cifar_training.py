@@ -88,7 +88,7 @@ def _block(inputs: int, middle: int, outputs: int) -> list[nn.Module]:
 
 
 class Member:
-    """One member in training: so many epochs more from its state, under the given params."""
+    """One member in training: a number of epochs from its state, under the given params."""
 
     def __init__(
         self, data: Data, params: Params, *, state: State | None, epochs: int, seed: int, uses_graphs: bool = True

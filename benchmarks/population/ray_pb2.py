@@ -1,6 +1,6 @@
 """Ray Tune's PB2, driven directly: its own `_explore`, on the same selection of who is replaced by whom.
 
-What Ray keeps between decisions, a table of results and the configurations chosen at the same time, is made anew from
+Ray's state between decisions, a table of results and the configurations chosen at the same time, is made again from
 the history. It has no logarithms and no categories: log parameters are given to it as exponents, integers are rounded
 instead of cut off, spaces with categories it cannot search. Its draws come from NumPy's global generator, which is
 seeded for each decision.

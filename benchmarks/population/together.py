@@ -53,12 +53,12 @@ def carry_out_together(
 
 
 def parser_of(suite: str, description: str | None, *, seeds: int) -> argparse.ArgumentParser:
-    """The options of a suite whose runs are made at once, on a machine that is lent for some minutes."""
+    """The options of a suite whose runs are made at once."""
     parser = argparse.ArgumentParser(f"python -m benchmarks.run {suite}", description=description)
     parser.add_argument("name", nargs="?", choices=[suite], help="the suite")
     parser.add_argument("--seeds", type=int, default=seeds, help="how many, from 0")
     parser.add_argument("--methods", nargs="+", metavar="NAME", help="only these")
-    parser.add_argument("--minutes", type=float, default=600.0, help="end after about so many")
+    parser.add_argument("--minutes", type=float, default=600.0, help="end after about this number")
     parser.add_argument("--processes", type=int, default=1, help="runs that are made at once")
     parser.add_argument("--commit", help="what the results are of, for a copy of a clean tree without its git folder")
     parser.add_argument("--output", type=Path, metavar="FILE", help="JSON lines to continue; benchmarks/results/ else")

@@ -22,7 +22,7 @@ Array: TypeAlias = npt.NDArray[np.float64]
 FLOOR = 0.1
 FIXED_COST = 0.01
 TRACE_POINTS = 4
-"""On the way to s a run reports at so many equal steps of it."""
+"""Number of equal steps on the way to s at which a run reports."""
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ EVERYWHERE, LARGE, SECONDS, GROWTH = 0.25, 0.1, 1.0, 1.5
 
 @dataclass(frozen=True)
 class Point:
-    """CPU seconds of one interval's decisions, ours and Ray's, for a population of so many after so many intervals."""
+    """CPU seconds of one interval's decisions, ours and Ray's, by population and number of intervals."""
 
     population: int
     after: int

@@ -3,7 +3,7 @@
 A history is n − 1 uniform draws and one suggestion, which is not timed: it lets a method that warm-starts its next fit
 do so, as in the middle of a study. Then several suggestions in a row are timed, by CPU, on one thread, each told its
 loss before the next; the figure is their mean. Ours keep a fit until there are 5 % more observations, so the row is
-long enough to hold fits at every size, about as many as a long study has. BoTorch, which fits anew every time, has a
+long enough to hold fits at every size, about as many as a long study has. BoTorch, which fits again every time, has a
 shorter row; it takes continuous numbers only and is timed on that space.
 
 In large studies only ours are timed, `LogEI` and `EIPerCost` with a cost that varies, a few suggestions in a row.

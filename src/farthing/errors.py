@@ -1,4 +1,4 @@
-"""The error family: each says the rule, what came, and what to do."""
+"""The error family: each gives the rule, the value that broke it, and the remedy."""
 
 
 class FarthingError(Exception):

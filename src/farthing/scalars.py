@@ -1,4 +1,4 @@
-"""Plain Python numbers and scalars from whatever the caller has, NumPy's included, without importing NumPy."""
+"""Plain Python numbers and scalars from any kind of number, NumPy's included, without importing NumPy."""
 
 import math
 from numbers import Integral, Real

@@ -1,4 +1,4 @@
-"""CE-GP-UCB (Wang et al., 2020): its model, its lemmas and the errata of READING.md, section 1."""
+"""CE-GP-UCB (Wang et al., 2020): its model, its lemmas and its errata."""
 
 import copy
 import json

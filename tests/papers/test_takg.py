@@ -107,7 +107,7 @@ def test_with_a_component_at_zero_there_is_nothing_to_learn(space: ft.Space) -> 
 
 
 def test_the_value_vanishes_with_the_fidelity() -> None:
-    """Where C(S) is known exactly and S is not (READING: otherwise the method falls into the trap it avoids)."""
+    """C(S) is known exactly and S is not: otherwise the method falls into the trap that it is meant to avoid."""
     found = candidates(CURVES, count=40)
 
     def best(s: float) -> float:

@@ -136,7 +136,7 @@ MISUSES: dict[str, tuple[Call, str, str, str]] = {
         lambda: study().tell("x", 1.0),
         "itself or by its number",
         "got 'x'",
-        "Pass what ask() gave",
+        "Pass the trial from ask()",
     ),
     "a text for a value": (lambda: told("good"), "must be a number", "got 'good'", "Return or report a float"),
     "a number for a trace": (lambda: told(1.0, trace=3), "pairs of fidelity and value", "got 3", "Write trace=[("),

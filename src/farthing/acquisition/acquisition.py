@@ -1,4 +1,4 @@
-"""What every acquisition function offers, and the simplest one."""
+"""The interface of every acquisition function, and the simplest one."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -8,7 +8,7 @@ from farthing.models.linalg import Array
 
 
 class Acquisition(Protocol):
-    """How much it is worth to evaluate each row of X (N, D); more is better."""
+    """The worth of evaluating each row of X (N, D); more is better."""
 
     def __call__(self, X: Array) -> Array:
         """Values (N,)."""

@@ -19,8 +19,8 @@ def select_batch(
 ) -> Array:
     """`count` rows (count, D), one after the other, each as if those before it and the pending ones had been observed.
 
-    What they will return is not known: their mean is believed. `acquisition` should measure improvement from the best
-    of the process, believed values included; over the best real value, a promising row is chosen again.
+    Their results are not known: their mean stands in (kriging believer). `acquisition` should measure improvement from
+    the best of the process, these means included; over the best real value, a promising row is chosen again.
     """
     chosen = np.zeros((0, pending.shape[1]))
     for _ in range(count):

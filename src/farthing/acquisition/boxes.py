@@ -9,7 +9,7 @@ from farthing.acquisition.maximize import Domain, Effort, improve, sobol
 from farthing.models.linalg import Array
 
 EFFORT = Effort(screened=32, restarts=2, rounds=8, most_calls=30, first_step=0.2, value_tolerance=1e-5)
-"""Per box."""
+"""Per box; a limit on time (`benchmarks.speed lambo`), not tuned for regret."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""What several evaluations may gain together: qEI of the best k out of a pool, chosen one after the other."""
+"""The joint gain of several evaluations: qEI of the best k out of a pool, chosen one after the other."""
 
 from collections.abc import Sequence
 
@@ -9,9 +9,9 @@ from farthing.models.gp import GP
 from farthing.models.linalg import Array, cholesky
 
 DRAWS = 128
-"""Pairs of a normal and its negative."""
+"""Pairs of a normal and its negative. A limit on time, not tuned."""
 RARE = 1.5
-"""Deviations below the mean of the most hopeful row: improvements beyond are too rare to be sampled."""
+"""Deviations below the mean of the most promising row: improvements beyond are too rare to be sampled. A guess."""
 
 
 def log_joint_improvements(
@@ -22,8 +22,8 @@ def log_joint_improvements(
     x_1 is the first row of the pool.
 
     The others are added greedily. qEI_k/EI is estimated from joint draws and multiplied with the exact EI of the
-    first row. Where improvement is too rare for that, the quotient is that of a `best` which is less rare; it changes
-    slowly, EI does not. It is at most k, as no row of the pool is expected to gain more than the first, which is the
+    first row. If improvement is too rare for that, the quotient is estimated for a worse `best`, on which it depends
+    little, unlike EI. It is at most k, as no row of the pool is expected to gain more than the first, which is the
     best of its class.
     """
     mean, covariance = gp.joint(pool)

@@ -29,9 +29,9 @@ from farthing.models.linalg import Array, IntArray, solve_lower, solve_upper
 from farthing.models.sobol import sobol_points
 
 JITTER = 1e-8
-"""Variance added to what is known for free, relative to the prior's: with more of it, VOI⁰ would not vanish with s."""
+"""Variance added to free observations, relative to the prior's: with more of it, VOI⁰ would not vanish with s."""
 LEAST_NOISE = 1e-3
-"""Of the prior's variance: less noise than this is not believed of what is to be observed."""
+"""Of the prior's variance: the least noise of a future observation. A guess, not tuned."""
 TINY = 1e-12
 CHUNK = 2**16
 """Entries of the arrays of simulated means, which are filled a few candidates at a time."""
@@ -145,7 +145,7 @@ class KnowledgeGradient:
 
 
 class _Look:
-    """What some candidates would see: every step of VOI on the way there, and back from its gradient."""
+    """The look-ahead of some candidates: every step of VOI forwards, and of its gradient backwards."""
 
     def __init__(self, kg: KnowledgeGradient, Q: Array, R: int, kinds: IntArray, noise: Array) -> None:
         self._kg, self._Q, self._R = kg, Q, R
@@ -242,7 +242,7 @@ class _Look:
         return np.asarray(0.5 * outer.transpose(0, 2, 1), dtype=np.float64)
 
     def _pulled_from_rows(self, joint_bar: Array, cross_bar: Array, own_mean_bar: Array) -> Array:
-        """What comes through k(Q, X) and k(Q, choices)."""
+        """The gradient through k(Q, X) and k(Q, choices)."""
         kg, (B, T, D) = self._kg, self._Q.shape
         solved = solve_upper(kg.gp.L, self._V.reshape(B * T, -1).T).T.reshape(B, T, -1)
         C_bar = -joint_bar @ solved - cross_bar @ kg.solved.T

@@ -16,10 +16,10 @@ from farthing.models.linalg import Array, BoolArray
 from farthing.models.sobol import sobol_points
 
 RELAXED_SIZE = 16
-"""Ordered grids finer than this are climbed as if continuous, then rounded."""
+"""Ordered grids finer than this are climbed as if continuous, then rounded. A guess, not tuned."""
 
 PERTURBATION = 0.1
-"""Deviation of the screened points around offered ones, in the unit cube."""
+"""Deviation of the screened points around offered ones, in the unit cube. A guess, not tuned."""
 
 
 def identity(U: Array) -> Array:
@@ -28,7 +28,7 @@ def identity(U: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """What the columns of a row may hold, and how a latent row becomes a valid one.
+    """The values allowed in the columns of a row, and the map from latent rows to valid ones.
 
     `grids[j]` is None for a continuous column on [0, 1], else its allowed values in increasing order. Columns in
     `categories` have codes without an order. `snap` maps latent rows to valid ones, NaN where inactive; it must leave
@@ -100,7 +100,7 @@ class Domain:
 
 @dataclass(frozen=True)
 class Effort:
-    """How hard to search: points screened, searches that climb, and rounds of climbing and hopping.
+    """The effort of a search: points screened, searches that climb, and rounds of climbing and hopping.
 
     A climb begins with a step of `first_step` at most, and ends after `most_calls`, or once a step gains less than
     `value_tolerance`, relative to the value from 1 on.

@@ -17,9 +17,9 @@ from farthing.costs.switching import StageCosts
 from farthing.models.linalg import Array, BoolArray, IntArray
 
 FEW = 1024
-"""Classes with no more rows than this are searched one by one."""
+"""Classes with no more rows than this are searched one by one. A limit on time, not tuned."""
 NEAR = 4
-"""How many of the best rows have their free columns tried in the other prefixes."""
+"""Number of the best rows whose free columns are tried in the other prefixes. A limit on time, not tuned."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,14 +9,14 @@ from farthing.acquisition.maximize import Domain, Effort, Maximum, best_rows, cl
 from farthing.models.linalg import Array
 
 KEPT = 0.8
-"""How likely a candidate keeps the category of the row it is near to."""
+"""Probability that a candidate keeps the category of the row at the centre. A guess, not tuned."""
 
 
 @dataclass(frozen=True, eq=False)
 class TrustRegion:
     """The rows whose numbers are within `side`/2 of `centre`, clipped to the cube; categories may be any.
 
-    A grid so coarse that its nearest values are further away is searched up to those. Where the centre is inactive
+    A grid so coarse that its nearest values are further away is searched up to those. If the centre is inactive
     (NaN) every value is near.
     """
 

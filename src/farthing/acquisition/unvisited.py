@@ -32,5 +32,5 @@ class Unvisited:
 
 
 def _keys_of(X: Array) -> list[bytes]:
-    """What tells rows apart. Adding zero makes −0 the same as 0; inactive values are equal to each other."""
+    """Equal keys for equal rows. Adding zero makes −0 the same as 0; inactive values are equal to each other."""
     return [row.tobytes() for row in np.nan_to_num(X, nan=-1.0) + 0.0]

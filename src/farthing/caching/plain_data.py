@@ -20,7 +20,7 @@ LARGEST_INLINE = 2**63
 
 
 class NotPlain(Exception):
-    """Holds what is not plain data, and what to do about it where that is known."""
+    """Holds the object that is not plain data, and the remedy if one is known."""
 
     def __init__(self, thing: object, remedy: str = "") -> None:
         super().__init__(thing, remedy)

@@ -35,7 +35,7 @@ class _Unreadable(Exception):
 
 @dataclass(frozen=True)
 class CacheKey:
-    """Which output is meant: that of the first `length` stages, whose params are `prefix`, for a source.
+    """The name of an output: that of the first `length` stages, whose params are `prefix`, for a source.
 
     `versions` are the names and versions of these stages.
     """
@@ -171,7 +171,7 @@ class StageCache:
     ) -> None:
         """Keeps the output at the last of `lineage`, which are the addresses of all its prefixes.
 
-        The caller holds its lock. Where there is no room for it, or no way to write it, it is not kept and `news` says
+        The caller holds its lock. If there is no room for it, or no way to write it, it is not kept and `news` says
         so; what `save` itself refuses is raised.
         """
         address = lineage[-1]

@@ -11,9 +11,9 @@ from farthing.errors import FarthingError
 COMMANDS = {
     "demo": "Tune a neural network on handwritten digits, in about a minute.",
     "run": "Run the study that FILE declares, until its budget is spent.",
-    "resume": "Go on with a study that `farthing run` began.",
+    "resume": "Continue a study that `farthing run` began.",
     "list": "List the studies of a storage, with their best values and costs.",
-    "show": "Show a study: its best trials, learning curves and what was spent.",
+    "show": "Show a study: its best trials, learning curves and bill.",
     "best": "Print the best configuration found so far.",
     "verify": "Train the recommended configuration to full fidelity.",
     "plot": "Draw a study: value against cost, curves, parameters.",
@@ -30,7 +30,7 @@ class Interrupted(click.ClickException):
     exit_code = 130
 
     def __init__(self) -> None:
-        super().__init__("Interrupted. What was stored is safe.")
+        super().__init__("Interrupted. All stored results are safe.")
 
 
 class Program(click.Group):
@@ -80,12 +80,12 @@ def _fault(error: Exception) -> str:
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.version_option(__version__, prog_name="farthing")
 def farthing(debug: bool) -> None:
-    """Tune expensive systems and count what it costs.
+    """Tune expensive systems and count the cost.
 
     \b
     A first look, in about a minute:   farthing demo
     Tune a program of your own:        farthing run study.toml
-    See what came of it:               farthing show
+    See the results:                   farthing show
 
     Every command explains itself: farthing COMMAND --help.
     """

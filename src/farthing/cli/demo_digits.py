@@ -1,4 +1,4 @@
-"""`farthing demo`: tunes the network of `digits` and shows what came of it."""
+"""`farthing demo`: tunes the network of `digits` and shows the results."""
 
 import shlex
 from contextlib import closing
@@ -67,7 +67,7 @@ def _tune(study: Study, plan: RunPlan) -> Stopped:
     length, workers = f"{plan.limits['seconds']:g} seconds", f"{plan.workers} workers"
     click.echo(
         f"Tuning a neural network on 1797 handwritten digits for {length} with {workers}.\n"
-        "Each trial is what promises most for its cost: some epochs of a new network, or more of one that was paused.\n"
+        "Each trial promises the most for its cost: some epochs of a new network, or more of one that was paused.\n"
     )
     store_plan(study, plan)
     with ending_cleanly_on_sigterm():
@@ -96,7 +96,7 @@ def _ending(study: Study, best: Best, trained: Trial, folder: Path, *, address: 
 
 
 def _test_text(study: Study, trained: Trial, *, folder: Path) -> str:
-    """How well the network that was trained to the end does on digits that no choice was based on."""
+    """The accuracy of the fully trained network on digits that no choice was based on."""
     assert trained.checkpoint is not None, "the checkpoint of what was recommended is kept"
     _, _, test = load_examples(folder)
     network = Network.load(study.checkpoints.path(trained.checkpoint))

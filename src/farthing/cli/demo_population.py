@@ -123,7 +123,7 @@ def _ending(study: Study, folder: Path, picture: Path, *, address: StorageAddres
 
 
 def _test_text(study: Study, folder: Path) -> str:
-    """How well the winner does on digits that no choice was based on."""
+    """The accuracy of the winner on digits that no choice was based on."""
     checkpoint = study.best.trial.checkpoint
     assert checkpoint is not None, "the best trial's checkpoint is kept"
     _, _, test = load_examples(folder.absolute())

@@ -23,7 +23,7 @@ DATA_FILE = "digits.npz"
 SEED = 0
 PIXELS, CLASSES = 64, 10
 TRAINING, VALIDATION = 900, 450
-"""How many examples are for training and for validation; the rest are the test, which tuning never sees."""
+"""Numbers of examples for training and for validation; the rest are the test, which tuning never sees."""
 
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
 

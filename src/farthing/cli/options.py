@@ -25,10 +25,10 @@ import_option = click.option(
     help="Import the strategy of your own that the database names, and ask it. Only for a database that you trust.",
 )
 
-_workers = click.option("--workers", type=click.IntRange(min=1), metavar="N", help="How many trials run at once.")
-_seconds = click.option("--seconds", type=float, metavar="LIMIT", help="Seconds of wall clock that all runs may take.")
-_cost = click.option("--cost", type=float, metavar="LIMIT", help="What all trials may cost, in the study's unit.")
-_trials = click.option("--trials", type=int, metavar="LIMIT", help="How many configurations may be tried in all.")
+_workers = click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Number of trials to run at once.")
+_seconds = click.option("--seconds", type=float, metavar="LIMIT", help="Most seconds of wall clock, over all runs.")
+_cost = click.option("--cost", type=float, metavar="LIMIT", help="Most cost of all trials, in the study's unit.")
+_trials = click.option("--trials", type=int, metavar="LIMIT", help="Most configurations to try, over all runs.")
 _inline = click.option("--inline", is_flag=True, help="Run trials in this process, one at a time, for debugging.")
 _quiet = click.option("--quiet", is_flag=True, help="Print nothing but errors (and the JSON, with --json).")
 

@@ -1,4 +1,4 @@
-"""Which storage a command is about, and which study in it."""
+"""Finds the storage and the study of a command."""
 
 import os
 import re
@@ -120,7 +120,7 @@ def _names(storage: Storage) -> list[str]:
 
 def _not_found(name: str, names: list[str]) -> StudyNotFound:
     rule = f"A study must be among {listed(names)}" if names else "A study must be in the storage"
-    remedy = did_you_mean(name, names, otherwise="`farthing list` shows what is there.")
+    remedy = did_you_mean(name, names, otherwise="`farthing list` shows the studies.")
     return StudyNotFound(f"{rule}, got {name!r}. {remedy}")
 
 

@@ -162,7 +162,9 @@ def _read_tables(path: Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise InvalidFile(_syntax_error(path, str(error))) from None
     except UnicodeDecodeError as error:
-        raise InvalidFile(f"A study file must be UTF-8 text, got {str(path)!r} ({error.reason}). Save it so.") from None
+        raise InvalidFile(
+            f"A study file must be UTF-8 text, got {str(path)!r} ({error.reason}). Save it as UTF-8."
+        ) from None
     except OSError as error:
         raise InvalidFile(_unreadable(path, error)) from None
 

@@ -1,9 +1,9 @@
-"""Learned cost: a Gaussian process on the logarithm of what was paid.
+"""Learned cost: a Gaussian process on the logarithm of costs.
 
     log t(x, e) = g(x) + log((c₀ + e)/(c₀ + 1)),    g ~ GP
 
-e is the share of the full work that was done, and c₀ what a run costs however little it does, relative to the rest.
-The cost grows with e by construction, whatever the process says, so that what continuing a run costs is never negative.
+e is the share of the full work that was done, and c₀ the fixed cost of a run, relative to the rest.
+The cost grows with e by construction, for any g, so that continuing a run never has a negative cost.
 """
 
 from collections.abc import Callable, Sequence

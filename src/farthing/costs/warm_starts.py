@@ -54,8 +54,8 @@ def _source(trial: Trial) -> int | None:
 def _start_up(history: History, trial: Trial) -> float:
     """The seconds that a run took before its training began, as far as its reports tell.
 
-    They are what the first report cost beyond the rate of the later ones. Amounts that were charged or declared have
-    no start-up: the difference between two of them is what continuing costs. Of a single report nothing can be told.
+    They are the cost of the first report beyond the rate of the later ones. Charged or declared amounts have no
+    start-up: the difference between two of them is the cost of continuing. A single report tells nothing.
     """
     own = [point for point in trial.measurements if point.attempt == trial.attempt]
     reports = [point for point in own if point.value is not None]

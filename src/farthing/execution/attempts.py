@@ -1,4 +1,4 @@
-"""Runs one attempt at a trial, in whatever process."""
+"""Runs one attempt at a trial, in any process."""
 
 from farthing.errors import Pruned, WorkError
 from farthing.execution.failures import failure_of
@@ -14,7 +14,7 @@ class Superseded(BaseException):
 def run_attempt(
     work: CarriesOut, trial: RunningTrial, *, let_through: tuple[type[BaseException], ...] = ()
 ) -> Outcome | None:
-    """How the work ended; None when the attempt was superseded. Whatever the work raises makes an outcome too."""
+    """How the work ended; None when the attempt was superseded. Any exception of the work makes an outcome too."""
     try:
         _check_resume_dir(trial)
         returned = work.run(trial)

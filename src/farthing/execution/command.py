@@ -25,7 +25,7 @@ OWN_FIELDS = ("resume_dir", "checkpoint_dir", "trial")
 
 
 class Command:
-    """A command line with `{fields}` for what was chosen, whose standard output tells how it goes.
+    """A command line with `{fields}` for the chosen values; reports are read from its standard output.
 
         ft.Command("python train.py --lr {lr} --epochs {epochs} --resume {resume_dir} --save {checkpoint_dir}")
 
@@ -138,7 +138,7 @@ def _environment() -> dict[str, str]:
 
 @contextlib.contextmanager
 def _started(arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
-    """The running program. It stays in our process group, so that whatever ends the worker ends it too."""
+    """The running program. It stays in our process group, so that it ends with the worker."""
     with subprocess.Popen(
         arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment()
     ) as process:

@@ -51,7 +51,7 @@ def check_workers(workers: object) -> None:
 class Ended:
     """A job that is over. Without an outcome there is nothing to record: the attempt had been taken over.
 
-    `was_killed` says that its worker died of a signal that no time limit sent: for want of memory, to make room for
+    `was_killed` says that its worker died of a signal that no time limit sent: memory ran out, to make room for
     others, or in a crash.
     """
 

@@ -24,7 +24,7 @@ from farthing.execution.worker_process import WorkerProcess, wait_for_events
 from farthing.trials import Attempt, Json, Problem
 
 SECONDS_TO_LEAVE = 1.0
-"""How long idle workers may take to end by themselves when the executor is closed."""
+"""Longest time for idle workers to end by themselves when the executor is closed."""
 
 
 _executors: "WeakSet[ProcessExecutor]" = WeakSet()

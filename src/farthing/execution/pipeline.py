@@ -59,13 +59,13 @@ class Pipeline:
     last returns the value, or a mapping that holds it by name. The cost of a stage is durable as soon as it ends.
 
     The outputs of all stages but the last are kept beside the study's checkpoints, and a trial starts from the longest
-    run of stages whose output is there. Two workers never compute the same one at the same time: the second waits.
+    sequence of stages whose output is kept. Two workers never compute the same one at the same time: the second waits.
 
     Args:
-        source: what the first stage gets: plain data, of which each call gets a copy, or a path, whose content counts.
-        source_version: changes whenever the source does; needed where the source is no plain data. A source that has
+        source: input of the first stage: plain data, of which each call gets a copy, or a path, whose content counts.
+        source_version: changes whenever the source does; needed if the source is no plain data. A source that has
             one is handed over as it is, without a copy.
-        cache_limit: bytes, or a text such as "2 GB"; what takes the least time to compute again per byte goes first.
+        cache_limit: bytes, or a text such as "2 GB"; outputs with the least time to compute again per byte go first.
             None keeps everything, 0 nothing.
     """
 
@@ -202,7 +202,7 @@ class _Passage:
         return Kept(self._work.fresh_source, ())
 
     def _next_kept(self, index: int, before: Kept) -> Kept:
-        """The output of a stage that was not there: computed, or after waiting found to be there."""
+        """The output of a stage that was not kept: computed, or found after waiting for another worker."""
         address = self._lineage[index]
         with ExitStack() as held:
             with self._trial._waiting():

@@ -1,6 +1,6 @@
 """All that only Linux can tell, and what takes its place elsewhere.
 
-Linux is what Farthing is tested on. Elsewhere less is known about processes, so that it is careful instead.
+Farthing is tested on Linux. Elsewhere less is known about processes, so it is careful.
 """
 
 import ctypes

@@ -23,9 +23,9 @@ Send: TypeAlias = Callable[[News], None]
 
 
 class RunningTrial:
-    """One attempt at a trial: what to do, where to say how it goes, and what it has cost so far.
+    """One attempt at a trial: its params, its reports, and its cost so far.
 
-    `params` and `fidelity` are what was chosen; `number` and `attempt` name the trial and the try at it. `resume_from`
+    `params` and `fidelity` are the choice; `number` and `attempt` name the trial and the try at it. `resume_from`
     is the number of the trial to continue, and `resume_dir` holds the checkpoint to start with, if there is
     one: that trial's, or one that an earlier attempt at this trial left.
 
@@ -126,8 +126,8 @@ class RunningTrial:
     def _settle(self, *, step: int | None = None, saved: Mapping[str, float] | None = None) -> None:
         """Makes what was spent so far durable, as a measurement without a value.
 
-        In work of several stages `step` is the place of the one that has ended, from 0. `saved` is what need not be
-        paid, by reason: a stage that was loaded instead of computed saved under "cache" what it had cost.
+        In work of several stages `step` is the place of the one that has ended, from 0. `saved` has savings
+        by reason: a stage that was loaded instead of computed saves its cost under "cache".
         """
         self._send(self._measurement(step=step, saved=dict(saved or {})))
 
@@ -137,7 +137,7 @@ class RunningTrial:
 
     @contextmanager
     def checkpoint(self) -> Iterator[Path]:
-        """Commits what is written to the folder when the block ends; nothing when it raises."""
+        """Commits the files written to the folder when the block ends; nothing when it raises."""
         staging = self._checkpoints.stage(self._job.attempt)
         try:
             yield staging
@@ -184,7 +184,7 @@ class RunningTrial:
         return Result(self._last.value)
 
     def _closing(self, returned: object, result: Result, gradient: Mapping[str, float] | None) -> Measurement:
-        """The last measurement: the returned value at the trial's fidelity, or only what is left to pay."""
+        """The last measurement: the returned value at the trial's fidelity, or only the rest of the cost."""
         if returned is None:
             return self._measurement()
         return self._measurement(

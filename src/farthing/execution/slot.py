@@ -26,11 +26,11 @@ from farthing.trials import Attempt, Failure, Measurement, Outcome, Problem, Sta
 from farthing.trials.news import Checkpointed, News
 
 STARTS = 3
-"""How many workers in a row may die before they are ready; more would be an endless loop."""
+"""Number of workers in a row that may die before they are ready; more would be an endless loop."""
 SECONDS_TO_START = 300.0
-"""How long a worker may take to be ready, the imports of the work included."""
+"""Longest time until a worker is ready, the imports of the work included."""
 SECONDS_TO_DIE = 5.0
-"""How long a worker may live on without a connection: one that has lost it is as a rule just ending."""
+"""Longest life of a worker without a connection: one that has lost it is as a rule just ending."""
 
 
 @dataclass
@@ -200,7 +200,7 @@ class Slot:
         return Ended(assignment.job.attempt, None if assignment.is_superseded else outcome)
 
     def _abort(self, assignment: _Assignment, reason: str | None) -> Ended:
-        """Ends the worker in the midst of its job."""
+        """Ends the worker in the middle of its job."""
         attempt = assignment.job.attempt
         code = self.end_worker()
         log = last_lines(self._checkpoints.log_path(attempt.number, attempt.attempt))

@@ -50,7 +50,7 @@ class _Argument:
 
 
 class Template:
-    """A command line split like a shell would, never run by one: a value is always one argument, whatever is in it.
+    """A command line split like a shell would, never run by one: a value is always one argument.
 
     `{name}` and `{name:.3g}` are fields; braces that are meant are doubled. A field without a value (an inactive
     parameter, `{resume_dir}` of a fresh trial) is empty; where it is all of an argument, or all that follows
@@ -62,7 +62,7 @@ class Template:
         try:
             self._arguments = [_parse(argument) for argument in shlex.split(text)]
         except ValueError as error:
-            raise WorkError(f"A command must be a well-formed command line, got {text!r}: {error}. Mend it.") from error
+            raise WorkError(f"A command must be a well-formed command line, got {text!r}: {error}. Fix it.") from error
         if not self._arguments:
             raise WorkError(
                 "A command must name a program, got an empty line. Write ft.Command('python train.py ...')."
@@ -89,7 +89,7 @@ class Template:
         for name in needed:
             if name not in self.fields:
                 raise WorkError(
-                    f"A command must pass on all that is chosen, got {self.text!r} without {{{name}}}. "
+                    f"A command must pass on all params and fidelities, got {self.text!r} without {{{name}}}. "
                     f"Add for example --{name} {{{name}}}."
                 )
 

@@ -20,7 +20,7 @@ PROGRESS_FILE = "farthing.json"
 class Trainable(ABC):
     """Something that is trained in steps: an agent, a model.
 
-    Give the class, not an instance, to `study.run`. A trial makes an instance, calls `setup`, `apply`, and where it
+    Give the class, not an instance, to `study.run`. A trial makes an instance, calls `setup`, `apply`, and if it
     continues from a checkpoint `load` and `apply` again, then `step` until the trial's fidelity is reached, and
     `save`. `self.trial` is there from `setup` on.
     """
@@ -29,20 +29,20 @@ class Trainable(ABC):
 
     @abstractmethod
     def setup(self, params: Params) -> None:
-        """Builds what is to be trained."""
+        """Builds the model or agent to train."""
 
     @abstractmethod
     def step(self) -> float | Mapping[str, Any]:
         """Trains one unit of the fidelity, such as an epoch; returns the value, or a mapping that holds it by name."""
 
     def apply(self, params: Params) -> None:  # noqa: B027  # not every Trainable has something to do here
-        """Puts params into effect. It comes after `load`, so that what was restored cannot undo what was chosen."""
+        """Puts params into effect. It comes after `load`, so that the restored state cannot undo the chosen params."""
 
     def save(self, folder: Path) -> None:  # noqa: B027  # nor must it be continued
         """Writes all that `load` needs. A trial that saves nothing cannot be continued."""
 
     def load(self, folder: Path) -> None:  # noqa: B027
-        """Restores what `save` wrote, perhaps under other params."""
+        """Restores the state that `save` wrote, perhaps under other params."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +132,6 @@ def _read_steps(folder: Path) -> int:
     if not isinstance(steps, int):
         raise WorkError(
             f"A Trainable's checkpoint must hold its steps in {PROGRESS_FILE}, got none in {str(folder)!r}. "
-            f"Carry on only from trials of a Trainable."
+            f"Continue only from trials of a Trainable."
         )
     return steps

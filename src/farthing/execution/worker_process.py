@@ -62,7 +62,7 @@ class WorkerProcess:
         return not (self.mailbox.is_closed or wait_for_events({self.sentinel: select.POLLIN}, 0.0))
 
     def end(self) -> int:
-        """Kills what is left of the group and returns the worker's exit code, negative for a signal."""
+        """Kills the rest of the group and returns the worker's exit code, negative for a signal."""
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)  # safe: until `wait` the number belongs to our process
         code = self._process.wait()

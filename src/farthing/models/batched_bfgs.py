@@ -22,6 +22,7 @@ Rows = slice | IntArray
 """Some of the running searches."""
 
 SUFFICIENT_DECREASE = 1e-4
+"""The usual constant of Armijo's condition (Nocedal and Wright, 2006, chapter 3)."""
 MOST_BACKTRACKS = 15
 LEAST_CURVATURE = 1e-10
 RIDGE = 1e-13
@@ -30,7 +31,7 @@ TINY = np.finfo(float).tiny
 
 @dataclass(frozen=True, eq=False)
 class Minima:
-    """Where each search ended: x (R, d), value (R,), and how many calls of the objective that took."""
+    """The end of each search: x (R, d), value (R,), and the number of calls of the objective."""
 
     x: Array
     value: Array
@@ -53,9 +54,9 @@ def minimize_batch(
 
     A search ends when its projected gradient falls below `gradient_tolerance`, or an accepted step changes the value
     by less than `value_tolerance` relative to max(1, |value|). `first_step` is the length of the first step. After
-    `race_after` calls, if given, only the search that is lowest by then goes on.
+    `race_after` calls, if given, only the search that is lowest by then continues.
     """
-    with np.errstate(all="ignore"):  # what is not finite does not decrease, and the step shrinks
+    with np.errstate(all="ignore"):  # a value that is not finite does not decrease, and the step shrinks
         searches = _Searches(objective, start, lower, upper, first_step)
         searches.keep(np.isfinite(searches.value) & ~searches.flat(gradient_tolerance))
         calls = 1
@@ -86,7 +87,7 @@ class _Searches:
     def advance(self, gradient_tolerance: float, value_tolerance: float) -> BoolArray:
         """One evaluation for every search: it moves where the step decreases enough, else its step shrinks.
 
-        Says which searches go on.
+        Says which searches continue.
         """
         trial = np.minimum(np.maximum(self._x + self._step[:, None] * self._direction, self._lower), self._upper)
         value, gradient = self._objective(trial)
@@ -103,7 +104,7 @@ class _Searches:
         return goes_on
 
     def flat(self, gradient_tolerance: float) -> BoolArray:
-        """Where the projected gradient, x − P(x − ∇), has vanished."""
+        """The searches whose projected gradient, x − P(x − ∇), has vanished."""
         stepped = np.minimum(np.maximum(self._x - self._gradient, self._lower), self._upper)
         return np.asarray(np.abs(self._x - stepped).max(axis=1, initial=0.0) <= gradient_tolerance)
 
@@ -148,7 +149,7 @@ class _Searches:
     def _shrink(self, some: Rows, value: Array, slope: Array) -> BoolArray:
         """The next step is where a parabola through both values has its minimum, kept within [0.1, 0.5] of this one.
 
-        A search that cannot decrease starts over from its gradient; one that has nothing to forget does not go on.
+        A search that cannot decrease starts over from its gradient; one that has nothing to forget ends.
         """
         rise = value - self.value[some] - slope
         factor = np.where(rise > 0.0, -0.5 * slope / np.where(rise > 0.0, rise, 1.0), 0.1)

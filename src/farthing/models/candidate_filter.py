@@ -21,7 +21,7 @@ from farthing.models.kernels import Kernel
 from farthing.models.linalg import Array, IntArray
 
 LARGEST_MATRIX = 2048
-"""Up to so many candidates the prior covariance is kept as a matrix; beyond, a column is computed when it is needed."""
+"""Up to this many candidates the prior covariance is kept as a matrix; beyond, columns are computed when needed."""
 
 PRUNED_BELOW = 1e-6
 """Rows of V that have shrunk below this, relative to the prior deviation, are dropped: V enters as its square."""
@@ -68,7 +68,7 @@ class MatrixPrior:
 
 @dataclass(frozen=True, eq=False)
 class KernelPrior:
-    """A covariance of so many candidates that only the columns in use are computed."""
+    """A covariance of many candidates, of which only the columns in use are computed."""
 
     kernel: Kernel
     theta: Array
@@ -115,7 +115,7 @@ class CandidateFilter(FadingPosterior):
 
     @property
     def rows(self) -> int:
-        """How many rows V has; m once S has taken over."""
+        """The number of rows of V; m once S has taken over."""
         return self.size if self._S is not None else self._r
 
     def covariance(self, i: IntArray, j: IntArray) -> Array:

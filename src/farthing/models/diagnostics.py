@@ -11,7 +11,7 @@ from farthing.models.linalg import Array, inverse_from_factor
 
 @dataclass(frozen=True, eq=False)
 class LeaveOneOut:
-    """What the model predicts of each observation from all others; hyperparameters stay as they are."""
+    """Predictions of each observation from all others; hyperparameters stay as they are."""
 
     observed: Array
     mean: Array

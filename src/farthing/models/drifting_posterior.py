@@ -1,7 +1,7 @@
-"""What is known of a drifting function at some rows, in one round.
+"""The posterior of a drifting function at some rows, in one round.
 
 A measurement shows y = f_t(x) + ℓ_t + N(0, σ²). The level ℓ is the same everywhere, such as the accuracy that rises in
-training whatever is chosen: it drifts at a rate of its own, and a choice between rows depends on f alone.
+training for every choice: it drifts at a rate of its own, and a choice between rows depends on f alone.
 """
 
 from dataclasses import dataclass

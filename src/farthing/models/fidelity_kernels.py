@@ -16,6 +16,7 @@ ALPHA = Parameter("alpha", median=0.8, spread=0.5, lower=5e-2, upper=1e1)
 BETA = Parameter("beta", median=0.3, spread=0.7, lower=1e-2, upper=1e1)
 C = Parameter("c", median=0.5, spread=1.0, lower=1e-2, upper=1e2)
 DELTA = Parameter("delta", median=1.0, spread=0.7, lower=1e-2, upper=1e1)
+"""The kernels are those of Wu et al. (2020) and, with forgetting, of Bogunovic et al. (2016). Priors are guesses."""
 
 
 class ColumnCovariance(Covariance):

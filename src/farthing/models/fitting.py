@@ -10,14 +10,14 @@ from farthing.models.linalg import Array, IntArray, keep_freed_memory
 from farthing.models.parameters import Parameter, Priors
 
 FEW = 50
-"""Up to so many rows the posterior often has several modes, and finding them all is cheap."""
+"""Up to this many rows the posterior often has several modes, and finding them all is cheap. A limit on time."""
 RACE_AFTER = 4
-"""Calls after which, with more rows, only the better of mode and warm start goes on: one that has gone stale loses."""
+"""Calls after which, with more rows, only the better of mode and warm start continues: a stale start loses."""
 VALUE_TOLERANCE = 1e-7
 MANY = 500
-"""Hyperparameters are fitted to at most so many rows: more change them little and cost their cube."""
+"""Hyperparameters are fitted to at most this many rows: more change them little and cost their cube."""
 SHIFTS = (0.0, 0.8, -0.8, 1.6, -1.6)
-"""Where searches start, in spreads of the prior from its mode: the smooth side first, where the better modes are."""
+"""Starts of searches, in spreads of the prior from its mode: the smooth side first, which has the better modes."""
 
 
 def hyperparameter_posterior(

@@ -25,7 +25,7 @@ VALUE = -1
 """In `along`: the row observes f itself rather than a slope ∂f/∂x_j."""
 
 LEAST_VARIANCE = 1e-12
-"""Relative to the prior variance: what rounding leaves of a variance that should be zero."""
+"""Relative to the prior variance: the rounding error of a variance that should be zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +207,7 @@ def row_covariance(
 ) -> Array:
     """Prior covariance between what the rows of X and of Z observe; of X with itself when Z is not given.
 
-    A point whose slopes are observed has a row for each of them. What the kernel says of it is asked for once.
+    A point whose slopes are observed has a row for each of them. The kernel is evaluated once for all of them.
     """
     along_z = along_x if along_z is None else along_z
     if _are_values(along_x) and _are_values(along_z):

@@ -25,12 +25,14 @@ from farthing.models.linalg import Array, BoolArray
 from farthing.models.parameters import Parameter
 
 SCALE = Parameter("scale", median=1.0, spread=1.0, lower=1e-3, upper=1e3)
+"""Weak priors for standardised values; guesses, not tuned."""
 LENGTHSCALE_SPREAD = 1.0
+"""1.7 was tried, and a median of 0.5 d^½; neither is better (`docs/systems/bayesian.md`, variants)."""
 LENGTHSCALE_BOUNDS = (5e-3, 1e2)
 OVERLAP = Parameter("overlap", median=1.0, spread=1.0, lower=1e-2, upper=1e2)
 
 INACTIVE_HEIGHT = 0.5
-"""How far an inactive value lies from the line of active ones, in units of the column's range."""
+"""Distance of an inactive value from the line of active ones, in units of the column's range. A guess, not tuned."""
 
 
 class Jet(NamedTuple):
@@ -46,7 +48,7 @@ class Covariance(ABC):
 
     K: Array
     has_slope: bool = True
-    """False where the gradient in X is zero everywhere, so that nobody need ask for it."""
+    """False if the gradient in X is zero everywhere, so that it need not be computed."""
 
     @abstractmethod
     def theta_gradient(self, W: Array) -> Array:
@@ -67,7 +69,7 @@ class Kernel(ABC):
     @property
     @abstractmethod
     def parameters(self) -> tuple[Parameter, ...]:
-        """What θ holds, in order."""
+        """The parameters in θ, in order."""
 
     @abstractmethod
     def evaluate(self, theta: Array, X: Array, Z: Array | None = None) -> Covariance:
@@ -132,7 +134,7 @@ class Composite(Kernel):
 
     @cached_property
     def _places(self) -> list[slice]:
-        """Where in θ the parameters of each kernel stand."""
+        """The positions in θ of the parameters of each kernel."""
         ends = list(accumulate((len(kernel.parameters) for kernel in self.kernels), initial=0))
         return [slice(first, last) for first, last in pairwise(ends)]
 

@@ -14,13 +14,13 @@ from farthing.models.parameters import Parameter, Priors
 
 NOISE = Parameter("noise", median=1e-3, spread=2.0, lower=1e-6, upper=1.0)
 MEAN_SPREAD = 1.0
-"""Deviation of the prior of the constant mean, in standardised units."""
+"""Deviation of the prior of the constant mean, in standardised units: as wide as the values themselves."""
 
 LOG_SQRT_2PI = 0.5 * log(2.0 * pi)
 THETA_STEP = 1e-5
 
 CHUNK = 2**14
-"""Entries of the covariances evaluated together: what the cache of a core holds."""
+"""Entries of the covariances evaluated together: as many as the cache of a core holds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class HyperparameterPosterior:
 
     @cached_property
     def _level(self) -> Array:
-        """What a constant mean of one adds to each observation."""
+        """The contribution of a constant mean of one to each observation."""
         return np.asarray(self.along == VALUE, dtype=float)
 
     def value_and_gradient(self, theta: Array) -> tuple[Array, Array]:
@@ -71,7 +71,7 @@ class HyperparameterPosterior:
         return centred.with_mean(_best_mean(solved, self._right_sides, self.mean_spread))
 
     def thinned(self, most: int) -> "HyperparameterPosterior":
-        """The posterior of at most so many observations, spread evenly over the order of their values."""
+        """The posterior of at most `most` observations, spread evenly over the order of their values."""
         n = self.y.size
         if n <= most:
             return self

@@ -26,7 +26,7 @@ JITTERS = (0.0, *(10.0**exponent for exponent in range(-10, 7)))
 def cholesky(K: Array, *, against: Array | None = None) -> Array:
     """L with L Lᵀ = K + jitter·I; the jitter is zero unless K needs it, then grows until K is positive definite.
 
-    A factor whose smallest pivot drowns in rounding counts as a failure too: its inverse would be noise. What is small
+    A factor whose smallest pivot drowns in rounding counts as a failure too: its inverse would be noise. Smallness
     is measured `against` the mean of these variances, by default K's own.
     """
     n = K.shape[0]

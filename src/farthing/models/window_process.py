@@ -16,7 +16,7 @@ class WindowProcess:
     """A GP over a window of observations; rows have the round as one more column, the last.
 
     An observation leaves the window when its weight (1 − ε)^{age/2} has fallen below `tolerance`, or when `most` later
-    ones are there; the factor is extended for each new one and made anew when a quarter of its rows has left.
+    ones are there; the factor is extended for each new one and computed again when a quarter of its rows has left.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class WindowProcess:
         return np.asarray(self.level.variance * (1.0 - self.level.forgetting) ** (0.5 * ages))
 
     def at(self, X: Array, *, round: int) -> "PoolPosterior":
-        """What is known at the rows X, from that round on."""
+        """The posterior at the rows X, from that round on."""
         return PoolPosterior(self, X, round=round)
 
 

@@ -127,7 +127,7 @@ def _leave_empty(axes: Any) -> None:
 
 
 def _draw_row(figure: Any, where: Any, row: Row) -> None:
-    """Draws panels beside each other. Where they share the value's axis, it is labelled at the left."""
+    """Draws panels beside each other. If they share the value's axis, it is labelled at the left."""
     first: Any = None
     grid = where.subgridspec(1, len(row.panels))
     for place, panel in enumerate(row.panels):

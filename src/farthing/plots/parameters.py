@@ -10,7 +10,7 @@ from farthing.study.runs import last_of_runs, with_value
 from farthing.trials import History, Trial
 
 JITTER = 0.22
-"""How far dots of one option are spread, so that they do not hide each other."""
+"""Spread of the dots of one option, so that they do not hide each other."""
 
 
 def draw_parameter(axes: Any, history: History, colours: Any, *, name: str, best: Trial) -> None:

@@ -11,7 +11,7 @@ from farthing.validation import shown
 
 @dataclass(frozen=True, init=False, repr=False)
 class Fidelity:
-    """An amount of work from `low`, the least that may be asked for, to `high`, the full amount.
+    """An amount of work from `low`, the smallest, to `high`, the full amount.
 
     Zero stands for no work at all, so `low` is above it. `integer` counts in whole units, such as epochs. `trace`
     says that a run reports its value at every smaller amount on the way, as training does at every epoch.

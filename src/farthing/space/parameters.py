@@ -63,11 +63,11 @@ class Float:
 
     @property
     def count(self) -> int | None:
-        """How many values there are, where there is a step."""
+        """The number of values, if there is a step."""
         return None if self.step is None else self.index_of(self.high) + 1
 
     def index_of(self, value: float) -> int:
-        """Which value of the grid is nearest, from 0. Only with a step."""
+        """The index of the nearest value of the grid, from 0. Only with a step."""
         assert self.step is not None
         return round((value - self.low) / self.step)
 
@@ -155,11 +155,11 @@ class Int:
 
     @property
     def count(self) -> int:
-        """How many values there are."""
+        """The number of values."""
         return self.index_of(self.high) + 1
 
     def index_of(self, value: int) -> int:
-        """Which of the values this one is, from 0."""
+        """The index of the value, from 0."""
         return (value - self.low) // self.step
 
     def value_at(self, index: int) -> int:
@@ -221,11 +221,11 @@ class Choice:
 
     @property
     def count(self) -> int:
-        """How many options there are."""
+        """The number of options."""
         return len(self.options)
 
     def index_of(self, value: Scalar) -> int:
-        """Which of the options this one is, from 0."""
+        """The index of the option, from 0."""
         return self._indices[value]
 
     def value_at(self, index: int) -> Scalar:

@@ -31,7 +31,7 @@ class Space:
     """The parameters of a study, with fidelities or in stages.
 
     `parameters` holds them all under the names they have in a trial's params. In a staged space that is the plain
-    name where one stage has it and `stage.name` where several have; `stages` lists the names of each stage. Two
+    name if one stage has it and `stage.name` if several have; `stages` lists the names of each stage. Two
     spaces are equal when they declare the same in the same order.
     """
 
@@ -99,7 +99,7 @@ class Space:
         return {name: checked[name] for name in self.parameters if name in checked}
 
     def check_fidelity(self, values: Mapping[str, Any] | None) -> dict[str, float]:
-        """The canonical fidelity, in the space's order; what is not named is at its full amount."""
+        """The canonical fidelity, in the space's order; one that is not named is at its full amount."""
         given = {} if values is None else values
         refuse_non_mapping(given, what="A fidelity", error=InvalidParams)
         refuse_unknown(given, self.fidelities, what="Fidelities", error=InvalidParams)

@@ -26,7 +26,7 @@ CONNECT_TIMEOUT = 10
 
 _SYNCHRONOUS = ("full", "normal", "off")
 _CREATION_LOCK = 0x66617274
-"""Any number will do as long as everybody who creates the tables uses the same."""
+"""Any number will do as long as all processes that create the tables use the same."""
 
 
 class database_now(FunctionElement[float]):  # noqa: N801 (SQL functions are written in lower case)

@@ -30,7 +30,7 @@ def from_text(text: str) -> Any:
         return value if end == len(text) else _decode(text)
     except (TypeError, ValueError, StopIteration, RecursionError):
         raise StorageError(
-            f"What is stored must be JSON, got {_shown(text)}. Restore the database from a copy."
+            f"Stored values must be JSON, got {_shown(text)}. Restore the database from a copy."
         ) from None
 
 

@@ -169,7 +169,7 @@ def require_current(entry: Entry, attempt: Attempt) -> None:
 
 
 def is_same_trial(stored: Trial | None, opened: Trial) -> bool:
-    """Whether a stored trial is the one that was opened, whatever has become of it since."""
+    """Whether a stored trial is the one that was opened, in any state since."""
     return stored is not None and (stored.opened_at, stored.suggestion) == (opened.opened_at, opened.suggestion)
 
 

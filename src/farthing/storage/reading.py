@@ -24,7 +24,7 @@ from farthing.trials import Event, Measurement
 Curves = Mapping[int, Sequence[Measurement]]
 
 _STANDING = len(statements.HISTORY.selected_columns) - len(rows.TRIAL_COLUMNS)
-"""How many columns of a row of `HISTORY` come before the trial's own."""
+"""Number of columns of a row of `HISTORY` before the trial's own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
-"""How long a study has been worked on, without trusting anybody's wall clock.
+"""The time for which a study has run, without trusting any wall clock.
 
 A study has a time of its own, which passes while at least one run is going. A run *began* at some point of it and has
 lasted *seconds* of its own monotonic clock since, so it has reached the sum of both; the study's time is the furthest
-that a run has reached. Where runs overlap, moments count once, because the later one begins where the earlier one is.
+that a run has reached. If runs overlap, moments count once, because the later one begins where the earlier one is.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ class Run:
         return self.began + self.seconds
 
     def reached_at(self, now: float) -> float:
-        """How far it has come by now: signs of life come three times per lease, and one may be late.
+        """The study's time that it has reached by now: signs of life come three times per lease, and one may be late.
 
         This is the one place where the storage's clock counts. A step of that clock just then is worth half a lease.
         """

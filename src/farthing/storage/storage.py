@@ -69,8 +69,8 @@ class Storage(Protocol):
     clock, or that of a machine, ends no lease and changes no duration.
 
     *Fencing.* Only the current attempt may `record`; an older one gets `StaleAttempt`. The first result wins: an older
-    attempt may still close the trial as done as long as no other has, even when it was given up as lost, and whatever
-    comes after that gets `TrialFinished`. The measurements of an attempt are told apart by their `sequence`, from 0:
+    attempt may still close the trial as done as long as no other has, even when it was given up as lost, and later
+    results get `TrialFinished`. The measurements of an attempt are told apart by their `sequence`, from 0:
     recording one twice changes nothing.
 
     *Checkpoints.* A trial that resumes another takes hold of its checkpoint in the transaction that opens it;

@@ -29,7 +29,7 @@ log = logging.getLogger("farthing")
 
 
 class Transactions:
-    """A database in which functions run. Whatever goes wrong there comes out as a `StorageError`.
+    """A database in which functions run. Every failure there becomes a `StorageError`.
 
     A server that is away is waited for, for up to `patience` seconds, once it has answered. `on_return` is called when
     it is back.

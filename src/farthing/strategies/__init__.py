@@ -1,4 +1,4 @@
-"""Who decides: strategies, each a pure function of the history and the budget."""
+"""Strategies, each a pure function of the history and the budget."""
 
 from farthing.strategies.shared.randomness import Randomness
 from farthing.strategies.shared.strategy import (

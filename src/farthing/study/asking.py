@@ -19,7 +19,7 @@ def number_of(trial: RunningTrial | Trial | int) -> int:
     number = as_int(trial.number if isinstance(trial, (RunningTrial, Trial)) else trial)
     if number is None:
         raise InvalidArgument(
-            f"A trial must be given itself or by its number, got {shown(trial)}. Pass what ask() gave."
+            f"A trial must be given itself or by its number, got {shown(trial)}. Pass the trial from ask()."
         )
     return number
 

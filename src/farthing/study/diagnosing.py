@@ -21,17 +21,17 @@ LEVELS = (0.5, 0.8, 0.95)
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """How far a model of the study can be trusted, and what it has learnt.
+    """A model of the study: how far to trust it, and its findings.
 
-    `trials` are those with a value, and `observed` their values. `predicted` is what the model expects of each from all
-    others, and between `low` and `high` with 95 %; its hyperparameters stay, which flatters it a little. Half of the
+    `trials` are those with a value, and `observed` their values. `predicted` is the prediction of each from all
+    others, with 95 % between `low` and `high`; the hyperparameters stay, which is slightly too favourable. Half of the
     predictions are off by less than `median_error`, and all by `rms_error` in the root mean square.
 
-    On the scale of the model, where very bad values are drawn together, `residuals` are standard normal if the model is
+    On the scale of the model, where very bad values are compressed, `residuals` are standard normal if the model is
     right. `explained` is the share of the differences between trials that it predicts, None where there are none.
     `calibration` maps a level, such as 0.8, to the share of values in the interval that should hold that many.
 
-    `noise` is by how much the value of a good trial changes when it is repeated, as the model sees it. `importance`
+    `noise` is the change of a good trial's value when it is repeated, as estimated by the model. `importance`
     has a share for each parameter, the greatest first; `slices` through the `best` trial are in the same order.
     `failed` trials count in the model as the worst value.
     """
@@ -60,9 +60,9 @@ class Diagnosis:
 
 
 def diagnose(study: "Study") -> Diagnosis:
-    """Judges the model that `LogEI` would fit to the finished trials at full fidelity, whatever the study's strategy.
+    """Judges the model that `LogEI` would fit to the finished trials at full fidelity, for any strategy.
 
-    Raises `NoResult` where they are too few.
+    Raises `NoResult` if they are too few.
     """
     with one_thread():
         return _diagnosis(fit_history(study.history))

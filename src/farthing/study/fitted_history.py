@@ -1,4 +1,4 @@
-"""The model that `LogEI` would fit to a history, whatever strategy the study has."""
+"""The model that `LogEI` would fit to a history of any strategy."""
 
 from dataclasses import dataclass
 from functools import cached_property

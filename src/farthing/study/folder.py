@@ -28,7 +28,7 @@ def folder_path(given: str | Path) -> Path:
 
 
 def new_identity() -> dict[str, Json]:
-    """The setting by which a new study differs from all others, whatever becomes of its name and its database."""
+    """The setting by which a new study differs from all others, even if its name or database change."""
     return {IDENTITY: uuid4().hex}
 
 

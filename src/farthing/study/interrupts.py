@@ -1,4 +1,4 @@
-"""Ctrl-C between two steps, never in the midst of one."""
+"""Ctrl-C between two steps, never in the middle of one."""
 
 import signal
 import threading

@@ -19,9 +19,9 @@ class Copy:
 
 @dataclass(frozen=True, repr=False)
 class Lineage:
-    """The trials of a study by member, the oldest first, and who was copied.
+    """The trials of a study by member, the oldest first, and the copies.
 
-    A member is what the strategy numbered so, and without such numbers a run: a trial and those that carry it on.
+    Members are numbered by the strategy; without such numbers a member is a run: a trial and those that continue it.
     """
 
     history: History

@@ -30,7 +30,7 @@ Taken = dict[Attempt, Trial]
 
 @dataclass(frozen=True)
 class Opening:
-    """The trials that were opened or, where there are none, what was suggested but not covered by what was left."""
+    """The trials that were opened or, if there are none, the suggestions that the rest of the budget did not cover."""
 
     trials: Sequence[Trial]
     remaining: Remaining

@@ -74,7 +74,7 @@ class Schedule(Sequence[Change]):
 
 
 def schedule_of(history: History, trial: Trial) -> Schedule | None:
-    """How the run that ends with that trial was trained; None where that is not told in steps along one trace."""
+    """The schedule of the run that ends with that trial; None if it was not trained in steps along one trace."""
     space = history.problem.space
     traces = [name for name, fidelity in space.fidelities.items() if fidelity.trace and fidelity.integer]
     chain = history.lineage(trial.number)

@@ -76,21 +76,21 @@ log = logging.getLogger("farthing")
 
 
 class Study:
-    """Tunes one thing: suggests trials, runs or hands them out, and remembers what came of them and what it cost.
+    """Tunes one thing: suggests trials, runs or hands them out, and keeps their results and costs.
 
     A study of an existing name in the same storage is continued; with another space or value it is refused. A `with`
     block closes it at its end.
 
     Args:
         minimize, maximize: the name of the value; give one of the two.
-        strategy: who decides, or its name; None chooses by the shape of the space at the first suggestion.
+        strategy: the strategy, or its name; None chooses by the shape of the space at the first suggestion.
         storage: None keeps everything in memory; `sqlite:///file.db` or `postgresql://…` keeps it for good.
-        cost: a function of (params, fidelity) that says what a run from nothing to that fidelity costs. Without it,
-            cost is the measured seconds of the work, or what trials charge.
+        cost: a function of (params, fidelity) that returns the cost of a run from the start to that fidelity. Without
+            it, cost is the measured seconds of the work, or the amounts that trials charge.
         cost_unit: the unit of cost. With another unit than seconds nothing is measured: charge, tell or declare it.
-        folder: where checkpoints and logs go, in a folder of the study's name; by default beside the database.
+        folder: the place for checkpoints and logs, in a folder of the study's name; by default beside the database.
         lease: seconds after which a trial whose owner no longer answers is offered again.
-        lost_retries: how often a trial may be lost in that way before it is given up.
+        lost_retries: the number of times a trial may be lost in that way before it is given up.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class Study:
         """The study of that name, as it was stored: no space needs to be given again.
 
         Reading it imports nothing that the database names. A strategy of your own is imported when the study runs or is
-        asked for a trial; with `import_strategy` at once, so that `best` is what it recommends.
+        asked for a trial; with `import_strategy` at once, so that `best` is its recommendation.
         """
         study = cls.__new__(cls)
         place = open_storage(storage, patience=lease)
@@ -208,10 +208,10 @@ class Study:
         """Runs trials of `work` until the budget, which counts all runs of the study, is spent; returns why it ended.
 
         Args:
-            budget: what may be spent in all; it may be left out where the strategy has an end of its own, as `PB2` has.
+            budget: the limits of the study in all; not needed if the strategy has an end of its own, as `PB2` has.
             executor: "processes" gives each worker a process of its own; "inline" runs the work here, for debugging.
             time_limit: seconds after which a trial, with every process it started, is ended as failed.
-            retries: how often a trial that failed is tried again, for whatever reason. By default a trial is tried
+            retries: the number of times a failed trial is tried again, for any reason. By default a trial is tried
                 again once when the system killed its worker (a signal, no memory, pre-emption), and never after an
                 exception or the time limit; in a population once after any failure.
             devices: for example `["cuda:0", "cuda:1"]`, given to the workers in turn.
@@ -249,7 +249,7 @@ class Study:
         devices: Sequence[str] | None = None,
         progress: bool | None = None,
     ) -> Trial:
-        """Trains what `study.best` recommends to full fidelity and returns that trial, with its value and checkpoint.
+        """Trains the recommendation of `study.best` to full fidelity and returns that trial, with value and checkpoint.
 
         Continues from the configuration's own checkpoint if there is one, and is recorded like any other trial.
         If the recommendation is already trained to the end, returns that trial and runs nothing. Other
@@ -399,8 +399,8 @@ class Study:
     ) -> Trial:
         """Gives a trial its one result: a value, or `failure="why"`, or `pruned=True`.
 
-        `trace` holds points of its curve as (fidelity, value), in the order in which they were measured; `cost` is what
-        the whole trial cost, instead of the seconds since it was asked for. `gradient` has derivatives of the value
+        `trace` holds points of its curve as (fidelity, value), in the order in which they were measured; `cost` is
+        that of the whole trial, instead of the seconds since it was asked for. `gradient` has derivatives of the value
         along numeric params, in their own units.
         """
         number = number_of(trial)
@@ -469,7 +469,7 @@ class Study:
         space = self.problem.space
         return Suggestion(space.check(params), space.check_fidelity(fidelity))
 
-    # ---- what is there -----------------------------------------------------------------------------------------------
+    # ---- results -----------------------------------------------------------------------------------------------------
 
     @property
     def space(self) -> Space:
@@ -593,8 +593,8 @@ class Study:
     def plot(self, kind: "PlotKind" = "all") -> "Figure":
         """A picture of the study, as a matplotlib figure: `study.plot("curves").savefig("curves.png")`.
 
-        Kinds: `progress` is the best value against what was spent; `curves` the learning curves; `fidelities` how far
-        each configuration was trained; `stages` what each stage of a pipeline cost and what the cache saved; `params`
+        Kinds: `progress` is the best value against the cost; `curves` the learning curves; `fidelities` how far
+        each configuration was trained; `stages` the cost of each stage of a pipeline and its savings; `params`
         the value against each parameter; `model` a model of the study; `all` the kinds that suit the study.
         Needs the extra `farthing[plot]`.
         """

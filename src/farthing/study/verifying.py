@@ -59,7 +59,7 @@ def require_done(trial: Trial) -> Trial:
     why = f": {trial.failure.reason}" if trial.failure else ""
     raise NoResult(
         f"A verification must be trained to the end, got trial {trial.number}, which is {trial.state}{why}. "
-        f"Look at what it printed: farthing show --trial {trial.number} --log."
+        f"Look at its output: farthing show --trial {trial.number} --log."
     )
 
 

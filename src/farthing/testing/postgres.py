@@ -175,7 +175,7 @@ def _cannot_start(output: str) -> StorageError:
 
 
 def _unprivileged_account() -> Account:
-    """Somebody else for root, whom initdb refuses; nothing for everybody else."""
+    """Somebody else for root, whom initdb refuses; nothing for any other user."""
     if os.geteuid() != 0:
         return {}
     known = {entry.pw_name: entry for entry in pwd.getpwall()}

@@ -136,7 +136,7 @@ class _Runs:
         if not exact:
             raise WorkError(
                 f"Without exact values a param's effect is shown by params_in_effect(), got none for {name!r} from "
-                f"{self.trainable.__name__}. Define it: return what the optimizer really has."
+                f"{self.trainable.__name__}. Define it: return the optimizer's actual settings."
             )
         raise WorkError(
             f"A param must take effect after a restore, got the same values with {name}={self.params[name]!r} and "
@@ -223,7 +223,7 @@ def _require_deterministic(trainable: type[Trainable], values: list[float], agai
         raise WorkError(
             f"Two runs with the same params must have the same values, got {_apart(values, again)} from "
             f"{trainable.__name__}. Seed it in setup, from self.trial.problem.seed and self.trial.number; exact=False "
-            "checks only what can be checked without that."
+            "leaves out the checks that need it."
         )
 
 

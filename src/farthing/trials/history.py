@@ -78,7 +78,7 @@ class History(Sequence[Trial]):
         return f"History({len(self)} trials, {len(self.in_flight)} in flight, version {self.version})"
 
     def loss(self, value: float) -> float:
-        """A value as something to make small."""
+        """A value with its sign turned so that less is better."""
         return self.problem.sign * value
 
     @cached_property
@@ -97,11 +97,11 @@ class History(Sequence[Trial]):
 
     @property
     def configurations(self) -> int:
-        """How many trials are new configurations rather than continuations."""
+        """The number of trials that are new configurations rather than continuations."""
         return self._configurations
 
     def reach(self, trial: Trial) -> float:
-        """How much of the full fidelity a trial has, from 0 to 1, all fidelities multiplied."""
+        """The share of full fidelity that a trial has, from 0 to 1, all fidelities multiplied."""
         full = self.problem.space.full_fidelity
         return math.prod(trial.fidelity.get(name, 0.0) / top for name, top in full.items())
 

@@ -20,11 +20,11 @@ KINDS: tuple[str, ...] = get_args(Kind)
 class Measurement:
     """A point of a trial: a value at a fidelity or step, or (without a value) only a cost.
 
-    `cost` is what was paid *since the trial's previous measurement*, by kind: measured seconds, or, where `charged`, an
-    amount that the user named and that replaces the measured seconds of its attempt. `saved` is what need not be paid,
+    `cost` is the cost *since the trial's previous measurement*, by kind: measured seconds, or, if `charged`, an
+    amount that the user named and that replaces the measured seconds of its attempt. `saved` has savings
     by reason. `sequence` counts the measurements of one attempt, so that writing one twice changes nothing.
     `params` is set only where they change during a trial. `gradient` has derivatives of the value along numeric params,
-    each in the param's own units whatever its scale. `time` is the storage's clock, in seconds since 1970.
+    each in the param's own units on any scale. `time` is the storage's clock, in seconds since 1970.
     """
 
     value: float | None = None

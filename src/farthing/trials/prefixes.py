@@ -1,4 +1,4 @@
-"""Which outputs of stages are there to be used again, as far as the history knows."""
+"""The outputs of stages that can be used again, as far as the history knows."""
 
 import math
 from collections.abc import Iterator

@@ -49,7 +49,7 @@ class Problem:
 
     @property
     def sign(self) -> float:
-        """Times a value gives a loss: what is smaller is better."""
+        """1 or −1: times a value it gives a loss, of which less is better."""
         return 1.0 if self.minimize else -1.0
 
     @property

@@ -85,7 +85,7 @@ class Trial:
 
     @property
     def member(self) -> int | None:
-        """Which member of a population it trains, where the strategy says so in its note."""
+        """The member of a population that it trains, if the strategy's note names one."""
         member = self.note.get("member") if isinstance(self.note, dict) else None
         return as_int(member)
 

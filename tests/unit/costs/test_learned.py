@@ -9,7 +9,7 @@ KERNEL = Constant() * Matern52((0, 1))
 
 
 def true_cost(X: np.ndarray, done: np.ndarray | float = 1.0, *, fixed_share: float = 0.1) -> np.ndarray:
-    """From e to e³ seconds, dearer along the first column only."""
+    """From e to e³ seconds, rising along the first column only."""
     return np.exp(1.0 + 2.0 * X[:, 0]) * (fixed_share + done) / (fixed_share + 1.0)
 
 

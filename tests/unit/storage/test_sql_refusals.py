@@ -99,7 +99,7 @@ def test_a_torn_file_is_an_error_and_its_check_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("UPDATE trial SET params = '{'", "What is stored must be JSON"),
+        ("UPDATE trial SET params = '{'", "Stored values must be JSON"),
         ("UPDATE trial SET state = 'asleep'", "got 'asleep'"),
         ("UPDATE study SET trials = 5", "it counts 5 trials and has 1"),
         ("UPDATE trial SET number = 3; UPDATE measurement SET trial = 3", "the trials are not numbered 0, 1, 2"),
@@ -118,7 +118,7 @@ def test_a_torn_file_is_an_error_and_its_check_says_so(tmp_path: Path) -> None:
         ("UPDATE trial SET version = 0", "1 of its trials have a version outside 1 to 2"),
         ("UPDATE measurement SET version = 9", "1 of its measurements have a version outside 1 to 2"),
         ("UPDATE study SET version = 0", "have a version outside 1 to 0"),
-        ("UPDATE study SET problem = ''", "What is stored must be JSON"),
+        ("UPDATE study SET problem = ''", "Stored values must be JSON"),
         ("UPDATE study SET problem = '{}'", "the problem cannot be read"),
         ("UPDATE study SET problem = 'null'", "the problem cannot be read"),
         ("UPDATE study SET settings = '[]'", "the settings are no mapping"),

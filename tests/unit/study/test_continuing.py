@@ -1,4 +1,4 @@
-"""Runs that are carried on, whoever decides: two workers, two fidelities and a database."""
+"""Runs that are continued, by any strategy: two workers, two fidelities and a database."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -15,7 +15,7 @@ from farthing.cli.options import import_option, json_option, storage_option, stu
 def command(study: str | None, storage: str | None, imports: bool, as_json: bool) -> None:
     """Print the best configuration found so far.
 
-    STUDY may be left out where there is only one.
+    STUDY may be left out if there is only one.
 
     \b
     Example:  farthing best digits

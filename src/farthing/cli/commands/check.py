@@ -14,7 +14,7 @@ from farthing.cli.options import json_option, storage_option
 def command(storage: str | None, as_json: bool) -> None:
     """Check that a storage is intact.
 
-    Checks the database itself, and whether the trials in it agree with each other. Ends with exit code 1 when something
+    Checks the database itself, and whether the trials in it agree with each other. Ends with exit code 1 if anything
     is wrong.
 
     \b

@@ -22,7 +22,7 @@ from farthing.cli.options import storage_option, study_argument
 def command(study: str | None, storage: str | None, form: Literal["csv", "json"] | None, output: Path | None) -> None:
     """Write a study's trials as CSV or JSON.
 
-    STUDY may be left out where there is only one.
+    STUDY may be left out if there is only one.
 
     \b
     Example:  farthing export digits --output digits.csv

@@ -20,18 +20,18 @@ from farthing.plots.kinds import KINDS, PlotKind
     type=click.Choice(KINDS),
     default="all",
     show_default=True,
-    help="progress: the best value against what was spent. curves: learning curves. fidelities: how far each "
-    "configuration was trained. stages: what each stage of a pipeline cost, and what came from the cache. params: the "
+    help="progress: the best value against the cost. curves: learning curves. fidelities: how far each "
+    "configuration was trained. stages: the cost of each stage of a pipeline, and its loads. params: the "
     "value against each parameter. model: a model of the study, and how far to trust it.",
 )
 def command(study: str | None, storage: str | None, imports: bool, output: Path | None, kind: PlotKind) -> None:
     """Draw a study: value against cost, curves, parameters.
 
-    The picture has the best value against what was spent, learning curves, how far each configuration was trained, and
+    The picture has the best value against the cost, learning curves, how far each configuration was trained, and
     the value against each parameter.
-    Of a pipeline it has what each stage cost and what the cache saved; of an online run what was believed, and where it
-    was asked for; of a population a lane for each member, the copies, and the winner's schedule.
-    STUDY may be left out where there is only one. Needs matplotlib: pip install 'farthing[plot]'.
+    For a pipeline it has the cost of each stage and the savings of the cache; for an online run the model's estimates
+    and the measured rounds; for a population a lane for each member, the copies, and the winner's schedule.
+    STUDY may be left out if there is only one. Needs matplotlib: pip install 'farthing[plot]'.
 
     \b
     Example:  farthing plot digits --output digits.png

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @storage_option
 @run_options
 def command(study: str | None, **options: Any) -> None:
-    """Go on with a study that `farthing run` began.
+    """Continue a study that `farthing run` began.
 
     It remembers its work, its workers and its budget. Limits are totals over all runs, so a study whose budget is
     spent needs a larger one to continue.
@@ -31,7 +31,7 @@ def command(study: str | None, **options: Any) -> None:
 
 
 def resume(name: str | None, options: "RunOptions") -> int:
-    """Goes on with a study that `farthing run` began; returns the exit code."""
+    """Continues a study that `farthing run` began; returns the exit code."""
     from farthing.cli.run_plan import stored_plan
     from farthing.cli.running import run_study
     from farthing.cli.storages import address_to_read, opened_study

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.option(
     "--storage",
     metavar="URL|PATH",
-    help="Where results are kept: a .db file, sqlite:///PATH or postgresql://…  [default: as the file says, else "
+    help="The database of the results: a .db file, sqlite:///PATH or postgresql://…  [default: as the file says, else "
     "$FARTHING_STORAGE, else farthing.db in this folder]",
 )
 @run_options

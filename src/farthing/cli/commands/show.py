@@ -11,7 +11,7 @@ from farthing.cli.options import import_option, json_option, storage_option, stu
 @import_option
 @click.option("--all", "all_trials", is_flag=True, help="Every trial by number, instead of the best first.")
 @click.option("--trial", "number", type=int, metavar="N", help="One trial, with all that was measured.")
-@click.option("--log", is_flag=True, help="With --trial: what the trial printed.")
+@click.option("--log", is_flag=True, help="With --trial: the output of the trial.")
 @click.option("--model", "wants_model", is_flag=True, help="Fit a model to the study: which parameters matter.")
 @json_option
 def command(
@@ -24,9 +24,9 @@ def command(
     wants_model: bool,
     as_json: bool,
 ) -> None:
-    """Show a study: its best trials, learning curves and what was spent.
+    """Show a study: its best trials, learning curves and bill.
 
-    STUDY may be left out where there is only one. A study that is running can be shown at any time.
+    STUDY may be left out if there is only one. A study that is running can be shown at any time.
 
     \b
     Example:  farthing show digits

@@ -37,7 +37,7 @@ def command(study: str | None, **options: Any) -> None:
 
 
 def verify(name: str | None, options: "RunOptions") -> str:
-    """Trains the recommendation of a study that `farthing run` began; says what came of it."""
+    """Trains the recommendation of a study that `farthing run` began; prints the result."""
     from farthing.cli.run_plan import stored_plan
     from farthing.cli.running import ending_cleanly_on_sigterm
     from farthing.cli.storages import address_to_read, opened_study

@@ -27,8 +27,9 @@ RESTARTS = 8
 SCREENING_PAIRS, CLIMBING_PAIRS = 8, 32
 MOST_CALLS = 25
 FIRST_STEP = 0.1
+"""Effort of the search: a suggestion takes about a tenth of a second (`benchmarks.speed takg`). Not tuned."""
 BEST_SEEN, SPREAD = 40, 64
-"""What may be recommended after a look ahead: the best configurations seen, and points all over the space."""
+"""Rows that may be recommended afterwards: the best configurations seen, and points all over the space. A guess."""
 LEAST_GAIN = 1e-6
 STEPS = 50
 STEP_SIZE, STEP_POWER = 0.1, 0.7
@@ -70,7 +71,7 @@ class Climb:
 
     @cached_property
     def choices(self) -> Array:
-        """Where the posterior mean may have its minimum after the look ahead (M, d)."""
+        """Rows at which the posterior mean may have its minimum after the evaluation (M, d)."""
         context, domain = self.context, self.domain
         seen = context.seen[np.argsort(context.mean(context.seen), kind="stable")[:BEST_SEEN]]
         rng = context.rng.at("choices", len(context.history))
@@ -185,7 +186,7 @@ class Climb:
         return rows.reshape(V.shape)
 
     def _least(self, starts: Candidates) -> Array:
-        """The least fidelity of each: a minimum step for a run that goes on, the floor for others."""
+        """The least fidelity of each: a minimum step for a continued run, the floor for others."""
         low = np.maximum(self.context.fidelities.low, self.context.floor)
         return np.maximum(low, starts.begun + LEAST_STEP * (1.0 - starts.begun) * (starts.begun > 0.0))
 

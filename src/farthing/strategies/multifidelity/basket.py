@@ -1,4 +1,4 @@
-"""The basket: paused runs that can be carried on, and what carrying on saves (section 2.6)."""
+"""The basket: paused runs that can be continued, and the savings (section 2.6)."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -39,21 +39,21 @@ class Basket:
         return Basket(self.runs, tuple(sorted(by_age[-most:])), self.saves)
 
     def begun(self, place: int) -> Array:
-        """Where the run stands, or nothing where it would have to begin again."""
+        """The fidelity that the run has reached, or 0 if it would have to start over."""
         return starts_at(self.runs[place], is_saving=self.saves)
 
 
 def starts_at(run: Run, *, is_saving: bool) -> Array:
     """From where a continuation of a run pays; `is_saving` says that it saves without a checkpoint as well."""
-    assert run.last is not None, "only runs with a result can be carried on"
+    assert run.last is not None, "only runs with a result can be continued"
     return run.reached * (is_saving or run.last.checkpoint is not None)
 
 
 def continuing_saves(history: History) -> bool:
-    """Whether a run that left no checkpoint with us can be carried on all the same, by whoever trains it.
+    """Whether a run without a checkpoint of ours can still be continued, by a program that keeps its own state.
 
-    A declared cost knows no other way than a checkpoint; neither does a study whose trials leave some. Else it is
-    believed until continuations are seen to cost as much as runs from nothing.
+    With a declared cost, or if any trial left a checkpoint, it cannot. Otherwise it is assumed until continuations
+    are seen to cost as much as runs from the start.
     """
     if history.problem.declared_cost is not None or any(trial.checkpoint for trial in history):
         return False

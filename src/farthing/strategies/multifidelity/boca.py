@@ -23,7 +23,7 @@ class BOCA(CurveGuided):
     is evaluated at the cheapest fidelity at which the model is uncertain enough: where the posterior deviation exceeds
     the prior one times the information gap √(1 − ρ²) to full fidelity times (cost/full cost)^q,
     q = 1/(fidelities + d + 2). A paused run of that configuration is continued. The model is that of `TraceKG`, where
-    the paper has a Gaussian kernel over the fidelities. What is recommended is the lowest loss expected at full
+    the paper has a Gaussian kernel over the fidelities. Recommends the lowest loss expected at full
     fidelity among the configurations seen.
     """
 
@@ -41,7 +41,7 @@ class BOCA(CurveGuided):
 
 
 def _telling_level(search: "CurveSearch", option: "Option") -> "Array":
-    """The cheapest level at which σ(x, s) > √k(s, s) √(1 − ρ²(s, 1)) (cost/full cost)^q; the dearest if none is."""
+    """The cheapest level at which σ(x, s) > √k(s, s) √(1 − ρ²(s, 1)) (cost/full cost)^q; else the most expensive."""
     import numpy as np
 
     levels, begun = search.targets(option)

@@ -22,9 +22,9 @@ from farthing.strategies.shared.randomness import Randomness
 from farthing.trials import History, Suggestion, Trial
 
 FANTASIES = 8
-"""Joint draws of what pending evaluations may return."""
+"""Joint draws of the results of pending evaluations; a limit on time, not tuned."""
 PLAIN_FLOOR = 0.1
-"""The least share of a fidelity where nothing else keeps taKG from the cheapest."""
+"""The least share of a fidelity if nothing else keeps taKG from the cheapest; the default floor of `TraceKG`."""
 
 
 class Settings(Protocol):
@@ -110,7 +110,7 @@ class CurveContext:
         return self.fidelities.at_full(X)
 
     def source(self, candidate: Candidates) -> Trial | None:
-        """The trial that a candidate carries on."""
+        """The trial that a candidate continues."""
         place = int(candidate.source[0])
         return None if place == NEW else self.runs[place].last
 
@@ -169,7 +169,7 @@ class CurveContext:
 
     @property
     def observed(self) -> IntArray:
-        """What each point of S tells: its value, and a slope along every column where slopes were seen (ta-dKG⁰)."""
+        """The observations of each point of S: its value, and slopes along all columns if any were seen (ta-dKG⁰)."""
         return np.array([VALUE, *self.model.sloped_columns], dtype=np.int64)
 
     def with_also(self, chosen: Candidates) -> "CurveContext":
@@ -191,7 +191,7 @@ def read_context(
 
 
 def in_flight(history: History, runs: Sequence[Run], chosen: Sequence[Suggestion]) -> Candidates:
-    """What trials in flight and suggestions just made are going to observe."""
+    """The rows that trials in flight and suggestions just made are going to observe."""
     encoder, nothing = history.problem.space.encoder, np.zeros(len(history.problem.space.fidelities))
     fidelities = Fidelities(history.problem.space)
     found = [

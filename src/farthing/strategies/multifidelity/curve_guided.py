@@ -1,4 +1,4 @@
-"""What rules share that are guided by a model of learning curves: random starts, then one choice after another."""
+"""Common to rules that use a model of learning curves: random starts, then one choice after another."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from farthing.strategies.multifidelity.curve_search import CurveSearch
 
 STARTS = 5
-"""Random configurations before the model is asked."""
+"""Random configurations before the model is asked; the same number as `TraceKG` has."""
 
 
 @dataclass(frozen=True)

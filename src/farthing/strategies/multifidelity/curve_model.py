@@ -25,7 +25,9 @@ from farthing.strategies.shared.surrogate import last_fit
 from farthing.trials import History, Json, Params, Prediction
 
 GROWTH_BEFORE_REFIT = 1.12
+"""Hyperparameters are kept until the observations have grown by this factor; chosen for speed, not tuned."""
 WANDERING = Parameter("wandering", median=0.1, spread=1.0, lower=1e-3, upper=1e2)
+"""Prior of the Matérn part of each fidelity's kernel; a guess, no other is on record."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +120,7 @@ class CurvePoints:
 
 
 def observe_curves(history: History, runs: Sequence[Run], *, retain: int) -> CurvePoints:
-    """What of a history's curves enters the model.
+    """The points of a history's curves that enter the model.
 
     Trials that failed stand in with the worst loss seen, at the fidelity that they were to reach.
     """
@@ -139,7 +141,7 @@ def retained(run: Run, count: int) -> list[Point]:
     """Points of a curve that enter the model: the observed ones nearest to those wanted.
 
     Wanted are those that the suggestions chose, else `count` at even shares of the way to its end, which is always
-    among them. Of what is no trace, every point is kept.
+    among them. Without a trace, every point is kept.
     """
     space = run.history.problem.space
     trace = Fidelities(space).is_trace

@@ -23,8 +23,9 @@ from farthing.strategies.shared.strategy import Recommendation
 from farthing.trials import History, Suggestion, Trial
 
 RETAINED = 2
-"""Points of each curve that enter the model: its middle and its end."""
+"""Points of each curve that enter the model: its middle and its end. As the paper of taKG has, ℓ = 2."""
 OFFERED = 8
+"""Number of the best rows seen that are offered as starting points; a guess, not tuned."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from farthing.strategies.multifidelity.candidates import Candidates, with_params
 from farthing.strategies.multifidelity.levels import Fidelities
 
 NEAREST = 0.1
-"""Retained points keep this share of the way from its start, from its end and from each other."""
+"""Retained points keep at least this share of the curve between them and to its ends. A guess, not tuned."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Decisions:
 
     @property
     def free(self) -> int:
-        """How many rows are C(S)."""
+        """The number of rows of C(S)."""
         one_trace = self.traces == 1
         points = self.retained + 1
         each = sum(1 if trace and one_trace else points for trace in self.fidelities.is_trace)
@@ -78,9 +78,9 @@ class Decisions:
         return np.hstack([candidates.X, candidates.S, rho, candidates.begun])
 
     def bounds(self, V: Array, least: Array) -> tuple[Array, Array]:
-        """Where the variables of rows (N, width) may go: fidelities from `least` (N, m) on; b stays as it is.
+        """Bounds of the variables of rows (N, width): fidelities from `least` (N, m) on; b is fixed.
 
-        A run that goes on keeps its params and what is no trace.
+        A continued run keeps its params and every fidelity that is no trace.
         """
         x, s, _, begun = self.parts(V)
         goes_on = np.any(begun > 0.0, axis=1)[:, None]
@@ -99,7 +99,7 @@ class Decisions:
         return V.reshape(V.shape[0], self.members, self.width)
 
     def rows(self, V: Array) -> tuple[Array, Array]:
-        """What decisions (N, members · width) observe, (N, R, D), and what they could recommend, (N, members, D)."""
+        """The rows that decisions (N, members · width) observe, (N, R, D), and could recommend, (N, members, D)."""
         one = self.split(V).reshape(-1, self.width)
         x, s, _, _ = self.parts(one)
         S = self.points(one)
@@ -134,7 +134,7 @@ class Decisions:
         return np.asarray(found.reshape(V.shape))
 
     def _zeroed_bar(self, C_bar: Array) -> Array:
-        """What C(S) passes on to S: the components that were not replaced by zero."""
+        """The part of C(S) in the gradient of S: the components that were not replaced by zero."""
         S_bar = np.zeros((C_bar.shape[0], self.retained + 1, self.m))
         if not self.zero_avoiding:
             return S_bar

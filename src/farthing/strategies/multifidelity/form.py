@@ -11,9 +11,9 @@ from farthing.strategies.multifidelity.levels import Fidelities
 Form = Literal["taKG", "taKG0"]
 
 MOST_COST = 0.2
-"""Of a full training: a start that costs more than this is no temptation."""
+"""Of a full training: a start that costs more than this is not bought for its price alone. A guess, not tuned."""
 MOST_INFORMATION = 0.9
-"""Of the variance at full fidelity: where the start tells more, it is worth buying."""
+"""Of the variance at full fidelity: a start that tells more is worth buying. A guess, not tuned."""
 
 
 def measured_form(gp: GP, fidelities: Fidelities, least_cost: float, x: Array) -> Form:

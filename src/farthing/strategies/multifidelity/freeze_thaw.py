@@ -1,4 +1,4 @@
-"""Freeze-thaw: train whatever promises most a step further, a paused run or a new one."""
+"""Freeze-thaw: train the most promising run a step further, paused or new."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ class FreezeThawEI(CurveGuided):
 
     Every paused run and the best new configuration compete by the improvement that is expected of them at full
     fidelity; the winner is trained one level further, levels being a factor of 1.65 apart. The choice is blind to cost.
-    What is recommended is the lowest loss expected at full fidelity among the configurations seen.
+    Recommends the lowest loss expected at full fidelity among the configurations seen.
     """
 
     def _choice(self, search: "CurveSearch", rng: "np.random.Generator", *, may_be_new: bool) -> Suggestion | None:

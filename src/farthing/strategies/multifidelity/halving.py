@@ -1,4 +1,4 @@
-"""Successive halving: start many configurations cheaply, carry on with the best fraction of them.
+"""Successive halving: start many configurations cheaply, continue the best fraction of them.
 
 Both strategies pause a run by letting its trial end at a rung and continue it with a new trial that resumes from it,
 so that a promoted run pays only for what it adds.
@@ -22,9 +22,9 @@ from farthing.trials import History, Json, Params, State, Suggestion, Trial
 
 @dataclass(frozen=True)
 class Halving(Strategy):
-    """What all share: rungs at low, low·reduction, low·reduction², … of one fidelity, the others held at full.
+    """Common to all: rungs at low, low·reduction, low·reduction², … of one fidelity, the others held at full.
 
-    Where several fidelities are declared it is the only trace among them, unless another is named.
+    If several fidelities are declared it is the only trace among them, unless another is named.
     """
 
     reduction: int = whole(3, least=2)
@@ -36,7 +36,7 @@ class Halving(Strategy):
 
 @dataclass(frozen=True)
 class ASHA(Halving):
-    """Asynchronous successive halving (Li et al., 2020): promotes whoever is in the best fraction of a rung so far.
+    """Asynchronous successive halving (Li et al., 2020): promotes runs in the best fraction of a rung so far.
 
     No worker ever waits for another. Failed trials count as the worst of their rung.
     """
@@ -166,7 +166,7 @@ class Bracket:
         return self.number % len(self.rungs.levels)
 
     def places(self, rung: int) -> int:
-        """How many configurations the rung holds: ⌈(s_max+1)/(s+1)·η^s⌉ at the first, an η-th of them at the next."""
+        """The number of configurations of the rung: ⌈(s_max+1)/(s+1)·η^s⌉ at the first, an η-th of them at the next."""
         s = len(self.rungs.levels) - 1 - self.first_rung
         eta = self.rungs.reduction
         first: int = math.ceil(len(self.rungs.levels) / (s + 1) * eta**s)

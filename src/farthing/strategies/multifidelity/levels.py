@@ -12,13 +12,13 @@ from farthing.models.linalg import Array, BoolArray
 from farthing.space import Space
 
 RATIO = 1.65
-"""Between one level and the next."""
+"""Between one level and the next, about e^½; a guess, no other ratio is on record."""
 MOST = {1: 10, 2: 5}
-"""Levels of each fidelity where there are so many fidelities; three of each beyond."""
+"""Levels of each fidelity, by the number of fidelities; three of each beyond two. A limit on time, not tuned."""
 LEAST_STEP = 0.1
-"""A run is continued by at least this share of what it still lacks."""
+"""A run is continued by at least this share of the fidelity that it still lacks. A guess, not tuned."""
 COMPLETE = 0.98
-"""A run that has come so far is not worth continuing."""
+"""A run that has reached this share of full fidelity is not worth continuing. A guess, not tuned."""
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from farthing.models.linalg import Array
 from farthing.strategies.shared.compression import Compression
 
 LEAST_FACTOR = 1.5
-"""Positive losses that differ by less than this factor gain nothing from a logarithm."""
+"""Positive losses that differ by less than this factor gain nothing from a logarithm. A guess, not tuned."""
 LEAST_ERROR = 1e-2
-"""Of the median error: smaller ones are not told apart."""
+"""Of the median error: smaller ones count as equal. A guess, not tuned."""
 
 
 class LossScale(Protocol):
@@ -57,7 +57,7 @@ def loss_scale(loss: Array) -> LossScale:
 
 
 def _bound(loss: Array) -> float | None:
-    """What no loss can be below: zero; or, of maximised values (negative losses), a whole share or all percent."""
+    """The lower bound of losses: 0 for positive ones; for maximised shares −1, for maximised percentages −100."""
     if loss.size == 0:
         return None
     low, high = float(np.min(loss)), float(np.max(loss))

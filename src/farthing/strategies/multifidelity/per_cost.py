@@ -14,9 +14,10 @@ from farthing.strategies.multifidelity.decisions import Decisions
 from farthing.strategies.multifidelity.run_cost import RunCost
 
 LEAST_VALUE = 1e-30
-"""What counts as no value at all: its logarithm is finite, and flat."""
+"""Counts as no value at all: its logarithm is finite, and flat."""
 
 STEP = 1e-5
+"""Of differences that stand for derivatives of the cost."""
 
 BatchCost = Literal["max", "sum"]
 
@@ -25,7 +26,7 @@ BatchCost = Literal["max", "sum"]
 class InformationPerCost:
     """E[Δ]/cost on a logarithmic scale. `parts` has one VOI for each sample of the hyperparameters.
 
-    What members of a batch cost together is the largest of their costs, as they run side by side, or the sum.
+    A batch costs the largest of its members' costs, because they run side by side, or the sum.
     """
 
     parts: Sequence[KnowledgeGradient]
@@ -33,7 +34,7 @@ class InformationPerCost:
     cost: RunCost
     batch_cost: BatchCost = "max"
     observed: IntArray = field(default_factory=lambda: np.array([VALUE]))
-    """What each point of S tells: its value, and slopes where the work reports them."""
+    """The observations of each point of S: its value, and slopes if the work reports them."""
 
     def __call__(self, V: Array) -> Array:
         return np.asarray(np.log(np.maximum(self.voi(V), LEAST_VALUE)) - self._log_cost(V)[0])
@@ -75,7 +76,7 @@ class InformationPerCost:
         return np.asarray((found[:, 0] - found[:, 1]) / (2.0 * STEP))
 
     def costs(self, V: Array) -> Array:
-        """What each member costs, (N, members)."""
+        """The cost of each member, (N, members)."""
         members = self.decisions.split(V).reshape(-1, self.decisions.width)
         x, s, _, begun = self.decisions.parts(members)
         return self.cost(x, s, begun).reshape(V.shape[0], -1)

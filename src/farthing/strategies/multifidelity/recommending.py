@@ -1,4 +1,4 @@
-"""What to recommend: the lowest posterior mean at full fidelity."""
+"""The recommendation: the lowest posterior mean at full fidelity."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ def recommend_seen(settings: Settings, history: History) -> Recommendation | Non
 
 
 def recommend_anywhere(settings: Settings, history: History) -> Recommendation | None:
-    """Where in the space the predicted loss at full fidelity is lowest, as the paper recommends.
+    """The place in the space with the lowest predicted loss at full fidelity, as the paper recommends.
 
     The trial beside it is the best among those seen: a place where nothing was trained has none of its own.
     """

@@ -1,4 +1,4 @@
-"""What training a configuration so far is going to cost, from nothing or from where a paused run stands."""
+"""The predicted cost of training a configuration up to a fidelity, from the start or from a paused run."""
 
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -15,8 +15,9 @@ from farthing.strategies.shared.surrogate import last_fit
 from farthing.trials import History, Json, Prediction, Problem, State
 
 LEAST_INCREMENT = 0.01
-"""Of a full training: nothing is priced at less, so that no ratio to the cost grows without bound."""
+"""Of a full training: the least price, so that no ratio to the cost grows without bound. A guess, not tuned."""
 GROWTH_BEFORE_REFIT = 1.12
+"""As that of the model of curves."""
 MOST_LOW = 0.5
 STEP = 1e-4
 LEAST_DECLARED = np.finfo(float).tiny
@@ -40,7 +41,7 @@ class RunCost(Protocol):
         ...
 
     def predicted(self, X: Array, S: Array, begun: Array) -> Prediction | None:
-        """What the run of one row is expected to pay."""
+        """The expected cost of the run of one row."""
         ...
 
     def note(self) -> dict[str, Json]: ...
@@ -70,7 +71,7 @@ def run_cost(history: History, runs: list[Run]) -> RunCost:
 
 
 def paid_again(history: History, runs: list[Run], cost: "LearntRunCost") -> float:
-    """How much of the fixed part continuations have paid, from 0 to 1; all of it until one was seen."""
+    """The share of the fixed part that continuations have paid, from 0 to 1; all of it until one was seen."""
     paid = [
         (trial, history[trial.resume_from])
         for run in runs
@@ -124,7 +125,7 @@ class LearntRunCost:
     model: LearnedCost
     fidelities: Fidelities
     again: float = 1.0
-    """How much of the fixed part, c₀, a run that goes on pays at least."""
+    """The least share of the fixed part, c₀, that a continued run pays."""
 
     def __call__(self, X: Array, S: Array, begun: Array) -> Array:
         return self._full(X, S) * np.maximum(self._share(S, begun), LEAST_INCREMENT)
@@ -135,7 +136,7 @@ class LearntRunCost:
         return np.asarray(others * self.model.cost(_with_others(X, S, self.fidelities)))
 
     def _share(self, S: Array, begun: Array) -> Array:
-        """What of that is to be paid: (c₀ + s₁)/(c₀ + 1), or max(s₁ − b₁, again · c₀)/(c₀ + 1) for runs that go on."""
+        """The share to pay: (c₀ + s₁)/(c₀ + 1), or max(s₁ − b₁, again · c₀)/(c₀ + 1) for continued runs."""
         c0, (done, before) = self.model.fixed_share, self._work(S, begun)
         is_new = ~np.any(begun > 0.0, axis=1)
         return np.asarray(np.where(is_new, c0 + done, np.maximum(done - before, self.again * c0)) / (c0 + 1.0))
@@ -146,7 +147,7 @@ class LearntRunCost:
         return np.prod(S[:, trace], axis=1), np.prod(begun[:, trace], axis=1)
 
     def fixed_paid(self, X: Array, S: Array, begun: Array, cost: Array) -> Array:
-        """How much of the fixed part runs that went on paid, if they paid `cost` (N,); none where there is none."""
+        """The share of the fixed part that continued runs of this `cost` (N,) paid; 0 if there is no fixed part."""
         c0, (done, before) = self.model.fixed_share, self._work(S, begun)
         beyond_work = cost / self._full(X, S) * (c0 + 1.0) - (done - before)
         return np.asarray(beyond_work / c0 if c0 > 0.0 else np.zeros_like(cost))
@@ -229,7 +230,7 @@ class DeclaredRunCost:
 
 @dataclass(frozen=True, eq=False)
 class WorkAsCost:
-    """Where no cost is known: the share of the full work, all fidelities multiplied."""
+    """For unknown costs: the share of the full work, all fidelities multiplied."""
 
     def __call__(self, X: Array, S: Array, begun: Array) -> Array:
         return np.asarray(np.maximum(np.prod(S, axis=1) - np.prod(begun, axis=1), LEAST_INCREMENT))

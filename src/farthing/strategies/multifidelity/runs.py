@@ -40,12 +40,12 @@ class Run:
 
     @property
     def last(self) -> Trial | None:
-        """The trial to carry on from, which is the recommended one too: the last that is done."""
+        """The trial to continue from, which is the recommended one too: the last that is done."""
         return self.done[-1] if self.done else None
 
     @property
     def reached(self) -> Array:
-        """How far the run has come: s of its last trial that is done, (m,)."""
+        """The fidelity that the run has reached: s of its last trial that is done, (m,)."""
         assert self.last is not None, "only runs with a result have come anywhere"
         return np.asarray(self.history.problem.space.encoder.encode_fidelity([self.last.fidelity])[0])
 
@@ -65,7 +65,7 @@ class Run:
 
     @property
     def cost(self) -> float:
-        """What all of it cost: what one run from nothing to here would have, as far as is known."""
+        """The cost of all its trials: an estimate of one run from the start to here."""
         return sum(trial.cost for trial in self.trials)
 
 
@@ -81,7 +81,7 @@ def runs_of(history: History) -> list[Run]:
 
 
 def _points(history: History, trial: Trial) -> Sequence[Point]:
-    """What a trial measured. Points that name no fidelity are on no curve, unless they are the result itself."""
+    """The points that a trial measured. Points that name no fidelity are on no curve, unless they are the result."""
     if trial.state in (State.FAILED, State.LOST):
         return ()
     names = history.problem.space.fidelities

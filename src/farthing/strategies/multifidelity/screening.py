@@ -1,7 +1,7 @@
 """The default choice: a new configuration and all paused runs at geometric levels, compared by VOI per cost.
 
-Where to begin is a question for expected improvement at full fidelity; which run to carry on and how far, or whether
-to begin the new one instead, is one for the value of information.
+Expected improvement at full fidelity chooses the params of a new run. The value of information per cost decides which
+run to continue and how far, or whether to start the new one instead.
 """
 
 from collections.abc import Sequence
@@ -32,8 +32,9 @@ from farthing.strategies.shared.modelling import domain_of
 from farthing.strategies.shared.searching import OFFERED, search_from, unvisited
 
 AGAIN = 10
+"""Number of the best configurations that may start again with more of a fidelity that is no trace. Not tuned."""
 PAIRS = 16
-"""Antithetic pairs of normals: 32 simulated outcomes of a candidate."""
+"""Antithetic pairs of normals: 32 simulated outcomes of a candidate. A limit on time, not tuned."""
 
 
 def choose_one_by_one(context: CurveContext, count: int, *, limit: float, new_left: float) -> list[ChosenEvaluation]:
@@ -69,7 +70,7 @@ def choose_screened(
 
 
 def _batch_cost(context: CurveContext, chosen: Sequence[ChosenEvaluation], cost: Array) -> Array:
-    """What each candidate costs together with what was chosen before it."""
+    """The cost of each candidate together with the ones chosen before it."""
     paid = [one.cost for one in chosen]
     return cost + sum(paid) if context.settings.batch_cost == "sum" else np.maximum(cost, max(paid, default=0.0))
 
@@ -108,10 +109,10 @@ def offered_runs(context: CurveContext) -> Candidates:
 
 
 def best_new(context: CurveContext) -> Array:
-    """The configuration (1, d) of highest expected improvement at full fidelity: what is best to begin.
+    """The configuration (1, d) of highest expected improvement at full fidelity, for a new run.
 
-    VOI per cost would choose another. Short trainings of what is unknown hardly ever change what is recommended, while
-    those next to the best one seen do, so that it stays where it is; it knows how far to train, and when to go on.
+    VOI per cost would choose another. Short trainings at unknown places hardly ever change the recommendation, while
+    those next to the best one seen do, so it would stay there. It decides well how far to train and what to continue.
     """
     encoder, domain = context.encoder, domain_of(context.encoder)
     order = np.argsort(context.mean(context.seen), kind="stable")
@@ -130,7 +131,7 @@ def best_new(context: CurveContext) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Lookahead:
-    """What candidates would observe, where one of the configurations seen, or the candidate itself, is recommended."""
+    """The observations of candidates, if one of the configurations seen, or the candidate itself, is recommended."""
 
     parts: Sequence[KnowledgeGradient]
     rows: Array
@@ -158,6 +159,6 @@ class Lookahead:
         return np.asarray(np.mean(found, axis=0))
 
     def log_duel(self) -> Array:
-        """What tells candidates apart that are worth nothing."""
+        """Ranks candidates whose value of information is zero."""
         found = [part.log_duel(self.rows, self.own, along=self.along, noise=self.noise) for part in self.parts]
         return np.asarray(np.mean(found, axis=0))

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from farthing.strategies.multifidelity.context import CurveContext
 
 STARTS = 5
+"""Random configurations before the model is asked; a guess, no other number is on record."""
 START_SHARE = 0.13
-"""Of the full fidelity, all fidelities multiplied."""
+"""Of the full fidelity, all fidelities multiplied; a guess, no other share is on record."""
 START_BUDGET = 0.5
-"""Starts never take more than this share of the budget."""
+"""Starts never take more than this share of the budget; a guess, not tuned."""
 
 
 @dataclass(frozen=True)
@@ -33,17 +34,17 @@ class TraceKG(Strategy):
     costs. Recommended is the configuration whose predicted value at full fidelity is best.
 
     Args:
-        zero_avoiding: what is known for free at fidelity zero does not count (taKG⁰). "auto" measures whether cost and
-            information vanish together; the note says what was used.
+        zero_avoiding: information that is free at fidelity zero does not count (taKG⁰). "auto" measures whether cost
+            and information vanish together; the note names the form that was used.
         retain: points of each curve that enter the model, spread evenly, its end among them. All are in the history.
-        samples: "map" for the most probable hyperparameters, or how many samples of them to average the value of
-            information over. What is recommended depends on the most probable ones.
-        basket: how many paused runs may be continued, the latest ones; None for all.
+        samples: "map" for the most probable hyperparameters, or the number of samples of them to average the value of
+            information over. The recommendation uses the most probable ones.
+        basket: number of paused runs that may be continued, the latest ones; None for all.
         floor: the least share of each fidelity that is suggested, because the first steps of training mislead; None
-            for what the fidelity declares (a tenth where low fidelities are not avoided otherwise).
-        batch_cost: what suggestions made together cost: the largest, as they run side by side, or the sum.
-        fidelity_kernel: "curves" for a learning-curve kernel for traces and a data-size kernel for others, with some
-            freedom to wander; "decays" for those kernels alone, as in the paper; or "matern".
+            for the fidelity's own `low` (a tenth if low fidelities are not avoided otherwise).
+        batch_cost: the cost of suggestions made together: the largest, as they run side by side, or the sum.
+        fidelity_kernel: "curves" for a learning-curve kernel for traces and a data-size kernel for others, each with
+            a small Matérn part; "decays" for those kernels alone, as in the paper; or "matern".
         search: "screen" compares the most promising new configuration and all paused runs at geometric levels;
             "ascent" climbs in params, fidelities and retained points together; "stochastic" climbs with the step
             sizes of the paper's Theorem 2.
@@ -121,7 +122,7 @@ class TraceKG(Strategy):
 
 
 def affordable(context: "CurveContext", budget: Remaining) -> float:
-    """The most that a suggestion may cost: what is left, where the model predicts in the budget's unit."""
+    """The most that a suggestion may cost: the rest of the budget, if the model predicts in its unit."""
     if not context.cost.is_in_units:
         return math.inf
     return min(budget.cost, budget.seconds if context.history.problem.cost_unit == "seconds" else math.inf)
@@ -131,7 +132,7 @@ def affordable(context: "CurveContext", budget: Remaining) -> float:
 
 
 def _starts_left(history: History, budget: Remaining) -> int:
-    """How many configurations to begin with are missing; fewer where they would take too much of the budget."""
+    """The number of random starts still to make; fewer if they would take too much of the budget."""
     begun = [trial for trial in history if trial.is_finished and trial.resume_from is None][:STARTS]
     spent, whole = sum(trial.cost for trial in begun), history.cost + budget.cost
     most = START_BUDGET * whole / (spent / len(begun)) if spent > 0 else math.inf

@@ -1,1 +1,1 @@
-"""Deciding about pipelines: which stages to compute anew, and which to keep."""
+"""Deciding about pipelines: which stages to compute again, and which to keep."""

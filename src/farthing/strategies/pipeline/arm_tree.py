@@ -15,7 +15,7 @@ import numpy as np
 from farthing.models.linalg import Array, BoolArray, IntArray
 
 MOST_ARMS = 64
-"""Regions are not cut further if that made more arms than this."""
+"""Regions are not cut further if that would make more arms than this. A limit on time, measured up to it."""
 
 Grids = Sequence[Array | None]
 """Of each column the values that it may have, None where it is continuous."""
@@ -122,7 +122,7 @@ def _halves(region: Region, columns: Grids, rng: np.random.Generator) -> list[Re
 
 
 def _cut(low: float, high: float, grid: Array | None) -> tuple[float, float] | None:
-    """Where the lower half ends and the upper one begins."""
+    """The last value of the lower half and the first of the upper one."""
     if grid is None:
         middle = 0.5 * (low + high)
         return (middle, middle) if low < middle < high else None

@@ -1,4 +1,4 @@
-"""Where a decision about a pipeline is taken."""
+"""The context of a decision about a pipeline."""
 
 import math
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from farthing.trials import History, Json, Params, Prediction
 
 @dataclass(frozen=True, eq=False)
 class PipelineState:
-    """What is there to be used again, what everything costs, and what was bought so far."""
+    """The kept prefixes, the prices, and the purchases so far."""
 
     history: History
     layout: Layout
@@ -41,7 +41,7 @@ class PipelineState:
         return self.history.problem.space.encoder.encode(list(params))
 
     def price(self, row: Array, kept: int) -> float:
-        """What a row costs when so many stages are kept."""
+        """The cost of a row if its first `kept` stages are kept."""
         return float(self.prices.costs.price(row[None, :], np.array([kept], dtype=np.int64))[0])
 
     def predicted_cost(self, row: Array, kept: int) -> Prediction | None:
@@ -66,9 +66,9 @@ class PipelineState:
 
 @dataclass(frozen=True, eq=False)
 class PipelineContext:
-    """The state of the pipeline, what a model makes of what was seen, and what is left to spend.
+    """The state of the pipeline, a model of the observations, and the rest of the budget.
 
-    `gp` has the trials in flight, and those just chosen, as if they had returned what it expects of them. `notes`
+    `gp` has the trials in flight, and those just chosen, as if they had returned its prediction. `notes`
     are those of all decisions taken so far.
     """
 
@@ -82,19 +82,19 @@ class PipelineContext:
 
     @cached_property
     def limit(self) -> float:
-        """What one evaluation may cost. Where nothing is affordable there is no limit: the study will see to that."""
+        """The most that one evaluation may cost. If nothing is affordable there is no limit: the study refuses it."""
         in_seconds = self.pipeline.history.problem.cost_unit == "seconds"
         limit = min(self.budget.cost, self.budget.seconds if in_seconds else math.inf)
         return limit if limit > 0.0 and self.pipeline.prices.is_known else math.inf
 
     @cached_property
     def best(self) -> float:
-        """The least mean over what was seen or is imagined."""
+        """The least mean over rows that were observed or are pending."""
         return float(self.gp.mean(self.gp.X).min())
 
     @cached_property
     def best_rows(self) -> Array:
-        """What was seen or is imagined, best first."""
+        """The rows that were observed or are pending, best first."""
         return np.asarray(self.gp.X[np.argsort(self.gp.mean(self.gp.X), kind="stable")])
 
 

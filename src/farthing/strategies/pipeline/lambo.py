@@ -32,7 +32,7 @@ WINDOW, MOST_MOVES = 20, 5
 UNLIKELY, PATIENCE = 0.1, 10
 """An arm whose probability stays below 0.1/|K| for ten steps is dropped when regions are cut."""
 OFFERED = 4
-"""How many of the best rows seen every arm's search may start from."""
+"""Number of the best rows seen that every arm's search may start from; a guess, not tuned."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class LaMBO(StagedStrategy):
     draws an arm, mostly near the last one. The stages before the first whose region changed keep their parameters,
     and the lower confidence bound μ − √β σ is minimised over the rest (Eq. 8), for all arms in one batched problem.
     `depths` are d_m of the tree, "auto" for ones and a d_1 that grows when the first stage moves too often. Every
-    `restart` steps the probabilities start anew; the first `refine` times unlikely arms go and regions are cut in two.
-    `beta` is β, None for 0.2 D log 2t. `loss` is what an arm is judged by: the bound that Eq. 8 reaches with the stages
+    `restart` steps the probabilities start again; the first `refine` times unlikely arms go and regions are cut in two.
+    `beta` is β, None for 0.2 D log 2t. `loss` judges an arm by the bound that Eq. 8 reaches with the stages
     kept ("lazy"), or over all of its regions ("full").
     """
 
@@ -113,7 +113,7 @@ class LaMBO(StagedStrategy):
 
 @dataclass(frozen=True)
 class BanditState:
-    """What the bandit remembers after a step, as plain values: it rides in the note of the step's suggestion.
+    """The bandit's memory after a step, as plain values: it is stored in the note of the step's suggestion.
 
     `arm` and `level` are those of the latest step, None at the beginning of an epoch; `low` counts for each arm how
     long it has been unlikely; `moves` counts how often the first stage moved in the present window.

@@ -41,7 +41,7 @@ class Layout:
         return np.array(self.stage_of_column) < length
 
     def prefixes(self, params: Params) -> list[Hashable]:
-        """What tells the first 1, 2, … stages of a configuration from those of another, the last stage left out."""
+        """Keys of the first 1, 2, … stages of a configuration, the last stage left out: equal for equal stages."""
         return [prefix(self.space, params, length) for length in range(1, self.count)]
 
     def with_prefix(self, params: Params, source: Params, length: int) -> dict[str, object]:

@@ -1,7 +1,8 @@
-"""Rent or buy: how much has gone into cheaper classes since a dearer one was bought last.
+"""Rent or buy: the cost of cheaper classes since a more expensive one was last bought.
 
-Class m keeps the first m stages. Whoever rents cheap evaluations for ever never buys; whoever buys at once wastes what
-renting would have told. Buying when the rent paid reaches the price costs at most twice what hindsight would have.
+Class m keeps the first m stages. Renting, that is buying only cheap evaluations, would never change the early stages;
+buying new ones at once wastes the information of cheap evaluations. Buying when the rent reaches the price costs at
+most twice as much as the best choice in hindsight.
 """
 
 from collections.abc import Sequence
@@ -10,10 +11,10 @@ from farthing.strategies.pipeline.purchases import Purchase
 
 
 def meters(made: Sequence[Purchase], costs: Sequence[float], count: int) -> list[float]:
-    """For each of `count` classes what was spent on cheaper ones since it was bought.
+    """For each of `count` classes the cost of cheaper ones since it was last bought.
 
-    A purchase sets back the meters of its class and of all cheaper ones; a forced one at least that of the class it was
-    forced for, whatever it came to.
+    A purchase resets the meters of its class and of all cheaper ones; a forced one at least that of the class it was
+    forced for, even if it turned out cheaper.
     """
     running = [0.0] * count
     for purchase, cost in zip(made, costs, strict=True):
@@ -23,9 +24,9 @@ def meters(made: Sequence[Purchase], costs: Sequence[float], count: int) -> list
 
 
 def due_class(running: Sequence[float], prices: Sequence[float | None], factor: float) -> int | None:
-    """The dearest class whose meter has reached `factor` times its price; no price means that it cannot be bought.
+    """The most expensive class whose meter has reached `factor` times its price; one without a price cannot be bought.
 
-    The cheapest class, the last, has nothing cheaper to be measured by.
+    The last class is the cheapest and has no meter.
     """
     for m, price in enumerate(prices[:-1]):
         if price is not None and running[m] >= factor * price:

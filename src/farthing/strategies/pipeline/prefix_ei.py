@@ -18,20 +18,19 @@ from farthing.strategies.pipeline.reuse import best_of_classes, chosen, every_pr
 from farthing.strategies.pipeline.strategy import StagedStrategy
 
 POOL = 32
-"""Completions of a new prefix among which a bundle is chosen."""
+"""Completions of a new prefix among which a bundle is chosen. A limit on time, not tuned."""
 
 
 @dataclass(frozen=True)
 class PrefixEI(StagedStrategy):
-    """Expected improvement per marginal cost: a pipeline keeps what it computed, so going back is free.
+    """Expected improvement per marginal cost: a pipeline keeps its outputs, so going back is free.
 
     Class m keeps the first m stages of some configuration and pays for the rest. In each class improvement per price is
-    maximised over all prefixes that are there, and the classes are compared. *Bundle*: new stages are worth more than
-    one evaluation, as they make cheap ones possible; they are scored by what the best k out of a pool of completions
-    would gain together, over the price of the new stages and of k runs of the last, at the best k in `bundle`. *Rent or
-    buy*: once `rent_or_buy` times the price of a class has been spent on cheaper ones since it was bought last, it is
-    bought, so that a model which is too sure of itself does not stay with the same stages for good. None leaves either
-    out.
+    maximised over all kept prefixes, and the classes are compared. *Bundle*: new stages are worth more than
+    one evaluation, because they make cheap ones possible. They are scored by the joint gain of the best k out of a pool
+    of completions, over the price of the new stages and of k runs of the last, at the best k in `bundle`. *Rent or
+    buy*: a class is bought once `rent_or_buy` times its price has been spent on cheaper ones since it was last bought,
+    so that an overconfident model does not keep the same stages for ever. None leaves either out.
     """
 
     bundle: Annotated[Sequence[int], Several(Whole(least=1), fewest=1)] | None = (1, 2, 4, 8)
@@ -72,7 +71,7 @@ class PrefixEI(StagedStrategy):
 def _completions(context: PipelineContext, x: Array) -> Array:
     """x, and rows with its stages but the last, which is half the time spread out and half the time near that of x.
 
-    What would follow is mostly near: rows that are only spread out hardly ever promise anything beside the best one.
+    Later trials would mostly be near x: rows that are only spread out hardly ever promise more than the best one.
     """
     pipeline = context.pipeline
     held = pipeline.layout.columns(pipeline.last_class)

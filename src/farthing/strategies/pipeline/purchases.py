@@ -1,4 +1,4 @@
-"""What every trial of a pipeline bought, and which prefixes are there to be used again: a replay of the history."""
+"""The purchases of every trial of a pipeline, and the prefixes that are kept: a replay of the history."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,11 +30,11 @@ class Purchases:
     cached: tuple[Mapping[Hashable, Params], ...]
 
     def kept(self, layout: Layout, params: Params) -> int:
-        """How many stages of a configuration are there already; never the last one, which is always paid."""
+        """The number of stages of a configuration that are kept; never the last one, which is always paid."""
         return _kept(layout.prefixes(params), self.cached)
 
     def with_one(self, layout: Layout, purchase: Purchase) -> "Purchases":
-        """After one more, whose prefixes are about to be there."""
+        """After one more purchase, whose prefixes count as kept."""
         cached = [dict(known) for known in self.cached]
         for length, found in enumerate(layout.prefixes(purchase.params), start=1):
             cached[length].setdefault(found, purchase.params)

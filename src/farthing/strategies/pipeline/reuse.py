@@ -1,4 +1,4 @@
-"""Which stages may be used again: classes of configurations by the number of stages kept, and the best row of each."""
+"""Reuse of stages: classes of configurations by the number of stages kept, and the best row of each."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -48,8 +48,8 @@ def best_of_classes(
 ) -> list[ClassMaximum]:
     """The row with most value per price^exponent of each class.
 
-    −∞ where none is affordable, new, and of no cheaper class. Where nothing is affordable at all, the limit does not
-    count: whoever runs the study will see the price.
+    −∞ if none is affordable, new, and of no cheaper class. If nothing is affordable at all, the limit does not
+    count: the study itself will refuse the price.
     """
     pipeline = context.pipeline
     searched = [each.searched for each in classes]
@@ -64,7 +64,7 @@ def best_of_classes(
 
 
 def chosen(classes: Sequence[ReuseClass], best: ClassMaximum, note: dict[str, Json]) -> ChosenRow:
-    """What was found in a class, with the configuration whose stages it keeps."""
+    """The best row of a class, with the configuration whose stages it keeps."""
     own = next(each for each in classes if each.kept == best.kept)
     return ChosenRow(best.x, best.kept, own.sources[best.source] if best.kept else None, note)
 

@@ -1,4 +1,4 @@
-"""What each stage of a pipeline costs: declared, or learnt from what was paid."""
+"""The cost of each stage of a pipeline: declared, or learnt from the costs so far."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,12 +21,13 @@ from farthing.trials.prefixes import was_cached
 from farthing.validation import refuse_unknown
 
 FEWEST_COSTS = 5
+"""Costs of a stage before a process is fitted to them; a guess, not tuned."""
 LEAST_SPREAD = 0.05
-"""Deviation of log cost below which the costs of a stage count as equal."""
+"""Deviation of log cost below which the costs of a stage count as equal. A guess, not tuned."""
 EQUAL_SHARES = 1e-3
-"""How much the posterior that all stages cost the same weighs against one trial of known cost."""
+"""Weight of the prior that all stages cost the same, against one trial of known cost. Small: data decide."""
 CHEAPEST = 1e-9
-"""Relative to the dearest stage: a stage that seems to cost nothing costs this."""
+"""Relative to the most expensive stage: a stage that seems to cost nothing costs this."""
 
 DeclaredCosts = Literal["learn"] | Annotated[Mapping[str, float], Named(Number(above=0.0), fewest=1)]
 """`"learn"`, or what each stage costs, by name."""

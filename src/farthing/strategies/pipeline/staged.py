@@ -1,4 +1,4 @@
-"""What pipelines were tuned by before: one prefix remembered, or a pool of good ones."""
+"""Earlier methods for pipelines: one prefix remembered, or a pool of good ones."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -19,8 +19,8 @@ class StagedBO(StagedStrategy):
     """Bayesian optimisation that remembers the stages of the latest configuration only, as a pipeline without a cache.
 
     The acquisition function is maximised for every number of stages kept, which a search of all parameters at once
-    would never find, and the best value per price^γ is taken. `value` is expected improvement ("ei") or how far the
-    lower confidence bound lies below the best ("lcb"); `cost` says what γ is: 0 ("none"), 1 ("price"), or the share
+    would never find, and the best value per price^γ is taken. `value` is expected improvement ("ei") or the distance of
+    the lower confidence bound below the best ("lcb"); `cost` chooses γ: 0 ("none"), 1 ("price"), or the share
     of the budget that is left ("cooled").
     """
 

@@ -1,4 +1,4 @@
-"""What strategies for pipelines share: a design that keeps stages, a model of the loss, and prices."""
+"""Common to strategies for pipelines: a design that keeps stages, a model of the loss, and prices."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -27,16 +27,18 @@ from farthing.strategies.shared.surrogate import Surrogate, fit_surrogate
 from farthing.trials import History, Json, Suggestion
 
 INITIAL = 4
+"""A design of up to six was tried before and spent what the model spends better; not recorded."""
 ORDINARY = Effort(screened=256, restarts=4, rounds=8, most_calls=12)
 FRUGAL = Effort(screened=128, restarts=2, rounds=4, most_calls=10)
+"""Less than a plain search has, because every class is searched; a limit on time, not tuned."""
 
 
 @dataclass(frozen=True)
 class StagedStrategy(Strategy):
     """Base of the strategies for staged spaces. A space without stages is a pipeline of one stage.
 
-    `costs` is "learn", or what each stage costs. The first `initial` configurations (None: four) fill the space
-    evenly, but change a dear stage only once a tenth of its price has gone into cheaper ones.
+    `costs` is "learn", or the cost of each stage. The first `initial` configurations (None: four) fill the space
+    evenly, but change an expensive stage only once a tenth of its price has gone into cheaper ones.
     """
 
     costs: DeclaredCosts = "learn"

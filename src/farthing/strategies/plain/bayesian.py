@@ -28,7 +28,7 @@ class LogEI(Strategy):
     """Log expected improvement over the best loss seen (Ament et al., 2023), at full fidelity, blind to cost.
 
     The first `initial` configurations fill the space evenly (None: two more than there are parameters, at most ten).
-    Trials in flight count as if they had returned what the model expects of them. Once suggesting has become dearer
+    Trials in flight count as if they had returned the model's prediction. Once suggesting takes longer
     than the work itself, the search is shorter and hyperparameters are refitted less often.
     """
 
@@ -86,13 +86,13 @@ class LogEI(Strategy):
 
 @dataclass(frozen=True)
 class EIPerCost(LogEI):
-    """Expected improvement per cost, EI/c^γ: what is bought is improvement for money, not for trials.
+    """Expected improvement per cost, EI/c^γ: the most improvement for the money, not for the number of trials.
 
-    The cost of a configuration is the declared one, or learnt from what was paid so far. Costs steer where they differ
-    by much and can be predicted from the parameters; elsewhere this is `LogEI`. Where they steer, what is expected to
-    cost more than is left is not suggested, and the initial design ends early: the rest of it would be bought at any
-    price. With `cooling` (CArBO, Lee et al., 2020) γ is the share of the budget that is left: cheap configurations
-    first, and the best ones at the end, whatever they cost.
+    The cost of a configuration is the declared one, or learnt from the costs so far. Costs count if they differ
+    much and can be predicted from the parameters; otherwise this is `LogEI`. If they count, configurations that are
+    predicted to cost more than the rest of the budget are not suggested, and the initial design ends early: the rest of
+    it would be bought at any price. With `cooling` (CArBO, Lee et al., 2020) γ is the share of the budget that is left:
+    cheap configurations first, and the best ones at the end, cheap or not.
     """
 
     cooling: bool = True

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 NOTE = "cmaes"
 EVOLVING = {"mean": "_mean", "sigma": "_sigma", "C": "_c_1d", "p_sigma": "_p_sigma", "p_c": "_pc", "generation": "_g"}
-"""What changes from one generation to the next, in the paper's letters, and its name in the pickled state of `CMA`."""
+"""The state that changes with a generation, in the paper's letters, and its name in the pickled state of `CMA`."""
 
 SMALLEST_STEP = 1e-9
 """In the unit cube: a distribution that is narrower has converged, to about the precision that parameters have."""
@@ -36,7 +36,7 @@ class CMAES(Strategy):
     listed; a parameter that is inactive keeps its axis, along which nothing is learnt. Needs `farthing[cmaes]`.
 
     Args:
-        population: how many results make a generation; None is 4 + 3 log d for d parameters.
+        population: the number of results in a generation; None is 4 + 3 log d for d parameters.
         sigma: the standard deviation at the beginning, in the unit cube; the tutorial advises 0.3 of the range.
     """
 

@@ -30,7 +30,7 @@ class Intervals:
 
 
 def shaped_space(space: Space, steps: int | None) -> Space:
-    """The space, with a trace fidelity of so many steps where it has no fidelity at all and `steps` are given."""
+    """The space, with a trace fidelity of `steps` steps if these are given and it has no fidelity."""
     if steps is None or space.fidelities or space.stages:
         return space
     return Space(space.parameters, fidelities={STEPS: Fidelity(1, steps, integer=True, trace=True)})

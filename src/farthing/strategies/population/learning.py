@@ -1,4 +1,4 @@
-"""What a population has learnt: a time-varying process of how an interval with some params changes the loss."""
+"""The model of a population: a time-varying process of the change of the loss over an interval with some params."""
 
 from dataclasses import dataclass
 from functools import reduce
@@ -20,13 +20,16 @@ from farthing.strategies.shared.surrogate import last_fit
 from farthing.trials import Params, Prediction, Trial
 
 MOST_ROWS = 150
-"""So many of the latest changes are modelled: older ones are forgotten anyway, and a decision's price stays bounded."""
+"""Number of the latest changes in the model: older ones are forgotten anyway. A limit on time, not tuned."""
 
 NOISE = Parameter("noise", median=3e-2, spread=2.0, lower=1e-3, upper=1.0)
-"""Scores of training are noisy; without the floor the model would explain noise by ever shorter lengthscales."""
+"""Scores of training are noisy; without the floor the model would explain noise by ever shorter lengthscales.
+
+The numbers are a guess; no others are on record.
+"""
 
 FORGETTING = Parameter("forgetting", median=0.15, spread=1.0, lower=1e-4, upper=0.9, scale="logit")
-"""What training gains from some params changes within a few intervals."""
+"""The gain from some params changes within a few intervals. Chosen on `TUNING` in `benchmarks/population/tasks.py`."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from farthing.trials import History, State, Trial
 
 @dataclass(frozen=True)
 class Place:
-    """Where a trial stands in its population: whose it is, which interval it trains, how often that was repeated."""
+    """The place of a trial in its population: its member, its interval, and the number of repeats."""
 
     member: int
     interval: int
@@ -18,7 +18,7 @@ class Place:
 
 
 def place_of(trial: Trial) -> Place | None:
-    """What a strategy of this family noted on the trial; none on trials from elsewhere."""
+    """The place that a strategy of this family noted on the trial; None for other trials."""
     note = trial.note
     if not isinstance(note, dict) or not isinstance(note.get("member"), int):
         return None
@@ -64,7 +64,7 @@ class Members:
 
     @property
     def frontier(self) -> tuple[int, int]:
-        """The last interval that somebody has begun, and its last repeat."""
+        """The last interval that any member has begun, and its last repeat."""
         places = [(interval_of(trial), repeat_of(trial)) for trial in self.latest.values()]
         return max(places, default=(0, 0))
 
@@ -89,7 +89,7 @@ class Members:
         return sorted(trials, key=lambda member: (self.loss(trials[member]), member))
 
     def loss(self, trial: Trial | None) -> float:
-        """What is made small; ∞ for a trial that came to nothing."""
+        """The loss to minimise; ∞ for a trial without a result."""
         if trial is None or not is_success(trial) or trial.value is None:
             return math.inf
         return self.history.loss(trial.value)

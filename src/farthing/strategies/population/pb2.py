@@ -12,8 +12,8 @@ from farthing.strategies.shared.randomness import Randomness
 class PB2(PopulationStrategy):
     """Trains a population; the params of replaced members are chosen by a time-varying Gaussian process.
 
-    The process models by how much an interval with some params changes the score. One fit serves all members that are
-    replaced: those who go on and those chosen before count as running.
+    The process models the change of the score over an interval with some params. One fit serves all members that are
+    replaced: members that continue and those chosen before count as running.
 
     Args:
         beta: weight of the uncertainty, μ + √β σ; None is 4, or without a box the paper's schedule, 0.2 + log 0.4t.
@@ -27,7 +27,7 @@ class PB2(PopulationStrategy):
 
     @classmethod
     def paper(cls, **arguments: Any) -> "PB2":
-        """The method of the paper: the maximum over the whole space, whatever the evidence."""
+        """The method of the paper: the maximum over the whole space, for any evidence."""
         return cls(**{"box": None, **arguments})
 
     def explore(self, replacements: Replacements, rng: Randomness) -> list[Pick]:

@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     from farthing.space import Space
 
 FACTORS = (0.8, 1.2)
+"""As in Jaderberg et al. (2017)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PBT(PopulationStrategy):
     """Population-based training (Jaderberg et al., 2017): a replaced member takes its donor's params, perturbed.
 
-    Each parameter is drawn anew with probability `resample`, else multiplied by 0.8 or 1.2 and clipped to its bounds.
-    Integers move by one at least, ordered choices to a neighbour; a category changes only when it is drawn anew.
+    Each parameter is drawn again with probability `resample`, else multiplied by 0.8 or 1.2 and clipped to its bounds.
+    Integers move by one at least, ordered choices to a neighbour; a category changes only when it is drawn again.
     """
 
     resample: float = share(0.25)

@@ -1,4 +1,4 @@
-"""How PB2 chooses the params of the members that are replaced."""
+"""PB2's choice of params for replaced members."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,13 +21,17 @@ from farthing.strategies.shared.modelling import domain_of
 from farthing.strategies.shared.randomness import Randomness
 
 COMPARED = 128
-"""Random configurations that the donor's is compared with."""
+"""Random configurations that the donor's is compared with. A limit on time, not tuned."""
 
 NEAR_BETA = 4.0
-"""Weight of the uncertainty near a donor: there it leads to what is unknown, not to the faces of the cube."""
+"""Weight of the uncertainty near a donor: there it leads to unknown params, not to the faces of the cube.
+
+Chosen on `TUNING` in `benchmarks/population/tasks.py`.
+"""
 
 NEAR = Effort(screened=256, restarts=4, most_calls=12)
 WIDE = Effort(screened=512, restarts=8, rounds=4, most_calls=20)
+"""Efforts are limits on time, not tuned."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Who of a population goes on and who is replaced by whom: the truncation selection that all strategies share."""
+"""Truncation selection, common to all strategies: the worst members become copies of the best."""
 
 import math
 from collections.abc import Mapping
@@ -14,10 +14,10 @@ class Selection:
 
 
 def select(losses: Mapping[int, float], quantile: float) -> Selection:
-    """The worst `quantile` of the members are replaced by the best; who failed has the loss ∞ and is always replaced.
+    """The best members replace the worst `quantile`; a failed one has the loss ∞ and is always replaced.
 
-    n = min(⌈quantile · B⌉, ⌊B/2⌋) are replaced, so that no donor is replaced. Where more than n failed, all of them
-    are; where nobody succeeded there are no donors. Equal losses rank in the order of the members.
+    n = min(⌈quantile · B⌉, ⌊B/2⌋) are replaced, so that no donor is replaced. If more than n failed, all of them
+    are; if none succeeded there are no donors. Equal losses rank in the order of the members.
     """
     ranked = sorted(losses, key=lambda member: (losses[member], member))
     succeeded = [member for member in ranked if losses[member] < math.inf]

@@ -1,13 +1,13 @@
-"""What PB2, PBT and Clone share: train for an interval, copy the strong over the weak, choose their params, train on.
+"""Common to PB2, PBT and Clone: train for an interval, copy the best over the worst, choose their params, continue.
 
 An interval of a member is a trial that resumes the trial before it; a replaced member's resumes its donor's instead.
-In sync mode all members meet at the end of an interval. What follows is decided once, from the trials up to there, so
-that it does not matter how many workers there are or how suggestions are asked for. In async mode each member goes on
+In sync mode all members wait for each other at the end of an interval. The next one is decided once, from the trials up
+to there, so that the number of workers and the order of requests do not matter. In async mode each member continues
 as soon as it has finished: members are ranked by their latest scores, and a donor is copied as it was at the member's
 own interval. Either way every member trains every interval once.
 
-A trial that failed, was lost or was pruned makes its member the worst: it is replaced. Where an interval left nobody
-to copy, it is trained again from where it began, `MOST_REPEATS` times at most; after that the population has ended.
+A trial that failed, was lost or was pruned makes its member the worst: it is replaced. If an interval left no member
+to copy, it is trained again from its start, `MOST_REPEATS` times at most; after that the population has ended.
 """
 
 from abc import abstractmethod
@@ -28,7 +28,7 @@ from farthing.strategies.shared.strategy import Recommendation, Strategy
 from farthing.trials import History, Json, Params, Prediction, Suggestion, Trial
 
 MOST_REPEATS = 3
-"""How often an interval that left nobody to copy is trained again."""
+"""Number of times that an interval is trained again if it left no member to copy. A guess, not tuned."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class RunningParams:
 
 @dataclass(frozen=True)
 class Replacements:
-    """Members to be replaced as an interval begins; `running` are the params of those who go on."""
+    """Members to be replaced as an interval begins; `running` are the params of the others."""
 
     members: Members
     replaced: Sequence[Replacement]
@@ -142,7 +142,7 @@ class PopulationStrategy(Strategy):
         }
 
     def _may_repeat(self, members: Members, trial: Trial) -> bool:
-        """Whether the trial's interval may be trained again: nobody has finished it, or others are repeating it."""
+        """Whether the trial's interval may be trained again: no member has finished it, or others are repeating it."""
         is_due = self.mode == "sync" and (interval_of(trial), repeat_of(trial)) < members.frontier
         return not members.successes.get(interval_of(trial)) or (not is_success(trial) and is_due)
 
@@ -160,7 +160,7 @@ class Turn:
     # ---- sync -------------------------------------------------------------------------------------------------------
 
     def synchronous(self) -> Iterator[Suggestion]:
-        """What is left to open of the interval that has begun, or all of the next one; nothing while it trains."""
+        """The unopened trials of the current interval, or all of the next one; none while it trains."""
         interval, repeat = self.members.frontier
         if interval == 0:
             yield from self._starts(range(self.strategy.population), repeat=0)
@@ -181,7 +181,7 @@ class Turn:
             yield from self._opening(interval + 1, 0, {})
 
     def _opening(self, interval: int, repeat: int, begun: Mapping[int, Trial]) -> Iterator[Suggestion]:
-        """What is to be opened of an interval in which these members have begun."""
+        """The trials still to open of an interval in which these members have begun."""
         if repeat:
             before = self.members.generation(interval, repeat - 1)
             yield from self._repeats([trial for member, trial in before.items() if member not in begun])
@@ -191,7 +191,7 @@ class Turn:
             yield from self._decisions(interval, begun)
 
     def _decisions(self, interval: int, begun: Mapping[int, Trial]) -> Iterator[Suggestion]:
-        """Those who go on, then those who are replaced: all decided from the trials before this interval."""
+        """Members that continue, then replaced ones: all decided from the trials before this interval."""
         before = self.members.successes[interval - 1]
         chosen = self._select({member: before.get(member) for member in self.members.begun})
         going_on = [before[member] for member in self.members.begun if member not in chosen.replaced]
@@ -230,9 +230,9 @@ class Turn:
     # ---- async ------------------------------------------------------------------------------------------------------
 
     def asynchronous(self) -> Iterator[Suggestion]:
-        """For every member that is not training, what it does next; none for one that has finished or must wait.
+        """The next trial of every member that is not training; none for one that has finished or must wait.
 
-        Who is furthest behind comes first: with fewer workers than members, nobody runs away from the others.
+        The member furthest behind comes first, so that with fewer workers than members all keep pace.
         """
         running = [RunningParams(t.params, interval_of(t)) for t in self.members.latest.values() if not t.is_finished]
         absent = [member for member in range(self.strategy.population) if member not in self.members.latest]
@@ -279,7 +279,7 @@ class Turn:
     def _repeats(self, trials: Sequence[Trial]) -> Iterator[Suggestion]:
         """The same interval from the same checkpoint: at first with the same params, then with random ones.
 
-        What made everybody fail is rather the machine than the params; but a first interval has no good ones yet.
+        If all failed, the cause is rather the machine than the params; but a first interval has no good ones yet.
         """
         for trial in trials:
             member, interval, repeat = self._member(trial), interval_of(trial), repeat_of(trial) + 1

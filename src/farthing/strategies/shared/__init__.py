@@ -1,1 +1,1 @@
-"""What the families of strategies share: the base class, randomness, designs, surrogates and searches."""
+"""Common to the families of strategies: the base class, randomness, designs, surrogates and searches."""

@@ -1,7 +1,7 @@
-"""Which observations a Gaussian process is conditioned on where there are more than its cube can bear.
+"""Chooses the observations that a Gaussian process is conditioned on if all of them would take too long.
 
-The better ones say where to go on, and some of all others say where not to. How many are kept does not depend on how
-many there are, and nor does what a suggestion costs.
+The better ones show where to search, and some of the others where not to. The number kept does not depend on the number
+of observations, so the time of a suggestion stays bounded.
 """
 
 import numpy as np
@@ -9,9 +9,9 @@ import numpy as np
 from farthing.models.linalg import Array, IntArray
 
 MOST = 1000
-"""Up to this many observations a process is conditioned on all of them."""
+"""Up to this many observations a process is conditioned on all of them. A limit on time, not tuned."""
 KEPT = 500
-"""Of more it is conditioned on this many: as many as hyperparameters are fitted to."""
+"""Of more it is conditioned on this many: as many as hyperparameters are fitted to (`models.fitting.MANY`)."""
 
 
 def active_rows(loss: Array) -> IntArray:

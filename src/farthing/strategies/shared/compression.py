@@ -13,7 +13,7 @@ import numpy as np
 from farthing.models.linalg import Array
 
 MOST = 1e12
-"""Of t: what is further from the median than that, in units of s, is equally bad."""
+"""Of t: losses further from the median than this, in units of s, are equally bad. For arithmetic only."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Compression:
 
     @classmethod
     def of(cls, loss: Array) -> "Compression":
-        """Where half of the losses are equally good, s is the distance to the worst; of equal losses it is one."""
+        """If half of the losses are equally good, s is the distance to the worst; if all are equal it is one."""
         if loss.size == 0:
             return cls()
         half_median, half = float(np.median(loss / 2)), loss / 2

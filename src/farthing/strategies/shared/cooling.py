@@ -1,11 +1,11 @@
-"""How much of the budget is left, as strategies see it that cool the weight of cost."""
+"""The share of the budget that is left, for strategies that cool the weight of cost."""
 
 from farthing.costs import Remaining
 from farthing.trials import History
 
 
 def share_left(history: History, budget: Remaining) -> float:
-    """How much of the budget is left, by the limit that is nearest to its end; all of it where there is none."""
+    """The share of the budget that is left, by the limit nearest to its end; all of it if there is none."""
     from farthing.acquisition.per_cost import cooling_exponent
 
     spent = {"cost": history.cost, "seconds": _elapsed(history), "trials": float(history.configurations)}

@@ -1,7 +1,7 @@
-"""What a configuration is going to cost: declared by the user, or learnt from what was paid.
+"""The predicted cost of a configuration: declared by the user, or learnt from the costs so far.
 
-Costs steer a search only where they differ by much and their differences can be predicted. The seconds of short work
-differ by much because of the machine, which no model of the parameters predicts.
+Costs guide a search only if they differ much and their differences can be predicted. The seconds of short work
+differ much because of the machine, which no model of the parameters predicts.
 """
 
 from dataclasses import dataclass, field
@@ -20,8 +20,9 @@ from farthing.strategies.shared.surrogate import is_recent, last_fit
 from farthing.trials import History, Json, Prediction, Problem
 
 FEWEST_COSTS = 3
+"""Chosen on the tuning tables of `EIPerCost` (`docs/systems/bayesian.md`), with its short design."""
 LEAST_SPREAD = 0.1
-"""Deviation of log cost, about a tenth of a cost, below which nothing is gained by preferring the cheaper."""
+"""Deviation of log cost, about a tenth of a cost, below which preferring the cheaper gains nothing. A guess."""
 LEAST_SKILL = 0.5
 """Share of the variance of log cost that a model must explain when each cost is predicted from the others.
 
@@ -29,10 +30,11 @@ Chosen on `fcnet/parkinsons_telemonitoring` and `hpobench-mlp/segment`, where mo
 lognormal noise of deviation 0.3, of which one in ten passes at five to eight costs and next to none at twenty.
 """
 DESIGNED = 32
-"""Rows by which a declared cost is judged."""
+"""Number of rows by which a declared cost is judged; a guess, not tuned."""
 JUDGED = 256
-"""Costs by which a model of more of them is judged."""
+"""Number of costs by which a model is judged if there are more. A limit on time."""
 STEP = 1e-4
+"""Of differences that stand for derivatives of a declared cost."""
 
 
 def cost_model(history: History, seen: Observations, *, is_frugal: bool = False) -> "CostModel | None":
@@ -98,7 +100,7 @@ class LearntCost:
 class DeclaredCost:
     """The user's own function, at full fidelity. Its slopes are differences: it may be any Python code.
 
-    Nobody knows how long it takes, so no row is asked for twice.
+    The user's function may be slow, so no row is asked for twice.
     """
 
     problem: Problem

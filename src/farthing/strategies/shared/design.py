@@ -38,7 +38,7 @@ def _sobol_points(seed: int, dimension: int, *, power: int) -> "np.ndarray":
 
 
 def new_ones(design: Sequence[Params], history: History) -> list[Params]:
-    """What of a design was not tried yet: where parameters have few values, points of a sequence fall together."""
+    """The configurations of a design that were not tried yet: if parameters have few values, points coincide."""
     tried = [trial.params for trial in history]
     found: list[Params] = []
     for params in design:

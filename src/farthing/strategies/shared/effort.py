@@ -1,13 +1,13 @@
-"""How much thinking a suggestion is worth."""
+"""How much time a suggestion may take."""
 
 from farthing.trials import History, State, Trial
 
 RECENT = 5
-"""Trials over which the price of suggesting is compared with the price of the work."""
+"""Trials over which the time of suggesting is compared with that of the work. A guess, not tuned."""
 
 
 def suggesting_is_expensive(history: History) -> bool:
-    """Whether the last suggestions took longer than the work they were for. Only measured seconds can be compared."""
+    """Whether the last suggestions took longer than their trials. Only measured seconds can be compared."""
     recent = [trial for trial in history.done[-RECENT:] if _is_measured(trial)]
     if not history.problem.measures_cost or len(recent) < RECENT:
         return False

@@ -14,14 +14,14 @@ from farthing.space.encoding import Encoder
 from farthing.trials import History, State, Trial
 
 FINEST_GRID = 1024
-"""Grids with more values than this are searched as if they were continuous; decoding rounds."""
+"""Grids with more values than this are searched as if they were continuous; decoding rounds. A limit on time."""
 
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """What a history tells a model of the full-fidelity loss: a row for each trial that has ended.
+    """The data of a model of the full-fidelity loss: a row for each trial that has ended.
 
-    Trials that failed stand in with the worst loss seen, so that what crashed is not proposed again; they have no cost
+    Failed trials count with the worst loss seen, so that they are not proposed again; they have no cost
     to learn from, nor do trials without one. `pending` are the rows of trials in flight.
     """
 
@@ -70,7 +70,7 @@ def kernel_over(
 
 
 def domain_of(encoder: Encoder) -> Domain:
-    """Where an acquisition function over the space is maximised."""
+    """The domain in which an acquisition function over the space is maximised."""
     counts = encoder.categories | encoder.discrete
     return Domain(
         grids=tuple(
@@ -87,5 +87,5 @@ def _loss(history: History, trial: Trial) -> float:
 
 
 def _costs(trials: list[Trial]) -> Array:
-    """What each trial cost; NaN where that says nothing about its params."""
+    """The cost of each trial; NaN if it says nothing about the params."""
     return np.array([trial.cost if trial.state is State.DONE and trial.cost > 0 else np.nan for trial in trials])

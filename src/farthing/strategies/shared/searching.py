@@ -17,9 +17,9 @@ ORDINARY = Effort(most_calls=20)
 """From the best of 512 rows, climbs of 20 calls end within 0.001 of the log EI that the longest ones reach."""
 FRUGAL = Effort(screened=256, restarts=4, rounds=4, most_calls=12)
 OFFERED = 8
-"""How many of the best rows seen are offered as starting points."""
+"""Number of the best rows seen that are offered as starting points; a guess, not tuned."""
 FEW = 1024
-"""Spaces with no more configurations than this are searched one by one."""
+"""Spaces with no more configurations than this are searched one by one. A limit on time, not tuned."""
 
 
 def unvisited(acquisition: Acquisition, domain: Domain, *rows: Array) -> Acquisition:

@@ -1,4 +1,4 @@
-"""What every strategy is: a function of the history and of what is left of the budget."""
+"""The base of every strategy: a function of the history and the rest of the budget."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ from farthing.validation import shown
 
 @dataclass(frozen=True)
 class Recommendation:
-    """What a strategy would have the user take: params, the trial they come from, the value it predicts for them.
+    """The configuration that a strategy recommends: params, the trial they come from, their predicted value.
 
-    `best_ever` is the trial with the best value of all, where a strategy sets it: a member of a population may have
+    `best_ever` is the trial with the best value of all, if a strategy sets it: a member of a population may have
     been better at an earlier interval than the best one is at the end.
     """
 
@@ -36,7 +36,7 @@ class Strategy(Declaration):
 
     The fields carry their rules (`farthing.fields`), which are checked when a strategy is made.
 
-    A strategy keeps nothing between calls. What it must remember rides as the `note` of its own suggestions, and the
+    A strategy keeps nothing between calls. It stores its memory in the `note` of its own suggestions, and the
     same history with the same seed gives the same suggestions, bit for bit.
     """
 
@@ -44,10 +44,10 @@ class Strategy(Declaration):
     """Whether it finishes by itself, so that a run needs no budget."""
 
     needs_checkpoints: ClassVar[bool] = False
-    """Whether what it resumes must go on from where it stopped: work that leaves no checkpoint is refused."""
+    """Whether a resumed trial must continue from a checkpoint: work that leaves none is refused."""
 
     def shaped(self, space: Space) -> Space:
-        """The space that a study of this strategy has: the given one, or that with what the strategy adds to it."""
+        """The space of a study with this strategy: the given one, or with additions by the strategy."""
         return space
 
     @abstractmethod
@@ -68,8 +68,8 @@ class Strategy(Declaration):
     def recommendable(self, history: History) -> set[int]:
         """Numbers of the finished trials that `recommend` may name, now or later: their checkpoints are kept.
 
-        What was measured stays, so by default that is the trial recommended now. A strategy with a `recommend` of its
-        own, such as by a model, may change its mind and come back to any run: the last checkpoint of each is kept.
+        Measured values do not change, so by default it is the trial recommended now. A strategy with its own
+        `recommend`, such as by a model, may come back to any run: the last checkpoint of each is kept.
         """
         if type(self).recommend is Strategy.recommend:
             best = self.recommend(history)

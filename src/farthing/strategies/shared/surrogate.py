@@ -17,14 +17,22 @@ from farthing.trials import History, Prediction
 
 GROWTH_BEFORE_REFIT = 1.05
 FRUGAL_GROWTH = 1.25
-"""Hyperparameters are kept until there are so many times the observations; longer where suggestions must be cheap."""
+"""Hyperparameters are kept until the observations have grown by this factor; the second is for cheap suggestions.
+
+1.05 was chosen for speed on the tuning problems of `docs/systems/bayesian.md` (64–5–39 with it, 70–5–33 before); 1.25
+is a guess, not tuned.
+"""
 
 NOISE = Parameter("noise", median=1e-5, spread=3.0, lower=1e-6, upper=1.0)
-"""Little is expected, because a model that takes a ripple for noise stops at the foot of it; but not much is known."""
+"""A low median, because a model that takes a ripple for noise does not climb it; a wide spread, as little is known.
+
+The median was chosen on the tuning problems of `docs/systems/bayesian.md` (57–18–33 against 1e-3); the spread on a
+made-up noisy function, which is among the tests.
+"""
 
 NOISY = 1e-2
-"""Where one search for hyperparameters starts: from little noise alone, the mode that takes noise for noise is missed,
-and lengthscales shrink until every measurement is a peak of its own."""
+"""Noise from which one search for hyperparameters starts: searches from little noise alone miss the mode with much
+noise, and lengthscales shrink until every measurement is a peak of its own. Chosen on the same noisy function."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +72,7 @@ def fit_surrogate(
 ) -> Surrogate:
     """Fits to the rows, starting from the last fit noted in the history, or keeps that one while it is recent.
 
-    What strategies note are fits of compressed losses: of others they are a start, no more. Of more rows than
+    Noted fits are of compressed losses: for other losses they only serve as a start. Of more rows than
     `active_set.MOST` only some are taken, unless all are asked for.
     """
     loss = loss if compression is None else compression.apply(loss)
@@ -85,7 +93,7 @@ def _starts(posterior: HyperparameterPosterior, noted: Array | None) -> Array:
 
 
 def is_recent(fitted_on: int, count: int, *, is_frugal: bool) -> bool:
-    """Whether a fit of so many observations still serves for `count` of them."""
+    """Whether a fit of `fitted_on` observations still serves for `count` of them."""
     return count <= fitted_on * (FRUGAL_GROWTH if is_frugal else GROWTH_BEFORE_REFIT)
 
 
