@@ -94,7 +94,7 @@ class Transactions:
                 if attempt.is_committing and took_effect is not None:
                     taken = _unless_taken(steps, took_effect, attempt.results[0])
             else:
-                self._check_file()
+                self._check_file(is_open=True)
                 self._note_answer()
                 return result
 
@@ -125,9 +125,9 @@ class Transactions:
             self._on_return()
             log.warning("The database at %s answers again", self.location)
 
-    def _check_file(self) -> None:
+    def _check_file(self, *, is_open: bool = False) -> None:
         if self._file is not None:
-            self._file.check()
+            self._file.check(is_open=is_open)
 
     def _forget_log(self) -> None:
         if self._file is not None:
