@@ -1,6 +1,6 @@
 """Records what studies, and an upgrade of a database, do to the disk; test_power_cuts.py runs it and cuts the power.
 
-    python recorded_study.py STORAGE RECORDING study|upgrade
+python recorded_study.py STORAGE RECORDING study|upgrade
 """
 
 import sys
