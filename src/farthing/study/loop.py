@@ -268,11 +268,15 @@ class Loop:
             log.warning("Trial %d goes on without the cache, %s: %s", attempt.number, what, eviction.detail)
 
     def _others_may_bring_work(self) -> bool:
-        """Whether there is something to wait for: trials that others run, or that wait and can be paid."""
+        """Whether there is something to wait for: trials that others run, or that wait and can be paid.
+
+        What this study was asked for is not: who is to tell its result may be the program that waits for this run.
+        """
         if self._stop_reason is not None:
             return False
         history = self._records.history
-        awaited = [trial for trial in history.in_flight if self._only in (None, trial.number)]
+        in_question = [trial for trial in history.in_flight if self._only in (None, trial.number)]
+        awaited = [trial for trial in in_question if not self._records.holds(trial)]
         is_running = any(trial.state is State.RUNNING for trial in awaited)
         return is_running or (bool(awaited) and (self._only is not None or self._can_pay_for_waiting(history)))
 

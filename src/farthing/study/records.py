@@ -124,6 +124,10 @@ class Records:
         self.forget(attempt)
         self.storage.release_trial(self.name, attempt)
 
+    def holds(self, trial: Trial) -> bool:
+        """Whether the attempt that runs was opened or claimed here, and is not done with."""
+        return Attempt(trial.number, trial.attempt) in self._running
+
     def forget(self, attempt: Attempt) -> None:
         self._running.pop(attempt, None)
         self._prices.end(attempt)
