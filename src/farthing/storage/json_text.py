@@ -34,6 +34,13 @@ def from_text(text: str) -> Any:
         ) from None
 
 
+def mapping_from_text(text: str) -> dict[str, Any]:
+    value = from_text(text)
+    if type(value) is not dict:
+        raise StorageError(f"What is stored must be a mapping, got {_shown(text)}. Restore the database from a copy.")
+    return value
+
+
 def as_stored(value: Json, *, what: str) -> Any:
     """`value` as it would come back from a database: a copy of its own, made of JSON values only."""
     return _decode(to_text(value, what=what))

@@ -7,7 +7,7 @@ from typing import Any, overload
 from sqlalchemy import CursorResult
 
 from farthing.storage import rows
-from farthing.storage.json_text import from_text
+from farthing.storage.json_text import mapping_from_text
 from farthing.trials import Measurement
 from farthing.trials.measurement import LazyMeasurements, Payments
 
@@ -77,11 +77,11 @@ class StoredMeasurements(LazyMeasurements):
         return self._columns.measurement(places)
 
     def payments(self) -> Payments:
-        costs = [from_text(cost) if cost else {} for cost in self._part(COST)]
+        costs: list[Mapping[str, float]] = [mapping_from_text(cost) if cost else {} for cost in self._part(COST)]
         return Payments(self._part(ATTEMPT), self._part(CHARGED), costs)
 
     def savings(self) -> list[Mapping[str, float]]:
-        return [from_text(saved) for saved in self._part(SAVED) if saved]
+        return [mapping_from_text(saved) for saved in self._part(SAVED) if saved]
 
     def _part(self, column: int) -> list[Any]:
         return self._columns.part(column, self._start, self._end)

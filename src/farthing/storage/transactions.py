@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from sqlalchemy import URL, Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
+from farthing.errors import StorageError
 from farthing.storage import engines
 from farthing.storage.faults import explained, is_busy, is_outage
 from farthing.storage.forking import close_before_forks, no_fork_meanwhile
@@ -85,6 +86,10 @@ class Transactions:
             attempt = _Attempt[Result](engine)
             try:
                 result = attempt.take(taken)
+            except UnicodeDecodeError as error:
+                raise StorageError(
+                    f"What is stored must be UTF-8, got {error.object[:20]!r}. Restore the database from a copy."
+                ) from error
             except SQLAlchemyError as error:
                 self._check_file()
                 pause = next(pauses, None) if is_outage(error) else None

@@ -274,11 +274,15 @@ class Loop:
             log.warning("Trial %d continues without the cache, %s: %s", attempt.number, what, eviction.detail)
 
     def _others_may_bring_work(self) -> bool:
-        """Whether there is something to wait for: trials that others run, or that wait and can be paid."""
+        """Whether there is something to wait for: trials that others run, or that wait and can be paid.
+
+        Trials that this study was asked for do not count: the program that waits for this run may be the one to tell them.
+        """
         if self._stopped is not None:
             return False
         history = self._records.history
-        awaited = [trial for trial in history.in_flight if self._only in (None, trial.number)]
+        in_question = [trial for trial in history.in_flight if self._only in (None, trial.number)]
+        awaited = [trial for trial in in_question if not self._records.holds(trial)]
         is_running = any(trial.state is State.RUNNING for trial in awaited)
         return is_running or (bool(awaited) and (self._only is not None or self._can_pay_for_waiting(history)))
 

@@ -130,6 +130,10 @@ class Records:
         self.forget(attempt)
         self._storage.release_trial(self.name, attempt)
 
+    def holds(self, trial: Trial) -> bool:
+        """Whether the attempt that runs was opened or claimed here, and is not done with."""
+        return Attempt(trial.number, trial.attempt) in self._running
+
     def give_back(self, taken: Taken) -> None:
         """Puts trials that are not done with back to pending, for the next to take up first.
 

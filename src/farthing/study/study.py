@@ -207,6 +207,8 @@ class Study:
     ) -> Stopped:
         """Runs trials of `work` until the budget, which counts all runs of the study, is spent; returns why it ended.
 
+        It waits for trials that other programs run, and not for those that `ask` has given to this one.
+
         Args:
             budget: the limits of the study in all; not needed if the strategy has an end of its own, as `PB2` has.
             executor: "processes" gives each worker a process of its own; "inline" runs the work here, for debugging.

@@ -413,3 +413,27 @@ def test_a_strategy_is_not_asked_again_once_all_trials_are_made(monkeypatch) -> 
     study = ft.Study(ft.Space({"x": ft.Float(0, 1)}), minimize="error", strategy=Asked())
     stopped = study.run(lambda trial: trial.params["x"], budget=ft.Budget(trials=3), executor="inline")
     assert (asked, stopped.reason) == ([1, 1, 1], ft.StopReason.BUDGET_SPENT)
+
+
+def test_a_run_does_not_wait_for_what_its_own_program_has_asked_for() -> None:
+    study = study_of()
+    asked = study.ask()
+    assert run(study, budget=ft.Budget(trials=3)).reason is ft.StopReason.BUDGET_SPENT
+    assert [trial.state.value for trial in study.trials] == ["running", "done", "done"]
+    study.tell(asked, 0.5)
+    assert study.trials[0].value == 0.5
+
+
+def test_a_run_waits_for_what_another_program_has_asked_for() -> None:
+    clock = ft.FakeClock()
+    storage = MemoryStorage(clock)
+    other, study = study_of(storage=storage, clock=clock), study_of(storage=storage, clock=clock)
+    asked = other.ask()
+
+    def tell_late(trial: ft.RunningTrial) -> float:
+        if trial.number == 2:
+            other.tell(asked, 0.5)
+        return distance(trial)
+
+    assert run(study, tell_late, budget=ft.Budget(trials=3)).reason is ft.StopReason.BUDGET_SPENT
+    assert [trial.state.value for trial in study.trials] == ["done"] * 3
