@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from farthing.strategies.online import ExpectedRegret as ExpectedRegret
     from farthing.strategies.online import Floor as Floor
     from farthing.strategies.online import Overlap as Overlap
+    from farthing.strategies.online import PairedProbes as PairedProbes
     from farthing.strategies.online import Quota as Quota
     from farthing.strategies.online import ValueOfInformation as ValueOfInformation
     from farthing.strategies.pipeline.lambo import LaMBO as LaMBO
@@ -87,7 +88,7 @@ _HOMES = {
     "farthing.trials": ("History", "Measurement", "Prediction", "State", "Suggestion", "Trial"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
-_HOME_OF |= STRATEGIES | QUERY_RULES | {"CEGPUCB": ONLINE_STRATEGIES["CEGPUCB"]}
+_HOME_OF |= STRATEGIES | QUERY_RULES | {name: ONLINE_STRATEGIES[name] for name in ("CEGPUCB", "PairedProbes")}
 
 __all__ = sorted(_HOME_OF)
 

@@ -1,6 +1,7 @@
 """Deciding inside one run: what to train with in the next round, and whether a validation is worth its price."""
 
 from farthing.strategies.online.ce_gp_ucb import CEGPUCB
+from farthing.strategies.online.probes import PairedProbes
 from farthing.strategies.online.query_rules import (
     Bernoulli,
     Capped,
@@ -32,6 +33,7 @@ __all__ = [
     "OnlineProblem",
     "OnlineStrategy",
     "Overlap",
+    "PairedProbes",
     "Play",
     "Player",
     "Quota",
