@@ -20,7 +20,8 @@ from benchmarks.records import Record, read_records, results_path
 from benchmarks.resuming import make_missing, suite_options
 from farthing.costs import FakeClock
 from farthing.fields.serialization import to_json
-from farthing.strategies.online import CEGPUCB, Every, OnlineStrategy, PairedProbes
+from farthing.rules import Every
+from farthing.strategies.online import CEGPUCB, OnlineStrategy, PairedProbes
 from farthing.study.online import OnlineTuner
 from farthing.trials import Params
 

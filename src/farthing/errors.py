@@ -54,7 +54,7 @@ class StaleAttempt(FarthingError):
 
 
 class HistoryMoved(FarthingError):
-    """Somebody else opened a trial since the history was read; suggest again."""
+    """Another process opened a trial since the history was read; suggest again."""
 
 
 class NoSuggestion(FarthingError):

@@ -1,4 +1,4 @@
-"""What errors share: how they show what came and say what to do."""
+"""Common to all errors: how they show the wrong value and the remedy."""
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -10,7 +10,7 @@ MOST_LISTED = 8
 
 
 def shown(value: object) -> str:
-    """What came, in one line of bounded length."""
+    """The value that came, in one line of bounded length."""
     try:
         text = " ".join(repr(value).split())
     except ValueError:  # Python refuses to write numbers of thousands of digits
@@ -26,7 +26,7 @@ def listed(values: Iterable[object]) -> str:
 
 
 def did_you_mean(given: object, known: Iterable[object], *, otherwise: str) -> str:
-    """What to do about a wrong word: the nearest right one, where one is near."""
+    """The remedy for a wrong word: the nearest right one, if one is near."""
     words = [word for word in known if isinstance(word, str)]
     nearest = get_close_matches(given, words, n=1) if isinstance(given, str) else []
     return f"Did you mean {shown(nearest[0])}?" if nearest else otherwise

@@ -1,4 +1,4 @@
-"""A study from a terminal, from its run to what a model makes of it."""
+"""A study from a terminal, from its run to a model of its results."""
 
 import json
 import os

@@ -17,18 +17,8 @@ from farthing.models.drifting_posterior import NO_LEVEL, DriftingPosterior, Leve
 from farthing.models.kernels import Matern32
 from farthing.models.linalg import Array
 from farthing.models.window_process import WindowProcess
-from farthing.strategies.online import (
-    CEGPUCB,
-    Bernoulli,
-    Capped,
-    Confidence,
-    Every,
-    ExpectedRegret,
-    OnlineProblem,
-    Overlap,
-    Quota,
-    ValueOfInformation,
-)
+from farthing.rules import Bernoulli, Capped, Confidence, Every, ExpectedRegret, Overlap, Quota, ValueOfInformation
+from farthing.strategies.online import CEGPUCB, OnlineProblem
 from farthing.strategies.online.context import Query, RoundContext
 from farthing.strategies.online.local_optima import Neighbourhood
 from farthing.strategies.online.query_rules import LONE, expected_excess

@@ -22,10 +22,6 @@ PERTURBATION = 0.1
 """Deviation of the screened points around offered ones, in the unit cube."""
 
 
-MOST_NEIGHBOURS = 1000
-"""Evaluated in one round of hops, but for those of the last row that hops: more would take longer than the fit."""
-
-
 def identity(U: Array) -> Array:
     return U
 
@@ -255,9 +251,9 @@ def _hop(
 ) -> tuple[BoolArray, Array, Array]:
     """Each row to the best of its neighbours where that is higher; all neighbours are evaluated in one call.
 
-    Says which rows hopped. Where rows have so many neighbours that all together are too many, only the best rows hop.
+    Says which rows hopped.
     """
-    others = _neighbours(domain, U, value, lower=lower, upper=upper) if domain.has_grids else []
+    others = [domain.neighbours(*row) for row in zip(U, lower, upper, strict=True)] if domain.has_grids else []
     if not any(len(rows) for rows in others):
         return np.zeros(len(U), dtype=bool), U, value
     groups = [np.concatenate([u[None, :], rows]) for u, rows in zip(U, others, strict=True)]
@@ -267,14 +263,3 @@ def _hop(
     moved = np.stack([group[b] for group, b in zip(groups, best, strict=True)])
     new_value = np.array([part[b] for part, b in zip(found, best, strict=True)])
     return new_value > value, *_keep_better(U, value, moved, new_value)
-
-
-def _neighbours(domain: Domain, U: Array, value: Array, *, lower: Array, upper: Array) -> list[Array]:
-    """The neighbours of each row; none of a row before whose turn, the highest first, there are `MOST_NEIGHBOURS`."""
-    others, count = [np.zeros((0, domain.width)) for _ in U], 0
-    for i in np.argsort(-value, kind="stable"):
-        if count >= MOST_NEIGHBOURS:
-            break
-        others[i] = domain.neighbours(U[i], lower[i], upper[i])
-        count += len(others[i])
-    return others

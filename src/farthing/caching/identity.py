@@ -1,7 +1,7 @@
 """Names functions by their code and all that it draws on.
 
 An identity is the same in every process and on every machine. Two that are equal stand for code that does the same;
-code that was merely moved, commented or laid out anew keeps its identity.
+code that was only moved, commented or formatted keeps its identity.
 """
 
 import copyreg
@@ -30,7 +30,7 @@ def identity_of_function(function: object) -> str:
     imports count by their text, with all of the user's that these import.
 
     NotPlain where a default or a variable that it closes over is an object, rather than data or code: it may change as
-    the function runs. What happens elsewhere does not count: files it reads, and installed modules but for their
+    the function runs. Other things do not count: files it reads, and installed modules but for their
     versions.
     """
     try:
@@ -41,7 +41,7 @@ def identity_of_function(function: object) -> str:
 
 
 class _Reader:
-    """Spells functions out as JSON. What can refer to itself is spelled out once, so that recursion ends."""
+    """Spells functions out as JSON. An object that can refer to itself is spelled out once, so that recursion ends."""
 
     def __init__(self) -> None:
         self._seen: dict[int, tuple[int, object]] = {}
@@ -68,7 +68,7 @@ class _Reader:
         return self._data(thing)
 
     def read_global(self, thing: Any) -> Json:
-        """What a global name stands for: of objects that are no plain data the class and the state count."""
+        """The identity behind a global name: an object that is no plain data counts by its class and state."""
         outside, self._is_in_global = self._is_in_global, True
         try:
             return self.read(thing)
@@ -78,7 +78,7 @@ class _Reader:
     def _once(self, thing: Any, spell: Callable[[Any], Json]) -> Json:
         if id(thing) in self._seen:
             return {"again": self._seen[id(thing)][0]}
-        self._seen[id(thing)] = len(self._seen), thing  # kept, lest another thing gets its id
+        self._seen[id(thing)] = len(self._seen), thing  # kept, so that no other thing gets its id
         return spell(thing)
 
     def _data(self, thing: Any) -> Json:
@@ -125,7 +125,7 @@ class _Reader:
 
 
 def _code(code: CodeType) -> Json:
-    """What the code does: its bytes and the names and constants they refer to, without file names and line numbers."""
+    """The identity of the code: its bytes and the names and constants they refer to, without files and line numbers."""
     names = [code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars]
     counts = [code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags]
     constants = [_constant(constant) for constant in code.co_consts]
@@ -174,9 +174,9 @@ def _is_filled(cell: Any) -> bool:
 
 
 def _state(thing: Any) -> list[Any]:
-    """What a copy of the object is made of, by the protocol of `copy` and `pickle`.
+    """The parts of a copy of the object, by the protocol of `copy` and `pickle`.
 
-    Where a random generator stands and what is in the environment is no part of what the code does. A library's
+    The state of a random generator and the environment are not part of the code. A library's
     wrapper counts as what it wraps: what else it has may differ from process to process, as with compiled functions.
     """
     if _is_installed(type(thing)) and isinstance(getattr(thing, "__wrapped__", None), FunctionType):

@@ -30,7 +30,7 @@ class NotPlain(Exception):
 
 @dataclass
 class Parts:
-    """What does not stand in the JSON; it refers to these by their places."""
+    """The parts that are not in the JSON, which refers to them by their places."""
 
     arrays: list[Any] = field(default_factory=list)
     blobs: list[bytes] = field(default_factory=list)

@@ -28,7 +28,7 @@ def save(thing: object, folder: Path) -> None:
 
 
 def load(folder: Path, *, scratch: Path) -> Any:
-    """What was saved in the folder. Files and folders are copied to `scratch`, where the caller may change them."""
+    """Loads the value saved in the folder. Copies files and folders to `scratch`, where the caller may change them."""
     parts = Parts(
         arrays=_load_arrays(folder / "arrays.npy"),
         blobs=[(folder / f"{place}.bytes").read_bytes() for place in range(_count(folder, ".bytes"))],

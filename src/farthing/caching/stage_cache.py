@@ -20,7 +20,7 @@ from farthing.trials.prefixes import Eviction
 from farthing.validation import shown
 
 FOLDER = "stages"
-"""Where the cache is, beside a study's checkpoints."""
+"""The folder of the cache, beside a study's checkpoints."""
 MANIFEST, OUTPUT = "entry.json", "output"
 """In the folder of an entry: what it says of itself, and the folder of what was saved."""
 UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -64,7 +64,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class _Manifest:
-    """What an entry says of itself. `lineage` are the keys of its shorter prefixes and its own."""
+    """The description of an entry. `lineage` are the keys of its shorter prefixes and its own."""
 
     lineage: tuple[str, ...]
     prefix: str
@@ -105,10 +105,10 @@ class StageCache:
     read only while it is as it was written, by checksums; otherwise it is dropped. Its key says everything that the
     output depends on, so that an entry is never out of date: where a stage's version changes, other keys are asked for.
 
-    Whoever computes an output holds the lock of its key meanwhile. A second process that wants it waits, then finds it;
+    The process that computes an output holds the lock of its key. A second process that wants it waits, then finds it;
     when the first dies, its lock is free and the second computes. `limit` None means no limit.
 
-    What is evicted is told by `news`: the caller knows whom to tell.
+    `news` tells of evictions; the caller passes them on.
     """
 
     def __init__(self, folder: Path, *, limit: int | None) -> None:
@@ -117,7 +117,7 @@ class StageCache:
         self._evicted: list[Eviction] = []
 
     def news(self) -> list[Eviction]:
-        """What was evicted since the last call."""
+        """The evictions since the last call."""
         evicted, self._evicted = self._evicted, []
         return evicted
 
@@ -125,7 +125,7 @@ class StageCache:
         return (self._folder / address.key / MANIFEST).exists()
 
     def get(self, address: CacheKey, load: Load) -> Kept | None:
-        """The output, or None. Waits for nobody but those who are just removing it."""
+        """The output, or None. Waits only for a process that is just removing it."""
         if not self.has(address):
             return None
         try:
@@ -137,9 +137,9 @@ class StageCache:
 
     @contextmanager
     def computing(self, address: CacheKey) -> Iterator[None]:
-        """Holds the lock of an output, to compute it. Ask `get_held` then: somebody may have been faster.
+        """Holds the lock of an output, to compute it. Ask `get_held` then: another process may have been faster.
 
-        Where no file can be made for a lock, there is none, and two processes may compute the same.
+        If no file can be made for a lock, there is none, and two processes may compute the same.
         """
         with ExitStack() as lock:
             try:
@@ -150,7 +150,7 @@ class StageCache:
             yield
 
     def get_held(self, address: CacheKey, load: Load) -> Kept | None:
-        """As `get`, for whoever holds the lock. An entry that cannot be read is dropped."""
+        """As `get`, for the holder of the lock. An entry that cannot be read is dropped."""
         if not self.has(address):
             return None
         try:
@@ -253,7 +253,7 @@ class StageCache:
                 yield manifest
 
     def _evict_one(self, entries: dict[str, _Manifest]) -> _Manifest | None:
-        """Removes the entry that is cheapest to do without and that nobody uses just now; None where all are used."""
+        """Removes the entry that is cheapest to do without and not in use; None if all are in use."""
         for entry in sorted(entries.values(), key=lambda entry: _seconds_per_byte(entry, entries)):
             with exclusive_if_free(self._lock(entry.key)) as is_free:
                 if is_free:
@@ -263,7 +263,7 @@ class StageCache:
         return None
 
     def _remove(self, key: str) -> None:
-        """Takes the name away first, so that nobody finds half an entry. The caller holds the lock."""
+        """Removes the name first, so that no process finds half an entry. The caller holds the lock."""
         doomed = self._folder / f"{key}.deleted"
         remove(doomed)
         with suppress(FileNotFoundError):
@@ -292,7 +292,7 @@ def _reason(error: OSError) -> str:
 
 
 def _seconds_per_byte(entry: _Manifest, entries: dict[str, _Manifest]) -> float:
-    """What it takes to compute the entry again, from the longest of its prefixes that is kept, per byte."""
+    """Seconds to compute the entry again, from the longest of its prefixes that is kept, per byte."""
     start = max((place + 1 for place, key in enumerate(entry.lineage[:-1]) if key in entries), default=0)
     return sum(entry.seconds[start:]) / max(1, entry.size)
 

@@ -13,7 +13,7 @@ from types import CodeType, ModuleType
 
 PLACES = [Path(sysconfig.get_path(place)).resolve() for place in ("stdlib", "platstdlib", "purelib", "platlib")]
 PACKAGES = {"site-packages", "dist-packages"}
-"""Where Python keeps itself and the packages: code that is found there counts by its name and version."""
+"""Folders of Python itself and of packages: code in them counts by its name and version."""
 
 
 def is_users(module: ModuleType) -> bool:

@@ -2,7 +2,7 @@
 
 
 def main() -> None:
-    """What the program `farthing` runs."""
+    """Runs the program `farthing`."""
     from farthing.cli.app import farthing
 
     farthing.main(prog_name="farthing")

@@ -1,6 +1,6 @@
-"""What `farthing demo` tunes: a small neural network that reads handwritten digits.
+"""The work of `farthing demo`: a small neural network that reads handwritten digits.
 
-The data are scikit-learn's 1797 scanned digits of 8 × 8 pixels. A run that is saved and loaded goes on bit for bit as
+The data are scikit-learn's 1797 scanned digits of 8 × 8 pixels. A run that is saved and loaded continues bit for bit as
 if it had never stopped: the order of the examples depends on the epoch alone, and Adam's moments are saved too.
 """
 

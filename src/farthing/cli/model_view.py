@@ -1,4 +1,4 @@
-"""What a model makes of a study, in words and bars for a terminal."""
+"""The diagnosis of a study, in words and bars for a terminal."""
 
 import json
 from math import sqrt
@@ -25,7 +25,7 @@ BAR_WIDTH = 20
 
 
 def model_text(study: Study, *, address: StorageAddress) -> str:
-    """What `farthing show --model` says, in colour if it goes to a terminal."""
+    """The text of `farthing show --model`, in colour if it goes to a terminal."""
     from rich.console import Console
 
     diagnosis = _diagnose(study)
@@ -80,7 +80,7 @@ def _title(study: Study, diagnosis: "Diagnosis") -> "Text":
     from rich.text import Text
 
     failed = f" and {diagnosis.failed} that failed" if diagnosis.failed else ""
-    said = f": what a model makes of {len(diagnosis.trials)} trials with a value{failed}"
+    said = f": a model of {len(diagnosis.trials)} trials with a value{failed}"
     return Text.assemble((study.name, "bold"), said)
 
 

@@ -34,12 +34,12 @@ _quiet = click.option("--quiet", is_flag=True, help="Print nothing but errors (a
 
 
 def run_options(command: Command) -> Command:
-    """What `run` and `resume` can be told about a run; the limits take the place of those the study has."""
+    """Options of `run` and `resume`; the limits replace those of the study."""
     return _with(command, _workers, _seconds, _cost, _trials, _inline, json_option, _quiet)
 
 
 def verify_options(command: Command) -> Command:
-    """What of it is for a run of one trial."""
+    """The options for a run of one trial."""
     return _with(command, _seconds, _cost, _inline, json_option, _quiet)
 
 

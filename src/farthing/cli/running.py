@@ -1,4 +1,4 @@
-"""What `run`, `resume` and `verify` share: what the command line says of a run, and the run itself."""
+"""Common to `run`, `resume` and `verify`: the options of a run, and the run itself."""
 
 import signal
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from farthing.study import Study
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What the command line says about a run; None where it says nothing."""
+    """The command line's options for a run; None where there is none."""
 
     storage: str | None
     workers: int | None
@@ -44,7 +44,7 @@ def run_study(study: Study, plan: RunPlan, *, address: StorageAddress, options: 
     """Runs it as it is planned and prints how it ended; returns the exit code."""
     store_plan(study, plan)
     with ending_cleanly_on_sigterm():
-        reason = study.run(
+        stopped = study.run(
             plan.work,
             budget=plan.budget,
             workers=1 if options.inline else plan.workers,
@@ -52,5 +52,6 @@ def run_study(study: Study, plan: RunPlan, *, address: StorageAddress, options: 
             time_limit=plan.time_limit,
             retries=plan.retries,
             progress=False if options.quiet else None,
+            on_interrupt="return",
         )
-    return end(study, reason, address=address, as_json=options.as_json, quiet=options.quiet)
+    return end(study, stopped, address=address, as_json=options.as_json, quiet=options.quiet)

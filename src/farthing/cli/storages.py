@@ -25,7 +25,7 @@ PASSWORD = re.compile(r"(://[^/@:]*):[^/@]*@")
 
 @dataclass(frozen=True)
 class StorageAddress:
-    """Where a storage is: a path or a URL. What is a file has an absolute path, whatever becomes of the folder."""
+    """The address of a storage: a path or a URL. The path of a file is absolute."""
 
     place: Path | str
 
@@ -38,7 +38,7 @@ class StorageAddress:
 
     @property
     def option(self) -> str:
-        """What a later command in this folder must be given to find the same storage; often nothing."""
+        """The option that a later command in this folder needs to find the same storage; often none."""
         if [known.file or known.place for known in _usual_addresses()] == [self.file or self.place]:
             return ""
         return f" --storage {shlex.quote(str(self))}"
@@ -61,12 +61,12 @@ def address_of(named: str | Path) -> StorageAddress:
 
 
 def address_to_write(given: str | None, in_file: str | None) -> StorageAddress:
-    """Where a new study goes: as the command says, else the study file, else the environment, else `farthing.db`."""
+    """The storage of a new study: from the command, else the study file, else the environment, else `farthing.db`."""
     return address_of(given or in_file or os.environ.get(VARIABLE) or DEFAULT)
 
 
 def address_to_read(given: str | None) -> StorageAddress:
-    """Where existing studies are: as the command says, else the environment, else the only database of the folder."""
+    """The storage of existing studies: from the command, else the environment, else the only database of the folder."""
     candidates = [address_of(given)] if given else _usual_addresses()
     if len(candidates) != 1:
         raise StorageError(_none_or_several(candidates))
@@ -130,7 +130,7 @@ def databases_in(folder: Path) -> list[Path]:
 
 
 def _usual_addresses() -> list[StorageAddress]:
-    """What a command finds that is not told where to look."""
+    """The storage of a command without `--storage`."""
     named = os.environ.get(VARIABLE)
     return [address_of(named)] if named else [address_of(path) for path in databases_in(Path.cwd())]
 

@@ -23,7 +23,7 @@ LINE = re.compile(r"\(at line (\d+), column \d+\)")
 
 
 class Key(NamedTuple):
-    """What may stand after a key: its rule, and an example in TOML."""
+    """The values allowed for a key: its rule, and an example in TOML."""
 
     rule: Rule
     example: str

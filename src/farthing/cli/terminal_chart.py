@@ -14,7 +14,7 @@ OUTLIERS = 0.05
 
 @dataclass(frozen=True)
 class Range:
-    """What an axis shows, and how: the best curve is always within it, outliers of the others may not be."""
+    """Range and scale of an axis: the best curve is always within it, outliers of the others may not be."""
 
     low: float
     high: float

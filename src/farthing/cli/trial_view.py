@@ -34,7 +34,7 @@ def trial_json(study: Study, trial: Trial) -> str:
 
 
 def log_text(study: Study, trial: Trial) -> str:
-    """What the latest attempt printed."""
+    """The output of the latest attempt."""
     path = _log(study, trial)
     if not path.is_file():
         raise TrialNotFound(
@@ -64,7 +64,7 @@ def _facts(study: Study, trial: Trial) -> str:
 
 
 def _why(trial: Trial) -> str:
-    """What the strategy says of its choice, where it says anything."""
+    """The strategy's reason for its choice, if it gives one."""
     return str(trial.note.get("why", "")) if isinstance(trial.note, dict) else ""
 
 
@@ -75,7 +75,7 @@ def _run(study: Study, trial: Trial) -> str:
 
 
 def _stages(study: Study, trial: Trial) -> str:
-    """What each stage of the latest attempt cost, and whether it was computed."""
+    """The cost of each stage of the latest attempt, and whether it was computed."""
     names = list(study.space.stages)
     ended = {point.step or 0: point for point in trial.measurements if _is_stage_of(trial, point, len(names))}
     rows = [[names[step], _how(point), short_number(sum(point.cost.values()))] for step, point in sorted(ended.items())]

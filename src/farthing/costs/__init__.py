@@ -1,4 +1,4 @@
-"""What it costs: budgets, the ledger and the clock."""
+"""Costs: budgets, the ledger and the clock."""
 
 from farthing.costs.budget import Budget, Remaining
 from farthing.costs.clock import Clock, FakeClock, SystemClock

@@ -1,4 +1,4 @@
-"""What may be spent, and what of it is left."""
+"""Budgets, and the rest of a budget."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from farthing.trials import History, Prediction, State, Trial
 
 @dataclass(frozen=True)
 class Remaining:
-    """What is left of a budget. A limit that was not set is infinite."""
+    """The rest of a budget. A limit that was not set is infinite."""
 
     cost: float = math.inf
     seconds: float = math.inf
@@ -35,14 +35,14 @@ class Remaining:
         return predicted.mean <= self.cost and not (in_seconds and predicted.mean > self.seconds)
 
     def less(self, predicted: Prediction | None, *, is_new: bool) -> "Remaining":
-        """What is left once a trial of that predicted cost has started."""
+        """The rest once a trial of that predicted cost has started."""
         cost = predicted.mean if predicted else 0.0
         return Remaining(self.cost - cost, self.seconds, self.trials - is_new)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Budget(Declaration):
-    """What a study may spend in all, over every run and resume: the limit that is reached first ends it.
+    """The limits of a study, over every run and resume: the one that is reached first ends it.
 
     `cost` is the sum over trials in the study's cost unit, `seconds` is wall clock, `trials` counts new
     configurations, not continuations.
@@ -58,11 +58,11 @@ class Budget(Declaration):
             raise InvalidArgument("A budget needs a limit, got none. Give cost=, seconds= or trials=.")
 
     def remaining(self, history: History, *, seconds: float) -> Remaining:
-        """What is left for new trials after this history and these seconds: those in flight count as predicted."""
+        """The rest for new trials after this history and these seconds: trials in flight count as predicted."""
         return self._remaining(history, history.in_flight, seconds=seconds)
 
     def remaining_for_waiting(self, history: History, *, seconds: float) -> Remaining:
-        """What is left for the trials that wait for a worker: only those that run count as predicted."""
+        """The rest for the trials that wait for a worker: only running trials count as predicted."""
         running = [trial for trial in history.in_flight if trial.state is State.RUNNING]
         return self._remaining(history, running, seconds=seconds)
 

@@ -7,9 +7,11 @@ from typing import Protocol
 class Clock(Protocol):
     def now(self) -> float:
         """Seconds since 1970."""
+        ...
 
     def elapsed(self) -> float:
         """Seconds since some fixed moment, never going back: differences of it are durations."""
+        ...
 
 
 class SystemClock:
@@ -21,7 +23,7 @@ class SystemClock:
 
 
 class FakeClock:
-    """Stands still until told to go on."""
+    """Stands still until it is advanced."""
 
     def __init__(self, start: float = 1_000_000_000.0) -> None:
         self._time = start

@@ -21,12 +21,12 @@ from farthing.models.transforms import Standardise
 T = TypeVar("T")
 
 FIXED_SHARES: Sequence[float] = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-"""Values of c₀ that are tried; the likeliest is taken."""
+"""Values of c₀ that are tried; the likeliest is taken. The grid is a guess, not tuned: about two to each decade."""
 
 
 @dataclass(frozen=True, eq=False)
 class LearnedCost:
-    """What a run will cost, in the unit of the costs it was learnt from.
+    """Predicts the cost of a run, in the unit of the costs it was learnt from.
 
     The full work is never predicted to cost less than `least`, the smallest cost seen, scaled to the full work.
     """

@@ -1,4 +1,4 @@
-"""What was spent on what, and what need not be spent."""
+"""The bill of a study: costs and savings, by kind."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,9 +12,9 @@ from farthing.trials.prefixes import is_stage, was_cached
 
 @dataclass(frozen=True)
 class StageBill:
-    """What one stage of a pipeline came to: how often it was computed and loaded, what was spent and saved.
+    """The bill of one stage of a pipeline: how often it was computed and loaded, its cost and its savings.
 
-    Loading is part of what was spent. Work that failed is not: it is in the ledger's `failed`.
+    `spent` includes loading. It does not include failed work, which is in the ledger's `failed`.
     """
 
     computed: int
@@ -98,11 +98,13 @@ class Ledger:
 
 
 def _stages(history: History) -> dict[str, StageBill]:
-    """By the same rules as `Trial.costs`: what an attempt without a result cost is failed work.
+    """By the same rules as `Trial.costs`: the cost of an attempt without a result is failed work.
 
-    What a trial cost after its last stage is on the bill of that stage, so that the bills add up.
+    The cost of a trial after its last stage is on the bill of that stage, so that the bills add up.
     """
     names = list(history.problem.space.stages)
+    if not names:
+        return {}
     points: dict[int, list[Measurement]] = {}
     rest = 0.0
     for trial in history:

@@ -1,4 +1,4 @@
-"""What a configuration of a pipeline costs, given how much of it has been computed before.
+"""The price of a configuration of a pipeline whose first stages may have been computed before.
 
 Stage j costs c_j, which may depend on the parameters of the stages up to it. A configuration whose first m stages are
 kept pays for the others:
@@ -27,7 +27,7 @@ class LogCost(Protocol):
 
 @dataclass(frozen=True)
 class ConstantCost:
-    """The same whatever the parameters are."""
+    """The same for all parameters."""
 
     amount: float
 
@@ -49,7 +49,7 @@ class StageCosts:
         return np.asarray(np.exp(np.stack([stage(X) for stage in self.stages], axis=1)))
 
     def price(self, X: Array, kept: IntArray) -> Array:
-        """What each row costs when its first `kept` stages are there."""
+        """The cost of each row if its first `kept` stages are kept."""
         return np.asarray(np.sum(self._paid(kept) * self.costs(X), axis=1))
 
     def log_price_with_gradient(self, X: Array, kept: IntArray) -> tuple[Array, Array]:

@@ -1,36 +1,50 @@
-"""What trials that start from a checkpoint need not pay again."""
+"""The cost that trials avoid by starting from a checkpoint."""
 
 import math
+from collections.abc import Iterable
 
 from farthing.trials import History, Measurement, State, Trial
 
 
 def saved_by_warm_starts(history: History) -> float:
-    """What trials that are done would have had to pay for the work that stood in the checkpoints they began with.
+    """The cost of the work in the checkpoints that finished trials began with.
 
-    The next interval of a member of a population is the same run going on, which saves nothing; a copy does.
+    The next interval of a member of a population continues its own run, which saves nothing; a copy does.
     """
-    behind = work_behind(history)
-    return math.fsum(
-        behind[source]
+    sources = [
+        source
         for trial in history
         if trial.state is State.DONE
         and (source := _source(trial)) is not None
         and (trial.member is None or trial.member != history[source].member)
-    )
+    ]
+    behind = work_behind(history, sources)
+    return math.fsum(behind[source] for source in sources)
 
 
-def work_behind(history: History) -> list[float]:
-    """For each trial what it would cost to come as far again, without the start-up that every run pays anyway.
+def work_behind(history: History, numbers: Iterable[int]) -> dict[int, float]:
+    """By number what it would cost to come as far as these trials again, without the start-up that every run pays.
 
-    What led to the checkpoint that a trial began with is part of it; failed attempts are not.
+    Includes the work in the checkpoint that a trial began with, but not failed attempts.
     """
-    behind: list[float] = []
-    for trial in history:
+    behind: dict[int, float] = {}
+    for number in _with_sources(history, numbers):
+        trial = history[number]
         source = _source(trial)
         own = trial.cost - trial.costs.get("failed", 0.0) - _start_up(history, trial)
-        behind.append(own if source is None else behind[source] + own)
+        behind[number] = own if source is None else behind[source] + own
     return behind
+
+
+def _with_sources(history: History, numbers: Iterable[int]) -> list[int]:
+    """These trials and all that led to the checkpoints they began with, the oldest first."""
+    found: set[int] = set()
+    for number in numbers:
+        at: int | None = number
+        while at is not None and at not in found:
+            found.add(at)
+            at = _source(history[at])
+    return sorted(found)
 
 
 def _source(trial: Trial) -> int | None:

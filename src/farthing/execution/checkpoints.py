@@ -1,4 +1,4 @@
-"""The folders in which trials leave what others carry on from."""
+"""The folders of checkpoints, from which other trials continue."""
 
 import re
 from collections.abc import Callable, Iterator, Set
@@ -10,6 +10,7 @@ from typing import Literal
 from farthing.errors import InvalidArgument
 from farthing.execution.folder_mark import Mark, carries, claim
 from farthing.files.durable import flush, flush_tree, names_in, remove, size_of
+from farthing.files.scratch import is_scratch
 from farthing.trials import Attempt
 
 Phase = Literal["staging", "checkpoint", "deleted"]
@@ -33,8 +34,9 @@ class Checkpoints:
     """Keeps checkpoints under one root, each a folder that is there wholly or not at all.
 
     A trial writes into a *staging* folder. `commit` puts its files on the disk and renames it, so that whatever has
-    the name of a checkpoint is complete, also after a crash or a power cut; deleting takes the name away first. Names
-    are relative to the root and hold in any process that knows it. Beside the checkpoints lie the trials' logs:
+    the name of a checkpoint is complete, also after a crash or a power cut; deleting takes the name away first. Under a
+    root that goes with its process nothing is put on the disk. Names are relative to the root and hold in any process
+    that knows it. Beside the checkpoints lie the trials' logs:
 
         000012/attempt-1.log
         000012/attempt-1.checkpoint-1/
@@ -48,7 +50,7 @@ class Checkpoints:
         self._mark = mark
 
     def claim(self) -> None:
-        """Makes sure that the root is there and nobody else's, for what is about to write there."""
+        """Makes sure that the root exists and belongs to this study, before anything is written there."""
         if self._mark is not None:
             claim(self.root, self._mark)
 
@@ -65,22 +67,28 @@ class Checkpoints:
         if not any(staging.iterdir()):
             staging.rmdir()
             return None
-        flush_tree(staging)
         name = self._next(staged.attempt, phase="checkpoint").name
+        if is_scratch(self.root):
+            staging.rename(self.root / name)
+        else:
+            self._rename_durably(staging, name)
+        return name
+
+    def _rename_durably(self, staging: Path, name: str) -> None:
+        flush_tree(staging)
         staging.rename(self.root / name)
         for folder in (staging.parent, self.root, self.root.parent):
             flush(folder)
-        return name
 
     def discard(self, staging: Path) -> None:
         rmtree(staging, ignore_errors=True)
 
     def path(self, name: str) -> Path:
-        """Where the checkpoint of that name is. A name out of a database that would lead elsewhere is refused."""
+        """The path of the checkpoint of that name. A name from a database that would lead elsewhere is refused."""
         return self.root / self._read(name, phase="checkpoint").name
 
     def log_path(self, number: int, attempt: int) -> Path:
-        """Where the output of an attempt at trial `number` is kept."""
+        """The path of the output of an attempt at trial `number`."""
         return self.root / f"{number:06d}" / f"attempt-{attempt}.log"
 
     def delete(self, name: str) -> int:
@@ -97,10 +105,10 @@ class Checkpoints:
         return remove(doomed)
 
     def collect(self, keep: Set[str | None], *, may_live: Callable[[Attempt], bool]) -> int:
-        """Deletes what nobody can need and returns the bytes freed.
+        """Deletes checkpoints that are no longer needed and returns the bytes freed.
 
         Checkpoints named in `keep` stay. Of an attempt that may be alive, so does what it stages and what it committed
-        after the last one in `keep`, which it may be about to announce. In a folder of somebody else all stays.
+        after the last one in `keep`, which it may be about to announce. In a folder of another study all stays.
         """
         if not self.is_ours:
             return 0

@@ -1,4 +1,4 @@
-"""Where on a trial's curve a report stands."""
+"""The position of a report on its trial's curve."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What every executor is: somewhere to run the work."""
+"""Executors: they run the work."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from farthing.trials.news import News
 class Job:
     """One attempt at a trial, as the work will see it.
 
-    `resume_from` is the trial to carry on from and `resume_dir` its checkpoint, or one that an earlier attempt at this
+    `resume_from` is the trial to continue and `resume_dir` its checkpoint, or one that an earlier attempt at this
     same trial left; `reported` is then the value which that attempt reported last. `time_limit` is in seconds of wall
     clock.
     """
@@ -61,7 +61,7 @@ class Ended:
 
 
 class Listener(Protocol):
-    """Takes what a running job sends. When a call returns, what was sent is durable and the work may go on.
+    """Takes the messages of a running job. When a call returns, the message is durable and the work may continue.
 
     A call that raises `StaleAttempt` or `TrialFinished` ends the job without an outcome.
     """
@@ -78,19 +78,25 @@ class Executor(Protocol):
     @property
     def free(self) -> int:
         """How many more jobs `submit` takes now."""
+        ...
 
     @property
     def running(self) -> tuple[Attempt, ...]:
         """The attempts that are being worked on."""
+        ...
 
     def submit(self, job: Job) -> None:
         """Takes a job without waiting for it."""
+        ...
 
     def wait(self, listener: Listener, *, timeout: float | None = None) -> list[Ended]:
         """Blocks until a job ends, `wake` is called, or `timeout` seconds pass; reports go to `listener` meanwhile."""
+        ...
 
     def wake(self) -> None:
         """Makes a `wait` in another thread return."""
+        ...
 
     def close(self) -> None:
         """Ends everything that runs, with all its processes. What was running has no outcome."""
+        ...

@@ -22,7 +22,7 @@ class WorkFailed(FarthingError):
 
 
 def failure_of(error: BaseException) -> Failure:
-    """What the study keeps of an exception that the work raised."""
+    """The record of an exception that the work raised."""
     if isinstance(error, WorkFailed):
         return Failure(_shortened(str(error)), error.details)
     return Failure(_reason(error), _traceback(error))

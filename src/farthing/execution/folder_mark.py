@@ -22,7 +22,7 @@ class Mark:
 
 
 def mark_of(folder: Path) -> Mark | None:
-    """The mark that a folder carries, if any. One that cannot be read is nobody's."""
+    """The mark that a folder carries, if any. One that cannot be read belongs to no study."""
     try:
         text = (folder / MARK).read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):
@@ -37,7 +37,7 @@ def mark_of(folder: Path) -> Mark | None:
 
 
 def is_free(folder: Path) -> bool:
-    """Whether nobody has put anything there."""
+    """Whether the folder is missing or empty."""
     return not names_in(folder)
 
 
@@ -59,8 +59,8 @@ def require_not_anothers(folder: Path, mark: Mark) -> None:
     if found is not None and found.identity != mark.identity:
         raise InvalidArgument(
             f"A study's folder must be its own, got {str(folder)!r}, whose mark says that it belongs to the study "
-            f"{found.study!r} of the same or another database. Give another place: folder=…; or, where nobody needs "
-            "what is in it, delete it."
+            f"{found.study!r} of the same or another database. Give another place: folder=…; or, if its files are "
+            "not needed, delete it."
         )
 
 

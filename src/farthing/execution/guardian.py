@@ -13,8 +13,8 @@ def start_guardian(lifeline: int, *, others: Sequence[int]) -> None:
     """Starts a guardian in this process's group, which waits for the other end of the lifeline to close.
 
     It is no child of this process, so that work that waits for its children does not wait for it. It closes its copies
-    of the `others`, descriptors that nobody could otherwise see the worker close. To be called before any thread is
-    started.
+    of the `others`, descriptors whose closing by the worker could not be seen otherwise. To be called before any
+    thread is started.
     """
     starter = os.fork()
     if starter:
@@ -29,8 +29,8 @@ def _guard(lifeline: int, others: Sequence[int]) -> None:
     try:
         for descriptor in others:
             os.close(descriptor)
-        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # what the work sends to its group
-        os.read(lifeline, 1)  # nobody ever writes: this returns when the coordinator's end is closed
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # signals that the work sends to its group
+        os.read(lifeline, 1)  # nothing is ever written: this returns when the coordinator's end is closed
         os.killpg(0, signal.SIGKILL)
     finally:
         os._exit(1)

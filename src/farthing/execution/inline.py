@@ -15,7 +15,7 @@ from farthing.trials.news import News
 
 
 class InlineExecutor:
-    """Runs one job at a time, inside `wait`. Breakpoints work, and Ctrl-C goes to whoever called.
+    """Runs one job at a time, inside `wait`. Breakpoints work, and Ctrl-C goes to the caller.
 
     Work that crashes takes this process with it, and a time limit could not be kept, so it is refused.
     """

@@ -37,7 +37,7 @@ class ProcessExecutor:
     imported; the script itself is not imported again, so it needs no `if __name__ == "__main__":`. Workers are started
     when there is a job for them and stay for the next.
 
-    Whatever becomes of a worker ends one job: it fails with a reason, and the worker is replaced. A job past its time
+    The death of a worker ends one job: it fails with a reason, and the worker is replaced. A job past its time
     limit is killed, with all the processes in its group; so are the workers when this process ends, however it ends.
     Not covered are a process that leaves its worker's group (`setsid`): it is not found; and one that a finished job
     left behind: it lives until its worker ends.
@@ -100,7 +100,7 @@ class ProcessExecutor:
         return ended_jobs
 
     def wake(self) -> None:
-        with suppress(OSError):  # full: it will wake up anyway; closed: nobody is asleep
+        with suppress(OSError):  # full: it will wake up anyway; closed: no thread is asleep
             self._waker.send(b"!")
 
     def close(self) -> None:

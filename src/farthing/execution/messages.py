@@ -1,4 +1,4 @@
-"""What coordinator and workers tell each other, as JSON."""
+"""Messages between coordinator and workers, as JSON."""
 
 from dataclasses import dataclass, fields
 from pathlib import Path

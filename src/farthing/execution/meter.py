@@ -10,7 +10,7 @@ from farthing.trials.measurement import check_kind, cost_amount
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """What was paid since the last bill, by kind. `charged` amounts replace the measured seconds of the attempt."""
+    """The cost since the last bill, by kind. `charged` amounts replace the measured seconds of the attempt."""
 
     cost: dict[str, float]
     charged: bool
@@ -59,7 +59,7 @@ class Meter:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """What happens inside costs nothing: waiting for a report to be written is no part of the work."""
+        """Time inside costs nothing: waiting for a report to be written is not part of the work."""
         self._switch(self._kind)
         try:
             yield

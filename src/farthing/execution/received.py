@@ -22,7 +22,7 @@ _ENDS = (State.DONE, State.FAILED, State.PRUNED)
 
 
 def message_from_json(form: Any) -> WorkerMessage:
-    """What a worker sent; `BrokenWire` for anything that is none of it."""
+    """The message of a worker; `BrokenWire` for anything else."""
     try:
         kind, content = form
         return _READERS[kind](content)

@@ -45,7 +45,7 @@ class _Assignment:
     is_superseded: bool = False
 
     def heed(self, news: News) -> None:
-        """What an outcome must say if the worker dies."""
+        """Keeps the news that an outcome needs if the worker dies."""
         match news:
             case Measurement(sequence=sequence):
                 self.measurements = max(self.measurements, sequence + 1)

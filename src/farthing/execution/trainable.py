@@ -1,4 +1,4 @@
-"""Work that is trained step by step, saved and carried on."""
+"""Work that is trained step by step, saved and continued."""
 
 import json
 from abc import ABC, abstractmethod
@@ -21,7 +21,7 @@ class Trainable(ABC):
     """Something that is trained in steps: an agent, a model.
 
     Give the class, not an instance, to `study.run`. A trial makes an instance, calls `setup`, `apply`, and where it
-    carries on from a checkpoint `load` and `apply` again, then `step` until the trial's fidelity is reached, and
+    continues from a checkpoint `load` and `apply` again, then `step` until the trial's fidelity is reached, and
     `save`. `self.trial` is there from `setup` on.
     """
 
@@ -38,8 +38,8 @@ class Trainable(ABC):
     def apply(self, params: Params) -> None:  # noqa: B027  # not every Trainable has something to do here
         """Puts params into effect. It comes after `load`, so that what was restored cannot undo what was chosen."""
 
-    def save(self, folder: Path) -> None:  # noqa: B027  # nor must it be carried on
-        """Writes all that `load` needs. A trial that saves nothing cannot be carried on."""
+    def save(self, folder: Path) -> None:  # noqa: B027  # nor must it be continued
+        """Writes all that `load` needs. A trial that saves nothing cannot be continued."""
 
     def load(self, folder: Path) -> None:  # noqa: B027
         """Restores what `save` wrote, perhaps under other params."""
@@ -108,7 +108,7 @@ def _only_trace(problem: Problem) -> str:
 
 
 def _steps_before(trial: RunningTrial, steps: int) -> int:
-    """The steps that stand in the checkpoint which the trial carries on."""
+    """The number of steps in the checkpoint that the trial continues from."""
     done = 0 if trial.resume_dir is None else _read_steps(trial.resume_dir)
     if done >= steps:
         raise WorkError(

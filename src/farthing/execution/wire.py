@@ -1,6 +1,6 @@
 """Frames over a socket between the coordinator and a worker: eight bytes of length, then that many bytes.
 
-What a worker sends is JSON and is never unpickled: work that has gone wrong must not run code in the coordinator.
+Messages of a worker are JSON and are never unpickled: work that has gone wrong must not run code in the coordinator.
 """
 
 import json

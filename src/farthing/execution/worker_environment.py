@@ -1,4 +1,4 @@
-"""What a worker process sees in its environment."""
+"""The environment of a worker process."""
 
 from collections.abc import Mapping, Sequence
 

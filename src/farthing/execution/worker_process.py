@@ -101,7 +101,7 @@ def _last_lines(output: bytes) -> str:
 
 
 def _import_path() -> list[str]:
-    """Where this process finds modules; the empty entry is the current folder."""
+    """The folders in which this process finds modules; the empty entry is the current folder."""
     return [entry or os.getcwd() for entry in sys.path]
 
 

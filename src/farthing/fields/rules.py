@@ -4,7 +4,7 @@ A rule serves the fields of strategies (`farthing.fields`), the keys of study fi
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from farthing.scalars import as_float, as_int, plain
 from farthing.validation import shown
 
 WRONG: Any = object()
-"""What `read` returns for a value that breaks the rule; None may be a value."""
+"""Returned by `read` for a value that breaks the rule; None may be a value."""
 
 
 class Rule(ABC):
@@ -108,8 +108,13 @@ class Number(Rule):
 class Flag(Rule):
     """True or False, and nothing that is merely truthy."""
 
-    words = "true or false"
-    example = "True"
+    @property
+    def words(self) -> str:
+        return "true or false"
+
+    @property
+    def example(self) -> str:
+        return "True"
 
     def read(self, given: object) -> Any:
         value = plain(given)
@@ -120,8 +125,13 @@ class Flag(Rule):
 class Text(Rule):
     """A text."""
 
-    words = "a text"
-    example = "'name'"
+    @property
+    def words(self) -> str:
+        return "a text"
+
+    @property
+    def example(self) -> str:
+        return "'name'"
 
     def read(self, given: object) -> Any:
         return given if isinstance(given, str) else WRONG
@@ -147,7 +157,7 @@ class OneOf(Rule):
 
 @dataclass(frozen=True)
 class Either(Rule):
-    """What one of several rules allows."""
+    """Anything that one of several rules allows."""
 
     rules: tuple[Rule, ...]
 
@@ -213,8 +223,13 @@ class Named(Rule):
 class SquareMatrix(Rule):
     """A square matrix of numbers, as lists or as an array; kept as it came."""
 
-    words = "a square matrix of numbers"
-    example = "[[1.0, 0.5], [0.5, 1.0]]"
+    @property
+    def words(self) -> str:
+        return "a square matrix of numbers"
+
+    @property
+    def example(self) -> str:
+        return "[[1.0, 0.5], [0.5, 1.0]]"
 
     def read(self, given: object) -> Any:
         rows = [_parts(row) or () for row in _parts(given) or ()]
@@ -234,7 +249,7 @@ class Part(Rule):
 
     @property
     def example(self) -> str:
-        return f"{self.kind.example}()"
+        return self.kind.example_call
 
     def read(self, given: object) -> Any:
         if isinstance(given, Mapping):
@@ -248,8 +263,13 @@ class Part(Rule):
 class Anything(Rule):
     """No rule: for what an annotation does not tell."""
 
-    words = "anything"
-    example = "None"
+    @property
+    def words(self) -> str:
+        return "anything"
+
+    @property
+    def example(self) -> str:
+        return "None"
 
     def read(self, given: object) -> Any:
         return given
@@ -257,7 +277,8 @@ class Anything(Rule):
 
 def _parts(given: object) -> Sequence[Any] | None:
     """The values of a list, a tuple or an array; None for anything else."""
-    listed = given.tolist() if hasattr(given, "tolist") else given
+    as_list: Callable[[], object] | None = getattr(given, "tolist", None)
+    listed = given if as_list is None else as_list()
     return listed if isinstance(listed, (list, tuple)) else None
 
 

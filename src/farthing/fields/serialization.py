@@ -17,13 +17,13 @@ def to_json(thing: Any) -> Any:
         return {"name": name_of(type(thing)), "arguments": arguments}
     if isinstance(thing, Mapping):
         return {name: to_json(value) for name, value in thing.items()}
-    if hasattr(thing, "tolist"):
-        return thing.tolist()
+    if (as_list := getattr(thing, "tolist", None)) is not None:
+        return as_list()
     return [to_json(part) for part in thing] if isinstance(thing, (list, tuple)) else thing
 
 
 def from_json(form: object, kind: Kind) -> Any:
-    """What `to_json` wrote, or what a study file names."""
+    """The object that `to_json` wrote or a study file names."""
     if not isinstance(form, Mapping) or not isinstance(form.get("name"), str):
         raise InvalidArgument(
             f"{kind.what.capitalize()} must be named, got {shown(form)}. Write name = {kind.example!r}."
@@ -43,7 +43,7 @@ def _declared_class(name: str, kind: Kind) -> type[Any]:
 
 
 def as_one(given: object, kind: Kind) -> Any:
-    """What was given as `strategy=`: the object itself, or one by its name with its usual arguments."""
+    """The strategy given as `strategy=`: the object itself, or one by its name with its default arguments."""
     if isinstance(given, str):
         return find_class(given, kind)()
     if kind.matches(given):
@@ -63,4 +63,4 @@ def _remedy(given: object, kind: Kind) -> str:
         return f"Make one of it: {given.__name__}(…)."
     if other := next((other for other in KINDS if other.matches(given)), None):
         return f"Give it to {other.used_by} instead."
-    return f"Write for example ft.{kind.example}()."
+    return f"Write for example {kind.example_call}."

@@ -36,7 +36,7 @@ def remove(folder: Path) -> int:
 
 
 def size_of(folder: Path) -> int:
-    """Bytes in all files of a folder; links in it are not followed. What goes meanwhile does not count."""
+    """Bytes in all files of a folder; links in it are not followed. Files deleted meanwhile do not count."""
     sizes = (_size(Path(parent, name)) for parent, _, names in os.walk(folder) for name in names)
     return sum(sizes)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 @contextmanager
 def exclusive(path: Path) -> Iterator[None]:
-    """Holds the lock alone; waits for whoever holds it."""
+    """Holds the lock alone; waits for any other holder."""
     descriptor = _locked(path, fcntl.LOCK_EX)
     assert descriptor is not None, "waiting ends with the lock"
     with _held(path, descriptor, is_ours_alone=True):
@@ -18,7 +18,7 @@ def exclusive(path: Path) -> Iterator[None]:
 
 @contextmanager
 def shared(path: Path) -> Iterator[None]:
-    """Holds the lock together with others that share it; waits while somebody holds it alone."""
+    """Holds the lock together with others that share it; waits while another holds it alone."""
     descriptor = _locked(path, fcntl.LOCK_SH)
     assert descriptor is not None, "waiting ends with the lock"
     with _held(path, descriptor, is_ours_alone=False):
@@ -27,7 +27,7 @@ def shared(path: Path) -> Iterator[None]:
 
 @contextmanager
 def exclusive_if_free(path: Path) -> Iterator[bool]:
-    """Holds the lock alone where nobody else does: True. Never waits."""
+    """Holds the lock alone if no other holds it: True. Never waits."""
     descriptor = _locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
     if descriptor is None:
         yield False
@@ -39,7 +39,7 @@ def exclusive_if_free(path: Path) -> Iterator[bool]:
 def _locked(path: Path, mode: int) -> int | None:
     """A descriptor that holds the lock. The file may be removed by its last holder: then there is a new one.
 
-    A link is refused with an `OSError`: whoever put it there would choose which file is created, locked and removed.
+    A link is refused with an `OSError`: its creator would choose which file is created, locked and removed.
     """
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)

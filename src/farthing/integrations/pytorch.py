@@ -1,4 +1,4 @@
-"""Params that take effect in a PyTorch run, and training that is saved, restored and carried on with other params.
+"""Params that take effect in a PyTorch run, and training that is saved, restored and continued with other params.
 
     knobs = Knobs().optimizer(optimizer, "lr", "weight_decay").dropout("dropout", model).hook("shift", augment.shift)
     knobs.apply(decision.params)
@@ -27,7 +27,7 @@ Setter = Callable[[Any], None]
 
 
 class Knobs:
-    """What params turn. Each call adds some and returns the same object."""
+    """Settings that params control. Each call adds some and returns the same object."""
 
     def __init__(self) -> None:
         self._setters: dict[str, list[Setter]] = {}
@@ -111,7 +111,7 @@ class TorchTrainable(Trainable):
         """Sets `self.model`, `self.optimizer` and, where there is one, `self.scheduler`."""
 
     def knobs(self) -> Knobs:
-        """What params turn besides settings of the optimizer: `return Knobs().dropout("dropout", self.model)`."""
+        """Settings that params control beside the optimizer: `return Knobs().dropout("dropout", self.model)`."""
         return Knobs()
 
     def setup(self, params: Params) -> None:
@@ -164,7 +164,7 @@ class TorchTrainable(Trainable):
         return value if place is None else value[place]
 
     def _scheduled_share(self) -> list[float] | None:
-        """What part of the base rate the scheduler leaves to each group now; None without one that has base rates."""
+        """The scheduler's current factor on each group's base rate; None without a scheduler that has base rates."""
         bases = getattr(self.scheduler, "base_lrs", None)
         if bases is None:
             return None

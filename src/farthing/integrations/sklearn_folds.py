@@ -21,7 +21,7 @@ VALUE = "score"
 
 @dataclass(frozen=True)
 class Data:
-    """What is searched on: inputs, targets, folds, and what the steps' fits are given besides."""
+    """The data of a search: inputs, targets, folds, and further arguments of the steps' fits."""
 
     X: Any
     y: Any
@@ -105,7 +105,7 @@ def _as_score(given: Any) -> float:
         raise ValueError(
             f"A scorer must return a number, got {shown(given)}. For several scores give scoring={{name: scorer}}."
         )
-    return float(given)
+    return float(np.asarray(given))
 
 
 def split_name(name: str, fold: int) -> str:

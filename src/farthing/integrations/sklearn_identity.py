@@ -14,7 +14,7 @@ from farthing.caching.plain_data import NotPlain
 
 
 def identity_of(thing: Any) -> str:
-    """What tells data and functions apart; what is neither counts by its pickle, which is only ever hashed."""
+    """The identity of data and functions; other objects count by their pickle, which is only ever hashed."""
     for identity in (identity_of_data, identity_of_function):
         with suppress(NotPlain):
             return identity(thing)

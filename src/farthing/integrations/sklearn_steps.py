@@ -47,7 +47,7 @@ class Steps:
 
     @property
     def fixed(self) -> dict[str, str]:
-        """What is not tuned, in words: two searches in which it differs are about different things."""
+        """The settings that are not tuned, in words: searches in which they differ are different studies."""
         params = self.estimator.get_params() | {"alternatives": self.alternatives}
         tuned = {*self.parameters, "steps"}
         return {name: _told(value) for name, value in params.items() if name not in tuned and _matters(name)}
@@ -75,7 +75,7 @@ class Steps:
         return pipeline.set_params(**{name: value for name, value in params.items() if "__" in name})
 
     def fit_params(self, params: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-        """What the fit of each step is given, out of `step__name` as scikit-learn has it."""
+        """The arguments of each step's fit, from `step__name` as in scikit-learn."""
         steps = dict(self.estimator.steps)
         wrong = next((name for name in params if "__" not in name or _step_of(name) not in steps), None)
         if wrong is not None:
@@ -133,7 +133,7 @@ class Steps:
             )
 
     def _options_behind(self, name: str, step: str) -> list[Any]:
-        """What the step may be while the parameter is active, by its own condition and those of its parents."""
+        """The options of the step while the parameter is active, by its own condition and those of its parents."""
         if name == step:
             choice = self.parameters[step]
             assert isinstance(choice, Choice), "checked before"

@@ -23,7 +23,7 @@ class Curve:
 
     @property
     def pauses(self) -> tuple[tuple[float, float], ...]:
-        """The points at which the run was carried on by another trial."""
+        """The points at which another trial continued the run."""
         ends = {_place(trial.points[-1], self.axis) for trial in self.trials[:-1] if trial.points}
         return tuple(point for point in self.points if point[0] in ends)
 
@@ -32,7 +32,7 @@ class Curve:
 
 
 def curve_axis(space: Space) -> str:
-    """What curves run along: the fidelity that has a trace, else the first one, else the step."""
+    """The axis of the curves: the fidelity that has a trace, else the first one, else the step."""
     traces = [name for name, fidelity in space.fidelities.items() if fidelity.trace]
     return next(iter([*traces, *space.fidelities]), "step")
 

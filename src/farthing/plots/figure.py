@@ -151,7 +151,7 @@ def _add_title(figure: Any, study: Study, best: Best) -> None:
 
 
 def _add_scale(figure: Any, history: History, colours: Any) -> None:
-    """What colours, sizes and crosses mean, at the right of the title."""
+    """The legend of colours, sizes and crosses, at the right of the title."""
     height = figure.get_size_inches()[1]
     axes = figure.add_axes((1 - 1.8 / WIDTH, 1 - 0.26 / height, 1.4 / WIDTH, 0.1 / height))
     figure.colorbar(colours, cax=axes, orientation="horizontal", ticks=[]).outline.set_visible(False)

@@ -22,7 +22,7 @@ def has_curves(history: History) -> bool:
 def draw_curves(axes: Any, history: History, colours: Mapping[int, Any], *, best: Best) -> None:
     """A line for each run, over all the trials that carried it on; that of the best stands out.
 
-    Rings are where a run was paused and carried on; lines are as thick as the other fidelities are high.
+    Rings mark pauses of a run that was continued; lines are as thick as the other fidelities are high.
     """
     curves = learning_curves(history)
     for curve in curves:
@@ -42,7 +42,7 @@ def draw_curves(axes: Any, history: History, colours: Mapping[int, Any], *, best
 
 
 def _draw_prediction(axes: Any, history: History, best: Best, curve: Curve) -> None:
-    """What is expected of the best run at full fidelity, where it has not come that far."""
+    """The prediction for the best run at full fidelity, if it has not been trained that far."""
     if best.predicted is None or best.params != best.trial.params or history.is_full(best.trial):
         return
     full = history.problem.space.full_fidelity[curve.axis]

@@ -1,4 +1,4 @@
-"""What a model makes of a study: its predictions, its confidence, what matters, and slices through the best trial."""
+"""The diagnosis of a study: predictions, confidence, importance, and slices through the best trial."""
 
 import math
 from typing import TYPE_CHECKING, Any
@@ -140,7 +140,7 @@ def _draw_slices(figure: Any, rows: list[Any], diagnosis: Diagnosis, history: Hi
 
 def _add_title(figure: Any, study: Study, diagnosis: Diagnosis) -> None:
     height = figure.get_size_inches()[1]
-    title = f"{study.name}: what a model makes of {len(diagnosis.trials)} trials"
+    title = f"{study.name}: a model of {len(diagnosis.trials)} trials"
     best = f"slices through trial {diagnosis.best}, the best:  {short_params(study.history[diagnosis.best].params)}"
     subtitle = best if len(best) <= LONGEST_SUBTITLE else best[: LONGEST_SUBTITLE - 1] + "…"
     figure.text(0.1 / WIDTH, 1 - 0.1 / height, title, va="top", fontsize=13, fontweight="bold")

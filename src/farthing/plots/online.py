@@ -26,7 +26,7 @@ WIDTH, HEIGHT = 12.0, 2.6
 
 
 def is_online(study: Study) -> bool:
-    return study.has_strategy and isinstance(study.strategy, Online)
+    return study._has_strategy and isinstance(study.strategy, Online)
 
 
 def online_figure(study: Study) -> "Figure":
@@ -94,7 +94,7 @@ def _draw_values(axes: Any, study: Study, rounds: Sequence[Measurement]) -> None
 
 
 def _draw_schedule(axes: Any, study: Study, rounds: Sequence[Measurement], name: str) -> None:
-    """What was played in each round: filled where it was measured."""
+    """The choice of each round: filled where it was measured."""
     for is_measured, colour, label in ((False, MUTED, "not measured"), (True, ACCENT, "measured")):
         points = [p for p in rounds if (p.value is not None) is is_measured and name in (p.params or {})]
         values = [_shown(p, name) for p in points]

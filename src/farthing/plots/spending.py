@@ -1,4 +1,4 @@
-"""What each configuration was given: how far it was trained, in which steps, and on how much."""
+"""The fidelities of each configuration: how far it was trained, in which steps, and on how much data."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the stages of a pipeline cost, trial by trial, and which of them came out of the cache."""
+"""The costs of a pipeline's stages, trial by trial, and which of them came from the cache."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +19,7 @@ def has_stages(history: History) -> bool:
 
 
 def draw_stage_costs(axes: Any, history: History) -> None:
-    """What was spent on each stage, added up as trials ended, and above it what the cache saved."""
+    """The cost of each stage, added up as trials ended, and above it the savings of the cache."""
     trials = _ended(history)
     names = list(history.problem.space.stages)
     places = range(1, len(trials) + 1)

@@ -1,4 +1,4 @@
-"""What may be tuned: parameters, fidelities and stages. Importing this does not import NumPy."""
+"""The search space: parameters, fidelities and stages. Importing this does not import NumPy."""
 
 from farthing.space.fidelity import Fidelity
 from farthing.space.parameters import Choice, Float, Int, Parameter

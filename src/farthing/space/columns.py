@@ -66,16 +66,19 @@ class Continuum:
 
 
 class Bins(Protocol):
-    """Where the values 0, 1, … of a discrete parameter lie on its axis."""
+    """Positions of the values 0, 1, … of a discrete parameter on its axis."""
 
     def centre(self, index: Indices) -> Array:
         """The coordinate that stands for each index."""
+        ...
 
     def index(self, x: Array) -> Indices:
         """The index whose bin holds each coordinate, the nearest for one outside."""
+        ...
 
     def index_at(self, u: float) -> int:
         """The index that one uniform coordinate, from 0 to 1, stands for."""
+        ...
 
 
 @dataclass(frozen=True)

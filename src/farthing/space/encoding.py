@@ -54,7 +54,7 @@ class Encoder:
         return self._params(self.from_unit(U))
 
     def decode_unit_row(self, u: Sequence[float]) -> dict[str, Any]:
-        """What `decode_unit` gives for one row from 0 to 1, without arrays, which cost more than one row is worth."""
+        """`decode_unit` for one row from 0 to 1, without arrays, which would take longer than the row itself."""
         values = [column.value_at(x) for column, x in zip(self._columns, u, strict=True)]
         inactive: set[int] = set()
         for condition in self._conditions:

@@ -1,6 +1,6 @@
 """The three kinds of parameter. Each is a frozen value that refuses, at construction, what cannot be meant.
 
-What the encoder asks of them: `count` values (None for a continuum), `value_at(index)` and `index_of(value)`.
+The encoder uses `count` values (None for a continuum), `value_at(index)` and `index_of(value)`.
 """
 
 import copy

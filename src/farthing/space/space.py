@@ -154,7 +154,7 @@ class Space:
 
     @property
     def _content(self) -> tuple[object, ...]:
-        """What makes two spaces equal; the order counts, because the encoder's columns follow it."""
+        """The parts that make two spaces equal; the order counts, because the encoder's columns follow it."""
         return tuple(self.parameters.items()), tuple(self.fidelities.items()), tuple(self.stages.items())
 
     @property

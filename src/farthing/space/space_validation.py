@@ -1,4 +1,4 @@
-"""What a space may hold: its params, fidelities and stages, and their names."""
+"""Validates a space: its params, fidelities and stages, and their names."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -34,12 +34,12 @@ def flatten(stages: Mapping[str, Mapping[str, Parameter]]) -> tuple[dict[str, Pa
 
 
 def local_name(name: str) -> str:
-    """What a parameter is called inside its stage."""
+    """The name of a parameter inside its stage."""
     return name.rpartition(".")[2]
 
 
 def prefix(space: "Space", params: Mapping[str, Any], length: int) -> Prefix:
-    """What the first `length` stages are given: what has the same prefix shares their outputs.
+    """The inputs of the first `length` stages: configurations with the same prefix share their outputs.
 
     `params` are canonical, as `Space.check`, the encoder and every trial have them. Parameters that are not active are
     left out.

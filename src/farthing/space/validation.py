@@ -1,4 +1,4 @@
-"""What the declarations of parameters and fidelities share: reading arguments, and the words of their refusals."""
+"""Common to the declarations of parameters and fidelities: reading arguments, and the wording of errors."""
 
 import math
 from typing import Any, Protocol

@@ -1,4 +1,4 @@
-"""What is wrong with a database, in words."""
+"""Finds the defects of a database, in words."""
 
 from collections.abc import Iterator
 
@@ -40,7 +40,7 @@ def _faults(connection: Connection, name: str) -> list[str]:
 
 
 def _record_faults(connection: Connection, name: str) -> Iterator[str]:
-    """What is wrong with the study's own row, which every command reads first."""
+    """Defects of the study's own row, which every command reads first."""
     try:
         record = rows.study_record(connection.execute(statements.LOAD_STUDY, {"name": name}).one())
     except FarthingError as error:

@@ -64,7 +64,7 @@ def database_url(address: str | Path) -> URL:
 
 
 def location(url: URL) -> str:
-    """Where a database is, for messages: without user, password and options."""
+    """The address of a database for messages: without user, password and options."""
     if url.get_backend_name() == "sqlite":
         return str(url.database)
     return f"{url.host or 'localhost'}:{url.port or 5432}/{url.database or ''}"
@@ -158,7 +158,7 @@ def _sqlite_engine(url: URL) -> Engine:
 
 
 def _openable(url: URL) -> URL:
-    """Where SQLite can read the file: it needs to write beside it, unless it is told that nobody will change it."""
+    """The address by which SQLite can read the file: it must write beside it, unless told that it never changes."""
     path = str(url.database)
     log, index = f"{path}-wal", f"{path}-shm"
     if not os.path.isfile(path) or (os.access(path, os.W_OK) and os.access(os.path.dirname(path), os.W_OK)):

@@ -1,4 +1,4 @@
-"""What a database complains about, in Farthing's words."""
+"""Errors of a database, in Farthing's words."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ _UNREACHABLE = _Fault(
 )
 _LOST = _Fault("A PostgreSQL storage must stay reachable", "Try again once the server is back: what was written stays.")
 _CORRUPT = _Fault("A storage must be an intact SQLite file", "Restore it from a copy, or choose another file.")
-_FULL = _Fault("A storage needs room to write", "Free some disk space and go on: nothing that was stored is lost.")
+_FULL = _Fault("A storage needs room to write", "Free some disk space and continue: nothing that was stored is lost.")
 _READ_ONLY = _Fault("A storage must be writable", "Change its permissions, or copy it to a place that is.")
 _DENIED = _Fault("The server must allow what is asked of it", "Use a user who may create and change tables.")
 _OTHER = _Fault("The database must carry out what it is asked", "Its own words say why not; report it if they do not.")
@@ -94,6 +94,6 @@ def _is_about_connecting(error: SQLAlchemyError) -> bool:
 
 
 def _complaint(error: SQLAlchemyError) -> str:
-    """What the database said, on one line; the statement and its parameters are left out."""
+    """The database's message, on one line; the statement and its parameters are left out."""
     words = " ".join(str(getattr(error, "orig", None) or error).split())
     return words if len(words) <= 200 else words[:197] + "..."

@@ -1,4 +1,4 @@
-"""What must hold between the trials of a study, however they were written."""
+"""Invariants between the trials of a study, however they were written."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -7,7 +7,7 @@ from farthing.trials import Measurement, State, Trial
 
 
 def broken_invariants(study: str, trials: Sequence[Trial]) -> list[str]:
-    """What is wrong, in words; `trials` are in the order of their numbers."""
+    """The violations, in words; `trials` are in the order of their numbers."""
     numbers = [trial.number for trial in trials]
     gaps = [f"the trials are not numbered 0, 1, 2, …: {numbers}"] if numbers != list(range(len(numbers))) else []
     wrong = [f"trial {trial.number} {fault}" for trial in trials for fault in _faults(trial)]

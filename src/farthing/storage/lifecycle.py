@@ -226,14 +226,14 @@ def _check_end(outcome: Outcome) -> None:
 
 
 def _require_may_close(entry: Entry, attempt: Attempt, outcome: Outcome) -> None:
-    """The first result wins, whichever attempt it is from; any other end is for the attempt that runs."""
+    """The first result wins, from any attempt; only the running attempt may end the trial otherwise."""
     waits_for_result = not entry.trial.is_finished or entry.trial.state is State.LOST
     if not (outcome.state is State.DONE and waits_for_result and attempt.attempt <= entry.trial.attempt):
         require_current(entry, attempt)
 
 
 def _left(entry: Entry, attempt: Attempt, outcome: Outcome, *, now: float) -> dict[str, Any]:
-    """What an attempt leaves, whatever becomes of its trial."""
+    """The fields of a trial that an attempt leaves, for every outcome."""
     return {
         "measurements": joined(entry.trial.measurements, stamped(outcome.measurements, attempt, now=now)),
         "failure": outcome.failure,

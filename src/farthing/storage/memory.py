@@ -48,7 +48,7 @@ class _Study:
         return self.entries[number]
 
     def checkpoint_for(self, suggestion: Suggestion) -> str | None:
-        """The checkpoint of the trial that the suggestion carries on from."""
+        """The checkpoint of the trial that the suggestion continues."""
         if suggestion.resume_from is None:
             return None
         check_resume_from(suggestion.resume_from, trials=len(self.entries))
@@ -79,7 +79,7 @@ class _Study:
         return [entry for entry in entries if entry.trial.state is state]
 
     def expired(self, watch: LeaseWatch, *, now: float, dead: Collection[str] = ()) -> list[Entry]:
-        """What becomes of the trials whose leases have ended or whose owners are dead."""
+        """The next state of the trials whose leases have ended or whose owners are dead."""
         running = self.flying(State.RUNNING)
         ended = (entry for entry in running if self._has_ended(entry, watch) or entry.trial.owner in dead)
         return [lifecycle.expired(entry, now=now, charge=self.charges) for entry in ended]
@@ -315,7 +315,7 @@ class MemoryStorage:
             ]
 
     def close(self) -> None:
-        """Nothing to let go of: a closed storage in memory can still be read."""
+        """Does nothing: a closed storage in memory can still be read."""
 
 
 def _queued(

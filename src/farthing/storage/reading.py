@@ -29,7 +29,7 @@ _STANDING = len(statements.HISTORY.selected_columns) - len(rows.TRIAL_COLUMNS)
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What the last reader of a study has: its version, and the measurements of the trials in flight."""
+    """The state of a study's last reader: its version, and the measurements of the trials in flight."""
 
     version: int
     curves: Curves
@@ -57,7 +57,7 @@ class HistoryReader:
         self._seen: dict[int, _Seen] = {}
 
     def read(self, connection: Connection, name: str, *, since: int, clock: Clock | None) -> Changes:
-        """What changed after `since`, and every trial that is running."""
+        """The changes after `since`, and every trial that is running."""
         with _without_collecting() if since == 0 else nullcontext():
             return self._read(connection, name, since=since, clock=clock)
 

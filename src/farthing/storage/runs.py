@@ -36,5 +36,5 @@ def seconds_covered(runs: Iterable[Run]) -> float:
 
 
 def next_beginning(runs: Iterable[Run], *, now: float) -> float:
-    """Where on its study's time a run begins that is started now."""
+    """The second of its study's time at which a run begins that is started now."""
     return max((run.reached_at(now) for run in runs), default=0.0)

@@ -33,7 +33,7 @@ class SqlStorage:
     """Keeps studies in a database, for any number of threads and processes.
 
     `address` is a `sqlite:///` or `postgresql://` URL or the path of a SQLite file; a missing database file and missing
-    tables are created. What is written is stamped by the database's clock unless another is given. A server
+    tables are created. Every change is stamped by the database's clock unless another is given. A server
     that goes away is waited for, for up to `patience` seconds.
     """
 
@@ -334,7 +334,7 @@ class SqlStorage:
         return float(connection.execute(statements.NOW, {"clock": self._time()}).scalar_one())
 
     def _time(self) -> float | None:
-        """What the injected clock says; without one, statements use the database's."""
+        """The time of the injected clock; without one, statements use the database's."""
         return self._clock.now() if self._clock else None
 
     def _change(

@@ -28,7 +28,7 @@ _in_flight = and_(_of_study, in_flight)
 """Always written out, however much of it a state implies: it is what the small index of trials in flight goes by."""
 
 _now = func.coalesce(bindparam("clock", type_=Double), database_now()).label("now")
-"""What an injected clock says, or the database's own where there is none."""
+"""The time of an injected clock, or the database's own if there is none."""
 
 _is_running = trial.c.state == "running"
 _is_pending = trial.c.state == "pending"
@@ -139,7 +139,7 @@ HISTORY = (
     .where(_named_study)
     .order_by(trial.c.number)
 )
-"""Where a study stands, and with each row one of its trials that changed or runs; a row without a trial if none does.
+"""The state of a study, and with each row one of its trials that changed or runs; a row without a trial if none does.
 
 Two searches, each in an index: one condition with `or` would make SQLite go through the whole study.
 """

@@ -28,7 +28,7 @@ class NothingChanged(Exception):
 
 @dataclass(frozen=True, slots=True)
 class StudyRows:
-    """A study as a transaction finds it, at the moment `at`. What is written is stamped with `version`."""
+    """A study as a transaction finds it, at the moment `at`. Every change is stamped with `version`."""
 
     connection: Connection
     study_id: int
@@ -104,7 +104,7 @@ class StudyRows:
         return [rows.entry(row, curves.get(row[0], ())) for row in self.execute(statements.ALL_TRIALS)]
 
     def checkpoints_for(self, suggestions: Sequence[Suggestion]) -> dict[int | None, str | None]:
-        """The checkpoints of the trials that the suggestions carry on from, by number."""
+        """The checkpoints of the trials that the suggestions continue, by number."""
         sources = sorted({suggestion.resume_from for suggestion in suggestions if suggestion.resume_from is not None})
         for number in sources:
             check_resume_from(number, trials=self.trials - len(suggestions))

@@ -1,4 +1,4 @@
-"""What a study amounts to: its trials, its best value and its cost."""
+"""The summary of a study: its trials, its best value and its cost."""
 
 import math
 from collections import Counter

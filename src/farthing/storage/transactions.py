@@ -50,17 +50,17 @@ class Transactions:
         close_before_forks(self)
 
     def look(self, steps: Steps[Result]) -> Result:
-        """What `steps` reads, each statement from a moment of its own: no transaction, so the fewest round trips."""
+        """Reads with `steps`, each statement at its own moment: no transaction, so the fewest round trips."""
         return self._run(self._looking, steps)
 
     def read(self, steps: Steps[Result]) -> Result:
-        """What `steps` reads, all from one moment."""
+        """Reads with `steps`, all from one moment."""
         return self._run(self._reading, steps)
 
     def write(self, steps: Steps[Result], *, took_effect: Verdict[Result] | None = None) -> Result:
-        """What `steps` returns, once what it wrote is durable.
+        """Takes the steps and returns their result once they are durable.
 
-        When the connection breaks, the steps are taken again. When it broke while committing, nobody knows whether
+        When the connection breaks, the steps are taken again. When it broke while committing, it is not known whether
         they took effect: `took_effect` then finds out, from the database and from what the steps returned. Without it
         they are taken again all the same, so they must be safe to repeat.
         """
@@ -94,7 +94,7 @@ class Transactions:
                 if attempt.is_committing and took_effect is not None:
                     taken = _unless_taken(steps, took_effect, attempt.results[0])
             else:
-                self._check_file()
+                self._check_file(is_open=True)
                 self._note_answer()
                 return result
 
@@ -125,9 +125,9 @@ class Transactions:
             self._on_return()
             log.warning("The database at %s answers again", self.location)
 
-    def _check_file(self) -> None:
+    def _check_file(self, *, is_open: bool = False) -> None:
         if self._file is not None:
-            self._file.check()
+            self._file.check(is_open=is_open)
 
     def _forget_log(self) -> None:
         if self._file is not None:

@@ -1,4 +1,4 @@
-"""What every storage refuses, in the same words."""
+"""Checks that every storage makes, in the same words."""
 
 from farthing.errors import HistoryMoved, InvalidArgument, StudyExists, StudyNotFound, TrialNotFound
 
@@ -32,6 +32,6 @@ def check_expected_trials(expected: int | None, *, trials: int) -> None:
 def check_resume_from(number: int, *, trials: int) -> None:
     if not 0 <= number < trials:
         raise InvalidArgument(
-            f"A trial can carry on only from one that was opened before, got resume_from={number} where there are "
+            f"A trial can continue only one that was opened before, got resume_from={number} where there are "
             f"{trials} trials. Choose a number of `study.trials`, or leave resume_from out."
         )

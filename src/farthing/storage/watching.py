@@ -56,7 +56,7 @@ class LeaseWatch:
             sights.update((attempt, _Sight(renewed_at, lease, now)) for attempt in attempts)
 
     def begin_again(self) -> None:
-        """Counts every lease from now on: nobody could renew while the database was away."""
+        """Counts every lease from now on: no process could renew while the database was away."""
         now = self._clock.elapsed()
         with self._lock:
             for study, sights in self._sights.items():

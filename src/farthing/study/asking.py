@@ -48,7 +48,7 @@ def told(
     failure: str | None = None,
     pruned: bool = False,
 ) -> Outcome:
-    """The outcome that `tell` describes. Whatever is wrong with it raises, before anything is recorded."""
+    """The outcome that `tell` describes. Raises for any mistake in it, before anything is recorded."""
     if sum([value is not None, failure is not None, pruned]) > 1:
         raise InvalidArgument(
             f"A trial has one result, got value={value!r}, failure={failure!r}, pruned={pruned}. Tell one of them."
@@ -62,14 +62,14 @@ def told(
         )
     charge = None if cost is None else {"training": cost_amount(cost)}
     if failure is not None:
-        return _joined(points, running.fail(Failure(failure)), charge)
+        return _joined(points, running._fail(Failure(failure)), charge)
     if pruned:
-        return _joined(points, running.prune(), charge)
+        return _joined(points, running._prune(), charge)
     name = running.problem.value
     if value is None and points:
         value = points[-1].value
     result = None if value is None else {**(metrics or {}), name: finite_number(value, what=f"The value {name!r}")}
-    outcome = running.finish(result if slopes is None else {**(result or {}), GRADIENT: slopes})
+    outcome = running._finish(result if slopes is None else {**(result or {}), GRADIENT: slopes})
     if outcome.state is State.FAILED:
         raise InvalidValue(outcome.failure.reason if outcome.failure else "The result could not be read.")
     return _joined(points, outcome, charge)

@@ -2,7 +2,7 @@
 
 import logging
 
-from farthing.execution import Checkpoints, KeepsOutputs, Work
+from farthing.execution import CarriesOut, Checkpoints, KeepsOutputs
 from farthing.strategies import Strategy
 from farthing.study.records import Records
 from farthing.trials import Attempt, History, State, Trial
@@ -24,7 +24,7 @@ def collect_leftovers(records: Records, strategy: Strategy, checkpoints: Checkpo
     """Deletes what killed processes left: half-written folders, checkpoints that no trial names, and those that became
     needless with a trial's end, when the process was killed before it could delete them.
 
-    To be called when a run begins and when it ends. What somebody may still work on stays, whoever that is.
+    To be called when a run begins and when it ends. Keeps the files that any process may still work on.
     """
     history = records.refresh()
     _retire(history, records, strategy, checkpoints)
@@ -36,7 +36,7 @@ def _retire(history: History, records: Records, strategy: Strategy, checkpoints:
     left = {trial.number: trial.checkpoint for trial in history if trial.checkpoint is not None and trial.is_finished}
     needed = needed_checkpoints(history, strategy) if left else set()
     for number in left.keys() - needed:
-        if records.storage.retire_checkpoint(records.name, number):
+        if records.retire_checkpoint(number):
             checkpoints.delete(left[number])
 
 
@@ -54,7 +54,7 @@ def needed_checkpoints(history: History, strategy: Strategy) -> set[int]:
     return sources | strategy.resumable(history) | strategy.recommendable(history)
 
 
-def log_lost_prefixes(records: Records, work: Work, checkpoints: Checkpoints) -> None:
+def log_lost_prefixes(records: Records, work: CarriesOut, checkpoints: Checkpoints) -> None:
     """Notes, and says, which outputs of stages are gone although the history has them."""
     if not isinstance(work, KeepsOutputs):
         return
@@ -65,7 +65,7 @@ def log_lost_prefixes(records: Records, work: Work, checkpoints: Checkpoints) ->
     if lost:
         log.warning(
             "%d of %d outputs of stages cannot be used again: the source or what a stage's code refers to has changed "
-            "since, or files are gone. Where they are needed they are computed anew",
+            "since, or files are gone. They are computed again if needed",
             len(lost),
             len(cached),
         )

@@ -1,4 +1,4 @@
-"""What a model makes of a study: how far it can be trusted, which parameters matter, how the value follows them."""
+"""Diagnoses a study with a model: how far to trust it, which parameters matter, how the value depends on them."""
 
 import math
 from collections.abc import Mapping
@@ -112,7 +112,7 @@ def _importance(fitted: FittedHistory) -> dict[str, float]:
 
 
 def _with_lists(form: Json) -> Json:
-    """What is left of a value after a round through JSON: tuples become lists."""
+    """A value as it comes back from JSON: tuples become lists."""
     if isinstance(form, dict):
         return {key: _with_lists(part) for key, part in form.items()}
     return [_with_lists(part) for part in form] if isinstance(form, tuple | list) else form

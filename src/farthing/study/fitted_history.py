@@ -49,7 +49,7 @@ class FittedHistory:
         return int(np.argmin(np.where(self.is_measured, self.seen.loss, np.inf)))
 
     def values(self, z: Array) -> Array:
-        """What the model sees, in the units of the value."""
+        """The model's losses z in the units of the value."""
         loss = self.surrogate.scale.undo(z)
         compression = self.surrogate.compression
         return np.asarray(self.history.problem.sign * (loss if compression is None else compression.undo(loss)))

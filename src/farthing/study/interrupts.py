@@ -11,8 +11,8 @@ from typing import Any
 def held_interrupts() -> Iterator[None]:
     """Lets a Ctrl-C wait until the block has ended.
 
-    For blocks that take hold of something in a database and note it here: torn apart, nobody would give it back. They
-    must be short. Where Ctrl-C raises nothing, in another thread or with a handler of C, nothing is changed.
+    For blocks that take a trial in a database and note it here: interrupted in between, it would never be given back.
+    They must be short. If Ctrl-C raises nothing, in another thread or with a handler of C, nothing is changed.
     """
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(handler):

@@ -1,4 +1,4 @@
-"""Who was trained from whom."""
+"""Lineage: the trials of each member, and the donor of each copy."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Who holds a lease, named so that a process on the same machine can tell whether the holder is still there."""
+"""The owner of a lease, named so that a process on the same machine can tell whether it is still alive."""
 
 import os
 import socket

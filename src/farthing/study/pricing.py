@@ -1,4 +1,4 @@
-"""What a trial's work costs: measured seconds, amounts the work charged, or a function the user declared."""
+"""The cost of a trial's work: measured seconds, amounts the work charged, or a function the user declared."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -7,7 +7,7 @@ from tempfile import mkdtemp
 from typing import Any
 
 from farthing.errors import InvalidArgument, WorkError
-from farthing.execution import Checkpoints, Job, RunningTrial, Work, as_work
+from farthing.execution import CarriesOut, Checkpoints, Job, RunningTrial, Work, as_work
 from farthing.execution.attempts import run_attempt
 from farthing.space import Choice, Fidelity, Space
 from farthing.study.schedule import Change, Schedule
@@ -17,7 +17,7 @@ from farthing.trials.news import News
 
 @dataclass(frozen=True)
 class Replay:
-    """What came of it: the value after each step that was reported, and the checkpoint that the work left, if any."""
+    """The result: the value after each reported step, and the checkpoint that the work left, if any."""
 
     values: tuple[tuple[int, float], ...]
     checkpoint: Path | None
@@ -29,7 +29,7 @@ class Replay:
 
 
 def replay(
-    work: Any,
+    work: Work,
     schedule: Schedule | Mapping[str, Any] | Iterable[Change],
     *,
     steps: int | None = None,
@@ -38,10 +38,10 @@ def replay(
 ) -> Replay:
     """Trains `work` once more, in this process, by a schedule: `study.best.schedule`, or what its `to_json` wrote.
 
-    Where the params change the work is saved and carried on, exactly as the study did.
+    When the params change the work is saved and continued, exactly as the study did.
 
     Args:
-        steps, value: with a plain list of changes, where it ends and what the value is called.
+        steps, value: for a plain list of changes, its last step and the name of the value.
         folder: where checkpoints go; by default one that is left in the system's folder for temporary files.
     """
     plan = _schedule(schedule, steps=steps, value=value)
@@ -60,7 +60,7 @@ def replay(
 
 
 def _carried_out(
-    work: Work, job: Job, plan: Schedule, checkpoints: Checkpoints, *, start: int
+    work: CarriesOut, job: Job, plan: Schedule, checkpoints: Checkpoints, *, start: int
 ) -> tuple[list[tuple[int, float]], Path | None]:
     """The values of one part of the schedule, and the checkpoint at its end."""
     curve = _Curve(plan.fidelity)
@@ -99,7 +99,7 @@ def _schedule(given: Any, *, steps: int | None, value: str) -> Schedule:
 
 
 def problem_of(schedule: Schedule) -> Problem:
-    """What work needs to know of its study; of params only the values that the schedule has."""
+    """The problem as the work sees it; params have only the values of the schedule."""
     names = dict.fromkeys(name for _, params in schedule for name in params)
     options = {name: _distinct(params[name] for _, params in schedule if name in params) for name in names}
     space = Space(

@@ -1,4 +1,4 @@
-"""What a study found: the best configuration, and tables for other programs."""
+"""Results of a study: the best configuration, and tables for other programs."""
 
 import csv
 import json
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Best:
-    """What the strategy recommends.
+    """The strategy's recommendation.
 
-    `value` is the value measured for the recommended trial; `predicted` is what a model expects at full fidelity, where
-    the strategy has one; `measured` is the trial with the best value that was really measured at full fidelity, which
-    need not be the recommended one. `params` are those of `trial`, unless a strategy recommends what was not tried yet:
-    then `trial` is the best that was. `schedule` is which params were in force from which step on, where there are
-    steps; `ever` is the best trial of a population at any interval, of which `trial` is the best at the last.
-    `is_fallback` says that the strategy was not asked, as its module is only named by the database: then it is the best
+    `value` is the value measured for the recommended trial; `predicted` is the model's prediction at full fidelity, if
+    the strategy has a model; `measured` is the trial with the best value measured at full fidelity, which
+    need not be the recommended one. `params` are those of `trial`, unless a strategy recommends params that were not
+    tried yet: then `trial` is the best that was. `schedule` has the params in force from each step on, if there are
+    steps; `ever` is the best trial of a population at any interval, while `trial` is the best at the last.
+    `is_fallback` says that the strategy was not asked, because only the database names its module: then it is the best
     value measured.
     """
 

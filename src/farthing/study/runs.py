@@ -6,7 +6,7 @@ from farthing.trials import History, Trial
 
 
 def last_of_runs(trials: Sequence[Trial]) -> list[Trial]:
-    """Of these trials those that none of them carries on."""
+    """The trials that no other of these trials continues."""
     continued = {trial.resume_from for trial in trials}
     return [trial for trial in trials if trial.number not in continued]
 

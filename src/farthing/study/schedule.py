@@ -10,16 +10,16 @@ from farthing.trials import History, Json, Params, Trial
 from farthing.validation import shown
 
 Change = tuple[int, Params]
-"""A number of steps, and the params that are in force once so many are done."""
+"""A number of steps, and the params that are in force once these are done."""
 
 EXAMPLE = '{"changes": [[0, {"lr": 0.1}], [50, {"lr": 0.01}]], "steps": 100}'
 
 
 @dataclass(frozen=True, repr=False)
 class Schedule(Sequence[Change]):
-    """`[(0, {"lr": 0.1}), (50, {"lr": 0.01})]`, with what is needed to train by it once more.
+    """`[(0, {"lr": 0.1}), (50, {"lr": 0.01})]`, with everything needed to train by it again.
 
-    `steps` is where it ends; `fidelity` is what the steps are called, and `value` what is measured.
+    `steps` is its length; `fidelity` is the name of the steps, and `value` that of the value.
     """
 
     changes: tuple[Change, ...]
@@ -37,7 +37,7 @@ class Schedule(Sequence[Change]):
             )
 
     def at(self, step: int) -> Params:
-        """The params that are in force once so many steps are done."""
+        """The params that are in force once `step` steps are done."""
         return [params for start, params in self.changes if start <= max(0, step)][-1]
 
     @property
@@ -96,6 +96,7 @@ def _change(given: Any) -> Change:
         start, params = given
     except (TypeError, ValueError):
         start, params = None, None
-    if as_int(start) is None or not isinstance(params, Mapping):
+    step = as_int(start)
+    if step is None or not isinstance(params, Mapping):
         raise InvalidArgument(f"A change of a schedule must be a step and params, got {shown(given)}. Write {EXAMPLE}.")
-    return start, dict(params)
+    return step, dict(params)

@@ -1,4 +1,4 @@
-"""What a model expects along one parameter while the others stay as in the best trial."""
+"""The model's prediction along one parameter while the others stay as in the best trial."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ RESOLUTION = 61
 
 @dataclass(frozen=True)
 class Slice:
-    """What is expected at some values of a parameter, and between `low` and `high` with 95 %, in the value's units.
+    """Predictions at some values of a parameter, with 95 % between `low` and `high`, in the value's units.
 
     The others are as in the best trial; one that is inactive there, but active at the value in question, stands as in
     the best trial that had it. `nearness` has a number for each of `Diagnosis.trials`: 1 for a trial on the slice,

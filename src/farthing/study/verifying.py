@@ -29,7 +29,7 @@ def verification(history: History, params: Params) -> Suggestion:
 
 
 def furthest(history: History, params: Params) -> Trial | None:
-    """The trial that full fidelity is nearest from: a run may go on along its traces, the rest must be full already.
+    """The trial nearest to full fidelity: a run may continue along its traces, the rest must be full already.
 
     A trial that left a checkpoint comes before one that went further and left none.
     """
@@ -48,7 +48,7 @@ def require_covered(suggestion: Suggestion, left: Remaining, *, in_seconds: bool
         return
     price = "" if predicted is None else f", predicted to cost {predicted.mean:.3g},"
     raise InvalidArgument(
-        f"A verification must fit what is left of the budget, got one{price} with {_amounts_left(left)} left. "
+        f"A verification must fit the rest of the budget, got one{price} with {_amounts_left(left)} left. "
         "Budgets count all runs of a study: give a larger one, or none."
     )
 
@@ -73,7 +73,7 @@ def _predicted_cost(
         head_start = problem.cost_of(params, start.fidelity) if start else 0.0
         return Prediction(max(0.0, problem.cost_of(params, full) - head_start))
     known = source or max(_done(history, params), key=history.reach, default=None)
-    paid = 0.0 if known is None else work_behind(history)[known.number]
+    paid = 0.0 if known is None else work_behind(history, [known.number])[known.number]
     if known is None or not paid:
         return None
     whole = paid / history.reach(known)

@@ -34,7 +34,7 @@ def short_params(params: Params) -> str:
 
 
 def short_point(trial: Trial, point: Measurement | None) -> str:
-    """Where a running trial stands: `epochs=4/27 0.213`."""
+    """Progress of a running trial: `epochs=4/27 0.213`."""
     if point is None or point.value is None:
         return " ".join(f"{name}=…/{short_number(value)}" for name, value in trial.fidelity.items())
     places = [
@@ -44,7 +44,7 @@ def short_point(trial: Trial, point: Measurement | None) -> str:
 
 
 def found_best(study: "Study") -> "Best | None":
-    """What is recommended so far, if anything."""
+    """The recommendation so far, if any."""
     try:
         return study.best
     except NoResult:
@@ -52,14 +52,14 @@ def found_best(study: "Study") -> "Best | None":
 
 
 def best_lines(study: "Study", best: "Best") -> list[str]:
-    """What is recommended, what it is worth, and beside a prediction what was really measured at full fidelity."""
+    """The recommendation with its value, and beside a prediction the best measurement at full fidelity."""
     return [*_best_lines(study, best), *_fallback(study, best)]
 
 
 def _fallback(study: "Study", best: "Best") -> list[str]:
     if not best.is_fallback:
         return []
-    name = name_of(study.strategy_json)
+    name = name_of(study._strategy_json)
     return [f"It is the best measured: {name} is not imported to read a study. --import asks what it recommends."]
 
 
@@ -127,7 +127,7 @@ def study_html(study: "Study") -> str:
 
 
 def _recommendation(study: "Study") -> list[str]:
-    """What a model recommends, which the table of what was measured does not tell."""
+    """The recommendation of a model, which the table of measurements does not show."""
     best = found_best(study)
     return [*best_lines(study, best), short_params(best.params)] if best and best.predicted else []
 

@@ -22,7 +22,7 @@ from typing import Any
 from farthing.errors import StorageError
 
 Account = Mapping[str, Any]
-"""What `subprocess` needs to become somebody else."""
+"""Arguments of `subprocess` that run it as another user."""
 
 _USER = "farthing"
 _START_SECONDS = 600.0
@@ -64,7 +64,7 @@ class PostgresServer:
 
     def pause(self) -> None:
         """Stops the server; its data stay for `resume`."""
-        self._end(signal.SIGINT)  # what PostgreSQL calls a fast shutdown
+        self._end(signal.SIGINT)  # PostgreSQL's fast shutdown
 
     def crash(self) -> None:
         """Ends the server at once, as a crash does: `resume` then recovers what was committed."""
@@ -121,7 +121,7 @@ class PostgresServer:
         import psycopg
 
         with psycopg.connect(self.url(), autocommit=True) as connection:
-            connection.execute(statement)
+            connection.execute(statement.encode())  # psycopg types a str as a literal, against injection
 
     def _end(self, how: signal.Signals) -> None:
         if self._process is not None:

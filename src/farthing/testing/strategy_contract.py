@@ -1,4 +1,4 @@
-"""What every strategy must do, as a test suite to inherit from.
+"""The contract of every strategy, as a test suite to inherit from.
 
     class TestMine(StrategyContract):
         strategy = Mine(argument=3)

@@ -1,4 +1,4 @@
-"""Proves of a Trainable that it can be paused, copied and carried on with other params.
+"""Proves that a Trainable can be paused, copied and continued with other params.
 
     def test_my_agent_is_safe_in_a_population():
         check_trainable(Agent, params={"lr": 0.1, "decay": 0.0}, other_params={"lr": 0.01, "decay": 0.1})
@@ -9,7 +9,7 @@ numbers that belong to other params. Nothing but trying it out shows that.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,7 +28,7 @@ FIDELITY = "steps"
 
 @dataclass(frozen=True)
 class TrainableReport:
-    """What was shown. `effective` says for each param that was changed how its effect after a restore was seen."""
+    """The proof. `effective` says for each changed param how its effect after a restore was seen."""
 
     name: str
     steps: int
@@ -115,7 +115,7 @@ class _Runs:
         _, checkpoint = self._run(Attempt(0, 1), self.params, self._half)
         if checkpoint is None:
             raise WorkError(
-                f"A Trainable must save what it is carried on from, got no files from {self.trainable.__name__}. "
+                f"A Trainable must save its state to be continued, got no files from {self.trainable.__name__}. "
                 "Define save and load."
             )
         return checkpoint
@@ -149,9 +149,10 @@ class _Runs:
         return self.steps // 2
 
     def _in_effect(self, checkpoint: Path, params: Params) -> dict[str, Any]:
-        """What an instance that was restored with these params says it works with; nothing where it cannot say."""
+        """The params in effect that an instance restored with these params reports; empty if it cannot report them."""
         trained = self.trainable()
-        if not hasattr(trained, "params_in_effect"):
+        in_effect: Callable[[], Mapping[str, Any]] | None = getattr(trained, "params_in_effect", None)
+        if in_effect is None:
             return {}
         job = Job(Attempt(self._restored + 1, 1), params, {FIDELITY: self.steps}, resume_dir=checkpoint)
         trained.trial = RunningTrial(job, self._problem, send=lambda _: None, checkpoints=self._checkpoints)
@@ -159,7 +160,7 @@ class _Runs:
         trained.apply(params)
         trained.load(checkpoint)
         trained.apply(params)
-        return dict(trained.params_in_effect())
+        return dict(in_effect())
 
     def _run(
         self, attempt: Attempt, params: Params, steps: int, *, resume_dir: Path | None = None
@@ -230,7 +231,7 @@ def _require_exact(trainable: type[Trainable], values: list[float], continued: l
     rest = values[len(values) - len(continued) :]
     if rest != continued:
         raise WorkError(
-            f"A restored run must go on exactly as the unbroken one, got {_apart(rest, continued)} from "
+            f"A restored run must continue exactly as the unbroken one, got {_apart(rest, continued)} from "
             f"{trainable.__name__}. Save and load all that training changes: weights, optimizer, scheduler, counters, "
             "random generators."
         )
@@ -246,7 +247,7 @@ def _require_in_effect(trainable: type[Trainable], name: str, wanted: Any, got: 
 
 
 def _apart(values: Sequence[float], others: Sequence[float]) -> str:
-    """Where two curves part."""
+    """The first step at which two curves differ."""
     for place, (one, other) in enumerate(zip(values, others, strict=False)):
         if one != other:
             return f"{one!r} and {other!r} at step {place + 1} of {len(values)}"

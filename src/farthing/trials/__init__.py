@@ -1,4 +1,4 @@
-"""What happened: suggestions, measurements, trials and the history they make up."""
+"""The record: suggestions, measurements, trials and the history they make up."""
 
 from farthing.trials.history import Event, History
 from farthing.trials.measurement import KINDS, Kind, Measurement

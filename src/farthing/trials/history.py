@@ -92,7 +92,7 @@ class History(Sequence[Trial]):
 
     @cached_property
     def cost(self) -> float:
-        """What all trials cost, failed and lost ones included."""
+        """The cost of all trials, failed and lost ones included."""
         return math.fsum(trial.cost for trial in self._trials)
 
     @property
@@ -110,7 +110,7 @@ class History(Sequence[Trial]):
         return all(trial.fidelity.get(name, 0) >= top for name, top in self.problem.space.full_fidelity.items())
 
     def lineage(self, number: int) -> list[Trial]:
-        """The chain of trials this one carries on, the oldest first, itself last."""
+        """The chain of trials that this one continues, the oldest first, itself last."""
         chain = [self[number]]
         while (parent := chain[-1].resume_from) is not None:
             chain.append(self[parent])

@@ -1,4 +1,4 @@
-"""What a running trial says of itself: one value, from the work to the records."""
+"""Messages of a running trial: one value, from the work to the records."""
 
 from dataclasses import dataclass
 from typing import TypeAlias

@@ -19,7 +19,7 @@ class Attempt:
 class Outcome:
     """The end of an attempt: done, failed or pruned.
 
-    `measurements` are recorded with it, the value's own among them; `checkpoint` names what was left to carry on from.
+    `measurements` are recorded with it, the value's own among them; `checkpoint` names the checkpoint that it left.
     `retry` puts a failed trial back to pending.
     """
 

@@ -33,7 +33,7 @@ class Eviction:
 def cached_prefixes(history: History) -> dict[str, int]:
     """The key of every prefix that a trial computed or loaded and nothing has evicted since, with its length.
 
-    Where files were deleted, a prefix is gone all the same: it is then computed again, and the trial pays for it.
+    It does not see deleted files: such a prefix is computed again, and the trial pays for it.
     """
     space = history.problem.space
     return {prefix_key(space, trial.params, n): n for trial, lengths in surviving_prefixes(history) for n in lengths}
@@ -42,7 +42,7 @@ def cached_prefixes(history: History) -> dict[str, int]:
 def surviving_prefixes(history: History, *, expects: bool = False) -> Iterator[tuple[Trial, list[int]]]:
     """Every trial with the lengths of the prefixes that it left and that nothing has evicted since.
 
-    What the last stage returns is the value, which is never cached. With `expects`, a trial that runs will leave all of
+    The last stage returns the value, which is never cached. With `expects`, a trial that runs will leave all of
     its prefixes, and one that is done without a word about its stages has left all of them.
     """
     space = history.problem.space

@@ -1,4 +1,4 @@
-"""What a study is about: the space, the value that is optimised, the unit in which cost is paid."""
+"""The problem of a study: the space, the value that is optimised, the unit in which cost is paid."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

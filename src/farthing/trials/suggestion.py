@@ -1,4 +1,4 @@
-"""What a strategy proposes to buy next."""
+"""The proposal of a strategy for the next trial."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,8 +21,8 @@ class Prediction:
 class Suggestion:
     """One trial to run.
 
-    `resume_from` is the number of the trial to carry on from: its checkpoint, where it left one, is what the new trial
-    starts with. `note` is what the strategy wants to remember; it comes back in the history.
+    `resume_from` is the number of the trial to continue: the new trial starts from its checkpoint, if it left
+    one. `note` is the strategy's own memory; it comes back in the history.
     """
 
     params: Params

@@ -6,12 +6,12 @@ from enum import StrEnum
 from functools import cached_property
 
 from farthing.scalars import as_int
-from farthing.trials.measurement import Measurement, total
+from farthing.trials.measurement import Measurement, payments, savings, total
 from farthing.trials.suggestion import Json, Params, Suggestion
 
 
 class State(StrEnum):
-    """`failed`: the work was seen to fail. `lost`: nobody knows what became of it. `pruned`: it chose to stop."""
+    """`failed`: the work was seen to fail. `lost`: its fate is not known. `pruned`: it chose to stop."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -27,7 +27,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why an attempt came to nothing. Half characters in the words of an exception are spelled out as `\\ud83d`."""
+    """Why an attempt had no result. Lone surrogates in an exception's text are spelled out as `\\ud83d`."""
 
     reason: str
     traceback: str = ""
@@ -41,7 +41,7 @@ class Failure:
 class Trial:
     """A suggestion, its measurements and its state. Times are seconds since 1970 on the storage's clock.
 
-    `value` is the result; `checkpoint` names what the trial left to carry on from; `resume_checkpoint` is what it
+    `value` is the result; `checkpoint` names the checkpoint that the trial left; `resume_checkpoint` the one it
     started with. `overhead` is the seconds it took to suggest it. `attempt` counts from 1 and fences off older
     attempts at the same trial.
     """
@@ -102,12 +102,16 @@ class Trial:
     @cached_property
     def costs(self) -> dict[str, float]:
         """What was paid, by kind. What an attempt without a result cost is `failed` work, whatever it was meant for."""
+        paid = payments(self.measurements)
         wasted = self.state in (State.FAILED, State.LOST)
-        charged = {point.attempt for point in self.measurements if point.charged}
+        if not wasted and paid.are_all_measured_in(self.attempt):
+            return total(paid.costs)
+        rows = list(zip(*paid, strict=True))
+        charged = {attempt for attempt, is_charged, _ in rows if is_charged}
         return total(
-            {"failed": sum(point.cost.values())} if wasted or point.attempt != self.attempt else point.cost
-            for point in self.measurements
-            if point.cost and (point.charged or point.attempt not in charged)
+            {"failed": sum(cost.values())} if wasted or attempt != self.attempt else cost
+            for attempt, is_charged, cost in rows
+            if cost and (is_charged or attempt not in charged)
         )
 
     @cached_property
@@ -117,7 +121,7 @@ class Trial:
     @cached_property
     def saved(self) -> dict[str, float]:
         """What need not be paid, by reason, as the work reported it."""
-        return total(point.saved for point in self.measurements if point.saved)
+        return total(savings(self.measurements))
 
 
 def _printable(text: str) -> str:

@@ -43,7 +43,7 @@ def test_show_model_says_how_well_it_predicts_and_what_matters(farthing, tuned: 
     text = farthing("show", "--model").output
     lines = text.splitlines()
 
-    assert lines[0] == "tuned: what a model makes of 16 trials with a value and 2 that failed"
+    assert lines[0] == "tuned: a model of 16 trials with a value and 2 that failed"
     assert "of the differences in accuracy" in " ".join(text.split())
     start = next(index for index, line in enumerate(lines) if line.startswith("parameter"))
     assert lines[start + 1].startswith("rate")

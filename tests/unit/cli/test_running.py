@@ -243,7 +243,7 @@ def test_a_verification_needs_a_study_that_was_run_here_and_a_budget_that_fits(f
     farthing("run", curves, "--inline", "--quiet")
     refused = farthing("verify", "--inline", "--cost", "1e-9")
     assert refused.exit_code == 1
-    assert "A verification must fit what is left of the budget" in refused.stderr
+    assert "A verification must fit the rest of the budget" in refused.stderr
 
 
 PIPELINE_WORK = """

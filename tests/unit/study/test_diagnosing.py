@@ -1,4 +1,4 @@
-"""What a model makes of a study."""
+"""Diagnosing a study with a model."""
 
 import json
 from collections.abc import Callable

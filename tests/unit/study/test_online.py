@@ -13,8 +13,9 @@ import pytest
 
 import farthing as ft
 from farthing.errors import InvalidArgument, InvalidValue, NoSuggestion, StorageError, StudyMismatch
+from farthing.rules import Bernoulli, Capped, Every, ExpectedRegret
 from farthing.storage import MemoryStorage, open_storage
-from farthing.strategies.online import CEGPUCB, Bernoulli, Capped, Every, ExpectedRegret, online_strategy_from_json
+from farthing.strategies.online import CEGPUCB, online_strategy_from_json
 from farthing.strategies.online.bandits import EXP3S, UCB1, EpsilonGreedy, GPBandit, RestartedGPUCB, Softmax
 from farthing.study import Study
 from farthing.study.online import Online, OnlineTuner, played_rounds

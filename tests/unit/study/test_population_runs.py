@@ -213,7 +213,7 @@ def test_work_that_leaves_no_checkpoint_is_refused_at_once():
             return 1.0
 
     study = study_of(STRATEGIES[0])
-    with pytest.raises(WorkError, match="PB2 goes on from checkpoints, got none from trial 0"):
+    with pytest.raises(WorkError, match="PB2 continues from checkpoints, got none from trial 0"):
         study.run(Forgetful, executor="inline")
     assert len(study.trials) == 1
 

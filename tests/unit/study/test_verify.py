@@ -23,7 +23,7 @@ class Predicting(ft.ASHA):
 
     def recommend(self, history: ft.History) -> Recommendation | None:
         best = min(history.done, key=lambda trial: (trial.params["x"], -history.reach(trial)), default=None)
-        return best and Recommendation(best.params, best, Prediction(best.params["x"], 0.004))
+        return None if best is None else Recommendation(best.params, best, Prediction(best.params["x"], 0.004))
 
 
 def train(trial: ft.RunningTrial) -> None:
@@ -200,7 +200,7 @@ def test_retries_and_time_limits_are_those_of_a_run() -> None:
     assert attempts == [1, 2]
     other = study_of()
     count = len(other.trials)
-    with pytest.raises(InvalidArgument, match="which nobody can stop"):
+    with pytest.raises(InvalidArgument, match="which cannot be stopped"):
         other.verify(train, executor="inline", time_limit=1.0)
     assert len(other.trials) == count, "what is refused leaves no trial behind"
 

@@ -120,8 +120,8 @@ def test_the_values_show_it_or_the_class_says_it():
     [
         (KeepsOldParams, r"same values with lr=0\.1 and 0\.2 from KeepsOldParams"),
         (KeepsOldMomentum, r"same values with momentum=0\.5 and 0\.9"),
-        (ForgetsSpeed, "must go on exactly as the unbroken one"),
-        (ForgetsRandomness, "must go on exactly as the unbroken one"),
+        (ForgetsSpeed, "must continue exactly as the unbroken one"),
+        (ForgetsRandomness, "must continue exactly as the unbroken one"),
         (Unseeded, r"Two runs .* must have the same values.* Seed it in setup"),
         (SaysOld, r"got lr=0\.1 from SaysOld where 0\.2 was chosen"),
         (SavesNothing, "got no files from SavesNothing"),

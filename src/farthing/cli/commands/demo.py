@@ -19,7 +19,7 @@ import click
 def command(what: str, seconds: float, output: Path) -> None:
     """Tune a neural network on handwritten digits, in about a minute.
 
-    Two workers train networks for a few epochs each; those that promise most for their cost go on, each from its
+    Two workers train networks for a few epochs each; the most promising for their cost continue, each from its
     checkpoint, and the best is trained to the end. Run again, it starts a second study beside the first, or continues
     one that was interrupted. `farthing demo online` tunes a classifier while it learns, and validates only when it is
     worth it; `farthing demo population` trains eight networks side by side and learns a schedule; `farthing demo

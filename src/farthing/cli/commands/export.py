@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -18,7 +19,7 @@ from farthing.cli.options import storage_option, study_argument
     help="csv has a row for each trial, json everything.  [default: as the file's name ends, else csv]",
 )
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to write it, instead of here.")
-def command(study: str | None, storage: str | None, form: str | None, output: Path | None) -> None:
+def command(study: str | None, storage: str | None, form: Literal["csv", "json"] | None, output: Path | None) -> None:
     """Write a study's trials as CSV or JSON.
 
     STUDY may be left out where there is only one.

@@ -22,7 +22,7 @@ from farthing.plots.kinds import KINDS, PlotKind
     show_default=True,
     help="progress: the best value against what was spent. curves: learning curves. fidelities: how far each "
     "configuration was trained. stages: what each stage of a pipeline cost, and what came from the cache. params: the "
-    "value against each parameter. model: what a model makes of the study, and how far it can be trusted.",
+    "value against each parameter. model: a model of the study, and how far to trust it.",
 )
 def command(study: str | None, storage: str | None, imports: bool, output: Path | None, kind: PlotKind) -> None:
     """Draw a study: value against cost, curves, parameters.

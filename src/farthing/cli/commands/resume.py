@@ -19,7 +19,7 @@ def command(study: str | None, **options: Any) -> None:
     """Go on with a study that `farthing run` began.
 
     It remembers its work, its workers and its budget. Limits are totals over all runs, so a study whose budget is
-    spent needs a larger one to go on.
+    spent needs a larger one to continue.
 
     \b
     Example:  farthing resume digits --seconds 1200

@@ -37,7 +37,7 @@ def command(file: Path, **options: Any) -> None:
     command = "python train.py --lr {lr}"     # prints {"error": 0.13}
 
     Paths in [work] start at the file's folder; results go to the folder you are in. A study that was run before
-    goes on: its budget counts everything spent so far. Ctrl-C ends a run without losing anything.
+    continues: its budget counts everything spent so far. Ctrl-C ends a run without losing anything.
 
     \b
     Example:  farthing run study.toml --workers 2 --seconds 600

@@ -12,7 +12,7 @@ from farthing.cli.options import import_option, json_option, storage_option, stu
 @click.option("--all", "all_trials", is_flag=True, help="Every trial by number, instead of the best first.")
 @click.option("--trial", "number", type=int, metavar="N", help="One trial, with all that was measured.")
 @click.option("--log", is_flag=True, help="With --trial: what the trial printed.")
-@click.option("--model", "wants_model", is_flag=True, help="What a model makes of the study: which parameters matter.")
+@click.option("--model", "wants_model", is_flag=True, help="Fit a model to the study: which parameters matter.")
 @json_option
 def command(
     study: str | None,

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def command(study: str | None, **options: Any) -> None:
     """Train the recommended configuration to full fidelity.
 
-    What a study recommends may have been predicted from a short run. This goes on with it, from its checkpoint where
-    it left one, and records it as a trial like any other. What was trained to the end already is not trained again.
+    A recommendation may have been predicted from a short run. This continues that run, from its checkpoint if
+    it left one, and records it as a trial like any other. A configuration trained to the end is not trained again.
     STUDY must have been begun by `farthing run`; the limits count all that it has spent.
 
     \b

@@ -99,18 +99,23 @@ class Player(Protocol):
 
     def decide(self, round: int) -> Play:
         """For that round, once a round."""
+        ...
 
     def observe(self, observation: Observation) -> None:
         """Takes in what was measured, of the round that was decided last."""
+        ...
 
     def exploit(self, round: int) -> Place:
         """What has the highest expected reward in that round, as far as is known."""
+        ...
 
     def memory(self) -> Json:
         """What `restore` needs beside the observations, as plain data."""
+        ...
 
     def restore(self, observations: Sequence[Observation], memory: Json) -> None:
         """Makes a new player what one with these observations and this memory is, bit for bit."""
+        ...
 
 
 @runtime_checkable
@@ -126,6 +131,7 @@ class OnlineStrategy(Protocol):
 
     def begin(self, problem: OnlineProblem) -> Player:
         """A player at round zero."""
+        ...
 
 
 def online_strategy_from_json(form: Json) -> OnlineStrategy:

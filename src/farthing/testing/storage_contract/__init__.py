@@ -1,4 +1,4 @@
-"""What every storage must do, as a test suite to inherit from.
+"""The contract of every storage, as a test suite to inherit from.
 
     class TestMine(StorageContract):
         @pytest.fixture

@@ -1,4 +1,4 @@
-"""What was written is read back."""
+"""Reading gives back exactly the data that was written."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What every part of the contract uses: a storage with one study in it, and short ways to use it."""
+"""Common to every part of the contract: a storage with one study in it, and short ways to use it."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

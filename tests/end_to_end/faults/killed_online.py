@@ -12,7 +12,9 @@ SPACE = ft.Space({"rate": ft.Float(1e-3, 1.0, log=True), "kind": ft.Choice("a", 
 STRATEGIES = {
     "probes": ft.PairedProbes(),
     "learnt": ft.CEGPUCB(),
-    "known": ft.CEGPUCB(lengthscale=0.3, noise=0.01, forgetting=0.02, scale=1.0, rule=ft.ValueOfInformation(0.05)),
+    "known": ft.CEGPUCB(
+        lengthscale=0.3, noise=0.01, forgetting=0.02, scale=1.0, rule=ft.rules.ValueOfInformation(0.05)
+    ),
 }
 
 
