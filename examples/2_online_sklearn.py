@@ -51,6 +51,7 @@ def run(strategy, seed=0):
 
 def main():
     for name, strategy in {
+        "small probes": ft.PairedProbes(),
         "asking by its price": ft.CEGPUCB(),
         "validating always": ft.CEGPUCB(rule=ft.rules.Every(1)),
         "validating every 10th": ft.CEGPUCB(rule=ft.rules.Every(10)),

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from farthing.strategies.multifidelity.takg import TraceKG as TraceKG
     from farthing.strategies.online import CEGPUCB as CEGPUCB
     from farthing.strategies.online import OnlineStrategy as OnlineStrategy
+    from farthing.strategies.online import PairedProbes as PairedProbes
     from farthing.strategies.online import QueryRule as QueryRule
     from farthing.strategies.pipeline.lambo import LaMBO as LaMBO
     from farthing.strategies.pipeline.prefix_ei import PrefixEI as PrefixEI
@@ -108,7 +109,7 @@ _HOMES = {
     "farthing.trials": ("History", "Measurement", "Prediction", "State", "Suggestion", "Trial"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
-_HOME_OF |= STRATEGIES | {"CEGPUCB": ONLINE_STRATEGIES["CEGPUCB"]}
+_HOME_OF |= STRATEGIES | {name: ONLINE_STRATEGIES[name] for name in ("CEGPUCB", "PairedProbes")}
 _MODULES = ("rules",)
 
 __all__ = [
@@ -145,6 +146,7 @@ __all__ = [
     "Measurement",
     "OnlineStrategy",
     "OnlineTuner",
+    "PairedProbes",
     "Pipeline",
     "Prediction",
     "PrefixEI",

@@ -37,6 +37,7 @@ ONLINE_STRATEGIES = {
     "EXP3S": "farthing.strategies.online.bandits",
     "EpsilonGreedy": "farthing.strategies.online.bandits",
     "GPBandit": "farthing.strategies.online.bandits",
+    "PairedProbes": "farthing.strategies.online.probes",
     "RestartedGPUCB": "farthing.strategies.online.bandits",
     "Softmax": "farthing.strategies.online.bandits",
     "UCB1": "farthing.strategies.online.bandits",

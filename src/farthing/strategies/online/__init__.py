@@ -2,6 +2,7 @@
 
 from farthing.strategies.online.ce_gp_ucb import CEGPUCB
 from farthing.strategies.online.context import QueryRule
+from farthing.strategies.online.probes import PairedProbes
 from farthing.strategies.online.strategy import (
     OnlineProblem,
     OnlineStrategy,
@@ -15,6 +16,7 @@ __all__ = [
     "CEGPUCB",
     "OnlineProblem",
     "OnlineStrategy",
+    "PairedProbes",
     "Play",
     "Player",
     "QueryRule",
