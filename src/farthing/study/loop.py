@@ -276,7 +276,7 @@ class Loop:
     def _others_may_bring_work(self) -> bool:
         """Whether there is something to wait for: trials that others run, or that wait and can be paid.
 
-        Trials that this study was asked for do not count: the program that waits for this run may be the one to tell them.
+        Trials that this study was asked for do not count: the program that waits here may be the one to tell them.
         """
         if self._stopped is not None:
             return False
