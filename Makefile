@@ -63,6 +63,7 @@ check: coverage wholes
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/basedpyright
 	$(BIN)/lint-imports
 	$(BIN)/mkdocs build --strict --quiet
 

@@ -17,6 +17,7 @@ from benchmarks.trajectory import changes, tallies_at, trajectory
 
 OTHER_RUNNERS = {
     **dict.fromkeys(ONLINE_SUITES, "benchmarks.online.runner"),
+    "online-training": "benchmarks.online.training_suite",
     "population-synthetic": "benchmarks.population.synthetic",
     "population-cifar": "benchmarks.population.cifar",
     "population-rl": "benchmarks.population.rl",

@@ -30,9 +30,9 @@ SPACE = ft.Space(
 )
 RULES = {
     "tuned, the default price": {},
-    "tuned, five times that price": {"rule": ft.ValueOfInformation(price=1.5)},
-    "tuned, validating always": {"rule": ft.Every(1)},
-    "tuned, validating every 5th": {"rule": ft.Every(5)},
+    "tuned, five times that price": {"rule": ft.rules.ValueOfInformation(price=1.5)},
+    "tuned, validating always": {"rule": ft.rules.Every(1)},
+    "tuned, validating every 5th": {"rule": ft.rules.Every(5)},
 }
 
 

@@ -51,9 +51,10 @@ def run(strategy, seed=0):
 
 def main():
     for name, strategy in {
+        "small probes": ft.PairedProbes(),
         "asking by its price": ft.CEGPUCB(),
-        "validating always": ft.CEGPUCB(rule=ft.Every(1)),
-        "validating every 10th": ft.CEGPUCB(rule=ft.Every(10)),
+        "validating always": ft.CEGPUCB(rule=ft.rules.Every(1)),
+        "validating every 10th": ft.CEGPUCB(rule=ft.rules.Every(10)),
     }.items():
         accuracy, summary = run(strategy)
         print(f"{name:22} accuracy {accuracy:.3f}, {summary['validations']} validations, {summary['skipped']} skipped")

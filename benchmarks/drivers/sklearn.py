@@ -25,7 +25,7 @@ from benchmarks.pipelines.sklearn import Table
 from benchmarks.problems import Params, Problem
 from benchmarks.problems.data import missing_package
 from farthing.costs import Budget
-from farthing.execution import Pipeline
+from farthing.execution import Pipeline, as_work
 from farthing.space import Space
 from farthing.strategies import Strategy
 from farthing.strategies.plain.random import Random
@@ -61,7 +61,7 @@ class Search:
     def run(self, problem: Problem, *, budget: Budget, seed: int) -> Iterator[Step]:
         assert isinstance(problem, Table)
         space, work = problem.work()
-        work.check(Study(space, maximize="score").problem)
+        as_work(work).check(Study(space, maximize="score").problem)
         with closing(
             Study(space, maximize="score", strategy=self.strategy or Random(), seed=seed, clock=CpuClock())
         ) as study:

@@ -26,6 +26,13 @@ class StagedProblem(Problem, Protocol):
     def stage_costs(self, params: Params) -> Sequence[float]: ...
 
 
+@runtime_checkable
+class NoisyProblem(Problem, Protocol):
+    """A problem whose measurements differ from its value, the same for every method at the same number."""
+
+    def measured_value(self, params: Params, *, seed: int, number: int) -> float: ...
+
+
 @dataclass(frozen=True)
 class Staged:
     """One strategy, told what every stage cost as it runs."""
@@ -62,17 +69,22 @@ class _Cache:
     """What has been computed, and the configuration before."""
 
     def __init__(self, problem: StagedProblem, study: Study) -> None:
-        self._problem, self._space = problem, study.space
+        self._problem, self._space, self._seed = problem, study.space, study.seed
         self._known: set[object] = set()
         self._before: Params | None = None
 
     def evaluate(self, number: int, suggestion: Suggestion) -> tuple[Trial, float]:
         """The trial, and its movement cost Γ: the price of the stages but the last that differ from the one before."""
-        value = self._problem.full_value(suggestion.params)
+        value = self._measured(suggestion.params, number)
         points = [*self._stages(suggestion.params), Measurement(value=value)]
         moved = self._movement(suggestion.params)
         self._before = suggestion.params
         return Trial(number, suggestion, State.DONE, measurements=tuple(points), value=value), moved
+
+    def _measured(self, params: Params, number: int) -> float:
+        if isinstance(self._problem, NoisyProblem):
+            return self._problem.measured_value(params, seed=self._seed, number=number)
+        return self._problem.full_value(params)
 
     def _stages(self, params: Params) -> Iterator[Measurement]:
         prices = self._problem.stage_costs(params)

@@ -5,16 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from benchmarks.online.worlds import ARMS, SENSORS, SYNTHETIC, World
-from farthing.strategies.online import (
-    CEGPUCB,
-    Bernoulli,
-    Confidence,
-    Every,
-    ExpectedRegret,
-    OnlineStrategy,
-    Overlap,
-    ValueOfInformation,
-)
+from farthing.rules import Bernoulli, Confidence, Every, ExpectedRegret, Overlap, ValueOfInformation
+from farthing.strategies.online import CEGPUCB, OnlineStrategy
 from farthing.strategies.online.bandits import (
     EXP3S,
     UCB1,

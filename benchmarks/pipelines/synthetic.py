@@ -58,6 +58,8 @@ class StagedFunction:
     place: int = 0
     direction: Direction = "minimize"
     best_value: float = 0.0
+    noise: float = 0.0
+    """Deviation of what is measured from the value; values are scaled to [0, 1]."""
 
     def missing(self) -> str | None:
         return None
@@ -83,6 +85,10 @@ class StagedFunction:
 
     def evaluate(self, params: Params, fidelity: Mapping[str, float], *, seed: int) -> Evaluation:
         return Evaluation(self.full_value(params), self.full_cost)
+
+    def measured_value(self, params: Params, *, seed: int, number: int) -> float:
+        """The value with the noise of this seed's evaluation of that number."""
+        return self.full_value(params) + self.noise * float(np.random.default_rng([11, seed, number]).standard_normal())
 
     def full_value(self, params: Params) -> float:
         """(f − lowest)/(highest − lowest) at the unit cube's point, moved so that the minimum lies at its place."""

@@ -16,6 +16,7 @@ from farthing import Budget, Choice, Float, Int, Random, RunningTrial, Space, St
 TRIALS = 1000
 LONG, QUICK_LONG = 5000, 2000
 LIMIT_MS = 1.0
+MOST_OF_OPTUNA = 1.0
 SPACE = Space(
     {
         "rate": Float(1e-5, 1.0, log=True),
@@ -63,12 +64,16 @@ def run(*, seeds: int, quick: bool) -> Result:
     short = _in_turns(contenders, TRIALS, seeds=seeds)
     long = _in_turns(contenders, QUICK_LONG if quick else LONG, seeds=min(seeds, 3))
     own = Spread.of(marks.milliseconds(0, TRIALS) for marks in short["farthing"])
+    share = None if missing else _ratio(short).median
     return Result(
         figures={
             **{name: _figures(short[name], long[name]) for name in contenders},
             **({} if missing else {"CPU time, farthing / optuna": _ratio(short).to_json()}),
         },
-        bars=[at_most(f"a trial, over {TRIALS} empty ones", limit=LIMIT_MS, measured=own.median, unit="CPU ms")],
+        bars=[
+            at_most(f"a trial, over {TRIALS} empty ones", limit=LIMIT_MS, measured=own.median, unit="CPU ms"),
+            at_most("a trial, farthing / optuna", limit=MOST_OF_OPTUNA, measured=share, unit="CPU"),
+        ],
         left_out=[missing] if missing else [],
     )
 

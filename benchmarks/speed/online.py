@@ -17,8 +17,9 @@ from benchmarks.spread import Spread
 from farthing.models.kernels import Matern32
 from farthing.models.linalg import Array
 from farthing.models.threads import one_thread
+from farthing.rules import Every, ValueOfInformation
 from farthing.space import Float, Space
-from farthing.strategies.online import CEGPUCB, Every, OnlineProblem, Player, ValueOfInformation
+from farthing.strategies.online import CEGPUCB, OnlineProblem, Player
 from farthing.strategies.online.context import Query, RoundContext
 from farthing.strategies.online.strategy import Observation
 

@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Any
 if sys.platform == "win32":
     raise ImportError("Farthing needs Linux, or macOS, got Windows: run it in the Windows Subsystem for Linux.")
 
-from farthing.names import ONLINE_STRATEGIES, QUERY_RULES, STRATEGIES
+from farthing.names import ONLINE_STRATEGIES, STRATEGIES
 
 if TYPE_CHECKING:
+    from farthing import rules as rules
     from farthing.costs import Budget as Budget
     from farthing.costs import FakeClock as FakeClock
     from farthing.costs import Ledger as Ledger
+    from farthing.costs import Remaining as Remaining
     from farthing.errors import FarthingError as FarthingError
     from farthing.errors import Pruned as Pruned
     from farthing.execution import Command as Command
+    from farthing.execution import Executor as Executor
     from farthing.execution import Pipeline as Pipeline
     from farthing.execution import RunningTrial as RunningTrial
     from farthing.execution import Stage as Stage
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
     from farthing.space import Float as Float
     from farthing.space import Int as Int
     from farthing.space import Space as Space
+    from farthing.storage import Storage as Storage
+    from farthing.storage import StudySummary as StudySummary
     from farthing.strategies import Randomness as Randomness
     from farthing.strategies import Recommendation as Recommendation
     from farthing.strategies import Strategy as Strategy
@@ -38,15 +43,9 @@ if TYPE_CHECKING:
     from farthing.strategies.multifidelity.halving import Hyperband as Hyperband
     from farthing.strategies.multifidelity.takg import TraceKG as TraceKG
     from farthing.strategies.online import CEGPUCB as CEGPUCB
-    from farthing.strategies.online import Bernoulli as Bernoulli
-    from farthing.strategies.online import Capped as Capped
-    from farthing.strategies.online import Confidence as Confidence
-    from farthing.strategies.online import Every as Every
-    from farthing.strategies.online import ExpectedRegret as ExpectedRegret
-    from farthing.strategies.online import Floor as Floor
-    from farthing.strategies.online import Overlap as Overlap
-    from farthing.strategies.online import Quota as Quota
-    from farthing.strategies.online import ValueOfInformation as ValueOfInformation
+    from farthing.strategies.online import OnlineStrategy as OnlineStrategy
+    from farthing.strategies.online import PairedProbes as PairedProbes
+    from farthing.strategies.online import QueryRule as QueryRule
     from farthing.strategies.pipeline.lambo import LaMBO as LaMBO
     from farthing.strategies.pipeline.prefix_ei import PrefixEI as PrefixEI
     from farthing.strategies.pipeline.staged import EEIPU as EEIPU
@@ -60,11 +59,18 @@ if TYPE_CHECKING:
     from farthing.strategies.population.pbt import PBT as PBT
     from farthing.strategies.population.pbt import Clone as Clone
     from farthing.study import Best as Best
+    from farthing.study import Deleted as Deleted
+    from farthing.study import Lineage as Lineage
     from farthing.study import Schedule as Schedule
+    from farthing.study import Stopped as Stopped
+    from farthing.study import StopReason as StopReason
     from farthing.study import Study as Study
+    from farthing.study import delete_study as delete_study
     from farthing.study import maximize as maximize
     from farthing.study import minimize as minimize
     from farthing.study import replay as replay
+    from farthing.study import studies as studies
+    from farthing.study.diagnosing import Diagnosis as Diagnosis
     from farthing.study.online import Decision as Decision
     from farthing.study.online import OnlineTuner as OnlineTuner
     from farthing.trials import History as History
@@ -77,28 +83,115 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
-    "farthing.costs": ("Budget", "FakeClock", "Ledger"),
+    "farthing.costs": ("Budget", "FakeClock", "Ledger", "Remaining"),
     "farthing.errors": ("FarthingError", "Pruned"),
-    "farthing.execution": ("Command", "Pipeline", "RunningTrial", "Stage", "Trainable"),
+    "farthing.execution": ("Command", "Executor", "Pipeline", "RunningTrial", "Stage", "Trainable"),
     "farthing.space": ("Choice", "Fidelity", "Float", "Int", "Space"),
-    "farthing.study": ("Best", "Schedule", "Study", "maximize", "minimize", "replay"),
+    "farthing.storage": ("Storage", "StudySummary"),
+    "farthing.study": (
+        "Best",
+        "Deleted",
+        "Lineage",
+        "Schedule",
+        "StopReason",
+        "Stopped",
+        "Study",
+        "delete_study",
+        "maximize",
+        "minimize",
+        "replay",
+        "studies",
+    ),
+    "farthing.study.diagnosing": ("Diagnosis",),
     "farthing.study.online": ("Decision", "OnlineTuner"),
     "farthing.strategies": ("Randomness", "Recommendation", "Strategy"),
+    "farthing.strategies.online": ("OnlineStrategy", "QueryRule"),
     "farthing.trials": ("History", "Measurement", "Prediction", "State", "Suggestion", "Trial"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
-_HOME_OF |= STRATEGIES | QUERY_RULES | {"CEGPUCB": ONLINE_STRATEGIES["CEGPUCB"]}
+_HOME_OF |= STRATEGIES | {name: ONLINE_STRATEGIES[name] for name in ("CEGPUCB", "PairedProbes")}
+_MODULES = ("rules",)
 
-__all__ = sorted(_HOME_OF)
+__all__ = [
+    "ASHA",
+    "BOCA",
+    "BOHB",
+    "CEGPUCB",
+    "CMAES",
+    "EEIPU",
+    "PB2",
+    "PBT",
+    "Best",
+    "Budget",
+    "Choice",
+    "Clone",
+    "Command",
+    "Decision",
+    "Deleted",
+    "Diagnosis",
+    "EIPerCost",
+    "Executor",
+    "FakeClock",
+    "FarthingError",
+    "Fidelity",
+    "Float",
+    "FreezeThawEI",
+    "History",
+    "Hyperband",
+    "Int",
+    "LaMBO",
+    "Ledger",
+    "Lineage",
+    "LogEI",
+    "Measurement",
+    "OnlineStrategy",
+    "OnlineTuner",
+    "PairedProbes",
+    "Pipeline",
+    "Prediction",
+    "PrefixEI",
+    "Pruned",
+    "QueryRule",
+    "Random",
+    "Randomness",
+    "Recommendation",
+    "Remaining",
+    "RunningTrial",
+    "Schedule",
+    "Sobol",
+    "Space",
+    "Stage",
+    "StagedBO",
+    "State",
+    "StopReason",
+    "Stopped",
+    "Storage",
+    "Strategy",
+    "Study",
+    "StudySummary",
+    "Suggestion",
+    "TraceKG",
+    "Trainable",
+    "Trial",
+    "delete_study",
+    "maximize",
+    "minimize",
+    "replay",
+    "rules",
+    "studies",
+]
 
+if not TYPE_CHECKING:  # a checker that sees it takes every misspelt name for an attribute
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'farthing' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOME_OF[name]), name)
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> Any:
+        if name in _MODULES:
+            return importlib.import_module(f"farthing.{name}")
+        if name not in _HOME_OF:
+            raise AttributeError(f"module 'farthing' has no attribute {name!r}")
+        value = getattr(importlib.import_module(_HOME_OF[name]), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME_OF])
+    return sorted([*globals(), *_HOME_OF, *_MODULES])

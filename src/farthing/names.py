@@ -37,6 +37,7 @@ ONLINE_STRATEGIES = {
     "EXP3S": "farthing.strategies.online.bandits",
     "EpsilonGreedy": "farthing.strategies.online.bandits",
     "GPBandit": "farthing.strategies.online.bandits",
+    "PairedProbes": "farthing.strategies.online.probes",
     "RestartedGPUCB": "farthing.strategies.online.bandits",
     "Softmax": "farthing.strategies.online.bandits",
     "UCB1": "farthing.strategies.online.bandits",
@@ -57,13 +58,22 @@ QUERY_RULES = {
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of named thing: how errors call it, the method that makes it one, where its names are, and its user."""
+    """A kind of named thing: how errors call it, the method that makes it one, where its names are, and its user.
+
+    `written_in` is where users find its names.
+    """
 
     what: str
     method: str
     homes: Mapping[str, str]
     example: str
     used_by: str
+    written_in: str = "ft"
+
+    @property
+    def example_call(self) -> str:
+        """One of them with its usual arguments, as code."""
+        return f"{self.written_in}.{self.example}()"
 
     def matches(self, thing: object) -> bool:
         """Whether it is one, and not a class of them."""
@@ -72,7 +82,7 @@ class Kind:
 
 STRATEGY = Kind("a strategy", "suggest", STRATEGIES, "ASHA", "ft.Study(strategy=…)")
 ONLINE_STRATEGY = Kind("an online strategy", "begin", ONLINE_STRATEGIES, "CEGPUCB", "ft.OnlineTuner(strategy=…)")
-QUERY_RULE = Kind("a query rule", "ask", QUERY_RULES, "Every", "ft.CEGPUCB(rule=…)")
+QUERY_RULE = Kind("a query rule", "ask", QUERY_RULES, "Every", "ft.CEGPUCB(rule=…)", "ft.rules")
 KINDS = (STRATEGY, ONLINE_STRATEGY, QUERY_RULE)
 
 

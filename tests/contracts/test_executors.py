@@ -266,7 +266,7 @@ def test_an_eviction_is_handed_on(start):
     eviction = Eviction('{"denoise":{}}', 1, "limit")
 
     def work(trial):
-        trial.tell_eviction(eviction)
+        trial._tell_eviction(eviction)
         return 0.5
 
     listener = Listener()

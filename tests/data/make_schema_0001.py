@@ -22,7 +22,7 @@ def make(address: str | Path) -> None:
     storage = SqlStorage(address, clock=clock)
     problem = Problem(SPACE, value="error", seed=7)
     storage.create_study(StudyRecord("digits", problem, strategy={"name": "ASHA"}, settings={"budget": {"cost": 60}}))
-    run = storage.start_run("digits")
+    run = storage.start_run("digits", lease=60.0)
     suggestion = Suggestion(
         {"rate": 0.001, "units": 64},
         fidelity={"epochs": 2},

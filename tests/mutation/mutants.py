@@ -100,11 +100,10 @@ def mutants_of(path: Path) -> Iterator[Mutant]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     functions = _functions(tree)
     for place, node in enumerate(ast.walk(tree)):
-        if node not in functions:
-            continue
-        if functions[node][0] == "module":
+        if node not in functions or functions[node][0] == "module":
             continue
         for replacement in replacements(node, functions[node][1]):
+            assert isinstance(node, ast.expr | ast.stmt), "others have no replacement and no line"
             before, after = (_first_line(each) for each in (node, replacement))
             yield Mutant(path, place, node.lineno, functions[node][0], before, after, replacement)
 

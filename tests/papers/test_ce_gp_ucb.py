@@ -17,18 +17,8 @@ from farthing.models.drifting_posterior import NO_LEVEL, DriftingPosterior, Leve
 from farthing.models.kernels import Matern32
 from farthing.models.linalg import Array
 from farthing.models.window_process import WindowProcess
-from farthing.strategies.online import (
-    CEGPUCB,
-    Bernoulli,
-    Capped,
-    Confidence,
-    Every,
-    ExpectedRegret,
-    OnlineProblem,
-    Overlap,
-    Quota,
-    ValueOfInformation,
-)
+from farthing.rules import Bernoulli, Capped, Confidence, Every, ExpectedRegret, Overlap, Quota, ValueOfInformation
+from farthing.strategies.online import CEGPUCB, OnlineProblem
 from farthing.strategies.online.context import Query, RoundContext
 from farthing.strategies.online.local_optima import Neighbourhood
 from farthing.strategies.online.query_rules import LONE, expected_excess
@@ -579,12 +569,12 @@ def test_quotas_bound_the_mean_only_and_a_cap_bounds_the_number() -> None:
 def _grid_tuner() -> OnlineTuner:
     space = ft.Space({"x": ft.Float(0, 1), "kind": ft.Choice("a", "b")})
     candidates = [{"x": 0.1 * i, "kind": kind} for i in range(11) for kind in "ab"]
-    return OnlineTuner(space, rounds=45, maximize="score", candidates=candidates, seed=4)
+    return OnlineTuner(space, rounds=45, strategy=CEGPUCB(), maximize="score", candidates=candidates, seed=4)
 
 
 def _space_tuner() -> OnlineTuner:
     space = ft.Space({"x": ft.Float(1e-3, 1, log=True), "n": ft.Int(1, 5), "kind": ft.Choice("a", "b")})
-    return OnlineTuner(space, rounds=26, minimize="loss", seed=4)
+    return OnlineTuner(space, rounds=26, strategy=CEGPUCB(), minimize="loss", seed=4)
 
 
 @pytest.mark.parametrize("make", [_grid_tuner, _space_tuner])

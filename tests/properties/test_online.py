@@ -10,7 +10,8 @@ import farthing as ft
 from farthing.fields.serialization import to_json
 from farthing.models.candidate_filter import CandidateFilter, prior_over
 from farthing.models.kernels import Matern52
-from farthing.strategies.online import CEGPUCB, Bernoulli, Capped, Confidence, ExpectedRegret, Quota, ValueOfInformation
+from farthing.rules import Bernoulli, Capped, Confidence, ExpectedRegret, Quota, ValueOfInformation
+from farthing.strategies.online import CEGPUCB
 from farthing.strategies.online.strategy import online_strategy_from_json
 from farthing.strategies.online.value_of_information import knowledge_gradient
 from farthing.study.online import OnlineTuner

@@ -21,7 +21,7 @@ def populations(draw: st.DrawFn) -> ft.Strategy:
 
 @settings(max_examples=40)
 @given(strategy=populations(), data=st.data())
-def test_no_source_is_gone_before_its_copy_has_ended(strategy: ft.Strategy, data: st.DataObject) -> None:
+def test_no_source_is_gone_before_its_copy_has_ended(strategy: ft.PBT, data: st.DataObject) -> None:
     with TemporaryDirectory() as folder:
         study = ft.Study(SPACE, maximize="reward", strategy=strategy, folder=folder, cost_unit="steps")
         running: list[ft.RunningTrial] = []

@@ -112,7 +112,7 @@ class StorageMachine(RuleBasedStateMachine):
     def add(self, proposal: Suggestion, outcome: Outcome) -> None:
         self.each(lambda storage: storage.add_trial(self.study, proposal, outcome))
 
-    @precondition(lambda self: len(self.histories[0]))
+    @precondition(lambda self: len(self.histories[0]) > 0)
     @rule(pick=picks, owner=owners, outcome=outcomes, times=st.integers(1, 3))
     def repeat(self, pick: int, owner: str, outcome: Outcome, times: int) -> None:
         """The very suggestion of an earlier trial again, in every way there is: each time it is a trial of its own."""

@@ -16,7 +16,7 @@ ft: Any = farthing
 """Untyped: a type checker would refuse most of what follows."""
 
 SPACE = ft.Space({"x": ft.Float(0.0, 1.0)})
-EVERY = ft.Every(3)
+EVERY = ft.rules.Every(3)
 
 
 def study(space: Any = SPACE, **settings: Any) -> Any:
@@ -80,7 +80,7 @@ MISUSES: dict[str, tuple[Call, str, str, str]] = {
     "two values": (lambda: study(maximize="a"), "needs one value", "maximize='a'", "Name it in one of the two"),
     "a number for a value's name": (lambda: study(minimize=5), "must be a text", "got 5", "minimize='error'"),
     "a lease as text": (lambda: study(lease="60"), "must be a number above 0", "got '60'", "60 suits most work"),
-    "lost retries of a half": (lambda: study(lost_retries=0.5), "whole number ≥ 0", "got 0.5", "Use 0 for none"),
+    "lost retries of a half": (lambda: study(lost_retries=0.5), "whole number from 0 to", "got 0.5", "Use 0 for none"),
     "a study's name that is a number": (lambda: study(name=3), "name must be a text", "got 3", "Write name='study'"),
     "a cost unit that is a number": (lambda: study(cost_unit=3), "must be a text", "got 3", "cost_unit='dollars'"),
     "a cost that is no function": (lambda: study(cost=3), "must be a function", "got 3", "Write cost=lambda"),
@@ -110,7 +110,7 @@ MISUSES: dict[str, tuple[Call, str, str, str]] = {
         "got '9'",
         "Leave it out for none",
     ),
-    "retries as text": (lambda: run(retries="1"), "must be a whole number ≥ 0", "got '1'", "Use 0 for none"),
+    "retries as text": (lambda: run(retries="1"), "must be a whole number from 0 to", "got '1'", "Use 0 for none"),
     "work that is a number": (
         lambda: study().run(3, budget=ft.Budget(trials=1)),
         "Work must be a function",
@@ -227,17 +227,32 @@ MISUSES: dict[str, tuple[Call, str, str, str]] = {
     "candidates that are a number": (lambda: tuner(candidates=3), "a list of params", "got 3", "Write [{"),
     "initial params that are a text": (lambda: tuner(initial="x"), "a list of params", "got 'x'", "Write [{"),
     "a rule with missing numbers": (
-        lambda: ft.Quota(EVERY),
+        lambda: ft.rules.Quota(EVERY),
         "Quota must be given sure and allowed",
         "got 'rule'",
         "Write for example Quota(",
     ),
-    "a cap without a number": (lambda: ft.Capped(EVERY), "must be given most", "got 'rule'", "most=100"),
-    "a rule that is a number": (lambda: ft.Capped(3, 100), "must be a query rule", "got 3", "Write rule=Every()"),
-    "a rule that is a class": (lambda: ft.Capped(ft.Every, 3), "must be a query rule", "Every", "Write rule=Every()"),
-    "quotas the wrong way round": (lambda: ft.Quota(EVERY, 9, 3), "sure ≤ allowed", "got 9 and 3", "Give the"),
-    "a probability above one": (lambda: ft.Bernoulli(20), "a number from 0 to 1", "got 20", "Leave it out for 0.2"),
-    "a price as text": (lambda: ft.ExpectedRegret("1"), "a number ≥ 0", "got '1'", "Leave it out for 0.1"),
+    "a cap without a number": (lambda: ft.rules.Capped(EVERY), "must be given most", "got 'rule'", "most=100"),
+    "a rule that is a number": (
+        lambda: ft.rules.Capped(3, 100),
+        "must be a query rule",
+        "got 3",
+        "Write rule=ft.rules.Every()",
+    ),
+    "a rule that is a class": (
+        lambda: ft.rules.Capped(ft.rules.Every, 3),
+        "must be a query rule",
+        "Every",
+        "Write rule=ft.rules.Every()",
+    ),
+    "quotas the wrong way round": (lambda: ft.rules.Quota(EVERY, 9, 3), "sure ≤ allowed", "got 9 and 3", "Give the"),
+    "a probability above one": (
+        lambda: ft.rules.Bernoulli(20),
+        "a number from 0 to 1",
+        "got 20",
+        "Leave it out for 0.2",
+    ),
+    "a price as text": (lambda: ft.rules.ExpectedRegret("1"), "a number ≥ 0", "got '1'", "Leave it out for 0.1"),
     "a kernel that is none": (
         lambda: ft.CEGPUCB(kernel="rbf"),
         "'matern52' or",

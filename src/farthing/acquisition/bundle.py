@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from farthing.acquisition.expected_improvement import log_expected_improvement
+from farthing.acquisition.expected_improvement import log_augmented_improvement
 from farthing.models.gp import GP
 from farthing.models.linalg import Array, cholesky
 
@@ -17,7 +17,9 @@ RARE = 1.5
 def log_joint_improvements(
     gp: GP, pool: Array, best: float, sizes: Sequence[int], *, rng: np.random.Generator
 ) -> Array:
-    """log qEI_k = log E max(best − min_{i ≤ k} f(x_i), 0) for each k of `sizes`; x_1 is the first row of the pool.
+    """log qEI_k = log E max(best − min_{i ≤ k} f(x_i), 0) for each k of `sizes`, for k = 1 augmented for noise.
+
+    x_1 is the first row of the pool.
 
     The others are added greedily. qEI_k/EI is estimated from joint draws and multiplied with the exact EI of the
     first row. If improvement is too rare for that, the quotient is estimated for a worse `best`, on which it depends
@@ -31,7 +33,7 @@ def log_joint_improvements(
     draws = mean + np.concatenate([normals, -normals]) @ L.T
     reachable = max(best, float(np.min(mean - RARE * np.sqrt(variance))))
     gains = greedy_gains(np.maximum(reachable - draws, 0.0), max(sizes))
-    log_first = float(log_expected_improvement(mean[:1], variance[:1], best)[0])
+    log_first = float(log_augmented_improvement(mean[:1], variance[:1], best, noise=gp.noise)[0])
     at_first = max(float(gains[0]), np.finfo(float).tiny)
     quotients = [np.clip(gains[min(k, gains.size) - 1] / at_first, 1.0, k) for k in sizes]
     return np.asarray(log_first + np.log(quotients))

@@ -68,11 +68,54 @@ class LogExpectedImprovement:
         return log_expected_improvement(*self.gp.predict(X), self.best)
 
     def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
-        """With r = Φ(z)/h(z):  ∂ log EI/∂μ = −r/σ,  ∂ log EI/∂σ² = φ/(2σ²h) = (1 − z r)/2σ²."""
         mean, variance, mean_gradient, variance_gradient = self.gp.predict_with_gradient(X)
-        sigma = np.sqrt(variance)
-        z = (self.best - mean) / sigma
-        log_value, r = log_h_and_slope(z)
-        by_variance = 0.5 * np.maximum(1.0 - z * r, 0.0) / variance
-        gradient = -(r / sigma)[:, None] * mean_gradient + by_variance[:, None] * variance_gradient
-        return np.log(sigma) + log_value, gradient
+        value, by_mean, by_variance = log_expected_improvement_and_slopes(mean, variance, self.best)
+        return value, by_mean[:, None] * mean_gradient + by_variance[:, None] * variance_gradient
+
+
+@dataclass(frozen=True, eq=False)
+class LogAugmentedImprovement:
+    """log EI + log(1 − σ_n/√(σ² + σ_n²)): what a measurement with noise σ_n² gains (Huang et al., 2006).
+
+    EI of the latent function falls only like σ_n/√n where one place is measured again and again, so that it would be
+    measured for ever. The factor is the share of a deviation that one more measurement removes: nearly one where little
+    is known, nearly zero where noise is all that is left. Without noise this is log EI.
+    """
+
+    gp: GP
+    best: float
+
+    def __call__(self, X: Array) -> Array:
+        mean, variance = self.gp.predict(X)
+        return log_augmented_improvement(mean, variance, self.best, noise=self.gp.noise)
+
+    def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
+        mean, variance, mean_gradient, variance_gradient = self.gp.predict_with_gradient(X)
+        value, by_mean, by_variance = log_expected_improvement_and_slopes(mean, variance, self.best)
+        log_share, slope = log_share_learnt(variance, self.gp.noise)
+        gradient = by_mean[:, None] * mean_gradient + (by_variance + slope)[:, None] * variance_gradient
+        return value + log_share, gradient
+
+
+def log_expected_improvement_and_slopes(mean: Array, variance: Array, best: float) -> tuple[Array, Array, Array]:
+    """With r = Φ(z)/h(z):  ∂ log EI/∂μ = −r/σ,  ∂ log EI/∂σ² = φ/(2σ²h) = (1 − z r)/2σ²."""
+    sigma = np.sqrt(variance)
+    z = (best - mean) / sigma
+    log_value, r = log_h_and_slope(z)
+    return np.log(sigma) + log_value, -r / sigma, 0.5 * np.maximum(1.0 - z * r, 0.0) / variance
+
+
+def log_augmented_improvement(mean: Array, variance: Array, best: float, *, noise: float) -> Array:
+    """log of EI times the share of a deviation that a measurement removes; `noise` is σ_n²."""
+    return log_expected_improvement(mean, variance, best) + log_share_learnt(variance, noise)[0]
+
+
+def log_share_learnt(variance: Array, noise: float) -> tuple[Array, Array]:
+    """log(1 − σ_n/s) with s = √(σ² + σ_n²), and its derivative by σ².
+
+    Written as log σ² − log s − log(s + σ_n), which does not cancel where σ² is far below σ_n².
+    """
+    deviation = np.sqrt(noise)
+    s = np.sqrt(variance + noise)
+    log_share = np.log(variance) - np.log(s) - np.log(s + deviation)
+    return log_share, 1.0 / variance - 0.5 / (s * s) - 0.5 / (s * (s + deviation))

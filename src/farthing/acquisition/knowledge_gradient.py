@@ -178,7 +178,7 @@ class _Look:
         np.einsum("bii->bi", covariance)[...] += self._kg.variances(R) + noise
         self._D = np.linalg.cholesky(covariance)
         targets = np.concatenate([self._cross[:, :R], self._joint[:, :R, R:]], axis=2)
-        self.sigma = np.linalg.solve(self._D, targets)
+        self.sigma: Array = np.asarray(np.linalg.solve(self._D, targets), dtype=np.float64)
         """σ̃ᵀ (B, R, M + q)."""
 
     def gain(self) -> Array:
@@ -238,7 +238,8 @@ class _Look:
         Phi = np.tril(self._D.transpose(0, 2, 1) @ D_bar)
         np.einsum("bii->bi", Phi)[...] *= 0.5
         inner = np.linalg.solve(self._D.transpose(0, 2, 1), Phi + Phi.transpose(0, 2, 1))
-        return 0.5 * np.linalg.solve(self._D.transpose(0, 2, 1), inner.transpose(0, 2, 1)).transpose(0, 2, 1)
+        outer = np.linalg.solve(self._D.transpose(0, 2, 1), inner.transpose(0, 2, 1))
+        return np.asarray(0.5 * outer.transpose(0, 2, 1), dtype=np.float64)
 
     def _pulled_from_rows(self, joint_bar: Array, cross_bar: Array, own_mean_bar: Array) -> Array:
         """The gradient through k(Q, X) and k(Q, choices)."""

@@ -4,7 +4,6 @@ Searches move in latent rows U, complete and within [0, 1] (codes for categories
 snap(U), where inactive columns are NaN. A column that a hop activates therefore has a value already.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, log2
@@ -104,8 +103,7 @@ class Effort:
     """The effort of a search: points screened, searches that climb, and rounds of climbing and hopping.
 
     A climb begins with a step of `first_step` at most, and ends after `most_calls`, or once a step gains less than
-    `value_tolerance`, relative to the value from 1 on. Once `most_neighbours` are to be evaluated in a round of hops,
-    rows of lower value hop no more: that is for searches of one maximum, not of one in each of many boxes.
+    `value_tolerance`, relative to the value from 1 on.
     """
 
     screened: int = 512
@@ -114,7 +112,6 @@ class Effort:
     most_calls: int = 60
     first_step: float = 0.1
     value_tolerance: float = 1e-9
-    most_neighbours: float = math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +154,7 @@ def improve(
     for _ in range(effort.rounds):
         low, high = lower[going], upper[going]
         rows, found = climb(acquisition, domain, U[going], value[going], lower=low, upper=high, effort=effort)
-        hopped, rows, found = _hop(acquisition, domain, rows, found, lower=low, upper=high, effort=effort)
+        hopped, rows, found = _hop(acquisition, domain, rows, found, lower=low, upper=high)
         U[going], value[going] = rows, found
         going = going[hopped]
         if not going.size:
@@ -250,14 +247,13 @@ def _keep_better(U: Array, value: Array, moved: Array, new_value: Array) -> tupl
 
 
 def _hop(
-    acquisition: Acquisition, domain: Domain, U: Array, value: Array, *, lower: Array, upper: Array, effort: Effort
+    acquisition: Acquisition, domain: Domain, U: Array, value: Array, *, lower: Array, upper: Array
 ) -> tuple[BoolArray, Array, Array]:
     """Each row to the best of its neighbours where that is higher; all neighbours are evaluated in one call.
 
-    Says which rows hopped. If all rows together have too many neighbours, only the best rows hop.
+    Says which rows hopped.
     """
-    most = effort.most_neighbours
-    others = _neighbours(domain, U, value, lower=lower, upper=upper, most=most) if domain.has_grids else []
+    others = [domain.neighbours(*row) for row in zip(U, lower, upper, strict=True)] if domain.has_grids else []
     if not any(len(rows) for rows in others):
         return np.zeros(len(U), dtype=bool), U, value
     groups = [np.concatenate([u[None, :], rows]) for u, rows in zip(U, others, strict=True)]
@@ -267,14 +263,3 @@ def _hop(
     moved = np.stack([group[b] for group, b in zip(groups, best, strict=True)])
     new_value = np.array([part[b] for part, b in zip(found, best, strict=True)])
     return new_value > value, *_keep_better(U, value, moved, new_value)
-
-
-def _neighbours(domain: Domain, U: Array, value: Array, *, lower: Array, upper: Array, most: float) -> list[Array]:
-    """The neighbours of each row; none of a row before whose turn, the highest first, there are `most`."""
-    others, count = [np.zeros((0, domain.width)) for _ in U], 0
-    for i in np.argsort(-value, kind="stable"):
-        if count >= most:
-            break
-        others[i] = domain.neighbours(U[i], lower[i], upper[i])
-        count += len(others[i])
-    return others

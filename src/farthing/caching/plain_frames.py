@@ -94,7 +94,7 @@ def _read_index(content: list[Any], parts: Parts) -> Any:
     values = _read_values(values_form, parts)
     index = pd.Index(values, dtype=values.dtype, name=names[0])
     if frequency is not None:
-        index.freq = frequency
+        setattr(index, "freq", frequency)  # noqa: B010  # only some kinds of index have it
     return index
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import click
 
 from farthing.cli.digits import SPACE, Network, load_examples, save_examples
-from farthing.cli.ending import EXIT_CODE_INTERRUPTED, INTERRUPTED, best_text
+from farthing.cli.ending import EXIT_CODE_INTERRUPTED, best_text
 from farthing.cli.file_work import FileWork
 from farthing.cli.files import save_figure, writing
 from farthing.cli.run_plan import RunPlan, store_plan
 from farthing.cli.running import ending_cleanly_on_sigterm
 from farthing.cli.storages import StorageAddress, address_of, opened_storage
 from farthing.plots import require_matplotlib
-from farthing.study import Best, Study
+from farthing.study import Best, Stopped, StopReason, Study
 from farthing.study.views import short_params
 from farthing.trials import Trial
 
@@ -32,14 +32,13 @@ def run_demo(folder: Path, *, seconds: float) -> int:
     address = address_of(folder / "demo.db")
     with closing(begin_or_continue(address)) as study:
         plan = _plan(folder, seconds=seconds)
-        reason = _tune(study, plan)
-        if reason == INTERRUPTED:
+        if _tune(study, plan).reason is StopReason.INTERRUPTED:
             click.echo(f"Go on with: farthing demo --seconds {seconds:g} --output {folder}", err=True)
             return EXIT_CODE_INTERRUPTED
         best = study.best
         save_figure(study.plot(), _picture(study, folder))
         trained = study.verify(plan.work)
-        study.remember(**{FINISHED: True})
+        study._remember(**{FINISHED: True})
         click.echo(_ending(study, best, trained, folder, address=address))
     return 0
 
@@ -64,7 +63,7 @@ def _plan(folder: Path, *, seconds: float) -> RunPlan:
     return RunPlan(work, {"seconds": seconds}, workers=WORKERS)
 
 
-def _tune(study: Study, plan: RunPlan) -> str:
+def _tune(study: Study, plan: RunPlan) -> Stopped:
     length, workers = f"{plan.limits['seconds']:g} seconds", f"{plan.workers} workers"
     click.echo(
         f"Tuning a neural network on 1797 handwritten digits for {length} with {workers}.\n"
@@ -72,7 +71,7 @@ def _tune(study: Study, plan: RunPlan) -> str:
     )
     store_plan(study, plan)
     with ending_cleanly_on_sigterm():
-        return study.run(plan.work, budget=plan.budget, workers=plan.workers)
+        return study.run(plan.work, budget=plan.budget, workers=plan.workers, on_interrupt="return")
 
 
 def _picture(study: Study, folder: Path) -> Path:

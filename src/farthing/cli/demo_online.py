@@ -9,7 +9,8 @@ from farthing.cli.files import save_figure, writing
 from farthing.cli.storages import address_of, opened_storage
 from farthing.plots import require_matplotlib
 from farthing.space import Float, Space
-from farthing.strategies.online import CEGPUCB, Every, OnlineStrategy
+from farthing.strategies.online import CEGPUCB, OnlineStrategy
+from farthing.strategies.online.query_rules import Every
 from farthing.study import Study
 from farthing.study.online import OnlineTuner
 

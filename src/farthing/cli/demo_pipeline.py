@@ -9,7 +9,7 @@ import click
 import numpy as np
 from scipy import ndimage
 
-from farthing.cli.ending import EXIT_CODE_INTERRUPTED, INTERRUPTED, best_text
+from farthing.cli.ending import EXIT_CODE_INTERRUPTED, best_text
 from farthing.cli.file_work import FileWork
 from farthing.cli.files import save_figure, writing
 from farthing.cli.run_plan import RunPlan, store_plan
@@ -19,7 +19,7 @@ from farthing.errors import MissingExtra
 from farthing.execution import Pipeline
 from farthing.plots import require_matplotlib
 from farthing.space import Float, Int, Space
-from farthing.study import Study
+from farthing.study import Stopped, StopReason, Study
 
 try:
     from sklearn.datasets import load_digits
@@ -79,7 +79,7 @@ def run_pipeline_demo(folder: Path, *, seconds: float) -> int:
         name = f"pipeline-{len(storage.list_studies()) + 1}"
     with closing(Study(SPACE, minimize="error", storage=address.place, name=name)) as study:
         click.echo(f"Tuning a pipeline of three stages for {seconds:g} seconds with {WORKERS} workers.\n")
-        if _tune(study, folder, seconds=seconds) == INTERRUPTED:
+        if _tune(study, folder, seconds=seconds).reason is StopReason.INTERRUPTED:
             return EXIT_CODE_INTERRUPTED
         picture = folder / f"{name}.png"
         save_figure(study.plot(), picture)
@@ -87,12 +87,12 @@ def run_pipeline_demo(folder: Path, *, seconds: float) -> int:
     return 0
 
 
-def _tune(study: Study, folder: Path, *, seconds: float) -> str:
+def _tune(study: Study, folder: Path, *, seconds: float) -> Stopped:
     work = FileWork(folder.absolute(), python="farthing.cli.demo_pipeline:pipeline")
     plan = RunPlan(work, {"seconds": seconds}, workers=WORKERS)
     store_plan(study, plan)
     with ending_cleanly_on_sigterm():
-        return study.run(plan.work, budget=plan.budget, workers=plan.workers)
+        return study.run(plan.work, budget=plan.budget, workers=plan.workers, on_interrupt="return")
 
 
 def _ending(study: Study, picture: Path, *, named: str) -> str:

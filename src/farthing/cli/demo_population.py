@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from farthing.cli.digits import Network, load_examples, save_examples
-from farthing.cli.ending import EXIT_CODE_INTERRUPTED, INTERRUPTED
+from farthing.cli.ending import EXIT_CODE_INTERRUPTED
 from farthing.cli.file_work import FileWork
 from farthing.cli.files import save_figure, writing
 from farthing.cli.population_view import lanes_text, schedule_text
@@ -18,7 +18,7 @@ from farthing.execution import Trainable
 from farthing.plots import require_matplotlib
 from farthing.space import Fidelity, Float, Int, Space
 from farthing.strategies.population import PB2
-from farthing.study import Study
+from farthing.study import Stopped, StopReason, Study
 from farthing.trials import Params
 
 WORKERS, UNITS = 2, 64
@@ -64,7 +64,7 @@ def run_population_demo(folder: Path) -> int:
         save_examples(folder)
     address = address_of(folder / "population.db")
     with closing(_begin_or_continue(address)) as study:
-        if _train(study, folder) == INTERRUPTED:
+        if _train(study, folder).reason is StopReason.INTERRUPTED:
             click.echo(f"Go on with: farthing demo population --output {folder}", err=True)
             return EXIT_CODE_INTERRUPTED
         picture = folder / f"{study.name}.png"
@@ -91,7 +91,7 @@ def _study(address: StorageAddress, number: int) -> Study:
     return Study(SPACE, minimize="loss", strategy=STRATEGY, storage=address.place, name=name, seed=number)
 
 
-def _train(study: Study, folder: Path) -> str:
+def _train(study: Study, folder: Path) -> Stopped:
     click.echo(
         f"Training {STRATEGY.population} networks on handwritten digits with {WORKERS} workers, {_epochs(study)} epochs"
         f" each.\nEvery {STRATEGY.interval} epochs the worst two become copies of the best, with other params.\n"
@@ -99,7 +99,7 @@ def _train(study: Study, folder: Path) -> str:
     plan = RunPlan(FileWork(folder.absolute(), python="farthing.cli.demo_population:Reader"), {}, workers=WORKERS)
     store_plan(study, plan)
     with ending_cleanly_on_sigterm():
-        return study.run(plan.work, workers=plan.workers)
+        return study.run(plan.work, workers=plan.workers, on_interrupt="return")
 
 
 def _epochs(study: Study) -> int:

@@ -6,40 +6,39 @@ import shlex
 import click
 
 from farthing.cli.storages import StorageAddress
-from farthing.study import Best, Study
+from farthing.study import Best, Stopped, StopReason, Study
 from farthing.study.verifying import verified
 from farthing.study.views import best_lines, found_best, short_number
 from farthing.trials import Json
 
-INTERRUPTED = "interrupted"
 EXIT_CODE_INTERRUPTED = 130
 
 
-def end(study: Study, reason: str, *, address: StorageAddress, as_json: bool, quiet: bool) -> int:
+def end(study: Study, stopped: Stopped, *, address: StorageAddress, as_json: bool, quiet: bool) -> int:
     """Prints how a run ended; returns its exit code."""
-    best = found_best(study)
+    best, is_interrupted = found_best(study), stopped.reason is StopReason.INTERRUPTED
     if as_json:
-        click.echo(json.dumps(ending_form(study, best, reason)))
-    elif reason != INTERRUPTED and not quiet:
-        click.echo(ending_text(study, best, reason, address=address))
-    if reason == INTERRUPTED:
+        click.echo(json.dumps(ending_form(study, best, stopped)))
+    elif not is_interrupted and not quiet:
+        click.echo(ending_text(study, best, stopped, address=address))
+    if is_interrupted:
         click.echo(f"Go on with: farthing resume {shlex.quote(study.name)}{address.option}", err=True)
         return EXIT_CODE_INTERRUPTED
     return 0 if best else 1
 
 
-def ending_form(study: Study, best: Best | None, reason: str) -> dict[str, Json]:
+def ending_form(study: Study, best: Best | None, stopped: Stopped) -> dict[str, Json]:
     return {
         "study": study.name,
-        "reason": reason,
+        "reason": str(stopped),
         "best": best.to_json() if best else None,
         "ledger": study.ledger.to_json(),
     }
 
 
-def ending_text(study: Study, best: Best | None, reason: str, *, address: StorageAddress) -> str:
+def ending_text(study: Study, best: Best | None, stopped: Stopped, *, address: StorageAddress) -> str:
     found = best_text(study, best) if best else nothing_text(study)
-    parts = [f"{study.name} ended: {reason}.", found, str(study.ledger), next_steps(study, best, address=address)]
+    parts = [f"{study.name} ended: {stopped}.", found, str(study.ledger), next_steps(study, best, address=address)]
     return "\n\n".join(parts)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 from farthing.errors import FarthingError, WorkError
-from farthing.execution import Command, KeepsOutputs, RunningTrial, Work, as_work
+from farthing.execution import CarriesOut, Command, KeepsOutputs, RunningTrial, as_work
 from farthing.trials import Json, Problem
 from farthing.validation import did_you_mean
 
@@ -37,7 +37,7 @@ class FileWork:
 
     def run(self, trial: RunningTrial) -> object:
         with contextlib.chdir(self.folder):
-            with trial.waiting():  # the trial does not pay for importing
+            with trial._waiting():  # what importing takes is not the trial's
                 work = _looked_up(self)
             return work.run(trial)
 
@@ -62,7 +62,7 @@ def make_importable(folder: Path) -> None:
 
 
 @lru_cache
-def _looked_up(work: FileWork) -> Work:
+def _looked_up(work: FileWork) -> CarriesOut:
     if work.command is not None:
         return Command(work.command)
     return as_work(_import(work.python or "", folder=work.folder))

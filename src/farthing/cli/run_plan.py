@@ -52,16 +52,16 @@ class RunPlan(Declaration):
 
 def import_strategy(study: Study) -> None:
     """Imports a strategy of the user's own, which may stand beside the study file, and says what is imported."""
-    if SETTING in study.settings:
-        make_importable(RunPlan.from_json(study.settings[SETTING]).work.folder)
-    if not study.has_strategy:
-        click.echo(f"Importing {name_of(study.strategy_json)}, which {study.name} names as its strategy.", err=True)
-        study.import_strategy()
+    if SETTING in study._settings:
+        make_importable(RunPlan.from_json(study._settings[SETTING]).work.folder)
+    if not study._has_strategy:
+        click.echo(f"Importing {name_of(study._strategy_json)}, which {study.name} names as its strategy.", err=True)
+        study._import_strategy()
 
 
 def stored_plan(study: Study) -> RunPlan:
     """How the study was run last."""
-    form = study.settings.get(SETTING)
+    form = study._settings.get(SETTING)
     if form is None:
         raise InvalidArgument(
             f"A study is resumed here when `farthing run` began it, got {study.name!r}, which a Python program began. "
@@ -71,4 +71,4 @@ def stored_plan(study: Study) -> RunPlan:
 
 
 def store_plan(study: Study, plan: RunPlan) -> None:
-    study.remember(**{SETTING: plan.to_json()})
+    study._remember(**{SETTING: plan.to_json()})

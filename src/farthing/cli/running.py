@@ -44,7 +44,7 @@ def run_study(study: Study, plan: RunPlan, *, address: StorageAddress, options: 
     """Runs it as it is planned and prints how it ended; returns the exit code."""
     store_plan(study, plan)
     with ending_cleanly_on_sigterm():
-        reason = study.run(
+        stopped = study.run(
             plan.work,
             budget=plan.budget,
             workers=1 if options.inline else plan.workers,
@@ -52,5 +52,6 @@ def run_study(study: Study, plan: RunPlan, *, address: StorageAddress, options: 
             time_limit=plan.time_limit,
             retries=plan.retries,
             progress=False if options.quiet else None,
+            on_interrupt="return",
         )
-    return end(study, reason, address=address, as_json=options.as_json, quiet=options.quiet)
+    return end(study, stopped, address=address, as_json=options.as_json, quiet=options.quiet)

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+import click
+
 from farthing.cli.run_plan import import_strategy
-from farthing.errors import InvalidArgument, StorageError, StudyNotFound
+from farthing.errors import FarthingError, InvalidArgument, StorageError, StudyNotFound
 from farthing.storage import Storage, open_storage
 from farthing.study import Study
 from farthing.validation import did_you_mean, listed
@@ -81,8 +83,26 @@ def address_to_read(given: str | None) -> StorageAddress:
 
 @contextmanager
 def opened_storage(address: StorageAddress) -> Iterator[Storage]:
+    """With an error that damage explains instead of one that it leads to."""
     with closing(open_storage(address.place)) as storage:
-        yield storage
+        try:
+            yield storage
+        except (FarthingError, click.ClickException, click.Abort, click.exceptions.Exit, OSError):
+            raise
+        except Exception as error:
+            if faults := _faults(storage):
+                raise StorageError(
+                    f"A storage to read must be intact, got {len(faults)} faults, the first of them: {faults[0]} "
+                    "`farthing check` lists them; restore the database from a copy."
+                ) from error
+            raise
+
+
+def _faults(storage: Storage) -> list[str]:
+    try:
+        return storage.check()
+    except Exception as error:
+        return [f"{type(error).__name__}: {error}."]
 
 
 @contextmanager

@@ -45,7 +45,7 @@ def study_json(study: Study) -> str:
     best = found_best(study)
     summary = {
         "study": study.name,
-        "strategy": study.strategy_json,
+        "strategy": study._strategy_json,
         "best": best.to_json() if best else None,
         "ledger": study.ledger.to_json(),
     }
@@ -56,7 +56,7 @@ def _title(study: Study, history: History, *, address: StorageAddress) -> str:
     states = ", ".join(f"{count} {state}" for state, count in study.ledger.trials.items())
     trials = f"{len(history)} trials ({states})" if states else "no trials yet"
     aim = f"{study.problem.direction} {study.problem.value}"
-    return f"{study.name}: {aim} with {class_name(study.strategy_json)}, {trials}, in {address}"
+    return f"{study.name}: {aim} with {class_name(study._strategy_json)}, {trials}, in {address}"
 
 
 def _running(history: History) -> str:
@@ -131,5 +131,5 @@ def _next_steps(study: Study, history: History, best: Best | None, *, address: S
     why = [f"farthing show {named} --trial {failed[-1]} --log  (why it failed)"] if failed else []
     picture = [f"farthing plot {named}"] if history.done else []
     model = [f"farthing verify {named}  (train the best to the end)"] if best and not is_verified(study, best) else []
-    steps = [*why, *picture, *(model if SETTING in study.settings else [])]
+    steps = [*why, *picture, *(model if SETTING in study._settings else [])]
     return "Next: " + ", ".join(steps) if steps else ""

@@ -116,6 +116,13 @@ def _log_place(study: Study, trial: Trial) -> str:
 
 def _log(study: Study, trial: Trial) -> Path:
     """The log of the latest attempt that left one."""
-    attempts = range(trial.attempt, 0, -1)
-    paths = [study.checkpoints.log_path(trial.number, attempt) for attempt in attempts]
-    return next((path for path in paths if path.is_file()), paths[0])
+    latest = study.checkpoints.log_path(trial.number, trial.attempt)
+    if latest.is_file():
+        return latest
+    left = [path for path in latest.parent.glob("attempt-*.log") if path.is_file()]
+    return max(left, key=_attempt_of, default=latest)
+
+
+def _attempt_of(log: Path) -> int:
+    number = log.stem.removeprefix("attempt-")
+    return int(number) if number.isdecimal() else 0

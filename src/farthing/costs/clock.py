@@ -7,9 +7,11 @@ from typing import Protocol
 class Clock(Protocol):
     def now(self) -> float:
         """Seconds since 1970."""
+        ...
 
     def elapsed(self) -> float:
         """Seconds since some fixed moment, never going back: differences of it are durations."""
+        ...
 
 
 class SystemClock:

@@ -103,6 +103,8 @@ def _stages(history: History) -> dict[str, StageBill]:
     The cost of a trial after its last stage is on the bill of that stage, so that the bills add up.
     """
     names = list(history.problem.space.stages)
+    if not names:
+        return {}
     points: dict[int, list[Measurement]] = {}
     rest = 0.0
     for trial in history:

@@ -8,9 +8,10 @@ from farthing.execution.local import ProcessExecutor
 from farthing.execution.pipeline import Pipeline, Stage
 from farthing.execution.running_trial import RunningTrial, Send
 from farthing.execution.trainable import Trainable
-from farthing.execution.work import KeepsOutputs, Work, as_work
+from farthing.execution.work import CarriesOut, KeepsOutputs, Work, as_work
 
 __all__ = [
+    "CarriesOut",
     "Checkpoints",
     "Command",
     "Ended",

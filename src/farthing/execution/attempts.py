@@ -3,7 +3,7 @@
 from farthing.errors import Pruned, WorkError
 from farthing.execution.failures import failure_of
 from farthing.execution.running_trial import RunningTrial
-from farthing.execution.work import Work
+from farthing.execution.work import CarriesOut
 from farthing.trials import Outcome
 
 
@@ -12,7 +12,7 @@ class Superseded(BaseException):
 
 
 def run_attempt(
-    work: Work, trial: RunningTrial, *, let_through: tuple[type[BaseException], ...] = ()
+    work: CarriesOut, trial: RunningTrial, *, let_through: tuple[type[BaseException], ...] = ()
 ) -> Outcome | None:
     """How the work ended; None when the attempt was superseded. Any exception of the work makes an outcome too."""
     try:
@@ -21,12 +21,12 @@ def run_attempt(
     except Superseded:
         return None
     except Pruned:
-        return trial.prune()
+        return trial._prune()
     except BaseException as error:
         if isinstance(error, let_through):
             raise
-        return trial.fail(failure_of(error))
-    return trial.finish(returned)
+        return trial._fail(failure_of(error))
+    return trial._finish(returned)
 
 
 def _check_resume_dir(trial: RunningTrial) -> None:

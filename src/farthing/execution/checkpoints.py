@@ -10,6 +10,7 @@ from typing import Literal
 from farthing.errors import InvalidArgument
 from farthing.execution.folder_mark import Mark, carries, claim
 from farthing.files.durable import flush, flush_tree, names_in, remove, size_of
+from farthing.files.scratch import is_scratch
 from farthing.trials import Attempt
 
 Phase = Literal["staging", "checkpoint", "deleted"]
@@ -33,8 +34,9 @@ class Checkpoints:
     """Keeps checkpoints under one root, each a folder that is there wholly or not at all.
 
     A trial writes into a *staging* folder. `commit` puts its files on the disk and renames it, so that whatever has
-    the name of a checkpoint is complete, also after a crash or a power cut; deleting takes the name away first. Names
-    are relative to the root and hold in any process that knows it. Beside the checkpoints lie the trials' logs:
+    the name of a checkpoint is complete, also after a crash or a power cut; deleting takes the name away first. Under a
+    root that goes with its process nothing is put on the disk. Names are relative to the root and hold in any process
+    that knows it. Beside the checkpoints lie the trials' logs:
 
         000012/attempt-1.log
         000012/attempt-1.checkpoint-1/
@@ -65,12 +67,18 @@ class Checkpoints:
         if not any(staging.iterdir()):
             staging.rmdir()
             return None
-        flush_tree(staging)
         name = self._next(staged.attempt, phase="checkpoint").name
+        if is_scratch(self.root):
+            staging.rename(self.root / name)
+        else:
+            self._rename_durably(staging, name)
+        return name
+
+    def _rename_durably(self, staging: Path, name: str) -> None:
+        flush_tree(staging)
         staging.rename(self.root / name)
         for folder in (staging.parent, self.root, self.root.parent):
             flush(folder)
-        return name
 
     def discard(self, staging: Path) -> None:
         rmtree(staging, ignore_errors=True)

@@ -77,20 +77,26 @@ class Executor(Protocol):
 
     @property
     def free(self) -> int:
-        """The number of jobs that `submit` takes now."""
+        """How many more jobs `submit` takes now."""
+        ...
 
     @property
     def running(self) -> tuple[Attempt, ...]:
         """The attempts that are being worked on."""
+        ...
 
     def submit(self, job: Job) -> None:
         """Takes a job without waiting for it."""
+        ...
 
     def wait(self, listener: Listener, *, timeout: float | None = None) -> list[Ended]:
         """Blocks until a job ends, `wake` is called, or `timeout` seconds pass; reports go to `listener` meanwhile."""
+        ...
 
     def wake(self) -> None:
         """Makes a `wait` in another thread return."""
+        ...
 
     def close(self) -> None:
-        """Ends everything that runs, with all its processes. Running jobs have no outcome."""
+        """Ends everything that runs, with all its processes. What was running has no outcome."""
+        ...

@@ -87,20 +87,27 @@ class Pipeline:
     def __repr__(self) -> str:
         return f"Pipeline({', '.join(self.stages)})"
 
+
+@dataclass(frozen=True)
+class PipelineWork:
+    """Carries out the trials of a pipeline. Versions and the identity of the source are found once for each run."""
+
+    pipeline: Pipeline
+
     def check(self, problem: Problem) -> None:
         expected = problem.space.stages
-        if tuple(self.stages) != tuple(expected):
+        if tuple(self.pipeline.stages) != tuple(expected):
             raise WorkError(
                 f"A pipeline must have the space's stages in their order ({listed(expected) or 'there are none'}), "
-                f"got {listed(self.stages) or 'none'}. Name them alike in Space(stages=...) and Pipeline(...)."
+                f"got {listed(self.pipeline.stages) or 'none'}. Name them alike in Space(stages=...) and Pipeline(...)."
             )
-        for name, stage in self.stages.items():
+        for name, stage in self.pipeline.stages.items():
             _check_arguments(name, stage.function, problem.space)
-        if self.cache_limit != 0:
+        if self.pipeline.cache_limit != 0:
             self._take_stock()
 
     def run(self, trial: RunningTrial) -> object:
-        trial.count_as("stage")
+        trial._count_as("stage")
         with scratch_folder() as scratch:
             return _Passage(self, trial, scratch).output()
 
@@ -110,7 +117,7 @@ class Pipeline:
         `prefixes` come with their lengths.
         """
         remove_abandoned()
-        if self.cache_limit == 0:
+        if self.pipeline.cache_limit == 0:
             return list(prefixes)
         cache = self.cache(root)
         cache.tidy()
@@ -118,7 +125,7 @@ class Pipeline:
 
     def cache(self, root: Path) -> StageCache:
         """The cache of a study whose files are at that place."""
-        return StageCache(root / FOLDER, limit=self.cache_limit)
+        return StageCache(root / FOLDER, limit=self.pipeline.cache_limit)
 
     def address(self, prefix: str, length: int) -> CacheKey:
         """The place in the cache of the output of the first stages, given their params."""
@@ -136,34 +143,36 @@ class Pipeline:
     @cached_property
     def versions(self) -> tuple[tuple[str, str], ...]:
         """Of all stages that are cached, by name."""
-        return tuple((name, _version(name, stage)) for name, stage in list(self.stages.items())[:-1])
+        return tuple((name, _version(name, stage)) for name, stage in list(self.pipeline.stages.items())[:-1])
 
     @cached_property
     def source_identity(self) -> str:
-        if self.source_version is not None:
-            return f"given: {self.source_version}"
+        if self.pipeline.source_version is not None:
+            return f"given: {self.pipeline.source_version}"
+        source = self.pipeline.source
         try:
-            return identity_of_data(self.source.resolve() if isinstance(self.source, Path) else self.source)
+            return identity_of_data(source.resolve() if isinstance(source, Path) else source)
         except NotPlain as refused:
             raise _not_a_source(refused.thing) from None
 
     @property
     def fresh_source(self) -> object:
         """The source for one call: a stage that changes what it is given must not change it for the next trial."""
-        return self.source if self.source_version is not None else copy.deepcopy(self.source)
+        source = self.pipeline.source
+        return source if self.pipeline.source_version is not None else copy.deepcopy(source)
 
 
 class _Passage:
     """One trial's way through the stages."""
 
-    def __init__(self, pipeline: Pipeline, trial: RunningTrial, scratch: Path) -> None:
-        self._stages = list(pipeline.stages.items())
-        self._pipeline = pipeline
+    def __init__(self, work: PipelineWork, trial: RunningTrial, scratch: Path) -> None:
+        self._stages = list(work.pipeline.stages.items())
+        self._work = work
         self._trial = trial
         self._scratch = scratch
-        self._cached = 0 if pipeline.cache_limit == 0 else len(self._stages) - 1
-        self._cache = pipeline.cache(trial.study_folder)
-        self._lineage = [pipeline.address(self._key(length), length) for length in range(1, self._cached + 1)]
+        self._cached = 0 if work.pipeline.cache_limit == 0 else len(self._stages) - 1
+        self._cache = work.cache(trial._study_folder)
+        self._lineage = [work.address(self._key(length), length) for length in range(1, self._cached + 1)]
 
     def output(self) -> object:
         """The value that the last stage returns."""
@@ -173,9 +182,9 @@ class _Passage:
         output = kept.output
         for index in range(self._cached, len(self._stages)):
             output = self._compute(index, output)
-            self._trial.settle(step=index)
+            self._trial._settle(step=index)
             if index < len(self._stages) - 1:
-                self._trial.tell_eviction(Eviction(self._key(index + 1), index + 1, "limit"))
+                self._trial._tell_eviction(Eviction(self._key(index + 1), index + 1, "limit"))
         return output
 
     def _key(self, length: int) -> str:
@@ -187,23 +196,23 @@ class _Passage:
             kept = self._cache.get(self._lineage[index], self._loader(index))
             self._tell_news()
             if kept is not None:
-                for step in reversed(range(index + 1)):  # only loading the last one was paid for
-                    self._trial.settle(step=step, saved=self._savings(kept, step))
+                for step in reversed(range(index + 1)):  # the last one's loading is what was paid for
+                    self._trial._settle(step=step, saved=self._savings(kept, step))
                 return kept
-        return Kept(self._pipeline.fresh_source, ())
+        return Kept(self._work.fresh_source, ())
 
     def _next_kept(self, index: int, before: Kept) -> Kept:
         """The output of a stage that was not kept: computed, or found after waiting for another worker."""
         address = self._lineage[index]
         with ExitStack() as held:
-            with self._trial.waiting():
+            with self._trial._waiting():
                 held.enter_context(self._cache.computing(address))
             kept = self._cache.get_held(address, self._loader(index))
             was_there = kept is not None
             if kept is None:
                 kept = self._compute_and_put(index, before)
-        self._trial.settle(step=index, saved=self._savings(kept, index) if was_there else {})
-        with self._trial.waiting():
+        self._trial._settle(step=index, saved=self._savings(kept, index) if was_there else {})
+        with self._trial._waiting():
             self._cache.shrink()
         self._tell_news()
         return kept
@@ -235,7 +244,7 @@ class _Passage:
 
     def _tell_news(self) -> None:
         for eviction in self._cache.news():
-            self._trial.tell_eviction(eviction)
+            self._trial._tell_eviction(eviction)
 
 
 def _check_arguments(name: str, function: Callable[..., Any], space: Space) -> None:

@@ -1,7 +1,7 @@
 """Reads the numbers that work returns and reports."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,7 +66,7 @@ def read_gradient(gradient: object, space: Space, params: Params) -> dict[str, f
 
 def _metric(given: object, *, name: str) -> float | None:
     number = _element(given)
-    if isinstance(number, float) and not math.isfinite(number):
+    if number is None or (isinstance(number, float) and not math.isfinite(number)):
         return None
     return finite_number(number, what=f"The metric {name!r}")
 
@@ -77,9 +77,10 @@ def _is_number(given: object) -> bool:
 
 def _element(number: object) -> object:
     """The one element of an array or tensor; float() would warn about some of them."""
-    if isinstance(number, (int, float)) or not hasattr(number, "item"):
+    item: Callable[[], object] | None = getattr(number, "item", None)
+    if isinstance(number, (int, float)) or item is None:
         return number
     try:
-        return number.item()
+        return item()
     except (TypeError, ValueError, RuntimeError):
         return number

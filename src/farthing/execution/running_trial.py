@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, SupportsFloat, TypeAlias
 
 from farthing.costs.clock import Clock, SystemClock
 from farthing.errors import FarthingError, InvalidValue
@@ -14,7 +14,7 @@ from farthing.execution.executor import Job
 from farthing.execution.failures import failure_of
 from farthing.execution.meter import Meter
 from farthing.execution.results import Result, read_gradient, read_metrics, read_result, read_value
-from farthing.trials import Failure, Measurement, Outcome, Problem, State
+from farthing.trials import Failure, Kind, Measurement, Outcome, Problem, State
 from farthing.trials.news import Checkpointed, News
 from farthing.trials.prefixes import Eviction
 
@@ -28,6 +28,8 @@ class RunningTrial:
     `params` and `fidelity` are the choice; `number` and `attempt` name the trial and the try at it. `resume_from`
     is the number of the trial to continue, and `resume_dir` holds the checkpoint to start with, if there is
     one: that trial's, or one that an earlier attempt at this trial left.
+
+    Methods that begin with an underscore are for what runs the work, in this package: executors, pipelines, the study.
     """
 
     def __init__(
@@ -65,8 +67,8 @@ class RunningTrial:
         return self._meter.seconds
 
     @property
-    def study_folder(self) -> Path:
-        """The folder of the study's files."""
+    def _study_folder(self) -> Path:
+        """Where the study keeps its files."""
         return self._checkpoints.root
 
     @property
@@ -78,12 +80,12 @@ class RunningTrial:
 
     def report(
         self,
-        value: object,
+        value: SupportsFloat,
         /,
         *,
         step: int | None = None,
-        metrics: Mapping[str, object] | None = None,
-        gradient: Mapping[str, object] | None = None,
+        metrics: Mapping[str, SupportsFloat | None] | None = None,
+        gradient: Mapping[str, SupportsFloat] | None = None,
         **fidelity: float,
     ) -> None:
         """Adds a point to the trial's curve; when this returns, the point is durable.
@@ -105,31 +107,31 @@ class RunningTrial:
         self._send(point)
         self._last = point
 
-    def charge(self, amount: float, kind: str = "training") -> None:
-        """Adds to the cost of the trial. Once charged, its measured seconds do not count."""
+    def charge(self, amount: SupportsFloat, kind: Kind = "training") -> None:
+        """Adds to what the trial costs. Once charged, its measured seconds do not count."""
         self._meter.charge(amount, kind=kind)
 
-    def timing(self, kind: str) -> AbstractContextManager[None]:
+    def timing(self, kind: Kind) -> AbstractContextManager[None]:
         """The seconds inside `with trial.timing("validation"):` are of that kind instead of training."""
         return self._meter.timing(kind)
 
-    def count_as(self, kind: str) -> None:
+    def _count_as(self, kind: Kind) -> None:
         """Seconds since the last measurement are of that kind, as are those to come, outside of `timing` blocks."""
         self._meter.count_as(kind)
 
-    def waiting(self) -> AbstractContextManager[None]:
-        """The seconds inside do not count as work: they cost nothing."""
+    def _waiting(self) -> AbstractContextManager[None]:
+        """The seconds inside are no work: they cost nothing."""
         return self._meter.paused()
 
-    def settle(self, *, step: int | None = None, saved: Mapping[str, float] | None = None) -> None:
-        """Stores the cost so far, as a measurement without a value.
+    def _settle(self, *, step: int | None = None, saved: Mapping[str, float] | None = None) -> None:
+        """Makes what was spent so far durable, as a measurement without a value.
 
         In work of several stages `step` is the place of the one that has ended, from 0. `saved` has savings
         by reason: a stage that was loaded instead of computed saves its cost under "cache".
         """
         self._send(self._measurement(step=step, saved=dict(saved or {})))
 
-    def tell_eviction(self, eviction: Eviction) -> None:
+    def _tell_eviction(self, eviction: Eviction) -> None:
         """Adds to the history that the output of some stages is not cached any more."""
         self._send(eviction)
 
@@ -147,20 +149,20 @@ class RunningTrial:
             self._send(Checkpointed(name))
             self._announced = name
 
-    def finish(self, returned: object) -> Outcome:
-        """The outcome of the trial, given the work's return value. An invalid result makes a failed outcome."""
+    def _finish(self, returned: object) -> Outcome:
+        """How the trial ended, given what the work returned. A result that is none makes a failed outcome."""
         try:
             result = self._counting(read_result(returned, name=self.problem.value))
             gradient = read_gradient(result.gradient, self.problem.space, self.params)
             self._commit()
         except (FarthingError, OSError) as error:
-            return self.fail(failure_of(error))
+            return self._fail(failure_of(error))
         return self._outcome(State.DONE, value=result.value, closing=self._closing(returned, result, gradient))
 
-    def fail(self, failure: Failure) -> Outcome:
+    def _fail(self, failure: Failure) -> Outcome:
         return self._outcome(State.FAILED, closing=self._measurement(), failure=failure)
 
-    def prune(self) -> Outcome:
+    def _prune(self) -> Outcome:
         value = self._last.value if self._last else None
         return self._outcome(State.PRUNED, value=value, closing=self._measurement())
 

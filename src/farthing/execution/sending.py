@@ -9,11 +9,11 @@ from typing import Any
 import cloudpickle
 
 from farthing.errors import WorkError
-from farthing.execution.work import FunctionWork, Work
+from farthing.execution.work import CarriesOut, FunctionWork
 from farthing.validation import shown
 
 
-def packed(work: Work) -> bytes:
+def packed(work: CarriesOut) -> bytes:
     """The work as bytes: what is importable by its name, what was defined in a script or a notebook by its value."""
     try:
         return _dumped(work)
@@ -24,8 +24,8 @@ def packed(work: Work) -> bytes:
         ) from error
 
 
-def _culprit(work: Work) -> str:
-    """The part of the work that cannot be sent, if it can be found."""
+def _culprit(work: CarriesOut) -> str:
+    """What in the work cannot be sent, as far as can be told."""
     function = work.function if isinstance(work, FunctionWork) else work
     name = getattr(function, "__name__", shown(function))
     for variable, value in _outside_variables(function):
@@ -55,10 +55,10 @@ def _is_sendable(value: object) -> bool:
 class _Packer(cloudpickle.CloudPickler):  # type: ignore[misc]
     """Sends cached functions of the user's script by value too, with an empty cache: pickle would send their names."""
 
-    def reducer_override(self, thing: object) -> Any:
-        if isinstance(thing, functools._lru_cache_wrapper) and thing.__module__ == "__main__":
-            return _cached, (thing.__wrapped__, thing.cache_parameters())
-        return super().reducer_override(thing)
+    def reducer_override(self, obj: object) -> Any:
+        if isinstance(obj, functools._lru_cache_wrapper) and obj.__module__ == "__main__":
+            return _cached, (obj.__wrapped__, obj.cache_parameters())
+        return super().reducer_override(obj)
 
 
 def _cached(function: Callable[..., Any], parameters: dict[str, Any]) -> Any:

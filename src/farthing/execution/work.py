@@ -4,21 +4,27 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, SupportsFloat, TypeAlias, runtime_checkable
 
 from farthing.errors import WorkError
+from farthing.execution.command import Command
+from farthing.execution.pipeline import Pipeline, PipelineWork
 from farthing.execution.running_trial import RunningTrial
 from farthing.execution.trainable import Trainable, TrainableWork
 from farthing.trials import Problem
 from farthing.validation import shown
 
+Returned: TypeAlias = SupportsFloat | Mapping[str, Any] | None
+"""A number, a mapping that holds the value by name (its other numbers are metrics), or None: the last report counts."""
+
 
 @runtime_checkable
-class Work(Protocol):
+class CarriesOut(Protocol):
     """Something that carries out trials."""
 
     def check(self, problem: Problem) -> None:
         """Raises `WorkError` when this cannot be the work of such a study; called before anything is started."""
+        ...
 
     def run(self, trial: RunningTrial) -> object:
         """Carries out a trial.
@@ -26,6 +32,7 @@ class Work(Protocol):
         Returns a number, a mapping that holds the value by name (its other numbers are kept as metrics), or None when
         the last report is the result.
         """
+        ...
 
 
 @runtime_checkable
@@ -33,7 +40,12 @@ class KeepsOutputs(Protocol):
     """Work that keeps outputs of its stages between trials."""
 
     def lost_prefixes(self, prefixes: Mapping[str, int], root: Path) -> list[str]:
-        """The prefixes, given with their lengths, that are not kept among the study's files at `root`."""
+        """Which of these prefixes, given with their lengths, are not kept among the study's files at `root`."""
+        ...
+
+
+Work: TypeAlias = Callable[[RunningTrial], Returned] | type[Trainable] | Pipeline | Command | CarriesOut
+"""What `study.run` takes: a function of the trial, a `Trainable` class, a `Pipeline` or a `Command`."""
 
 
 @dataclass(frozen=True)
@@ -56,15 +68,17 @@ class FunctionWork:
         return self.function(trial)
 
 
-def as_work(thing: object) -> Work:
-    """The argument of `study.run`, as work."""
+def as_work(thing: object) -> CarriesOut:
+    """What `study.run` was given, as work."""
     if isinstance(thing, type) and issubclass(thing, Trainable):
         return TrainableWork(thing)
     if isinstance(thing, Trainable):
         raise WorkError(f"Work must be the Trainable class, got an instance. Pass {type(thing).__name__} itself.")
     if isinstance(thing, type):
         raise WorkError(f"A class must be a Trainable to be work, got {shown(thing)}. Derive it from ft.Trainable.")
-    if isinstance(thing, Work):
+    if isinstance(thing, Pipeline):
+        return PipelineWork(thing)
+    if isinstance(thing, CarriesOut):
         return thing
     if callable(thing):
         return FunctionWork(thing)

@@ -27,7 +27,7 @@ from farthing.execution.messages import (
 )
 from farthing.execution.platform import end_with_parent
 from farthing.execution.running_trial import RunningTrial
-from farthing.execution.work import Work
+from farthing.execution.work import CarriesOut
 from farthing.trials import Outcome, Problem
 from farthing.trials.news import News
 
@@ -65,7 +65,7 @@ def _tell(coordinator: socket.socket, message: WorkerMessage) -> None:
 
 
 class _Worker:
-    def __init__(self, coordinator: socket.socket, log: JobLog, setup: dict[str, Any], work: Work) -> None:
+    def __init__(self, coordinator: socket.socket, log: JobLog, setup: dict[str, Any], work: CarriesOut) -> None:
         self._coordinator = coordinator
         self._log = log
         self._folder = setup["folder"]
@@ -93,7 +93,7 @@ class _Worker:
             with self._log.writing_to(self._checkpoints.log_path(trial.number, trial.attempt)):
                 return run_attempt(self._work, trial)
         except OSError as error:
-            return trial.fail(failure_of(error))
+            return trial._fail(failure_of(error))
         finally:
             channel.close()
 

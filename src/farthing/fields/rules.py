@@ -4,7 +4,7 @@ A rule serves the fields of strategies (`farthing.fields`), the keys of study fi
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,8 +108,13 @@ class Number(Rule):
 class Flag(Rule):
     """True or False, and nothing that is merely truthy."""
 
-    words = "true or false"
-    example = "True"
+    @property
+    def words(self) -> str:
+        return "true or false"
+
+    @property
+    def example(self) -> str:
+        return "True"
 
     def read(self, given: object) -> Any:
         value = plain(given)
@@ -120,8 +125,13 @@ class Flag(Rule):
 class Text(Rule):
     """A text."""
 
-    words = "a text"
-    example = "'name'"
+    @property
+    def words(self) -> str:
+        return "a text"
+
+    @property
+    def example(self) -> str:
+        return "'name'"
 
     def read(self, given: object) -> Any:
         return given if isinstance(given, str) else WRONG
@@ -213,8 +223,13 @@ class Named(Rule):
 class SquareMatrix(Rule):
     """A square matrix of numbers, as lists or as an array; kept as it came."""
 
-    words = "a square matrix of numbers"
-    example = "[[1.0, 0.5], [0.5, 1.0]]"
+    @property
+    def words(self) -> str:
+        return "a square matrix of numbers"
+
+    @property
+    def example(self) -> str:
+        return "[[1.0, 0.5], [0.5, 1.0]]"
 
     def read(self, given: object) -> Any:
         rows = [_parts(row) or () for row in _parts(given) or ()]
@@ -234,7 +249,7 @@ class Part(Rule):
 
     @property
     def example(self) -> str:
-        return f"{self.kind.example}()"
+        return self.kind.example_call
 
     def read(self, given: object) -> Any:
         if isinstance(given, Mapping):
@@ -248,8 +263,13 @@ class Part(Rule):
 class Anything(Rule):
     """No rule: for what an annotation does not tell."""
 
-    words = "anything"
-    example = "None"
+    @property
+    def words(self) -> str:
+        return "anything"
+
+    @property
+    def example(self) -> str:
+        return "None"
 
     def read(self, given: object) -> Any:
         return given
@@ -257,7 +277,8 @@ class Anything(Rule):
 
 def _parts(given: object) -> Sequence[Any] | None:
     """The values of a list, a tuple or an array; None for anything else."""
-    listed = given.tolist() if hasattr(given, "tolist") else given
+    as_list: Callable[[], object] | None = getattr(given, "tolist", None)
+    listed = given if as_list is None else as_list()
     return listed if isinstance(listed, (list, tuple)) else None
 
 
@@ -268,7 +289,12 @@ def _is_within(number: float, least: float | None, most: float | None) -> bool:
 def _bounds(least: float | None, most: float | None, above: float | None = None, below: float | None = None) -> str:
     """In words, with a space before them; empty where there are none."""
     if least is not None and most is not None:
-        return f" from {least:g} to {most:g}"
+        return f" from {_text(least)} to {_text(most)}"
     bounds = (("≥", least), ("above", above), ("≤", most), ("below", below))
-    texts = [f"{sign} {bound:g}" for sign, bound in bounds if bound is not None]
+    texts = [f"{sign} {_text(bound)}" for sign, bound in bounds if bound is not None]
     return f" {' and '.join(texts)}" if texts else ""
+
+
+def _text(bound: float) -> str:
+    """Whole bounds in full: 2**63 − 1 is none that may be rounded."""
+    return str(bound) if isinstance(bound, int) else f"{bound:g}"

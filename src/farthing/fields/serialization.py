@@ -17,8 +17,8 @@ def to_json(thing: Any) -> Any:
         return {"name": name_of(type(thing)), "arguments": arguments}
     if isinstance(thing, Mapping):
         return {name: to_json(value) for name, value in thing.items()}
-    if hasattr(thing, "tolist"):
-        return thing.tolist()
+    if (as_list := getattr(thing, "tolist", None)) is not None:
+        return as_list()
     return [to_json(part) for part in thing] if isinstance(thing, (list, tuple)) else thing
 
 
@@ -63,4 +63,4 @@ def _remedy(given: object, kind: Kind) -> str:
         return f"Make one of it: {given.__name__}(…)."
     if other := next((other for other in KINDS if other.matches(given)), None):
         return f"Give it to {other.used_by} instead."
-    return f"Write for example ft.{kind.example}()."
+    return f"Write for example {kind.example_call}."

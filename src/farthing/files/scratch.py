@@ -33,6 +33,11 @@ def remove_abandoned() -> None:
                 remove(folder)
 
 
+def is_scratch(folder: Path) -> bool:
+    """Whether the folder goes with its process, so that nothing in it need outlast a power cut."""
+    return _is_ours(folder.name)
+
+
 def _is_ours(name: str) -> bool:
     return name.startswith(PREFIX)
 

@@ -149,7 +149,7 @@ class FarthingModel(GPyTorchModel, FantasizeMixin):
 
     def _with(self, **changed: Tensor) -> Self:
         later = copy(self)
-        later.__dict__ |= changed
+        vars(later).update(changed)
         return later
 
     def _k(self, X: Tensor, Z: Tensor) -> Tensor:
@@ -186,7 +186,7 @@ class PriorCovariance(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, W: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, W: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         X, Z = ctx.saved_tensors
         _, _, is_for_X, is_for_Z = ctx.needs_input_grad
         by_X = _pull_back(ctx.covariance, W, X) if is_for_X else None

@@ -161,12 +161,12 @@ class PipelineSearchCV(BaseSearchCV):  # type: ignore[misc]
         )
         counts = self.refit if self.multimetric_ else None
         identity = digest_of([steps.fixed, data.identity, identity_of(self.scoring), counts])
-        if study.settings.get(SEARCH) not in (None, identity):
+        if study._settings.get(SEARCH) not in (None, identity):
             raise InvalidArgument(
                 f"A stored search must continue with the pipeline, the data, the folds and the score it began with, "
                 f"got others for {self.name!r}. Give the search a new name, or delete the study."
             )
-        study.remember(**{SEARCH: identity})
+        study._remember(**{SEARCH: identity})
         return study
 
     def _run(self, study: Study, work: Pipeline) -> None:
@@ -176,7 +176,7 @@ class PipelineSearchCV(BaseSearchCV):  # type: ignore[misc]
             if fails and trial.failure is not None:
                 study.stop()
 
-        ended = study.run(
+        study.run(
             work,
             budget=self.budget or Budget(trials=self.n_trials),
             workers=self.workers,
@@ -184,8 +184,6 @@ class PipelineSearchCV(BaseSearchCV):  # type: ignore[misc]
             callbacks=[stop_at_failure],
             progress=False,
         )
-        if ended == "interrupted":
-            raise KeyboardInterrupt
         failures = [trial.failure for trial in study.trials if trial.failure is not None]
         if failures and (fails or not study.history.done):
             what = "A trial" if fails else f"All {len(failures)} trials"
@@ -209,7 +207,8 @@ class PipelineSearchCV(BaseSearchCV):  # type: ignore[misc]
         results |= {"cost": np.array([trial.cost for trial in trials])}
         self.cv_results_ = results
         ranks = results[f"rank_test_{names[0] or VALUE}"]
-        self.best_index_ = int(self.refit(results) if callable(self.refit) else ranks.argmin())
+        chosen_index: Any = self.refit(results) if callable(self.refit) else ranks.argmin()
+        self.best_index_ = int(chosen_index)
         self.best_score_ = results[f"mean_test_{names[0] or VALUE}"][self.best_index_]
         self.best_params_ = chosen[self.best_index_]
 

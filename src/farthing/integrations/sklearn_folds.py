@@ -105,7 +105,7 @@ def _as_score(given: Any) -> float:
         raise ValueError(
             f"A scorer must return a number, got {shown(given)}. For several scores give scoring={{name: scorer}}."
         )
-    return float(given)
+    return float(np.asarray(given))
 
 
 def split_name(name: str, fold: int) -> str:

@@ -229,6 +229,6 @@ def newton_step(B: Array, g: Array, free: BoolArray) -> Array:
     if not free.all():
         restricted = np.where(free[:, :, None] & free[:, None, :], restricted, identity)
     try:
-        return np.asarray(np.linalg.solve(restricted, g[:, :, None])[:, :, 0])
+        return np.asarray(np.linalg.solve(restricted, g[:, :, None])[:, :, 0], dtype=np.float64)
     except np.linalg.LinAlgError:
         return np.full_like(g, np.nan)

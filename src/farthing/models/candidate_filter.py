@@ -41,12 +41,15 @@ class Prior(Protocol):
     @property
     def variance(self) -> Array:
         """k(x, x), of shape (m,)."""
+        ...
 
     def column(self, i: int) -> Array:
         """k(·, x_i), of shape (m,)."""
+        ...
 
     def block(self, i: IntArray, j: IntArray) -> Array:
         """Between the candidates i and j."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)

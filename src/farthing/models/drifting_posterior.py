@@ -31,16 +31,20 @@ class DriftingPosterior(Protocol):
     def size(self) -> int: ...
 
     def advance_to(self, round: int) -> None:
-        """Advances time to that round."""
+        """Lets time go on to that round."""
+        ...
 
     def mean(self) -> Array:
         """μ, of shape (m,)."""
+        ...
 
     def variance(self) -> Array:
         """σ², of shape (m,)."""
+        ...
 
     def covariance(self, i: IntArray, j: IntArray) -> Array:
         """Between the rows i and j, of shape (|i|, |j|)."""
+        ...
 
     def level_covariance(self) -> Array:
         """Cov(f, ℓ), of shape (m,)."""

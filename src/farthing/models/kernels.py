@@ -117,8 +117,8 @@ class Composite(Kernel):
 
     kernels: tuple[Kernel, ...]
 
-    @cached_property
-    def parameters(self) -> tuple[Parameter, ...]:
+    @cached_property  # computed once for a frozen value: as good as the property
+    def parameters(self) -> tuple[Parameter, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         return tuple(parameter for kernel in self.kernels for parameter in kernel.parameters)
 
     @property
@@ -296,8 +296,8 @@ class Radial(Correlation):
     def __post_init__(self) -> None:
         require_columns(self.columns)
 
-    @cached_property
-    def parameters(self) -> tuple[Parameter, ...]:
+    @cached_property  # computed once for a frozen value: as good as the property
+    def parameters(self) -> tuple[Parameter, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         prior = self.lengthscale or default_lengthscale(len(self.columns))
         names = [f"lengthscale[{j}]" for j in self.columns] if self.ard else ["lengthscale"]
         return tuple(prior.named(name) for name in names)
@@ -537,8 +537,8 @@ class CategoryOverlap(Correlation):
     def __post_init__(self) -> None:
         require_columns(self.columns)
 
-    @cached_property
-    def parameters(self) -> tuple[Parameter, ...]:
+    @cached_property  # computed once for a frozen value: as good as the property
+    def parameters(self) -> tuple[Parameter, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         names = [f"overlap[{j}]" for j in self.columns] if self.ard else ["overlap"]
         return tuple(self.lengthscale.named(name) for name in names)
 
@@ -571,7 +571,7 @@ def _number_of_mismatches(codes_x: Array, codes_z: Array) -> Array:
     columns = (np.ascontiguousarray(np.moveaxis(codes, -1, 0)) for codes in (codes_x, codes_z))
     for x, z in zip(*columns, strict=True):
         total += x[..., :, None] != z[..., None, :]
-    return total[..., None].astype(float)
+    return np.asarray(total[..., None], dtype=float)
 
 
 class OverlapCovariance(Covariance):

@@ -6,7 +6,7 @@ scrambling is a linear matrix scramble with a digital shift (Matoušek, 1998) dr
 """
 
 from functools import cache, lru_cache
-from pathlib import Path
+from importlib.resources import files
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +33,7 @@ def sobol_points(dimension: int, power: int, *, rng: np.random.Generator) -> Arr
     points = shift[None, :]
     for bit in range(power):  # the reflected Gray code: what follows is what was, backwards, with one more bit set
         points = np.concatenate([points, points[::-1] ^ directions[:, bit]])
-    return np.asarray(points * 2.0**-BITS)
+    return np.asarray(points * 2.0**-BITS, dtype=np.float64)
 
 
 def _powers() -> Words:
@@ -77,5 +77,5 @@ def _recurrence(polynomial: int, initial: list[int]) -> list[int]:
 @cache
 def _joe_and_kuo() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Primitive polynomials (21201,) and initial direction numbers (21201, 18)."""
-    with np.load(Path(scipy.__file__).parent / "stats" / DIRECTION_NUMBERS) as stored:
+    with (files(scipy) / "stats" / DIRECTION_NUMBERS).open("rb") as file, np.load(file) as stored:
         return stored["poly"], stored["vinit"]

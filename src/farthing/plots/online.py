@@ -26,7 +26,7 @@ WIDTH, HEIGHT = 12.0, 2.6
 
 
 def is_online(study: Study) -> bool:
-    return study.has_strategy and isinstance(study.strategy, Online)
+    return study._has_strategy and isinstance(study.strategy, Online)
 
 
 def online_figure(study: Study) -> "Figure":

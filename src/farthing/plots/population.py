@@ -146,7 +146,7 @@ class _Picture:
         found = f"{self.study.problem.value} {self.best.value:.4g}"
         title = f"{self.study.name}: {found} after {ledger.total:.4g} {ledger.unit}"
         told = (
-            f"{class_name(self.study.strategy_json)}, {len(self.lineage)} members, {len(self.lineage.copies)} copies; "
+            f"{class_name(self.study._strategy_json)}, {len(self.lineage)} members, {len(self.lineage.copies)} copies; "
             f"the winner is member {self.lineage.member_of(self.best.trial)}, trained through "
             f"{len({self.lineage.member_of(trial) for trial in self.path})} of them"
         )

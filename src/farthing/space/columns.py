@@ -70,12 +70,15 @@ class Bins(Protocol):
 
     def centre(self, index: Indices) -> Array:
         """The coordinate that stands for each index."""
+        ...
 
     def index(self, x: Array) -> Indices:
         """The index whose bin holds each coordinate, the nearest for one outside."""
+        ...
 
     def index_at(self, u: float) -> int:
         """The index that one uniform coordinate, from 0 to 1, stands for."""
+        ...
 
 
 @dataclass(frozen=True)

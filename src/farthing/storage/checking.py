@@ -35,7 +35,7 @@ def _damage(connection: Connection) -> Iterator[str]:
 
 def _faults(connection: Connection, name: str) -> list[str]:
     study = StudyRows.found(connection, name, clock=None)
-    own = [*_record_faults(connection, name), *_version_faults(study)]
+    own = [*_record_faults(connection, name), *_version_faults(study), *_name_faults(connection, study, name)]
     return [*(f"Study {name!r}: {fault}." for fault in own), *_trial_faults(study, name)]
 
 
@@ -50,6 +50,19 @@ def _record_faults(connection: Connection, name: str) -> Iterator[str]:
     else:
         if not isinstance(record.settings, dict):
             yield f"the settings are no mapping: {record.settings!r}"
+
+
+def _name_faults(connection: Connection, study: StudyRows, name: str) -> Iterator[str]:
+    """Trials whose params or fidelities are not the space's, as far as both can be read."""
+    try:
+        space = rows.study_record(connection.execute(statements.LOAD_STUDY, {"name": name}).one()).problem.space
+        trials = [entry.trial for entry in study.all_entries()]
+    except (FarthingError, TypeError, KeyError, ValueError, AttributeError):
+        return
+    known = {*space.parameters, *space.fidelities}
+    for trial in trials:
+        if unknown := {*trial.params, *trial.fidelity} - known:
+            yield f"trial {trial.number} has {', '.join(sorted(unknown))}, which the space does not"
 
 
 def _version_faults(study: StudyRows) -> Iterator[str]:

@@ -44,6 +44,7 @@ def _wrong_numbers(trial: Trial) -> Iterator[str]:
 def _wrong_in(point: Measurement) -> Iterator[tuple[str, object]]:
     if point.value is not None and not _is_finite(point.value):
         yield "value", point.value
+    yield from (("saving", saved) for saved in point.saved.values() if not _is_finite(saved))
     yield from (("cost", cost) for cost in point.cost.values() if not (_is_finite(cost) and cost >= 0))
     yield from (("metric", number) for number in point.metrics.values() if not (number is None or _is_number(number)))
     if not _is_finite(point.time):

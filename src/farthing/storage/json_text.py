@@ -10,7 +10,7 @@ from farthing.trials import Json, Suggestion
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 _decode = json.JSONDecoder().decode
-_decode_start = json.JSONDecoder().raw_decode
+_scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # the types leave it out
 
 
 def to_text(value: Json, *, what: str) -> str:
@@ -26,12 +26,19 @@ def to_text(value: Json, *, what: str) -> str:
 
 def from_text(text: str) -> Any:
     try:
-        value, end = _decode_start(text)  # twice as fast as `decode`, which looks for spaces around the value
+        value, end = _scan(text, 0)  # three times as fast as `decode`, which looks for spaces around the value
         return value if end == len(text) else _decode(text)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, StopIteration, RecursionError):
         raise StorageError(
             f"Stored values must be JSON, got {_shown(text)}. Restore the database from a copy."
         ) from None
+
+
+def mapping_from_text(text: str) -> dict[str, Any]:
+    value = from_text(text)
+    if type(value) is not dict:
+        raise StorageError(f"What is stored must be a mapping, got {_shown(text)}. Restore the database from a copy.")
+    return value
 
 
 def as_stored(value: Json, *, what: str) -> Any:

@@ -1,18 +1,22 @@
 """Measurements of large histories as columns: an object is made of one when it is first read."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, overload
 
 from sqlalchemy import CursorResult
 
 from farthing.storage import rows
+from farthing.storage.json_text import mapping_from_text
 from farthing.trials import Measurement
+from farthing.trials.measurement import LazyMeasurements, Payments
 
 MANY = 50_000
 """Of more measurements than these in one reading, columns are kept: as objects they take four times the room."""
 
 BATCH = 5_000
+PLACES = {column.name: place for place, column in enumerate(rows.MEASUREMENT_COLUMNS)}
+ATTEMPT, CHARGED, COST, SAVED = (PLACES[name] for name in ("attempt", "charged", "cost", "saved"))
 REPEATED = [column.name == "fidelity" for column in rows.MEASUREMENT_COLUMNS]
 """Of curves that go along the same fidelities, each text occurs in every trial."""
 
@@ -44,8 +48,11 @@ class Columns:
     def measurement(self, place: int) -> Measurement:
         return rows.measurement([column[place] for column in self._columns])
 
+    def part(self, column: int, start: int, end: int) -> list[Any]:
+        return self._columns[column][start:end]
 
-class StoredMeasurements(Sequence[Measurement]):
+
+class StoredMeasurements(LazyMeasurements):
     """The measurements of one trial, equal to the tuple of them. They are read off the columns each time."""
 
     __slots__ = ("_columns", "_end", "_start")
@@ -68,6 +75,16 @@ class StoredMeasurements(Sequence[Measurement]):
         if isinstance(places, range):
             return tuple(map(self._columns.measurement, places))
         return self._columns.measurement(places)
+
+    def payments(self) -> Payments:
+        costs: list[Mapping[str, float]] = [mapping_from_text(cost) if cost else {} for cost in self._part(COST)]
+        return Payments(self._part(ATTEMPT), self._part(CHARGED), costs)
+
+    def savings(self) -> list[Mapping[str, float]]:
+        return [mapping_from_text(saved) for saved in self._part(SAVED) if saved]
+
+    def _part(self, column: int) -> list[Any]:
+        return self._columns.part(column, self._start, self._end)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, (tuple, StoredMeasurements)) and tuple(self) == tuple(other)

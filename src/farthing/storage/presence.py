@@ -33,15 +33,18 @@ class DatabaseFile:
         self._path = path
         self._known: dict[str, _Standing] = {}
 
-    def check(self) -> None:
-        """Raises unless the database and its log are the files they were, and no shorter. The first call takes note."""
+    def check(self, *, is_open: bool = False) -> None:
+        """Raises unless the database and its log are the files they were, and no shorter. The first call takes note.
+
+        Of the log only once the database `is_open`: what a power cut left of one is thrown away when it is opened.
+        """
         for path in (self._path, self._log):
             found, known = _standing(path), self._known.get(path)
             if known is not None and found is None:
                 raise _not_as_it_was(path, "which was deleted")
             if known is not None and found is not None:
                 self._compare(path, known, found)
-            if found is not None:
+            if found is not None and (is_open or known is not None or path == self._path):
                 self._known[path] = found
 
     def forget_log(self) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from farthing.errors import StorageError
 from farthing.storage import tables
-from farthing.storage.json_text import from_text, to_text
+from farthing.storage.json_text import from_text, mapping_from_text, to_text
 from farthing.storage.lifecycle import Entry
 from farthing.storage.storage import StudyRecord
 from farthing.trials import Event, Failure, Json, Measurement, Prediction, Problem, State, Suggestion, Trial
@@ -17,6 +17,9 @@ TRIAL_COLUMNS = [column for column in tables.trial.c if column.name not in ("stu
 MEASUREMENT_COLUMNS = [
     column for column in tables.measurement.c if column.name not in ("study_id", "version", "amount")
 ]
+
+LAST_SECOND = 253_402_300_800.0
+"""With it the year 10000 begins, which no calendar here has."""
 
 _STATES = {state.value: state for state in State}
 
@@ -34,11 +37,16 @@ def study_row(record: StudyRecord) -> Row:
 
 def study_record(row: Sequence[Any]) -> StudyRecord:
     name, problem, strategy, settings, created_at = row
+    if not isinstance(created_at, (int, float)) or not 0 <= created_at < LAST_SECOND:
+        raise StorageError(
+            f"A stored study must have been created between 1970 and 9999, got {created_at!r}. "
+            "Restore the database from a copy."
+        )
     return StudyRecord(
         name=name,
         problem=Problem.from_json(from_text(problem)),
         strategy=_optional_value(strategy),
-        settings=from_text(settings),
+        settings=mapping_from_text(settings),
         created_at=created_at,
     )
 
@@ -91,10 +99,15 @@ def entry(row: Sequence[Any], measurements: Sequence[Measurement] = ()) -> Entry
         failure, checkpoint, resume_checkpoint, overhead, owner, tags, comment, opened_at, paid_until, renewed_at,
         lease_until, finished_at, lease,
     ) = row  # fmt: skip
+    if resume_from is not None and not 0 <= resume_from < number:
+        raise StorageError(
+            f"A stored trial must carry on an earlier one, got {resume_from!r} in trial {number}. "
+            "Restore the database from a copy."
+        )
     trial = Trial(
         number=number,
         suggestion=Suggestion(
-            params=from_text(params),
+            params=mapping_from_text(params),
             fidelity=_mapping(fidelity),
             resume_from=resume_from,
             predicted_cost=_prediction(predicted_cost),
@@ -151,8 +164,8 @@ def measurement(row: Sequence[Any]) -> Measurement:
         step=step,
         metrics=_mapping(metrics),
         saved=_mapping(saved),
-        params=_optional_value(params),
-        gradient=_optional_value(gradient),
+        params=_optional_mapping(params),
+        gradient=_optional_mapping(gradient),
         attempt=attempt,
         sequence=sequence,
         time=time,
@@ -196,8 +209,12 @@ def _mapping_text(mapping: Mapping[str, Any], *, what: str) -> str | None:
     return to_text(dict(mapping), what=what) if mapping else None
 
 
+def _optional_mapping(text: str | None) -> dict[str, Any] | None:
+    return None if text is None else mapping_from_text(text)
+
+
 def _mapping(text: str | None) -> dict[str, Any]:
-    return from_text(text) if text else {}
+    return mapping_from_text(text) if text else {}
 
 
 def _prediction_text(prediction: Prediction | None) -> str | None:

@@ -81,22 +81,28 @@ class Storage(Protocol):
 
     @property
     def folder(self) -> Path | None:
-        """The folder for files that belong to the studies; None if the storage has no place of its own."""
+        """Where files that belong to the studies may be kept; None where the storage has no place of its own."""
+        ...
 
     def create_study(self, record: StudyRecord) -> StudyRecord:
         """Raises `StudyExists` when the name is taken."""
+        ...
 
     def load_study(self, name: str) -> StudyRecord:
         """Raises `StudyNotFound`."""
+        ...
 
     def update_study(self, name: str, *, strategy: Json = None, settings: Mapping[str, Json] | None = None) -> None:
         """Replaces the strategy, and the settings named in `settings`; what is left out stays."""
+        ...
 
     def list_studies(self) -> list[StudySummary]:
         """By name. Trials count as they are stored: as running until they are swept."""
+        ...
 
     def delete_study(self, name: str) -> None:
         """With all its trials. Raises `StudyNotFound`."""
+        ...
 
     def open_trials(
         self,
@@ -115,12 +121,15 @@ class Storage(Protocol):
         number are good for that number only. `overhead`, the seconds of suggesting, is shared among them. `retries` is
         how often each may be lost and offered again.
         """
+        ...
 
     def enqueue_trial(self, study: str, suggestion: Suggestion, *, retries: int = 0, tags: Sequence[str] = ()) -> Trial:
-        """Opens a pending trial, for the process that claims it first."""
+        """Opens a pending trial, for whoever claims it first."""
+        ...
 
     def add_trial(self, study: str, suggestion: Suggestion, outcome: Outcome, *, tags: Sequence[str] = ()) -> Trial:
         """Opens and closes a trial whose result was obtained elsewhere."""
+        ...
 
     def claim_trial(self, study: str, *, owner: str, lease: float, number: int | None = None) -> Trial | None:
         """The oldest pending trial, now running for `owner`; None when there is none. No two callers get the same.
@@ -128,62 +137,79 @@ class Storage(Protocol):
         With a `number`, only the trial of that number is claimed. A trial whose lease was seen to end is swept first,
         so that it can be claimed like any other.
         """
+        ...
 
     def record(self, study: str, attempt: Attempt, measurements: Sequence[Measurement], *, lease: float) -> None:
         """Adds measurements to a running trial, those that it does not have yet, and renews its lease."""
+        ...
 
     def renew(self, study: str, attempts: Sequence[Attempt], *, lease: float) -> list[Attempt]:
         """Renews leases; returns those attempts that are still current. The others have been taken over or finished."""
+        ...
 
     def close_trial(self, study: str, attempt: Attempt, outcome: Outcome) -> Trial:
         """Ends a trial, or with `retry` puts it back to pending with the next attempt number, one retry used up."""
+        ...
 
     def release_trial(self, study: str, attempt: Attempt, *, measurements: Sequence[Measurement] = ()) -> None:
         """Gives a running trial back unfinished: pending, next attempt number, no retry used up.
 
         If cost is measured and no measurements are given, the seconds since its last one are failed work.
         """
+        ...
 
     def sweep(self, study: str, *, dead: Collection[str] = ()) -> list[int]:
         """Ends the leases of owners that are known to be dead, and all that were seen to run out.
 
         Returns the numbers of the trials that are pending again, or lost, in consequence.
         """
+        ...
 
     def save_checkpoint(self, study: str, attempt: Attempt, checkpoint: str) -> None:
         """Notes the name of a checkpoint that a running trial has committed; its next attempt may start from it."""
+        ...
 
     def retire_checkpoint(self, study: str, number: int) -> bool:
         """Forgets a finished trial's checkpoint, so that its files may go; False while a trial in flight holds it.
 
         In flight is what has not been swept or closed: an owner that is late may still need it.
         """
+        ...
 
     def annotate(
         self, study: str, number: int, *, tags: Sequence[str] | None = None, comment: str | None = None
     ) -> None:
         """Replaces a trial's tags or comment."""
+        ...
 
     def log_event(self, study: str, kind: str, payload: Json) -> None:
         """Adds an event to the history."""
+        ...
 
     def history(self, study: str, *, since: int = 0) -> Changes:
         """All that changed after version `since`, and every trial that is running."""
+        ...
 
     def start_run(self, study: str, *, lease: float) -> int:
         """Notes that a run began; returns its number, for `touch_run` at this same object, several times per lease."""
+        ...
 
     def touch_run(self, study: str, run: int, *, ends: bool = False) -> None:
         """Notes that the run is still going, or that it `ends`."""
+        ...
 
     def seconds_run(self, study: str) -> float:
         """Seconds with at least one run going, by the runs' own monotonic clocks, up to their last touch."""
+        ...
 
     def now(self) -> float:
         """The storage's clock, in seconds since 1970."""
+        ...
 
     def check(self) -> list[str]:
-        """Defects of the stored data, in words; empty if there are none."""
+        """What is wrong with the stored data, in words; empty when all is well."""
+        ...
 
     def close(self) -> None:
         """Lets go of files and connections."""
+        ...

@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from sqlalchemy import URL, Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
+from farthing.errors import StorageError
 from farthing.storage import engines
 from farthing.storage.faults import explained, is_busy, is_outage
 from farthing.storage.forking import close_before_forks, no_fork_meanwhile
@@ -85,6 +86,10 @@ class Transactions:
             attempt = _Attempt[Result](engine)
             try:
                 result = attempt.take(taken)
+            except UnicodeDecodeError as error:
+                raise StorageError(
+                    f"What is stored must be UTF-8, got {error.object[:20]!r}. Restore the database from a copy."
+                ) from error
             except SQLAlchemyError as error:
                 self._check_file()
                 pause = next(pauses, None) if is_outage(error) else None
@@ -94,7 +99,7 @@ class Transactions:
                 if attempt.is_committing and took_effect is not None:
                     taken = _unless_taken(steps, took_effect, attempt.results[0])
             else:
-                self._check_file()
+                self._check_file(is_open=True)
                 self._note_answer()
                 return result
 
@@ -125,9 +130,9 @@ class Transactions:
             self._on_return()
             log.warning("The database at %s answers again", self.location)
 
-    def _check_file(self) -> None:
+    def _check_file(self, *, is_open: bool = False) -> None:
         if self._file is not None:
-            self._file.check()
+            self._file.check(is_open=is_open)
 
     def _forget_log(self) -> None:
         if self._file is not None:

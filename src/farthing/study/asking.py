@@ -62,14 +62,14 @@ def told(
         )
     charge = None if cost is None else {"training": cost_amount(cost)}
     if failure is not None:
-        return _joined(points, running.fail(Failure(failure)), charge)
+        return _joined(points, running._fail(Failure(failure)), charge)
     if pruned:
-        return _joined(points, running.prune(), charge)
+        return _joined(points, running._prune(), charge)
     name = running.problem.value
     if value is None and points:
         value = points[-1].value
     result = None if value is None else {**(metrics or {}), name: finite_number(value, what=f"The value {name!r}")}
-    outcome = running.finish(result if slopes is None else {**(result or {}), GRADIENT: slopes})
+    outcome = running._finish(result if slopes is None else {**(result or {}), GRADIENT: slopes})
     if outcome.state is State.FAILED:
         raise InvalidValue(outcome.failure.reason if outcome.failure else "The result could not be read.")
     return _joined(points, outcome, charge)

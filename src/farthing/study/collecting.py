@@ -2,7 +2,7 @@
 
 import logging
 
-from farthing.execution import Checkpoints, KeepsOutputs, Work
+from farthing.execution import CarriesOut, Checkpoints, KeepsOutputs
 from farthing.strategies import Strategy
 from farthing.study.records import Records
 from farthing.trials import Attempt, History, State, Trial
@@ -36,7 +36,7 @@ def _retire(history: History, records: Records, strategy: Strategy, checkpoints:
     left = {trial.number: trial.checkpoint for trial in history if trial.checkpoint is not None and trial.is_finished}
     needed = needed_checkpoints(history, strategy) if left else set()
     for number in left.keys() - needed:
-        if records.storage.retire_checkpoint(records.name, number):
+        if records.retire_checkpoint(number):
             checkpoints.delete(left[number])
 
 
@@ -54,7 +54,7 @@ def needed_checkpoints(history: History, strategy: Strategy) -> set[int]:
     return sources | strategy.resumable(history) | strategy.recommendable(history)
 
 
-def log_lost_prefixes(records: Records, work: Work, checkpoints: Checkpoints) -> None:
+def log_lost_prefixes(records: Records, work: CarriesOut, checkpoints: Checkpoints) -> None:
     """Notes, and says, which outputs of stages are gone although the history has them."""
     if not isinstance(work, KeepsOutputs):
         return

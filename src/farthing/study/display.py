@@ -1,7 +1,7 @@
 """A live display of a run, and the words at its end."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,8 @@ from farthing.validation import shown
 
 if TYPE_CHECKING:
     from farthing.study.loop import Loop
+    from farthing.study.records import Records
+    from farthing.study.settings import Callback
     from farthing.study.study import Study
 
 
@@ -20,7 +22,7 @@ def shows_progress(wanted: bool | None) -> bool:
     return sys.stderr.isatty() if wanted is None else wanted
 
 
-def read_callbacks(given: Iterable[Any]) -> tuple[Callable[["Study", Trial], None], ...]:
+def read_callbacks(given: "Iterable[Callback]") -> "tuple[Callback, ...]":
     """The callbacks, once it is certain that they can be called."""
     callbacks = tuple(given) if isinstance(given, Iterable) else None
     if callbacks is None or not all(map(callable, callbacks)):
@@ -33,7 +35,7 @@ def read_callbacks(given: Iterable[Any]) -> tuple[Callable[["Study", Trial], Non
 class Callbacks:
     """The user's callbacks, as an observer."""
 
-    def __init__(self, study: "Study", callbacks: Sequence[Callable[["Study", Trial], None]]) -> None:
+    def __init__(self, study: "Study", callbacks: "Sequence[Callback]") -> None:
         self._study = study
         self._callbacks = callbacks
 
@@ -114,14 +116,14 @@ class Progress:
         return bars
 
 
-def say_how_to_resume(study: "Study") -> None:
-    """Called when a run was interrupted: nothing is lost, and this text says how to continue."""
-    history = study.history
+def say_how_to_resume(records: "Records") -> None:
+    """Called when a run was interrupted: nothing is lost, and these words say how to go on."""
+    history = records.refresh()
     waiting = sum(trial.state is State.PENDING for trial in history)
     again = f" {waiting} unfinished: they were given back and come first." if waiting else ""
     how = (
-        "Call run again to continue; this study lives in memory and ends with the program."
-        if study.is_in_memory
-        else "Start the same program again to continue."
+        "Call run again to go on; this study lives in memory and ends with the program."
+        if records.is_in_memory
+        else "Start the same program again to go on."
     )
     sys.stderr.write(f"\nInterrupted. {len(history.done)} trials done.{again} {how}\n")

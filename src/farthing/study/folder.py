@@ -11,7 +11,7 @@ from uuid import uuid4
 from farthing.errors import InvalidArgument
 from farthing.execution.folder_mark import Mark, carries, is_free, mark_of
 from farthing.files.scratch import remove_abandoned, scratch_folder
-from farthing.storage import MemoryStorage, Storage, StudyRecord
+from farthing.storage import StudyRecord
 from farthing.trials import Json
 from farthing.validation import shown
 
@@ -45,19 +45,21 @@ def folder_name(name: str) -> str:
     return name if is_whole else f"{readable.lstrip('-')}-{_digest(name)[:12]}".lstrip("-")
 
 
-def find_folder(storage: Storage, mark: Mark, *, settings: Mapping[str, Json], place: Path | None) -> Path:
+def find_folder(
+    mark: Mark, *, settings: Mapping[str, Json], place: Path | None, beside: Path | None, is_in_memory: bool
+) -> Path:
     """The study's folder: the one it has, else a new one in that place, beside the database or under `.farthing`.
 
-    Refuses a given place that holds files of others. If no place was given, and for a study in
-    memory, which cannot be continued, lengthens the name instead.
+    `beside` is where the database would have it. Folders that others use are refused in a place that was given. Where
+    nobody chose the place, and for a study in memory, which nobody can continue, the name is lengthened instead.
     """
-    had = _had(storage, mark, settings=settings)
+    had = _had(mark, settings=settings, beside=beside)
     if had is not None and place in (None, had.parent):
         return had
-    folder = (place or storage.folder or Path.cwd() / ".farthing") / folder_name(mark.study)
+    folder = (place or beside or Path.cwd() / ".farthing") / folder_name(mark.study)
     if carries(folder, mark) or is_free(folder):
         return folder
-    if place is not None and not isinstance(storage, MemoryStorage):
+    if place is not None and not is_in_memory:
         raise _not_free(folder)
     return folder.with_name(f"{folder.name}-{mark.identity[:8]}")
 
@@ -74,14 +76,14 @@ def temporary_folder(owner: object) -> Path:
 _HASHED = re.compile(r".*-[0-9a-f]{12}")
 
 
-def _had(storage: Storage, mark: Mark, *, settings: Mapping[str, Json]) -> Path | None:
+def _had(mark: Mark, *, settings: Mapping[str, Json], beside: Path | None) -> Path | None:
     """The folder that the study remembers, or the one beside the database where both were moved or copied together."""
     if not settings.get(FOLDER):
         return None
     stored = Path(str(settings[FOLDER]))
-    if storage.folder is not None and stored.parent.suffix == storage.folder.suffix:
-        beside = storage.folder / stored.name
-        return beside if carries(beside, mark) else stored
+    if beside is not None and stored.parent.suffix == beside.suffix:
+        moved = beside / stored.name
+        return moved if carries(moved, mark) else stored
     return stored
 
 

@@ -15,6 +15,7 @@ from farthing.fields import Number, Whole
 from farthing.strategies import Strategy
 from farthing.study.collecting import collect_checkpoints, collect_leftovers
 from farthing.study.records import Opening, Records, Taken, is_waiting
+from farthing.study.stopping import Stopped, StopReason
 from farthing.trials import Attempt, History, Measurement, State, Trial
 from farthing.trials.measurement import LARGEST_WHOLE
 from farthing.trials.news import News
@@ -23,6 +24,8 @@ from farthing.trials.prefixes import Eviction
 log = logging.getLogger("farthing")
 
 FAILURES_BEFORE_WARNING = 3
+
+SPENT = Stopped(StopReason.BUDGET_SPENT, "the budget is spent")
 
 PATIENCE_BETWEEN_COORDINATORS = 1.0
 """Seconds after which a loop with nothing to do looks at what other coordinators did."""
@@ -108,26 +111,26 @@ class Loop:
         self._trials: Taken = {}
         self._seconds_before = 0.0
         self._began = 0.0
-        self._stop_reason: str | None = None
+        self._stopped: Stopped | None = None
         self._warned_of: set[str] = set()
         self._kills: Counter[int] = Counter()
 
-    def run(self) -> str:
+    def run(self) -> Stopped:
         """Runs until the budget is spent, the strategy has finished or `stop` is called; says which."""
         with ExitStack() as at_the_end:  # each of these is done whatever becomes of the others, the last one first
             at_the_end.callback(self._records.leases.end_run)
             at_the_end.callback(collect_leftovers, self._records, self._strategy, self._checkpoints)
             at_the_end.callback(self._records.give_back, self._trials)
             at_the_end.callback(self._executor.close)
-            self._seconds_before = self._records.storage.seconds_run(self._records.name)
+            self._seconds_before = self._records.seconds_run()
             self._began = self._clock.elapsed()
             self._records.leases.begin_run()
             collect_leftovers(self._records, self._strategy, self._checkpoints)
             return self._run()
 
-    def stop(self, reason: str = "stopped") -> None:
+    def stop(self) -> None:
         """Starts no more trials; those that run are finished. May be called from any thread."""
-        self._stop_reason = reason
+        self._stopped = Stopped(StopReason.STOPPED, "stopped")
         self._executor.wake()
 
     @property
@@ -148,56 +151,59 @@ class Loop:
             case Eviction(why="unwritable" | "corrupt"):
                 self._warn_about_the_cache(attempt, news)
 
-    def _run(self) -> str:
+    def _run(self) -> Stopped:
         self._records.sweep()
         while True:
-            reason = self._fill()
-            if not self._executor.running and not self._others_may_bring_work():
-                return reason
+            stopped = self._fill()
+            if stopped and not self._executor.running and not self._others_may_bring_work():
+                return stopped
             ended = self._executor.wait(self, timeout=self._patience())
             for job in ended:
                 self._close(job)
             if not ended:
                 self._records.sweep()
 
-    def _fill(self) -> str:
-        """Gives work to every free worker; returns why there is no more of it, should nothing be running."""
-        while self._executor.free and self._stop_reason is None:
-            started, reason = self._start_some()
+    def _fill(self) -> Stopped | None:
+        """Gives work to every free worker; returns why there is no more of it, None where all workers are busy."""
+        while self._executor.free and self._stopped is None:
+            started, stopped = self._start_some()
             for trial in started:
                 self._submit(trial)
             if not started:
-                return reason
-        return self._stop_reason or "all workers are busy"
+                return stopped
+        return self._stopped
 
-    def _start_some(self) -> tuple[list[Trial], str]:
+    def _start_some(self) -> tuple[list[Trial], Stopped | None]:
         history = self._records.refresh()
         if self._only is not None:
-            return self._records.claim(1, taken=self._trials, number=self._only), "the trial has ended"
+            claimed = self._records.claim(1, taken=self._trials, number=self._only)
+            return claimed, Stopped(StopReason.STOPPED, "the trial has ended")
         if self._can_pay_for_waiting(history) and (
             claimed := self._records.claim(self._executor.free, taken=self._trials)
         ):
-            return claimed, ""
+            return claimed, None
         left = self.remaining(history)
         if left.pays_nothing or self._has_no_trial_left(left):
-            return [], "the budget is spent"
+            return [], SPENT
         opening = self._records.open(
             self._strategy,
             plan=lambda history: (self.remaining(history), self._executor.free),
             taken=self._trials,
         )
-        return list(opening.trials), "" if opening.trials else self._why_nothing_started(opening)
+        return list(opening.trials), None if opening.trials else self._why_nothing_started(opening)
 
-    def _why_nothing_started(self, opening: Opening) -> str:
+    def _why_nothing_started(self, opening: Opening) -> Stopped:
         remaining = opening.remaining
         if remaining.is_spent:
-            return "the budget is spent"
+            return SPENT
         predicted = opening.uncovered[0].predicted_cost if opening.uncovered else None
         if predicted is None:
-            return f"the strategy has nothing more to suggest{_for_what_is_left(remaining.cost)}"
+            nothing = f"the strategy has nothing more to suggest{_for_what_is_left(remaining.cost)}"
+            return Stopped(StopReason.STRATEGY_FINISHED, nothing)
         is_time = self._records.problem.cost_unit == "seconds"
         left = min(remaining.cost, remaining.seconds) if is_time else remaining.cost
-        return f"the next trial is predicted to cost {predicted.mean:.3g}, more than the {left:.3g} that is left"
+        costs = f"the next trial is predicted to cost {predicted.mean:.3g}, more than the {left:.3g} that is left"
+        return Stopped(StopReason.TOO_EXPENSIVE, costs)
 
     def _can_pay_for_waiting(self, history: History) -> bool:
         """Whether a trial waits for a worker and the budget still has something for it."""
@@ -268,11 +274,15 @@ class Loop:
             log.warning("Trial %d continues without the cache, %s: %s", attempt.number, what, eviction.detail)
 
     def _others_may_bring_work(self) -> bool:
-        """Whether there is something to wait for: trials that others run, or that wait and can be paid."""
-        if self._stop_reason is not None:
+        """Whether there is something to wait for: trials that others run, or that wait and can be paid.
+
+        Trials that this study was asked for do not count: the program that waits here may be the one to tell them.
+        """
+        if self._stopped is not None:
             return False
         history = self._records.history
-        awaited = [trial for trial in history.in_flight if self._only in (None, trial.number)]
+        in_question = [trial for trial in history.in_flight if self._only in (None, trial.number)]
+        awaited = [trial for trial in in_question if not self._records.holds(trial)]
         is_running = any(trial.state is State.RUNNING for trial in awaited)
         return is_running or (bool(awaited) and (self._only is not None or self._can_pay_for_waiting(history)))
 

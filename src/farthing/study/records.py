@@ -4,16 +4,17 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from farthing.costs import Remaining
 from farthing.errors import FarthingError, HistoryMoved, InvalidArgument
-from farthing.storage import Storage, StudyRecord
+from farthing.storage import MemoryStorage, Storage, StudyRecord
 from farthing.strategies import Randomness, Strategy
 from farthing.study.interrupts import held_interrupts
 from farthing.study.leases import Leases
 from farthing.study.owner import is_gone, this_process
 from farthing.study.pricing import Prices
-from farthing.trials import Attempt, History, Measurement, Outcome, State, Suggestion, Trial
+from farthing.trials import Attempt, History, Json, Measurement, Outcome, State, Suggestion, Trial
 from farthing.trials.news import Checkpointed, News
 from farthing.trials.prefixes import EVICTED, Eviction
 
@@ -37,12 +38,14 @@ class Opening:
 
 
 class Records:
+    """Owns the storage of a study: whatever is read or written goes through here."""
+
     def __init__(self, storage: Storage, record: StudyRecord, *, lease: float, retries: int) -> None:
-        self.storage = storage
+        self._storage = storage
         self.name = record.name
         self.problem = record.problem
         self.leases = Leases(storage, record.name, seconds=lease)
-        self.retries = retries
+        self._retries = retries
         self._prices = Prices(record.problem)
         self._rng = Randomness(record.problem.seed)
         self._history = History(record.problem)
@@ -55,7 +58,7 @@ class Records:
 
     def refresh(self) -> History:
         """The history as it is now, at the price of what changed since the last call."""
-        changes = self.storage.history(self.name, since=self._history.version)
+        changes = self._storage.history(self.name, since=self._history.version)
         if changes.trials or changes.events or changes.version != self._history.version:
             self._history = self._history.updated(changes.trials, events=changes.events, version=changes.version)
         return self._history
@@ -63,7 +66,7 @@ class Records:
     def sweep(self) -> list[int]:
         """Takes back trials whose owner is gone or whose lease has ended."""
         dead = {trial.owner for trial in self.refresh().in_flight if trial.owner and is_gone(trial.owner)}
-        return self.storage.sweep(self.name, dead=sorted(dead))
+        return self._storage.sweep(self.name, dead=sorted(dead))
 
     def claim(self, count: int, *, taken: Taken, number: int | None = None) -> list[Trial]:
         """Up to `count` pending trials, running now: enqueued ones, and lost or failed ones to be tried again.
@@ -103,31 +106,33 @@ class Records:
         match news:
             case Measurement():
                 priced = self._prices.measurement(self._running[attempt], news)
-                self.storage.record(self.name, attempt, [priced], lease=self.leases.seconds)
+                self._storage.record(self.name, attempt, [priced], lease=self.leases.seconds)
             case Checkpointed(checkpoint):
-                self.storage.save_checkpoint(self.name, attempt, checkpoint)
+                self._storage.save_checkpoint(self.name, attempt, checkpoint)
             case Eviction():
                 self.log_eviction(news)
 
+    def retire_checkpoint(self, number: int) -> bool:
+        return self._storage.retire_checkpoint(self.name, number)
+
     def log_eviction(self, eviction: Eviction) -> None:
-        self.storage.log_event(self.name, EVICTED, eviction.to_json())
+        self._storage.log_event(self.name, EVICTED, eviction.to_json())
 
     def close(self, attempt: Attempt, outcome: Outcome) -> Trial:
         trial = self._running.get(attempt) or self.refresh()[attempt.number]
         try:
-            return self.storage.close_trial(self.name, attempt, self._prices.outcome(trial, outcome))
+            return self._storage.close_trial(self.name, attempt, self._prices.outcome(trial, outcome))
         finally:
             self.forget(attempt)
 
     def release(self, attempt: Attempt) -> None:
         """Gives a trial back unfinished."""
         self.forget(attempt)
-        self.storage.release_trial(self.name, attempt)
+        self._storage.release_trial(self.name, attempt)
 
-    def forget(self, attempt: Attempt) -> None:
-        self._running.pop(attempt, None)
-        self._prices.end(attempt)
-        self.leases.drop(attempt)
+    def holds(self, trial: Trial) -> bool:
+        """Whether the attempt that runs was opened or claimed here, and is not done with."""
+        return Attempt(trial.number, trial.attempt) in self._running
 
     def give_back(self, taken: Taken) -> None:
         """Puts trials that are not done with back to pending, for the next to take up first.
@@ -139,21 +144,60 @@ class Records:
                 self.release(attempt)
             del taken[attempt]
 
+    def forget(self, attempt: Attempt) -> None:
+        self._running.pop(attempt, None)
+        self._prices.end(attempt)
+        self.leases.drop(attempt)
+
+    def add(self, suggestion: Suggestion, outcome: Outcome, *, tags: Sequence[str]) -> Trial:
+        return self._storage.add_trial(self.name, suggestion, outcome, tags=tags)
+
+    def enqueue(self, suggestion: Suggestion, *, tags: Sequence[str]) -> Trial:
+        return self._storage.enqueue_trial(self.name, suggestion, retries=self._retries, tags=tags)
+
+    def annotate(self, number: int, *, tags: Sequence[str] | None, comment: str | None) -> None:
+        self._storage.annotate(self.name, number, tags=tags, comment=comment)
+
+    def store(self, *, strategy: Json = None, settings: Mapping[str, Json] | None = None) -> None:
+        """Keeps the strategy, or settings, with the study."""
+        self._storage.update_study(self.name, strategy=strategy, settings=settings)
+
+    def seconds_run(self) -> float:
+        return self._storage.seconds_run(self.name)
+
+    def now(self) -> float:
+        """The storage's clock."""
+        return self._storage.now()
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the storage would have the study's files."""
+        return self._storage.folder
+
+    @property
+    def is_in_memory(self) -> bool:
+        return isinstance(self._storage, MemoryStorage)
+
+    def close_storage(self) -> None:
+        """Lets go of the storage. Leases that are held end by themselves."""
+        self.leases.close()
+        self._storage.close()
+
     def _claim_one(self, taken: Taken, number: int | None) -> Trial | None:
         with held_interrupts():
-            trial = self.storage.claim_trial(self.name, owner=this_process(), lease=self.leases.seconds, number=number)
+            trial = self._storage.claim_trial(self.name, owner=this_process(), lease=self.leases.seconds, number=number)
             return None if trial is None else self._take([trial], taken)[0]
 
     def _open_all(
         self, suggestions: Sequence[Suggestion], taken: Taken, *, expected_trials: int, overhead: float
     ) -> list[Trial]:
         with held_interrupts():
-            opened = self.storage.open_trials(
+            opened = self._storage.open_trials(
                 self.name,
                 suggestions,
                 owner=this_process(),
                 lease=self.leases.seconds,
-                retries=self.retries,
+                retries=self._retries,
                 expected_trials=expected_trials,
                 overhead=overhead,
             )

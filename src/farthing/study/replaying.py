@@ -7,7 +7,7 @@ from tempfile import mkdtemp
 from typing import Any
 
 from farthing.errors import InvalidArgument, WorkError
-from farthing.execution import Checkpoints, Job, RunningTrial, Work, as_work
+from farthing.execution import CarriesOut, Checkpoints, Job, RunningTrial, Work, as_work
 from farthing.execution.attempts import run_attempt
 from farthing.space import Choice, Fidelity, Space
 from farthing.study.schedule import Change, Schedule
@@ -29,7 +29,7 @@ class Replay:
 
 
 def replay(
-    work: Any,
+    work: Work,
     schedule: Schedule | Mapping[str, Any] | Iterable[Change],
     *,
     steps: int | None = None,
@@ -60,7 +60,7 @@ def replay(
 
 
 def _carried_out(
-    work: Work, job: Job, plan: Schedule, checkpoints: Checkpoints, *, start: int
+    work: CarriesOut, job: Job, plan: Schedule, checkpoints: Checkpoints, *, start: int
 ) -> tuple[list[tuple[int, float]], Path | None]:
     """The values of one part of the schedule, and the checkpoint at its end."""
     curve = _Curve(plan.fidelity)

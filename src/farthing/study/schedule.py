@@ -96,6 +96,7 @@ def _change(given: Any) -> Change:
         start, params = given
     except (TypeError, ValueError):
         start, params = None, None
-    if as_int(start) is None or not isinstance(params, Mapping):
+    step = as_int(start)
+    if step is None or not isinstance(params, Mapping):
         raise InvalidArgument(f"A change of a schedule must be a step and params, got {shown(given)}. Write {EXAMPLE}.")
-    return start, dict(params)
+    return step, dict(params)

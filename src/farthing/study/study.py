@@ -2,19 +2,29 @@
 
 import io
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, overload
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TextIO, overload
 
 from farthing.costs import Budget, Clock, Ledger, Remaining, SystemClock
 from farthing.errors import InvalidArgument, NoResult, NoSuggestion
-from farthing.execution import Checkpoints, Executor, InlineExecutor, ProcessExecutor, RunningTrial, as_work
+from farthing.execution import (
+    CarriesOut,
+    Checkpoints,
+    Executor,
+    InlineExecutor,
+    ProcessExecutor,
+    RunningTrial,
+    Work,
+    as_work,
+)
 from farthing.execution.executor import check_workers
 from farthing.fields import Number, Several, Text, Whole
 from farthing.space import Space
-from farthing.storage import MemoryStorage, Storage, StudyRecord, open_storage
+from farthing.storage import Storage, StudyRecord, open_storage
 from farthing.strategies import Strategy, as_strategy, best_by_value, strategy_from_json
 from farthing.study import results
 from farthing.study.asking import hand_out, number_of, told
@@ -35,6 +45,8 @@ from farthing.study.opening import create_or_continue, require_space, value_name
 from farthing.study.records import Records, Taken, is_waiting
 from farthing.study.results import Best
 from farthing.study.schedule import schedule_of
+from farthing.study.settings import Callback, ExecutorName, ExportFormat, OnInterrupt, StorageLike
+from farthing.study.stopping import Stopped, StopReason, check_on_interrupt
 from farthing.study.stored_strategy import is_at_hand, name_of, strategy_at_hand
 from farthing.study.verifying import require_covered, require_done, verification, verified
 from farthing.study.views import study_html, study_text
@@ -62,14 +74,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("farthing")
 
-Work = Any
-"""A function of the trial, a `Trainable` class, a `Pipeline` or a `Command`."""
-
 
 class Study:
     """Tunes one thing: suggests trials, runs or hands them out, and keeps their results and costs.
 
-    A study of an existing name in the same storage is continued; with another space or value it is refused.
+    A study of an existing name in the same storage is continued; with another space or value it is refused. A `with`
+    block closes it at its end.
 
     Args:
         minimize, maximize: the name of the value; give one of the two.
@@ -90,7 +100,7 @@ class Study:
         minimize: str | None = None,
         maximize: str | None = None,
         strategy: Strategy | str | None = None,
-        storage: str | Path | Storage | None = None,
+        storage: StorageLike | None = None,
         name: str = "study",
         seed: int | None = None,
         cost: DeclaredCost | None = None,
@@ -111,17 +121,24 @@ class Study:
             measures_cost=cost is None and cost_unit == "seconds",
             declared_cost=cost,
         )
-        self._storage = open_storage(storage, patience=lease)
-        record = create_or_continue(self._storage, StudyRecord(name, problem, settings=new_identity()), seed=seed)
+        place = open_storage(storage, patience=lease)
+        record = create_or_continue(place, StudyRecord(name, problem, settings=new_identity()), seed=seed)
         self._join(
-            record, strategy=strategy, cost=cost, folder=folder, lease=lease, lost_retries=lost_retries, clock=clock
+            place,
+            record,
+            strategy=strategy,
+            cost=cost,
+            folder=folder,
+            lease=lease,
+            lost_retries=lost_retries,
+            clock=clock,
         )
 
     @classmethod
     def load(
         cls,
         name: str,
-        storage: str | Path | Storage,
+        storage: StorageLike,
         *,
         strategy: Strategy | str | None = None,
         cost: DeclaredCost | None = None,
@@ -135,17 +152,18 @@ class Study:
         asked for a trial; with `import_strategy` at once, so that `best` is its recommendation.
         """
         study = cls.__new__(cls)
-        study._storage = open_storage(storage, patience=lease)
-        record = study._storage.load_study(name)
+        place = open_storage(storage, patience=lease)
+        record = place.load_study(name)
         study._join(
-            record, strategy=strategy, cost=cost, folder=None, lease=lease, lost_retries=lost_retries, clock=None
+            place, record, strategy=strategy, cost=cost, folder=None, lease=lease, lost_retries=lost_retries, clock=None
         )
         if import_strategy:
-            study.import_strategy()
+            study._import_strategy()
         return study
 
     def _join(
         self,
+        storage: Storage,
         record: StudyRecord,
         *,
         strategy: Strategy | str | None,
@@ -163,7 +181,7 @@ class Study:
         self._mark = mark_for(record)
         self._clock = clock or SystemClock()
         known = replace(record, problem=self.problem)
-        self._records = Records(self._storage, known, lease=lease, retries=lost_retries)
+        self._records = Records(storage, known, lease=lease, retries=lost_retries)
         Number(above=0.0).checked(lease, what="A lease, in seconds,", advice="60 suits most work.")
         check_retries(lost_retries, name="lost_retries")
         self._folder = None if folder is None else folder_path(folder)
@@ -179,14 +197,17 @@ class Study:
         *,
         budget: Budget | None = None,
         workers: int = 1,
-        executor: str | Executor = "processes",
+        executor: ExecutorName | Executor = "processes",
         time_limit: float | None = None,
         retries: int | None = None,
         devices: Sequence[str] | None = None,
-        callbacks: Iterable[Callable[["Study", Trial], None]] = (),
+        callbacks: Iterable[Callback] = (),
         progress: bool | None = None,
-    ) -> str:
+        on_interrupt: OnInterrupt = "raise",
+    ) -> Stopped:
         """Runs trials of `work` until the budget, which counts all runs of the study, is spent; returns why it ended.
+
+        It waits for trials that other programs run, and not for those that `ask` has given to this one.
 
         Args:
             budget: the limits of the study in all; not needed if the strategy has an end of its own, as `PB2` has.
@@ -198,8 +219,11 @@ class Study:
             devices: for example `["cuda:0", "cuda:1"]`, given to the workers in turn.
             callbacks: each is called as `callback(study, trial)` when a trial has ended; it may call `study.stop()`.
             progress: a live display; None shows it when standard error is a terminal.
+            on_interrupt: Ctrl-C gives running trials back, and then raises `KeyboardInterrupt`; "return" ends the run
+                with the reason `StopReason.INTERRUPTED` instead.
         """
-        self.import_strategy()
+        check_on_interrupt(on_interrupt)
+        self._import_strategy()
         limits = Limits.of(budget, time_limit, retries=retries, strategy=self.strategy)
         called = read_callbacks(callbacks)
         shape = as_work(work)
@@ -211,15 +235,17 @@ class Study:
         try:
             return self._loop_through(strategy, runner, limits, callbacks=called, progress=progress)
         except KeyboardInterrupt:
-            say_how_to_resume(self)
-            return "interrupted"
+            say_how_to_resume(self._records)
+            if on_interrupt == "raise":
+                raise
+            return Stopped(StopReason.INTERRUPTED, "interrupted")
 
     def verify(
         self,
         work: Work,
         *,
         budget: Budget | None = None,
-        executor: str | Executor = "processes",
+        executor: ExecutorName | Executor = "processes",
         time_limit: float | None = None,
         retries: int | None = None,
         devices: Sequence[str] | None = None,
@@ -231,7 +257,7 @@ class Study:
         If the recommendation is already trained to the end, returns that trial and runs nothing. Other
         waiting trials are left alone. The arguments are those of `run`; without a budget there is no limit.
         """
-        self.import_strategy()
+        self._import_strategy()
         params, history = self.best.params, self.history
         found = verified(history, params)
         if found is not None and found.state is State.DONE:
@@ -241,10 +267,10 @@ class Study:
         limits = Limits.of(budget, time_limit, retries=retries, strategy=self.strategy)
         suggestion = verification(history, params)
         if budget is not None and found is None:
-            left = budget.remaining(history, seconds=self._storage.seconds_run(self.name))
+            left = budget.remaining(history, seconds=self._records.seconds_run())
             require_covered(suggestion, left, in_seconds=self.problem.cost_unit == "seconds")
         runner = self._executor(shape, executor, workers=1, devices=devices, time_limit=time_limit)
-        number = (found or self._enqueue(suggestion, tags=["verification"])).number
+        number = (found or self._records.enqueue(suggestion, tags=["verification"])).number
         self._loop_through(self.strategy, runner, limits, progress=progress, only=number)
         return require_done(self.history[number])
 
@@ -254,10 +280,10 @@ class Study:
         executor: Executor,
         limits: Limits,
         *,
-        callbacks: Iterable[Callable[["Study", Trial], None]] = (),
+        callbacks: Iterable[Callback] = (),
         progress: bool | None,
         only: int | None = None,
-    ) -> str:
+    ) -> Stopped:
         display = Progress(self, limits.budget) if shows_progress(progress) else None
         observers: list[Observer] = [Callbacks(self, tuple(callbacks)), *([display] if display else [])]
         self._loop = Loop(
@@ -278,8 +304,8 @@ class Study:
 
     def _executor(
         self,
-        work: Any,
-        executor: str | Executor,
+        work: CarriesOut,
+        executor: ExecutorName | Executor,
         *,
         workers: int,
         devices: Sequence[str] | None,
@@ -393,7 +419,7 @@ class Study:
         )
         closed = self._records.close(Attempt(number, running.attempt), outcome)
         self._asked.pop(number, None)
-        if self.has_strategy:
+        if self._has_strategy:
             collect_checkpoints(self._records, self.strategy, self.checkpoints, ended=closed)
         return closed
 
@@ -404,7 +430,7 @@ class Study:
         trial = self._records.refresh()[number]
         running = hand_out(trial, self._records, self._files_to_write(), clock=self._clock)
         if self.problem.measures_cost:
-            running.charge(self._storage.now() - max([trial.opened_at, *(point.time for point in trial.measurements)]))
+            running.charge(self._records.now() - max([trial.opened_at, *(point.time for point in trial.measurements)]))
         return running
 
     # ---- results from elsewhere, and wishes --------------------------------------------------------------------------
@@ -427,23 +453,19 @@ class Study:
             fidelity=suggestion.fidelity,
         )
         outcome = Outcome(State.DONE, value=measurement.value, measurements=[measurement])
-        return self._storage.add_trial(self.name, suggestion, outcome, tags=tags)
+        return self._records.add(suggestion, outcome, tags=tags)
 
     def enqueue(
         self, params: Params, *, fidelity: Mapping[str, float] | None = None, tags: Sequence[str] = ()
     ) -> Trial:
         """Puts a configuration of your own in line: it is run, or handed out, before the strategy is asked again."""
-        return self._enqueue(self._suggestion(params, fidelity), tags=tags)
-
-    def _enqueue(self, suggestion: Suggestion, *, tags: Sequence[str]) -> Trial:
-        return self._storage.enqueue_trial(self.name, suggestion, retries=self._records.retries, tags=tags)
+        return self._records.enqueue(self._suggestion(params, fidelity), tags=tags)
 
     def annotate(
         self, trial: RunningTrial | Trial | int, *, tags: Sequence[str] | None = None, comment: str | None = None
     ) -> None:
         """Replaces a trial's tags or comment."""
-        number = number_of(trial)
-        self._storage.annotate(self.name, number, tags=tags, comment=comment)
+        self._records.annotate(number_of(trial), tags=tags, comment=comment)
 
     def _suggestion(self, params: Params, fidelity: Mapping[str, float] | None) -> Suggestion:
         space = self.problem.space
@@ -464,27 +486,27 @@ class Study:
         return self._strategy
 
     @property
-    def has_strategy(self) -> bool:
+    def _has_strategy(self) -> bool:
         """Whether the strategy can be used without importing a module that only the database names."""
         return self._strategy is not None or not self._stored_strategy or is_at_hand(self._stored_strategy)
 
     @property
-    def strategy_json(self) -> dict[str, Json]:
+    def _strategy_json(self) -> dict[str, Json]:
         """The strategy's name and arguments; nothing is imported for them."""
-        return self.strategy.to_json() if self.has_strategy else dict(self._stored_strategy)
+        return self.strategy.to_json() if self._has_strategy else dict(self._stored_strategy)
 
-    def import_strategy(self) -> None:
+    def _import_strategy(self) -> None:
         """Imports the strategy that the database names, and says so."""
-        if not self.has_strategy:
+        if not self._has_strategy:
             log.info("importing the strategy %s, which the study %r names", name_of(self._stored_strategy), self.name)
             self._strategy = strategy_from_json(self._stored_strategy)
 
     def _decider(self) -> Strategy:
         """The strategy, stored with the study from its first decision on."""
-        self.import_strategy()
+        self._import_strategy()
         form = self.strategy.to_json()
         if form != self._stored_strategy:
-            self._storage.update_study(self.name, strategy=form)
+            self._records.store(strategy=form)
             self._stored_strategy = form
         return self.strategy
 
@@ -511,7 +533,7 @@ class Study:
         `is_fallback` says so.
         """
         history = self.history
-        found = self.strategy.recommend(history) if self.has_strategy else best_by_value(history)
+        found = self.strategy.recommend(history) if self._has_strategy else best_by_value(history)
         if found is None or found.trial.value is None:
             raise NoResult(f"The best trial is one that is done, got none among {len(history)} trials. Run some first.")
         return Best(
@@ -522,7 +544,7 @@ class Study:
             results.best_measured(history),
             schedule_of(history, found.trial),
             found.best_ever,
-            is_fallback=not self.has_strategy,
+            is_fallback=not self._has_strategy,
         )
 
     @property
@@ -532,25 +554,16 @@ class Study:
             self._checkpoints = self._find_files()
         return self._checkpoints
 
-    @property
-    def is_in_memory(self) -> bool:
-        return isinstance(self._storage, MemoryStorage)
-
-    @property
-    def settings(self) -> Mapping[str, Json]:
-        """Settings stored with the study for a resume."""
-        return dict(self._settings)
-
-    def remember(self, **settings: Json) -> None:
-        """Stores settings with the study, for `farthing resume`."""
+    def _remember(self, **settings: Json) -> None:
+        """Stores settings with the study, for the command line and the integrations to find at a resume."""
         self._settings |= settings
-        self._storage.update_study(self.name, settings=settings)
+        self._records.store(settings=settings)
 
     @overload
-    def export(self, path: None = None, *, format: str | None = None) -> str: ...
+    def export(self, path: None = None, *, format: ExportFormat | None = None) -> str: ...
     @overload
-    def export(self, path: str | Path | TextIO, *, format: str | None = None) -> None: ...
-    def export(self, path: str | Path | TextIO | None = None, *, format: str | None = None) -> str | None:
+    def export(self, path: str | Path | TextIO, *, format: ExportFormat | None = None) -> None: ...
+    def export(self, path: str | Path | TextIO | None = None, *, format: ExportFormat | None = None) -> str | None:
         """The trials as CSV (a row a trial) or JSON (everything).
 
         They are written to `path`, whose ending decides the format, or to a file that is open; one by one, however many
@@ -597,9 +610,16 @@ class Study:
         return Lineage.of(self.history)
 
     def close(self) -> None:
-        """Closes the storage. Trials that were asked for and not told keep their lease until it ends."""
-        self._records.leases.close()
-        self._storage.close()
+        """Lets go of the storage. Trials that were asked for and not told keep their lease until it ends."""
+        self._records.close_storage()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.close()
 
     def __repr__(self) -> str:
         return f"Study({self.name!r}, {self.problem.direction}={self.problem.value!r}, {len(self.history)} trials)"
@@ -613,17 +633,23 @@ class Study:
     def _find_files(self) -> Checkpoints:
         if self._is_temporary:
             return Checkpoints(temporary_folder(self))
-        folder = find_folder(self._storage, self._mark, settings=self._settings, place=self._folder)
+        folder = find_folder(
+            self._mark,
+            settings=self._settings,
+            place=self._folder,
+            beside=self._records.folder,
+            is_in_memory=self._records.is_in_memory,
+        )
         return Checkpoints(folder, mark=self._mark)
 
     @property
     def _is_temporary(self) -> bool:
-        """Whether the files cannot be found again, so that they are deleted with this study."""
-        return self._folder is None and self.is_in_memory and FOLDER not in self._settings
+        """Whether nobody can find the files again, so that they go with this study."""
+        return self._folder is None and self._records.is_in_memory and FOLDER not in self._settings
 
     def _files_to_write(self) -> Checkpoints:
         """The study's files for a trial that is about to run; from then on the study remembers where they are."""
         files = self.checkpoints
         if self._settings.get(FOLDER) != str(files.root) and not self._is_temporary:
-            self.remember(**{FOLDER: str(files.root)})
+            self._remember(**{FOLDER: str(files.root)})
         return files

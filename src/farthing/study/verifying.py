@@ -73,7 +73,7 @@ def _predicted_cost(
         head_start = problem.cost_of(params, start.fidelity) if start else 0.0
         return Prediction(max(0.0, problem.cost_of(params, full) - head_start))
     known = source or max(_done(history, params), key=history.reach, default=None)
-    paid = 0.0 if known is None else work_behind(history)[known.number]
+    paid = 0.0 if known is None else work_behind(history, [known.number])[known.number]
     if known is None or not paid:
         return None
     whole = paid / history.reach(known)

@@ -59,7 +59,7 @@ def best_lines(study: "Study", best: "Best") -> list[str]:
 def _fallback(study: "Study", best: "Best") -> list[str]:
     if not best.is_fallback:
         return []
-    name = name_of(study.strategy_json)
+    name = name_of(study._strategy_json)
     return [f"It is the best measured: {name} is not imported to read a study. --import asks what it recommends."]
 
 

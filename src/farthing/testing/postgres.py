@@ -121,7 +121,7 @@ class PostgresServer:
         import psycopg
 
         with psycopg.connect(self.url(), autocommit=True) as connection:
-            connection.execute(statement)
+            connection.execute(statement.encode())  # psycopg types a str as a literal, against injection
 
     def _end(self, how: signal.Signals) -> None:
         if self._process is not None:

@@ -9,7 +9,7 @@ numbers that belong to other params. Nothing but trying it out shows that.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -151,7 +151,8 @@ class _Runs:
     def _in_effect(self, checkpoint: Path, params: Params) -> dict[str, Any]:
         """The params in effect that an instance restored with these params reports; empty if it cannot report them."""
         trained = self.trainable()
-        if not hasattr(trained, "params_in_effect"):
+        in_effect: Callable[[], Mapping[str, Any]] | None = getattr(trained, "params_in_effect", None)
+        if in_effect is None:
             return {}
         job = Job(Attempt(self._restored + 1, 1), params, {FIDELITY: self.steps}, resume_dir=checkpoint)
         trained.trial = RunningTrial(job, self._problem, send=lambda _: None, checkpoints=self._checkpoints)
@@ -159,7 +160,7 @@ class _Runs:
         trained.apply(params)
         trained.load(checkpoint)
         trained.apply(params)
-        return dict(trained.params_in_effect())
+        return dict(in_effect())
 
     def _run(
         self, attempt: Attempt, params: Params, steps: int, *, resume_dir: Path | None = None

@@ -1,9 +1,10 @@
 """One thing that was seen, and what seeing it cost."""
 
 import math
-from collections.abc import Iterable, Mapping
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, SupportsFloat, get_args
 
 from farthing.errors import InvalidValue
 from farthing.trials.suggestion import Params
@@ -45,9 +46,49 @@ class Measurement:
         return tuple(sorted(self.fidelity.items())) if self.fidelity else self.step
 
 
+class Payments(NamedTuple):
+    """Of each measurement its attempt, whether its cost was charged, and that cost by kind."""
+
+    attempts: list[int]
+    charged: list[bool]
+    costs: list[Mapping[str, float]]
+
+    def are_all_measured_in(self, attempt: int) -> bool:
+        return not any(self.charged) and self.attempts.count(attempt) == len(self.attempts)
+
+
+class LazyMeasurements(Sequence[Measurement]):
+    """Measurements that tell what was paid without an object made of each of them."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def payments(self) -> Payments: ...
+
+    @abstractmethod
+    def savings(self) -> list[Mapping[str, float]]:
+        """What need not be paid, where anything was saved."""
+
+
+def payments(measurements: Sequence[Measurement]) -> Payments:
+    if isinstance(measurements, LazyMeasurements):
+        return measurements.payments()
+    return Payments(
+        [point.attempt for point in measurements],
+        [point.charged for point in measurements],
+        [point.cost for point in measurements],
+    )
+
+
+def savings(measurements: Sequence[Measurement]) -> list[Mapping[str, float]]:
+    if isinstance(measurements, LazyMeasurements):
+        return measurements.savings()
+    return [point.saved for point in measurements if point.saved]
+
+
 def finite_number(number: object, *, what: str) -> float:
     """`number` as a plain float, or the error that says why it is not one."""
-    if isinstance(number, bool) or not hasattr(number, "__float__"):
+    if isinstance(number, bool) or not isinstance(number, SupportsFloat):
         raise InvalidValue(f"{what} must be a number, got {_shown(number)}. Return or report a float.")
     try:
         result = float(number)

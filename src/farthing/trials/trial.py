@@ -6,7 +6,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from farthing.scalars import as_int
-from farthing.trials.measurement import Measurement, total
+from farthing.trials.measurement import Measurement, payments, savings, total
 from farthing.trials.suggestion import Json, Params, Suggestion
 
 
@@ -101,13 +101,17 @@ class Trial:
 
     @cached_property
     def costs(self) -> dict[str, float]:
-        """The cost by kind. The cost of an attempt without a result is `failed` work, of every kind."""
+        """What was paid, by kind. What an attempt without a result cost is `failed` work, whatever it was meant for."""
+        paid = payments(self.measurements)
         wasted = self.state in (State.FAILED, State.LOST)
-        charged = {point.attempt for point in self.measurements if point.charged}
+        if not wasted and paid.are_all_measured_in(self.attempt):
+            return total(paid.costs)
+        rows = list(zip(*paid, strict=True))
+        charged = {attempt for attempt, is_charged, _ in rows if is_charged}
         return total(
-            {"failed": sum(point.cost.values())} if wasted or point.attempt != self.attempt else point.cost
-            for point in self.measurements
-            if point.cost and (point.charged or point.attempt not in charged)
+            {"failed": sum(cost.values())} if wasted or attempt != self.attempt else cost
+            for attempt, is_charged, cost in rows
+            if cost and (is_charged or attempt not in charged)
         )
 
     @cached_property
@@ -116,8 +120,8 @@ class Trial:
 
     @cached_property
     def saved(self) -> dict[str, float]:
-        """Savings by reason, as the work reported them."""
-        return total(point.saved for point in self.measurements if point.saved)
+        """What need not be paid, by reason, as the work reported it."""
+        return total(savings(self.measurements))
 
 
 def _printable(text: str) -> str:

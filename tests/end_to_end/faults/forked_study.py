@@ -144,11 +144,11 @@ def a_dead_childs_trial_is_offered_at_once(storage: str) -> None:
 def children_run_together(storage: str) -> None:
     study = used(study_in(storage))
     budget = ft.Budget(trials=13)
-    children = [Child(lambda: study.run(work, budget=budget, workers=2)) for _ in range(3)]
+    children = [Child(lambda: str(study.run(work, budget=budget, workers=2))) for _ in range(3)]
     assert {child.said() for child in children} == {"'the budget is spent'"}
     for child in children:
         child.end()
-    assert study.run(work, budget=budget) == "the budget is spent"
+    assert study.run(work, budget=budget).reason is ft.StopReason.BUDGET_SPENT
     assert [(str(trial.state), trial.attempt) for trial in study.trials] == [("done", 1)] * 13
 
 
@@ -167,7 +167,7 @@ def forks_in_the_midst_of_transactions(storage: str) -> None:
     for child in children:
         child.end()
     assert sum(trial.value == 0.25 for trial in study.trials) == 30
-    assert study._storage.check() == []
+    assert study._records._storage.check() == []
 
 
 def keep_annotating(study: ft.Study, is_over: threading.Event) -> None:

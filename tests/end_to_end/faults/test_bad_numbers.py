@@ -72,7 +72,8 @@ def run_with(bad: Callable[[Any], Any], address: str | None, *, executor: str) -
         return bad(trial) if trial.number == 0 else trial.params["x"]
 
     study = ft.Study(SPACE, minimize="error", storage=address, strategy=ft.Random())
-    assert study.run(work, budget=ft.Budget(trials=3), executor=executor, retries=0) == "the budget is spent"
+    stopped = study.run(work, budget=ft.Budget(trials=3), executor=executor, retries=0)
+    assert stopped.reason is ft.StopReason.BUDGET_SPENT
     trials = list(study.trials)
     file = io.StringIO()
     write_csv(study.history, file)

@@ -47,10 +47,10 @@ def work(trial):
     study._records.leases.renew()
 
 study = ft.Study(ft.Space({"x": ft.Float(0, 1)}), minimize="error", storage=database, strategy=ft.Random())
-watcher = ft.Study.load("study", database)._storage
-reason = study.run(work, budget=ft.Budget(trials=8, seconds=3000), executor="inline")
+watcher = ft.Study.load("study", database)._records._storage
+stopped = study.run(work, budget=ft.Budget(trials=8, seconds=3000), executor="inline")
 trials = [(trial.state, trial.attempt, trial.cost) for trial in study.trials]
-print(json.dumps([reason, study._storage.seconds_run("study"), trials]))
+print(json.dumps([str(stopped), study._records._storage.seconds_run("study"), trials]))
 """
 
 

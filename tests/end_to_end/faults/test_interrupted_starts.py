@@ -39,7 +39,7 @@ def study_in(storage: object, folder: Path) -> ft.Study:
     return ft.Study(SPACE, minimize="error", strategy=ft.Random(), storage=storage, folder=folder)  # type: ignore[arg-type]
 
 
-def run(study: ft.Study, steps: Steps | None = None) -> str:
+def run(study: ft.Study, steps: Steps | None = None) -> ft.Stopped:
     places = [InlineExecutor(work, study.problem, checkpoints=study.checkpoints) for _ in range(3)]
     executor = TurnTakingExecutor(places, Turns(0), seed=0)
     return study.run(work, budget=BUDGET, executor=steps.watching(executor) if steps else executor, progress=False)
@@ -50,7 +50,7 @@ def test_a_fault_at_any_step_of_a_run_leaves_nothing_running(act: Callable[[], N
     for at in itertools.count():
         storage, steps = MemoryStorage(), Steps(act, at=at, after=act is press_ctrl_c)
         study = study_in(storage, tmp_path)
-        study._storage = study._records.storage = study._records.leases._storage = steps.watching(storage)
+        study._records._storage = study._records.leases._storage = steps.watching(storage)
         try:
             run(study, steps)
         except (KeyboardInterrupt, WorkError):
@@ -61,7 +61,7 @@ def test_a_fault_at_any_step_of_a_run_leaves_nothing_running(act: Callable[[], N
         if not steps.has_acted:
             assert at > 40
             return
-        assert run(study) == "the budget is spent"
+        assert run(study).reason is ft.StopReason.BUDGET_SPENT
         assert [trial.state for trial in study.trials] == [ft.State.DONE] * 6
         study._records.leases.close()
 
@@ -72,7 +72,7 @@ def test_a_fault_at_any_step_of_an_ask_leaves_nothing_running(act: Callable[[], 
         storage, steps = MemoryStorage(), Steps(act, at=at, after=act is press_ctrl_c)
         study = study_in(storage, tmp_path)
         study.enqueue({"x": 0.5})
-        study._storage = study._records.storage = study._records.leases._storage = steps.watching(storage)
+        study._records._storage = study._records.leases._storage = steps.watching(storage)
         try:
             study.ask(3)
         except (KeyboardInterrupt, WorkError):

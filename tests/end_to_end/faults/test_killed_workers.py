@@ -53,7 +53,7 @@ def test_it_is_run_on_a_fresh_worker(tmp_path: Path) -> None:
 
 def test_a_trial_whose_worker_is_killed_twice_fails_with_the_reason() -> None:
     tuned = study()
-    assert tuned.run(killed_in(2), budget=ft.Budget(trials=3)) == "the budget is spent"
+    assert tuned.run(killed_in(2), budget=ft.Budget(trials=3)).reason is ft.StopReason.BUDGET_SPENT
     assert ends(tuned) == [("done", 1), ("failed", 2), ("done", 1)]
     assert tuned.trials[1].failure is not None
     assert tuned.trials[1].failure.reason == "The work was killed by SIGKILL: out of memory, or killed from outside"

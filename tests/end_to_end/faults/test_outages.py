@@ -53,7 +53,7 @@ def assert_whole(study: ft.Study, *, trials: int) -> None:
     ]
     for trial in study.trials:
         assert [point.sequence for point in trial.measurements] == [0, 1, 2, 3]
-    assert study._storage.check() == []
+    assert study._records._storage.check() == []
 
 
 @pytest.mark.parametrize("end", [PostgresServer.pause, PostgresServer.crash], ids=["restart", "crash"])
@@ -80,9 +80,9 @@ def test_a_run_goes_on_when_the_server_is_back(
             returns.append(caretaker.submit(come_back))
 
     with caplog.at_level(logging.WARNING, logger="farthing"):
-        reason = study.run(work, budget=ft.Budget(trials=6), callbacks=[interrupt], executor=executor)
+        stopped = study.run(work, budget=ft.Budget(trials=6), callbacks=[interrupt], executor=executor)
     returns[0].result()
-    assert reason == "the budget is spent"
+    assert stopped.reason is ft.StopReason.BUDGET_SPENT
     assert any("does not answer; waiting for up to 600 s" in message for message in caplog.messages)
     assert any("answers again" in message for message in caplog.messages)
     assert_whole(study, trials=6)
@@ -156,7 +156,8 @@ def test_a_server_that_stays_away_ends_the_run_and_loses_nothing(server: Postgre
     with pytest.raises(StorageError, match="PostgreSQL storage must"):
         study.run(work, budget=ft.Budget(trials=6), callbacks=[end], executor="inline")
     server.resume()
-    assert study.run(work, budget=ft.Budget(trials=6), executor="inline") == "the budget is spent"
+    stopped = study.run(work, budget=ft.Budget(trials=6), executor="inline")
+    assert stopped.reason is ft.StopReason.BUDGET_SPENT
     assert_whole(study, trials=6)
     study.close()
 
@@ -182,8 +183,8 @@ def test_who_may_only_select_reads_everything(server: PostgresServer) -> None:
     reader = ft.Study.load("study", make_url(url).set(username="reader", password="reads").render_as_string(False))
     assert list(reader.trials) == list(study.trials)
     assert reader.best.value == study.best.value
-    assert reader._storage.list_studies() == study._storage.list_studies()
-    assert reader._storage.check() == []
+    assert reader._records._storage.list_studies() == study._records._storage.list_studies()
+    assert reader._records._storage.check() == []
     with pytest.raises(StorageError, match="Use a user who may"):
         reader.ask()
     reader.close()

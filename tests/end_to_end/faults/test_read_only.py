@@ -20,7 +20,8 @@ path, same = map(Path, sys.argv[1:])
 
 def read(path):
     study = ft.Study.load("study", path)
-    return [len(study.trials), study.best.value, study._storage.check(), len(study._storage.list_studies())]
+    storage = study._records._storage
+    return [len(study.trials), study.best.value, storage.check(), len(storage.list_studies())]
 
 before = read(same)  # imports all there is to import, while that is allowed
 for name in os.listdir(path.parent):

@@ -82,7 +82,8 @@ class Ending:
             for _ in range(self.workers)
         ]
         executor = TurnTakingExecutor(places, turns, seed=(self.seed, index))
-        self.reasons.append(study.run(self._work, budget=self.budget, executor=executor, retries=1, progress=False))
+        stopped = study.run(self._work, budget=self.budget, executor=executor, retries=1, progress=False)
+        self.reasons.append(str(stopped))
         study._records.leases.close()
 
     def _study(self, storage: object) -> ft.Study:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from farthing.acquisition.bundle import greedy_gains, log_joint_improvements
-from farthing.acquisition.expected_improvement import log_expected_improvement
+from farthing.acquisition.expected_improvement import log_augmented_improvement
 from farthing.models.gp import condition
 from farthing.models.kernels import Matern52
 
@@ -18,9 +18,9 @@ def log_gains(best: float, sizes: tuple[int, ...] = (1, 2, 4, 8)) -> np.ndarray:
     return log_joint_improvements(GP, POOL, best, sizes, rng=np.random.default_rng(0))
 
 
-def test_a_bundle_of_one_is_expected_improvement() -> None:
+def test_a_bundle_of_one_is_augmented_improvement() -> None:
     mean, variance = GP.predict(POOL[:1])
-    assert log_gains(0.2)[0] == pytest.approx(log_expected_improvement(mean, variance, 0.2)[0])
+    assert log_gains(0.2)[0] == pytest.approx(log_augmented_improvement(mean, variance, 0.2, noise=GP.noise)[0])
 
 
 def test_larger_bundles_gain_more_but_never_k_times_as_much() -> None:

@@ -1,4 +1,5 @@
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,11 +8,13 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from farthing.acquisition.expected_improvement import (
+    LogAugmentedImprovement,
     LogExpectedImprovement,
     h,
     log_expected_improvement,
     log_h,
     log_h_and_slope,
+    log_share_learnt,
 )
 from farthing.models.gp import condition
 from farthing.models.kernels import Constant, Matern52
@@ -68,9 +71,10 @@ def test_log_expected_improvement_lives_on_where_the_improvement_underflows():
     assert log_value == pytest.approx(np.log(sigma) + norm.logpdf(z) - 2 * np.log(-z), abs=1e-3)  # h → φ/z²
 
 
+@pytest.mark.parametrize("kind", [LogExpectedImprovement, LogAugmentedImprovement])
 @pytest.mark.parametrize("best", [-0.9, 0.5, -30.0])
-def test_gradient_equals_central_differences(best):
-    acquisition = LogExpectedImprovement(process(), best)
+def test_gradient_equals_central_differences(kind, best):
+    acquisition = kind(process(), best)
     X = np.random.default_rng(1).random((6, 3))
     value, gradient = acquisition.value_and_gradient(X)
     np.testing.assert_allclose(value, acquisition(X), rtol=1e-9)
@@ -78,3 +82,31 @@ def test_gradient_equals_central_differences(best):
         step = 1e-6 * np.eye(3)[j]
         expected = (acquisition(X + step) - acquisition(X - step)) / 2e-6
         np.testing.assert_allclose(gradient[:, j], expected, rtol=1e-5, atol=1e-6)
+
+
+def test_the_share_learnt_is_what_a_measurement_removes_of_a_deviation():
+    """One measurement with noise σ_n² leaves 1 − σ²/(σ² + σ_n²) of the variance: 1 − σ_n/√(σ² + σ_n²) of σ goes."""
+    variance, noise = np.array([1e-9, 1e-3, 0.5, 40.0]), 1e-2
+    left = variance * noise / (variance + noise)
+    removed = (np.sqrt(variance) - np.sqrt(left)) / np.sqrt(variance)
+    np.testing.assert_allclose(np.exp(log_share_learnt(variance, noise)[0]), removed, rtol=1e-6)
+
+
+def test_without_noise_augmented_improvement_is_expected_improvement():
+    gp = replace(process(), noise=0.0)
+    X = np.random.default_rng(2).random((5, 3))
+    np.testing.assert_allclose(LogAugmentedImprovement(gp, -0.5)(X), LogExpectedImprovement(gp, -0.5)(X), rtol=1e-12)
+
+
+def test_a_place_that_was_measured_often_is_worth_less_than_one_that_was_not():
+    """EI alone prefers the row that is measured to death: its mean is better by less than the noise."""
+    gp = condition(
+        Constant() * Matern52((0,)), np.log([1.0, 0.05]), np.full((200, 1), 0.2), np.full(200, -0.05), noise=0.25
+    )
+    known, unknown = np.array([[0.2]]), np.array([[0.9]])
+    best = float(gp.mean(known)[0])
+    gap = {
+        kind: float(kind(gp, best)(known)[0] - kind(gp, best)(unknown)[0])
+        for kind in (LogExpectedImprovement, LogAugmentedImprovement)
+    }
+    assert gap[LogAugmentedImprovement] < gap[LogExpectedImprovement] - 3.0

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -25,7 +27,7 @@ def process(seed):
 
 
 LOSS, LOG_COST = process(0), process(1)
-ACQUISITIONS = {
+ACQUISITIONS: dict[str, Any] = {
     "mean": PosteriorMean(LOSS, sign=-1.0),
     "bound": ConfidenceBound(LOSS, 2.0),
     "upper bound": ConfidenceBound(LOSS, 2.0, sign=1.0),

@@ -1,5 +1,7 @@
 """Problems whose answers are known: the functions' minima, and the figures of shared/data/README.md."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -254,7 +256,7 @@ def test_the_likelihood_of_kernel_learning_is_that_of_its_approximate_prior_and_
 
 
 def test_kernel_learning_with_gradients_tells_them_in_units_of_the_params_and_costs_more() -> None:
-    [problem] = KERNEL_LEARNING
+    problem: Any = KERNEL_LEARNING[0]
     params, fidelity = random_configuration(problem), {"points": 256, "inducing": 24}
     plain, sloped = (one.evaluate(params, fidelity, seed=0) for one in (problem, problem.with_gradient()))
     assert (sloped.value, sloped.cost) == (plain.value, 2.5 * plain.cost)

@@ -99,7 +99,7 @@ def test_an_agent_is_safe_in_a_population(ppo):
     pytest.importorskip("Box2D")
     from farthing.testing import check_trainable
 
-    class Short(ppo.Lander):
+    class Short(ppo.Lander):  # type: ignore[name-defined]
         play = 400
 
     params = {"lr": 1e-3, "gae": 0.95, "clip": 0.1, "batch": 300}

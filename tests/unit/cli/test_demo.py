@@ -14,7 +14,7 @@ from farthing.cli.storages import address_of
 def test_a_demo_begins_a_fresh_study_with_a_seed_of_its_own(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     address = address_of("demo.db")
     first = begin_or_continue(address)
-    first.remember(**{FINISHED: True})
+    first._remember(**{FINISHED: True})
     capsys.readouterr()
 
     second = begin_or_continue(address)

@@ -8,6 +8,8 @@ import sys
 import pytest
 
 from farthing.errors import InvalidArgument
+from farthing.execution import Checkpoints
+from farthing.files.scratch import scratch_folder
 from farthing.trials import Attempt
 
 FIRST, SECOND, OTHER = Attempt(12, 1), Attempt(12, 2), Attempt(7, 1)
@@ -66,6 +68,18 @@ def test_everything_is_on_the_disk_before_the_name_is(checkpoints, monkeypatch):
     assert before == [str(folder / "deep" / "weights"), str(folder / "deep"), str(folder)]
     assert str(folder.parent) in after
     assert str(checkpoints.root) in after
+
+
+def test_nothing_is_put_on_the_disk_where_the_folder_goes_with_the_process(monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    with scratch_folder() as root:
+        checkpoints = Checkpoints(root)
+        folder = checkpoints.stage(FIRST)
+        (folder / "weights").write_text("good")
+        name = checkpoints.commit(folder)
+        assert (checkpoints.path(name) / "weights").read_text() == "good"
+    assert synced == []
 
 
 def test_a_kill_before_the_rename_leaves_no_checkpoint(checkpoints):

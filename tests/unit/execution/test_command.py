@@ -69,7 +69,7 @@ def program(source, *, fields="{lr}"):
 
 
 def run(command, trial):
-    return trial.finish(command.run(trial))
+    return trial._finish(command.run(trial))
 
 
 def test_the_last_json_line_is_the_result(plain, make_trial, capfd):

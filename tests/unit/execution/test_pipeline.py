@@ -9,6 +9,7 @@ import pytest
 from farthing.caching.stage_cache import StageCache
 from farthing.errors import WorkError
 from farthing.execution import Pipeline, Stage
+from farthing.execution.pipeline import PipelineWork
 from farthing.space import Choice, Float, Space
 from farthing.space.stages import prefix_key
 from farthing.trials import Problem, State
@@ -18,6 +19,10 @@ from farthing.trials import Problem, State
 def staged():
     strength = {"strength": Float(0.0, 1.0)}
     return Problem(Space(stages={"denoise": strength, "score": {**strength, "cutoff": Float(0.0, 1.0)}}), value="f1")
+
+
+def pipeline_work(**arguments):
+    return PipelineWork(Pipeline(**arguments))
 
 
 PARAMS = {"denoise.strength": 0.1, "score.strength": 0.2, "cutoff": 0.3}
@@ -34,10 +39,10 @@ def test_each_stage_gets_the_output_before_it_and_its_own_params(staged, make_tr
         calls.append((previous, params))
         return {"f1": 0.9, "recall": 0.8}
 
-    pipeline = Pipeline(source="noisy", denoise=denoise, score=Stage(score))
+    pipeline = pipeline_work(source="noisy", denoise=denoise, score=Stage(score))
     pipeline.check(staged)
     trial = make_trial(staged, params=PARAMS)
-    outcome = trial.finish(pipeline.run(trial))
+    outcome = trial._finish(pipeline.run(trial))
     assert calls == [("noisy", {"strength": 0.1}), ("clean", {"strength": 0.2, "cutoff": 0.3})]
     assert (outcome.state, outcome.value, outcome.measurements[0].metrics) == (State.DONE, 0.9, {"recall": 0.8})
 
@@ -54,7 +59,7 @@ def test_what_a_stage_cost_is_recorded_as_it_ends(staged, make_trial, recorder, 
     trial = make_trial(staged, params=PARAMS)
     clock.advance(0.5)
     with pytest.raises(ValueError, match="broken"):
-        Pipeline(denoise=Stage(denoise, version=1), score=score).run(trial)
+        pipeline_work(denoise=Stage(denoise, version=1), score=score).run(trial)
 
 
 def test_all_seconds_of_a_pipeline_are_of_its_stages(staged, make_trial, recorder, clock):
@@ -64,7 +69,7 @@ def test_all_seconds_of_a_pipeline_are_of_its_stages(staged, make_trial, recorde
 
     trial = make_trial(staged, params=PARAMS)
     clock.advance(1)
-    outcome = trial.finish(Pipeline(denoise=Stage(stage, version=1), score=stage).run(trial))
+    outcome = trial._finish(pipeline_work(denoise=Stage(stage, version=1), score=stage).run(trial))
     assert [(point.step, point.value, point.cost) for point in recorder.measurements] == [
         (0, None, {"stage": 3.0}),
         (1, None, {"stage": 2.0}),
@@ -75,22 +80,22 @@ def test_all_seconds_of_a_pipeline_are_of_its_stages(staged, make_trial, recorde
 def test_what_came_before_a_wait_is_of_the_stages_too(staged, make_trial, recorder, clock):
     trial = make_trial(staged, params=PARAMS)
     clock.advance(1)
-    with trial.waiting():
+    with trial._waiting():
         clock.advance(50)
-    Pipeline(denoise=lambda previous, strength: 0.5, score=lambda previous, **params: 0.5).run(trial)
+    pipeline_work(denoise=lambda previous, strength: 0.5, score=lambda previous, **params: 0.5).run(trial)
     assert [point.cost for point in recorder.measurements] == [{"stage": 1.0}, {}]
 
 
 @pytest.mark.parametrize("names", [[], ["denoise"], ["score", "denoise"], ["denoise", "score", "plot"]])
 def test_stages_that_are_not_those_of_the_space_are_refused_at_the_start(staged, names):
-    pipeline = Pipeline(**dict.fromkeys(names, lambda previous: previous))
+    pipeline = pipeline_work(**dict.fromkeys(names, lambda previous: previous))
     with pytest.raises(WorkError, match="'denoise', 'score'"):
         pipeline.check(staged)
 
 
 def test_a_pipeline_in_a_space_without_stages_is_refused(plain):
     with pytest.raises(WorkError, match="there are none"):
-        Pipeline(denoise=lambda previous: previous).check(plain)
+        pipeline_work(denoise=lambda previous: previous).check(plain)
 
 
 async def coroutine(previous, strength):
@@ -109,7 +114,7 @@ async def coroutine(previous, strength):
 )
 def test_a_stage_that_cannot_be_called_with_its_params_is_refused_at_the_start(staged, denoise, wrong):
     with pytest.raises(WorkError, match=wrong):
-        Pipeline(denoise=denoise, score=lambda previous, **params: 0).check(staged)
+        pipeline_work(denoise=denoise, score=lambda previous, **params: 0).check(staged)
 
 
 def test_a_decorator_may_supply_arguments(staged):
@@ -120,21 +125,21 @@ def test_a_decorator_may_supply_arguments(staged):
     def with_settings(*args, **params):
         return denoise(*args, settings={}, **params)
 
-    Pipeline(denoise=with_settings, score=lambda previous, **params: 0).check(staged)
+    pipeline_work(denoise=with_settings, score=lambda previous, **params: 0).check(staged)
 
 
 def test_a_param_that_is_not_always_active_needs_a_default():
     kinds = {"kind": Choice("a", "b"), "width": Float(0, 1, when={"kind": "b"})}
     problem = Problem(Space(stages={"denoise": kinds, "score": {"cut": Float(0, 1)}}), value="f1")
     score = {"score": lambda previous, cut: cut}
-    Pipeline(denoise=lambda previous, kind, width=0.5: width, **score).check(problem)
+    pipeline_work(denoise=lambda previous, kind, width=0.5: width, **score).check(problem)
     with pytest.raises(WorkError, match=r"defaults for those that are not always active.*missing a required argument"):
-        Pipeline(denoise=lambda previous, kind, width: width, **score).check(problem)
+        pipeline_work(denoise=lambda previous, kind, width: width, **score).check(problem)
 
 
 def test_a_stage_must_be_a_function():
     with pytest.raises(WorkError, match="A stage must be a function, got 3"):
-        Pipeline(denoise=3)
+        pipeline_work(denoise=3)
 
 
 @pytest.fixture
@@ -164,12 +169,12 @@ def pipeline(calls, clock):
 
         return Stage(run, version=1)
 
-    return Pipeline(source=[100.0], denoise=stage("denoise", 5), train=stage("train", 3), score=stage("score", 1))
+    return pipeline_work(source=[100.0], denoise=stage("denoise", 5), train=stage("train", 3), score=stage("score", 1))
 
 
 def run(pipeline, problem, make_trial, **params):
     trial = make_trial(problem, params={"strength": 0.1, "rate": 0.2, "cut": 0.3, **params})
-    return trial.finish(pipeline.run(trial)).value
+    return trial._finish(pipeline.run(trial)).value
 
 
 def stages_in(recorder):
@@ -218,7 +223,9 @@ def test_what_a_later_stage_does_to_its_input_stays_with_its_trial(three, make_t
         image *= 2
         return image
 
-    pipeline = Pipeline(source=np.ones(2), denoise=denoise, train=train, score=lambda image, cut: float(image[0]) + cut)
+    pipeline = pipeline_work(
+        source=np.ones(2), denoise=denoise, train=train, score=lambda image, cut: float(image[0]) + cut
+    )
     for _ in range(2):
         assert run(pipeline, three, make_trial, strength=0.5, cut=0.0) == 3.0
         assert run(pipeline, three, make_trial, strength=0.25, cut=0.0) == 2.5
@@ -228,16 +235,16 @@ def test_what_a_later_stage_does_to_its_input_stays_with_its_trial(three, make_t
 def test_another_version_of_a_stage_is_computed_again_with_all_that_follows(three, pipeline, make_trial, calls):
     run(pipeline, three, make_trial)
     calls.clear()
-    changed = {**pipeline.stages, "train": replace(pipeline.stages["train"], version=2)}
-    run(Pipeline(source=[100.0], **changed), three, make_trial)
+    changed = {**pipeline.pipeline.stages, "train": replace(pipeline.pipeline.stages["train"], version=2)}
+    run(pipeline_work(source=[100.0], **changed), three, make_trial)
     assert calls == ["train", "score"]
     calls.clear()
-    run(Pipeline(source=[200.0], **pipeline.stages), three, make_trial)
+    run(pipeline_work(source=[200.0], **pipeline.pipeline.stages), three, make_trial)
     assert calls == ["denoise", "train", "score"]
 
 
 def test_without_a_cache_every_stage_is_computed(three, pipeline, make_trial, calls, checkpoints, recorder):
-    uncached = Pipeline(source=[100.0], cache_limit=0, **pipeline.stages)
+    uncached = pipeline_work(source=[100.0], cache_limit=0, **pipeline.pipeline.stages)
     run(uncached, three, make_trial)
     run(uncached, three, make_trial)
     assert calls == ["denoise", "train", "score"] * 2
@@ -259,7 +266,7 @@ def test_a_corrupt_output_is_computed_again_from_what_is_left(
 
 
 def test_what_the_limit_evicts_is_told(three, pipeline, make_trial, recorder):
-    small = Pipeline(source=[100.0], cache_limit=30, **pipeline.stages)
+    small = pipeline_work(source=[100.0], cache_limit=30, **pipeline.pipeline.stages)
     run(small, three, make_trial)
     run(small, three, make_trial, strength=0.9)
     assert {eviction.why for eviction in recorder.evictions} == {"limit"}
@@ -274,7 +281,7 @@ def test_an_output_that_is_no_plain_data_is_refused_with_what_to_do(three, make_
     def train(previous, rate):
         return {"model": Model(rate)}
 
-    pipeline = Pipeline(denoise=lambda _, strength: strength, train=train, score=lambda model, cut: cut)
+    pipeline = pipeline_work(denoise=lambda _, strength: strength, train=train, score=lambda model, cut: cut)
     trial = make_trial(three, params={"strength": 0.1, "rate": 0.2, "cut": 0.3})
     with pytest.raises(WorkError, match=r"got <.*Model.*> \(Model\) from 'train'\. Give ft\.Stage\(train, save="):
         pipeline.run(trial)
@@ -291,14 +298,14 @@ def test_a_stage_may_save_and_load_its_outputs_itself(three, make_trial, calls):
         save=lambda model, folder: (folder / "weight").write_text(repr(model.weight)),
         load=lambda folder: Model(float((folder / "weight").read_text())),
     )
-    pipeline = Pipeline(denoise=lambda _, strength: 0, train=stage, score=lambda model, cut: model.weight + cut)
+    pipeline = pipeline_work(denoise=lambda _, strength: 0, train=stage, score=lambda model, cut: model.weight + cut)
     values = [run(pipeline, three, make_trial, cut=cut) for cut in (0.0, 0.5)]
     assert (values, calls) == ([0.2, 0.7], ["train"])
 
 
 def test_another_way_to_save_or_load_is_another_version():
     def versions(**ways):
-        pipeline = Pipeline(train=Stage(lambda previous: previous, **ways), score=lambda previous: 0)
+        pipeline = pipeline_work(train=Stage(lambda previous: previous, **ways), score=lambda previous: 0)
         return pipeline.versions
 
     ways = {"save": lambda model, folder: None, "load": lambda folder: 1}
@@ -313,7 +320,7 @@ def test_a_file_that_a_stage_wrote_is_there_for_later_trials(three, make_trial, 
         path.write_text(str(rate))
         return path
 
-    pipeline = Pipeline(
+    pipeline = pipeline_work(
         denoise=lambda _, strength: 0,
         train=Stage(train, version=1),
         score=lambda path, cut: float(path.read_text()) + cut,
@@ -325,16 +332,16 @@ def test_a_file_that_a_stage_wrote_is_there_for_later_trials(three, make_trial, 
 def test_a_source_that_is_no_plain_data_needs_a_version(three):
     stages = {name: lambda previous, **params: previous for name in three.space.stages}
     with pytest.raises(WorkError, match=r"plain data or have a version, got .*Model.*source_version='1'"):
-        Pipeline(source=Model(1), **stages).check(three)
-    Pipeline(source=Model(1), source_version="2024-05", **stages).check(three)
-    Pipeline(source=Model(1), cache_limit=0, **stages).check(three)
+        pipeline_work(source=Model(1), **stages).check(three)
+    pipeline_work(source=Model(1), source_version="2024-05", **stages).check(three)
+    pipeline_work(source=Model(1), cache_limit=0, **stages).check(three)
 
 
 def test_what_changed_since_the_last_run_began_is_seen(three):
     session = {"factor": 1}
     stages = {name: eval("lambda previous, **params: factor", session) for name in three.space.stages}
     source = [1.0]
-    pipeline = Pipeline(source=source, **stages)
+    pipeline = pipeline_work(source=source, **stages)
 
     def address():
         pipeline.check(three)
@@ -352,7 +359,7 @@ def test_what_changed_since_the_last_run_began_is_seen(three):
 def test_a_path_that_is_not_there_is_no_source(three, tmp_path):
     stages = {name: lambda previous, **params: previous for name in three.space.stages}
     with pytest.raises(WorkError, match=r"missing\.csv', which does not exist\. Check the path"):
-        Pipeline(source=tmp_path / "missing.csv", **stages).check(three)
+        pipeline_work(source=tmp_path / "missing.csv", **stages).check(three)
 
 
 def test_a_source_behind_links_counts_by_its_content(tmp_path):
@@ -363,7 +370,7 @@ def test_a_source_behind_links_counts_by_its_content(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere" / "a.csv")
 
     def identities():
-        return [Pipeline(source=tmp_path / name).source_identity for name in ("data", "link")]
+        return [pipeline_work(source=tmp_path / name).source_identity for name in ("data", "link")]
 
     before = identities()
     assert identities() == before
@@ -379,8 +386,8 @@ def test_a_stage_that_closes_over_an_object_needs_a_version(three):
 
     stages = {name: lambda previous, **params: previous for name in three.space.stages}
     with pytest.raises(WorkError, match=r"'train', which holds .*Model.*Give ft\.Stage\(…, version='1'\)"):
-        Pipeline(**stages | {"train": train}).check(three)
-    Pipeline(**stages | {"train": Stage(train, version=1)}).check(three)
+        pipeline_work(**stages | {"train": train}).check(three)
+    pipeline_work(**stages | {"train": Stage(train, version=1)}).check(three)
 
 
 def test_save_and_load_come_together():
@@ -394,5 +401,5 @@ def test_prefixes_that_are_not_in_the_cache_are_named(three, pipeline, make_tria
     there = {prefix_key(three.space, params, length): length for length in (1, 2)}
     gone = prefix_key(three.space, {**params, "rate": 0.9}, 2)
     assert pipeline.lost_prefixes({**there, gone: 2}, checkpoints.root) == [gone]
-    changed = {**pipeline.stages, "train": replace(pipeline.stages["train"], version=2)}
-    assert Pipeline(source=[100.0], **changed).lost_prefixes(there, checkpoints.root) == [list(there)[1]]
+    changed = {**pipeline.pipeline.stages, "train": replace(pipeline.pipeline.stages["train"], version=2)}
+    assert pipeline_work(source=[100.0], **changed).lost_prefixes(there, checkpoints.root) == [list(there)[1]]

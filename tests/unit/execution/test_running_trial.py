@@ -44,7 +44,7 @@ def test_measurements_are_numbered_within_their_attempt(plain, make_trial, recor
     trial = make_trial(plain)
     trial.report(0.4)
     trial.report(0.3)
-    closing = trial.finish(0.3).measurements[-1]
+    closing = trial._finish(0.3).measurements[-1]
     assert [point.sequence for point in (*recorder.measurements, closing)] == [0, 1, 2]
     assert {point.attempt for point in (*recorder.measurements, closing)} == {2}
 
@@ -95,7 +95,7 @@ def test_a_value_may_be_any_one_number(plain, make_trial, recorder, value):
 
 
 def test_a_tensor_gives_its_item(plain, make_trial):
-    assert make_trial(plain).finish(Tensor()).value == 0.25
+    assert make_trial(plain)._finish(Tensor()).value == 0.25
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, "0.4", None, True, [0.4], np.array([1.0, 2.0])])
@@ -134,7 +134,7 @@ def test_timing_may_hold_a_report(plain, make_trial, recorder, clock):
         trial.report(0.4)
         clock.advance(3)
     assert recorder.measurements[0].cost == {"validation": 2.0}
-    assert trial.finish(0.4).measurements[0].cost == {"validation": 3.0}
+    assert trial._finish(0.4).measurements[0].cost == {"validation": 3.0}
 
 
 def test_a_charge_replaces_the_measured_seconds_also_those_reported_before(plain, make_trial, recorder, clock):
@@ -144,7 +144,7 @@ def test_a_charge_replaces_the_measured_seconds_also_those_reported_before(plain
     trial.charge(2.5)
     trial.charge(1.0, kind="validation")
     clock.advance(7)
-    outcome = trial.finish(0.3)
+    outcome = trial._finish(0.3)
     assert outcome.measurements[0].charged
     assert costs_of(outcome, recorder) == {"training": 2.5, "validation": 1.0}
 
@@ -158,14 +158,14 @@ def test_a_charge_that_cannot_be_meant_is_refused(plain, make_trial, amount, kin
 def test_seconds_are_no_cost_where_the_study_does_not_measure_it(plain, make_trial, clock):
     trial = make_trial(dataclasses.replace(plain, measures_cost=False, cost_unit="dollars"))
     clock.advance(7)
-    assert trial.finish(0.3).measurements[0].cost == {}
+    assert trial._finish(0.3).measurements[0].cost == {}
     assert trial.spent == 7.0
 
 
 def test_a_returned_number_is_the_value_at_the_trials_fidelity(traced, make_trial, clock):
     trial = make_trial(traced, fidelity={"epochs": 5})
     clock.advance(3)
-    outcome = trial.finish(0.3)
+    outcome = trial._finish(0.3)
     assert (outcome.state, outcome.value) == (State.DONE, 0.3)
     (closing,) = outcome.measurements
     assert (closing.value, closing.fidelity, closing.cost) == (0.3, {"epochs": 5, "data": 1.0}, {"training": 3.0})
@@ -178,7 +178,9 @@ def test_what_the_job_leaves_open_is_at_full_fidelity(traced, checkpoints, recor
 
 
 def test_a_returned_mapping_holds_the_value_and_metrics(plain, make_trial):
-    outcome = make_trial(plain).finish({"error": np.float32(0.5), "size": 3, "name": "x", "loss": math.nan, "ok": True})
+    outcome = make_trial(plain)._finish(
+        {"error": np.float32(0.5), "size": 3, "name": "x", "loss": math.nan, "ok": True}
+    )
     assert outcome.value == 0.5
     assert outcome.measurements[0].metrics == {"size": 3.0, "loss": None}
 
@@ -188,7 +190,7 @@ def test_without_a_returned_value_the_last_report_counts(plain, make_trial, cloc
     trial.report(0.4)
     trial.report(0.3)
     clock.advance(2)
-    outcome = trial.finish(None)
+    outcome = trial._finish(None)
     assert outcome.value == 0.3
     assert [(point.value, point.cost) for point in outcome.measurements] == [(None, {"training": 2.0})]
 
@@ -197,7 +199,7 @@ def test_returning_what_was_just_reported_adds_no_point_to_the_curve(plain, make
     trial = make_trial(plain)
     trial.report(0.4)
     trial.report(0.3)
-    again, other = trial.finish(0.3).measurements[0], trial.finish(0.2).measurements[0]
+    again, other = trial._finish(0.3).measurements[0], trial._finish(0.2).measurements[0]
     assert (again.step, other.step) == (2, 3)
 
 
@@ -217,7 +219,7 @@ def test_returning_what_was_just_reported_adds_no_point_to_the_curve(plain, make
 def test_a_result_that_is_none_is_a_failure_not_an_exception(plain, make_trial, clock, returned, reason):
     trial = make_trial(plain)
     clock.advance(2)
-    outcome = trial.finish(returned)
+    outcome = trial._finish(returned)
     assert outcome.state is State.FAILED
     assert reason in outcome.failure.reason
     assert "\n" not in outcome.failure.reason
@@ -227,13 +229,13 @@ def test_a_result_that_is_none_is_a_failure_not_an_exception(plain, make_trial, 
 def test_a_pruned_trial_keeps_its_last_value(plain, make_trial, recorder):
     trial = make_trial(plain)
     trial.report(0.4)
-    outcome = trial.prune()
+    outcome = trial._prune()
     assert (outcome.state, outcome.value) == (State.PRUNED, 0.4)
-    assert make_trial(plain).prune().value is None
+    assert make_trial(plain)._prune().value is None
 
 
 def test_no_folder_is_made_unless_it_is_asked_for(plain, make_trial, checkpoints):
-    make_trial(plain).finish(0.3)
+    make_trial(plain)._finish(0.3)
     assert not checkpoints.root.exists()
 
 
@@ -241,14 +243,14 @@ def test_the_checkpoint_folder_is_committed_when_the_work_is_done(plain, make_tr
     trial = make_trial(plain)
     (trial.checkpoint_dir / "weights").write_text("good")
     assert trial.checkpoint_dir == trial.checkpoint_dir
-    name = trial.finish(0.3).checkpoint
+    name = trial._finish(0.3).checkpoint
     assert (checkpoints.path(name) / "weights").read_text() == "good"
 
 
 def test_an_empty_checkpoint_folder_is_no_checkpoint(plain, make_trial, checkpoints):
     trial = make_trial(plain)
     folder = trial.checkpoint_dir
-    assert trial.finish(0.3).checkpoint is None
+    assert trial._finish(0.3).checkpoint is None
     assert not folder.exists()
 
 
@@ -256,7 +258,7 @@ def test_a_failed_trial_leaves_no_unfinished_folder(plain, make_trial):
     trial = make_trial(plain)
     folder = trial.checkpoint_dir
     (folder / "weights").write_text("half")
-    assert trial.fail(Failure("broken")).checkpoint is None
+    assert trial._fail(Failure("broken")).checkpoint is None
     assert not folder.exists()
 
 
@@ -267,7 +269,7 @@ def test_a_checkpoint_in_between_is_announced_once_complete(plain, make_trial, r
         assert recorder.checkpoints == []
     (name,) = recorder.checkpoints
     assert (checkpoints.path(name) / "weights").read_text() == "good"
-    assert trial.fail(Failure("broken")).checkpoint == name
+    assert trial._fail(Failure("broken")).checkpoint == name
 
 
 def test_a_checkpoint_that_raises_is_discarded(plain, make_trial, recorder, checkpoints):

@@ -49,7 +49,7 @@ class Forgetful(Trainable):
 
 
 def run(trainable, trial):
-    return trial.finish(as_work(trainable).run(trial))
+    return trial._finish(as_work(trainable).run(trial))
 
 
 def test_every_step_is_reported_with_its_metrics(problem, make_trial, recorder):
@@ -61,6 +61,15 @@ def test_every_step_is_reported_with_its_metrics(problem, make_trial, recorder):
     ]
     assert recorder.measurements[0].metrics == {"lr": 0.5}
     assert (outcome.state, outcome.value) == (State.DONE, 1.5)
+
+
+def test_a_metric_of_a_step_that_is_not_finite_is_kept_as_unknown(problem, make_trial, recorder):
+    class Unsure(Forgetful):
+        def step(self):
+            return {"reward": 1.0, "entropy": float("nan")}
+
+    assert run(Unsure, make_trial(problem, fidelity={"steps": 1})).state is State.DONE
+    assert recorder.measurements[0].metrics == {"entropy": None}
 
 
 def test_params_that_were_chosen_win_over_those_restored(problem, make_trial, recorder, checkpoints):

@@ -30,7 +30,7 @@ def test_anything_that_can_be_called_with_a_trial_is_work(plain, make_trial, fun
     assert work.run(make_trial(plain)) == 0.5
 
 
-@pytest.mark.parametrize("work", [Pipeline(), Command("true"), as_work(Agent)])
+@pytest.mark.parametrize("work", [as_work(Pipeline()), Command("true"), as_work(Agent)])
 def test_work_is_left_as_it_is(work):
     assert as_work(work) is work
 

@@ -85,7 +85,7 @@ def test_a_changed_copy_is_checked_too() -> None:
 
 
 def test_a_declaration_is_pickled_and_copied_as_any_dataclass() -> None:
-    sample = ft.Capped(ft.Every(3), 4)
+    sample = ft.rules.Capped(ft.rules.Every(3), 4)
     assert pickle.loads(pickle.dumps(sample)) == copy.deepcopy(sample) == sample
 
 
@@ -114,7 +114,9 @@ def test_annotations_for_type_checkers_alone_are_no_rules() -> None:
 
 
 def test_rules_inside_rules_go_through_json() -> None:
-    strategy = ft.CEGPUCB(rule=ft.Capped(ft.Quota(ft.Every(3), 1, 5), 9), offset=[0.0, 1.0], scale=1.0)
+    strategy = ft.CEGPUCB(
+        rule=ft.rules.Capped(ft.rules.Quota(ft.rules.Every(3), 1, 5), 9), offset=[0.0, 1.0], scale=1.0
+    )
     assert from_json(json.loads(json.dumps(to_json(strategy))), ONLINE_STRATEGY) == strategy
 
 

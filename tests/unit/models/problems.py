@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -41,7 +42,7 @@ def _values(kernel: Kernel, theta: np.ndarray) -> torch.Tensor:
 
 
 def _radial(kind: Callable[..., gpytorch.kernels.Kernel], **options: object) -> Callable[..., gpytorch.kernels.Kernel]:
-    def build(kernel: Kernel, theta: np.ndarray) -> gpytorch.kernels.Kernel:
+    def build(kernel: Any, theta: np.ndarray) -> gpytorch.kernels.Kernel:
         values = _values(kernel, theta)
         theirs = kind(
             active_dims=kernel.columns, ard_num_dims=values.numel() if kernel.ard else None, **options
@@ -52,7 +53,7 @@ def _radial(kind: Callable[..., gpytorch.kernels.Kernel], **options: object) -> 
     return build
 
 
-def _overlap(kernel: Kernel, theta: np.ndarray) -> gpytorch.kernels.Kernel:
+def _overlap(kernel: Any, theta: np.ndarray) -> gpytorch.kernels.Kernel:
     """BoTorch takes the mean over columns where we take the sum."""
     values = _values(kernel, theta)
     theirs = CategoricalKernel(active_dims=kernel.columns, ard_num_dims=values.numel() if kernel.ard else None).double()
@@ -66,14 +67,14 @@ def _constant(kernel: Kernel, theta: np.ndarray) -> gpytorch.kernels.Kernel:
     return theirs
 
 
-def _time_decay(kernel: Kernel, theta: np.ndarray) -> gpytorch.kernels.Kernel:
+def _time_decay(kernel: Any, theta: np.ndarray) -> gpytorch.kernels.Kernel:
     """An Ornstein-Uhlenbeck process, Matérn-1/2, of lengthscale −2/log(1 − ω)."""
     theirs = MaternKernel(nu=0.5, active_dims=(kernel.column,)).double()
     theirs.lengthscale = -2.0 / torch.log1p(-_values(kernel, theta))
     return theirs
 
 
-def _learning_curve(kernel: Kernel, theta: np.ndarray) -> gpytorch.kernels.Kernel:
+def _learning_curve(kernel: Any, theta: np.ndarray) -> gpytorch.kernels.Kernel:
     """BoTorch's has the form w + β^α/(s + s' + β)^α."""
     theirs = ExponentialDecayKernel(active_dims=(kernel.column,)).double()
     w, alpha, beta = _values(kernel, theta)
@@ -81,7 +82,7 @@ def _learning_curve(kernel: Kernel, theta: np.ndarray) -> gpytorch.kernels.Kerne
     return theirs
 
 
-def _data_size(kernel: Kernel, theta: np.ndarray) -> gpytorch.kernels.Kernel:
+def _data_size(kernel: Any, theta: np.ndarray) -> gpytorch.kernels.Kernel:
     theirs = DownsamplingKernel(active_dims=(kernel.column,)).double()
     theirs.offset, theirs.power = _values(kernel, theta)
     return theirs

@@ -7,9 +7,10 @@ import pytest
 from farthing.cli.demo_online import train
 from farthing.errors import NoResult
 from farthing.plots.online import is_online, last_run, online_figure, replayed
+from farthing.rules import Bernoulli
 from farthing.space import Choice, Space
 from farthing.storage import MemoryStorage
-from farthing.strategies.online import CEGPUCB, Bernoulli
+from farthing.strategies.online import CEGPUCB
 from farthing.strategies.online.bandits import UCB1
 from farthing.study import Study
 from farthing.study.online import OnlineTuner

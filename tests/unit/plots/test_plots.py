@@ -170,7 +170,7 @@ def two_fidelities() -> ft.Study:
             Measurement(value + 1 / n, fidelity={"epochs": n, "data": data}, sequence=n) for n in (epochs - 1, epochs)
         ]
         suggestion = ft.Suggestion({"x": value}, fidelity, resume_from=source)
-        study._storage.add_trial("two", suggestion, Outcome(ft.State.DONE, value=value, measurements=measured))
+        study._records.add(suggestion, Outcome(ft.State.DONE, value=value, measurements=measured), tags=())
     return study
 
 

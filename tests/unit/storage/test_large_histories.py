@@ -10,9 +10,10 @@ import tracemalloc
 import pytest
 
 import farthing as ft
+from farthing.costs import Ledger
 from farthing.storage import measurement_columns, open_storage
 from farthing.storage.measurement_columns import StoredMeasurements
-from farthing.trials import Attempt, Measurement, Outcome, State, Suggestion
+from farthing.trials import Attempt, Failure, History, Measurement, Outcome, State, Suggestion
 
 TRIALS, POINTS = 60, 5
 SPACE = ft.Space({"x": ft.Float(0, 1)}, fidelities={"n": ft.Fidelity(1, 9, integer=True, trace=True)})
@@ -91,6 +92,31 @@ def test_opening_a_large_history_makes_no_object_of_a_measurement(address, monke
     assert (len(history), objects_of(Measurement) - before) == (TRIALS, 0)
     assert study.best.value == 0
     assert objects_of(Measurement) - before <= POINTS
+
+
+def test_the_bill_of_a_large_history_is_the_same_and_makes_no_object_of_a_measurement(small, large, monkeypatch):
+    problem = ft.Study(SPACE, minimize="e").problem
+    expected = Ledger.of(History(problem, small)).to_json()
+
+    def forbidden(*_):
+        raise AssertionError("a measurement was made")
+
+    monkeypatch.setattr(measurement_columns.Columns, "measurement", forbidden)
+    history = History(problem, large)
+    assert Ledger.of(history).to_json() == expected
+    assert history.cost == pytest.approx(expected["total"])
+
+
+def test_what_is_charged_and_what_failed_are_on_the_bill_of_a_large_history(address, monkeypatch):
+    storage = open_storage(address)
+    charge = [Measurement(cost={"training": 5.0}, charged=True)]
+    storage.add_trial("study", Suggestion({"x": 0.5}), Outcome(State.DONE, value=0.1, measurements=charge))
+    failed = Outcome(State.FAILED, failure=Failure("no"), measurements=[Measurement(cost={"training": 2.0})])
+    storage.add_trial("study", Suggestion({"x": 0.5}), failed)
+    monkeypatch.setattr(measurement_columns, "MANY", 10)
+    *_, charged, wasted = open_storage(address).history("study").trials
+    assert isinstance(charged.measurements, StoredMeasurements)
+    assert (charged.costs, wasted.costs) == ({"training": 5.0}, {"failed": 2.0})
 
 
 def test_a_large_history_goes_on_as_a_small_one_does(address, monkeypatch):

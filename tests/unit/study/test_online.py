@@ -13,8 +13,9 @@ import pytest
 
 import farthing as ft
 from farthing.errors import InvalidArgument, InvalidValue, NoSuggestion, StorageError, StudyMismatch
+from farthing.rules import Bernoulli, Capped, Every, ExpectedRegret
 from farthing.storage import MemoryStorage, open_storage
-from farthing.strategies.online import CEGPUCB, Bernoulli, Capped, Every, ExpectedRegret, online_strategy_from_json
+from farthing.strategies.online import CEGPUCB, online_strategy_from_json
 from farthing.strategies.online.bandits import EXP3S, UCB1, EpsilonGreedy, GPBandit, RestartedGPUCB, Softmax
 from farthing.study import Study
 from farthing.study.online import Online, OnlineTuner, played_rounds
@@ -458,3 +459,114 @@ def test_a_tuned_run_knows_rules_by_their_stored_names() -> None:
     stored = Study.load("online", storage).strategy
     assert isinstance(stored, Online)
     assert online_strategy_from_json(stored.strategy) == replace(KNOWN, rule=Capped(Every(3), 4))
+
+
+# ---- trainings that can be put back ------------------------------------------------------------------------------
+
+
+RATES = ft.Space({"rate": ft.Float(1e-3, 1.0, log=True)})
+
+
+class Training:
+    """A level that grows a little in each round, and is ruined by a rate other than the first one."""
+
+    def __init__(self) -> None:
+        self.level, self.restored = 0.5, 0
+
+    def train(self, rate: float) -> None:
+        self.level += 0.001 if rate == pytest.approx(0.01) else -1.0
+
+    def save(self) -> float:
+        return self.level
+
+    def restore(self, saved: float) -> None:
+        self.level, self.restored = saved, self.restored + 1
+
+
+def trained(training: Training, *, can_undo: bool, rounds: int = 60, **settings: Any) -> OnlineTuner:
+    undoing = {"save": training.save, "restore": training.restore} if can_undo else {}
+    clock = ft.FakeClock()
+    online = OnlineTuner(RATES, rounds=60, initial={"rate": 0.01}, clock=clock, **{**undoing, **settings})
+    while online.round < rounds:
+        decision = online.decide()
+        training.train(**decision.params)
+        clock.advance(10.0)
+        if decision.measure:
+            clock.advance(2.0)
+            online.observe(training.level)
+    return online
+
+
+def test_a_probe_that_does_harm_is_taken_back() -> None:
+    spoilt, saved = Training(), Training()
+    trained(spoilt, can_undo=False)
+    online = trained(saved, can_undo=True)
+    assert saved.restored >= 1
+    assert online.summary["undone"] == 2 * saved.restored
+    assert saved.level > spoilt.level + 1.0
+
+
+def test_the_ledger_has_what_was_taken_back() -> None:
+    """A validation costs 1 and a fifth of a round, so that the two rounds of a probe cost 10."""
+    storage = MemoryStorage()
+    trained(Training(), can_undo=True, storage=storage)
+    points = played_rounds(storage.history("online").trials[0])
+    undone = [point for point in points if point.metrics.get("rounds taken back")]
+    assert undone
+    for point in undone:
+        assert point.metrics["validation in rounds"] == pytest.approx(0.2)
+        assert point.cost == {"validation": 1.0, "overhead": pytest.approx(10.0)}
+
+
+def test_a_state_remembers_what_was_taken_back() -> None:
+    first = trained(Training(), can_undo=True, rounds=31)
+    again = OnlineTuner(RATES, rounds=60, initial={"rate": 0.01}, save=lambda: 0, restore=lambda saved: 0)
+    again.load_state_dict(json.loads(json.dumps(first.state_dict())))
+    assert again.summary == first.summary
+    assert again.summary["undone"] > 0
+
+
+def test_a_state_without_anything_saved_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    training = Training()
+    online = OnlineTuner(RATES, rounds=60, initial={"rate": 0.01}, save=training.save, restore=training.restore)
+    while online.summary["undone"] == 0:
+        decision = online.decide()
+        online.load_state_dict(online.state_dict())
+        training.train(**decision.params)
+        if decision.measure:
+            online.observe(training.level)
+    assert training.restored == 0
+    assert "are not taken back" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"save": lambda: 0}, "must be given together, got only save"),
+        ({"restore": lambda saved: 0}, "must be given together, got only restore"),
+        ({"save": 3, "restore": lambda saved: 0}, "save must be a function, got 3"),
+    ],
+)
+def test_saving_and_restoring_go_together(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidArgument, match=message):
+        tuner(**given)
+
+
+def test_whether_probes_can_be_taken_back_is_a_setting_of_the_run() -> None:
+    with pytest.raises(InvalidArgument, match="others for can_undo"):
+        tuner(save=lambda: 0, restore=lambda saved: 0).load_state_dict(tuner().state_dict())
+
+
+@pytest.mark.parametrize(("seconds", "share"), [(0.1, 0.1), (10.0, 0.1), (40.0, 0.1), (40.0, 0.3)])
+def test_validations_are_timed_and_take_no_more_than_the_overhead(seconds: float, share: float) -> None:
+    """Rounds take 10 seconds. What a validation costs is known after the first, which all of these can pay."""
+    clock = ft.FakeClock()
+    strategy = ft.PairedProbes(overhead=share)
+    online = OnlineTuner(RATES, rounds=60, strategy=strategy, initial={"rate": 0.01}, clock=clock, cost_unit="seconds")
+    for _ in range(60):
+        decision = online.decide()
+        clock.advance(10.0)
+        if decision.measure:
+            clock.advance(seconds)
+            online.observe(0.5, cost=seconds)
+    assert 0 < online.summary["paid"] <= share * 600.0

@@ -21,7 +21,10 @@ def epochs(trial: ft.RunningTrial) -> None:
     (trial.checkpoint_dir / "epoch").write_text(str(int(trial.fidelity["epochs"])))
 
 
-def run(study: ft.Study, work: object = distance, **settings: object) -> str:
+INTERRUPTED = ft.StopReason.INTERRUPTED
+
+
+def run(study: ft.Study, work: object = distance, **settings: object) -> ft.Stopped:
     return study.run(work, **{"executor": "inline", **settings})  # type: ignore[arg-type]
 
 
@@ -31,7 +34,7 @@ def study_of(space: ft.Space = SPACE, strategy: ft.Strategy | None = None, **set
 
 def test_a_run_ends_when_its_trials_are_spent_and_says_so() -> None:
     study = study_of()
-    assert run(study, budget=ft.Budget(trials=20)) == "the budget is spent"
+    assert str(run(study, budget=ft.Budget(trials=20))) == "the budget is spent"
     assert len(study.trials) == 20
     assert study.best.value == min(trial.value for trial in study.trials if trial.value is not None)
 
@@ -74,7 +77,7 @@ def test_a_failed_trial_that_can_no_longer_be_paid_is_left_waiting() -> None:
         return 0.5
 
     study = study_of()
-    assert run(study, diverging, budget=ft.Budget(cost=10), retries=1) == "the budget is spent"
+    assert run(study, diverging, budget=ft.Budget(cost=10), retries=1).reason is ft.StopReason.BUDGET_SPENT
     assert [trial.state for trial in study.trials] == [ft.State.DONE, ft.State.DONE, ft.State.PENDING]
 
 
@@ -85,8 +88,9 @@ def test_a_trial_that_was_given_back_is_run_on_what_was_set_aside_for_it() -> No
         return 0.5
 
     study = study_of(cost=lambda params, fidelity: 5.0, cost_unit="dollars")
-    assert run(study, interrupted, budget=ft.Budget(cost=10)) == "interrupted"
-    assert run(study, budget=ft.Budget(cost=10)) == "the budget is spent"
+    with pytest.raises(KeyboardInterrupt):
+        run(study, interrupted, budget=ft.Budget(cost=10))
+    assert run(study, budget=ft.Budget(cost=10)).reason is ft.StopReason.BUDGET_SPENT
     assert [trial.state for trial in study.trials] == [ft.State.DONE, ft.State.DONE]
 
 
@@ -108,8 +112,9 @@ def test_wall_clock_seconds_are_counted_over_resumes() -> None:
 
 def test_a_declared_cost_is_charged_and_what_does_not_fit_is_not_started() -> None:
     study = study_of(cost=lambda params, fidelity: 4.0, cost_unit="dollars")
-    reason = run(study, budget=ft.Budget(cost=10))
-    assert reason == "the next trial is predicted to cost 4, more than the 2 that is left"
+    stopped = run(study, budget=ft.Budget(cost=10))
+    assert stopped.reason is ft.StopReason.TOO_EXPENSIVE
+    assert str(stopped) == "the next trial is predicted to cost 4, more than the 2 that is left"
     assert [trial.cost for trial in study.trials] == [4.0, 4.0]
 
 
@@ -122,13 +127,13 @@ def test_a_trial_that_does_not_fit_makes_room_for_cheaper_ones() -> None:
 
 def test_a_declared_cost_in_seconds_must_fit_the_wall_clock() -> None:
     study = study_of(cost=lambda params, fidelity: 100.0)
-    assert "predicted to cost 100, more than the 50 that is left" in run(study, budget=ft.Budget(seconds=50))
+    assert "predicted to cost 100, more than the 50 that is left" in str(run(study, budget=ft.Budget(seconds=50)))
     assert study.trials == []
 
 
 def test_fewer_trials_than_workers_are_no_trouble() -> None:
     study = study_of()
-    assert study.run(distance, budget=ft.Budget(trials=1), workers=2) == "the budget is spent"
+    assert study.run(distance, budget=ft.Budget(trials=1), workers=2).reason is ft.StopReason.BUDGET_SPENT
 
 
 def test_a_study_whose_first_trials_all_fail_says_so_early(caplog: pytest.LogCaptureFixture) -> None:
@@ -213,7 +218,7 @@ def test_callbacks_see_each_trial_and_may_stop_the_run() -> None:
             study.stop()
 
     study = study_of()
-    assert run(study, budget=ft.Budget(trials=100), callbacks=[stop_at_four]) == "stopped"
+    assert run(study, budget=ft.Budget(trials=100), callbacks=[stop_at_four]).reason is ft.StopReason.STOPPED
     assert seen == [0, 1, 2, 3, 4]
 
 
@@ -224,11 +229,25 @@ def test_ctrl_c_gives_the_running_trial_back_and_says_how_to_go_on(capsys: pytes
         return 0.5
 
     study = study_of()
-    assert run(study, interrupted, budget=ft.Budget(trials=5)) == "interrupted"
+    with pytest.raises(KeyboardInterrupt):
+        run(study, interrupted, budget=ft.Budget(trials=5))
     assert [trial.state for trial in study.trials] == [ft.State.DONE, ft.State.DONE, ft.State.PENDING]
     assert "2 trials done. 1 unfinished: they were given back" in capsys.readouterr().err
     run(study, interrupted, budget=ft.Budget(trials=5))
     assert [trial.number for trial in study.trials if trial.state is ft.State.DONE] == [0, 1, 2, 3, 4]
+
+
+def test_a_run_that_is_interrupted_may_return_instead() -> None:
+    def interrupted(trial: ft.RunningTrial) -> float:
+        raise KeyboardInterrupt
+
+    stopped = run(study_of(), interrupted, budget=ft.Budget(trials=5), on_interrupt="return")
+    assert (stopped.reason, str(stopped)) == (ft.StopReason.INTERRUPTED, "interrupted")
+
+
+def test_what_an_interrupt_does_is_one_of_two_things() -> None:
+    with pytest.raises(InvalidArgument, match="on_interrupt must be one of 'raise', 'return', got 'ignore'"):
+        run(study_of(), budget=ft.Budget(trials=1), on_interrupt="ignore")
 
 
 def test_an_interrupted_study_proposes_what_an_unbroken_one_would_have() -> None:
@@ -239,8 +258,10 @@ def test_an_interrupted_study_proposes_what_an_unbroken_one_would_have() -> None
 
     unbroken, resumed = study_of(CURVES, ft.ASHA(), seed=1), study_of(CURVES, ft.ASHA(), seed=1)
     run(unbroken, epochs, budget=ft.Budget(trials=20))
-    while run(resumed, broken, budget=ft.Budget(trials=20)) == "interrupted":
-        pass
+    interrupted = 0
+    while run(resumed, broken, budget=ft.Budget(trials=20), on_interrupt="return").reason is INTERRUPTED:
+        interrupted += 1
+    assert interrupted == 2
     assert [trial.params for trial in resumed.trials] == [trial.params for trial in unbroken.trials]
     assert [trial.resume_from for trial in resumed.trials] == [trial.resume_from for trial in unbroken.trials]
 
@@ -372,7 +393,7 @@ def test_a_study_that_could_not_keep_its_leases_is_refused(settings: dict[str, o
 
 def test_a_misspelt_setting_of_the_one_line_start_is_named() -> None:
     with pytest.raises(InvalidArgument, match="Did you mean 'workers'"):
-        ft.minimize(distance, SPACE, budget=ft.Budget(trials=1), worker=2)
+        ft.minimize(distance, SPACE, budget=ft.Budget(trials=1), worker=2)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("aim", [{}, {"minimize": "error", "maximize": "accuracy"}])
@@ -390,5 +411,29 @@ def test_a_strategy_is_not_asked_again_once_all_trials_are_made(monkeypatch) -> 
             return super().suggest(history, budget, count, rng)
 
     study = ft.Study(ft.Space({"x": ft.Float(0, 1)}), minimize="error", strategy=Asked())
-    reason = study.run(lambda trial: trial.params["x"], budget=ft.Budget(trials=3), executor="inline")
-    assert (asked, reason) == ([1, 1, 1], "the budget is spent")
+    stopped = study.run(lambda trial: trial.params["x"], budget=ft.Budget(trials=3), executor="inline")
+    assert (asked, stopped.reason) == ([1, 1, 1], ft.StopReason.BUDGET_SPENT)
+
+
+def test_a_run_does_not_wait_for_what_its_own_program_has_asked_for() -> None:
+    study = study_of()
+    asked = study.ask()
+    assert run(study, budget=ft.Budget(trials=3)).reason is ft.StopReason.BUDGET_SPENT
+    assert [trial.state.value for trial in study.trials] == ["running", "done", "done"]
+    study.tell(asked, 0.5)
+    assert study.trials[0].value == 0.5
+
+
+def test_a_run_waits_for_what_another_program_has_asked_for() -> None:
+    clock = ft.FakeClock()
+    storage = MemoryStorage(clock)
+    other, study = study_of(storage=storage, clock=clock), study_of(storage=storage, clock=clock)
+    asked = other.ask()
+
+    def tell_late(trial: ft.RunningTrial) -> float:
+        if trial.number == 2:
+            other.tell(asked, 0.5)
+        return distance(trial)
+
+    assert run(study, tell_late, budget=ft.Budget(trials=3)).reason is ft.StopReason.BUDGET_SPENT
+    assert [trial.state.value for trial in study.trials] == ["done"] * 3

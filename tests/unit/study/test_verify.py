@@ -23,7 +23,7 @@ class Predicting(ft.ASHA):
 
     def recommend(self, history: ft.History) -> Recommendation | None:
         best = min(history.done, key=lambda trial: (trial.params["x"], -history.reach(trial)), default=None)
-        return best and Recommendation(best.params, best, Prediction(best.params["x"], 0.004))
+        return None if best is None else Recommendation(best.params, best, Prediction(best.params["x"], 0.004))
 
 
 def train(trial: ft.RunningTrial) -> None:

@@ -25,6 +25,7 @@ class LossScale(Protocol):
 
     def slope(self, z: Array) -> Array:
         """dy/dz, by which deviations are carried back."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -143,7 +143,7 @@ class ArmBandit(Declaration):
         if not self.knows_arms or self.scale is None:
             return None
         known = np.array(self.offset, dtype=float)
-        return np.asarray((known - np.mean(known)) / self.scale)
+        return np.asarray((known - np.mean(known)) / self.scale, dtype=np.float64)
 
     def scale_of(self, rewards: Sequence[float]) -> Scale:
         centre = None if self.offset is None else float(np.mean(self.offset))

@@ -98,3 +98,4 @@ class QueryRule(Protocol):
 
     def ask(self, context: RoundContext) -> Query | None:
         """Where to measure, by default at the choice, or None for a silent round."""
+        ...

@@ -6,7 +6,7 @@ rows never change; in a space they are a pool that is drawn anew after every obs
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 
@@ -39,29 +39,37 @@ class View:
 class Field(Protocol):
     def reset(self, hyperparameters: Hyperparameters) -> None:
         """Forgets all observations; from now on these hyperparameters hold."""
+        ...
 
     def observe(self, place: Place, z: float, *, round: int) -> None: ...
 
     def view(self, round: int, *, fresh: bool = False) -> View:
         """The posterior in that round; `fresh` draws the rows anew where they can be and are old."""
+        ...
 
     def posterior_at(self, places: Sequence[Place], round: int) -> DriftingPosterior:
         """What is believed at some places, in a round not before the last view's."""
+        ...
 
     def place(self, row: int) -> Place:
         """Where a row of the last view stands."""
+        ...
 
     def row(self, place: Place) -> Array:
         """A place as the kernel sees it."""
+        ...
 
     def design(self, count: int) -> list[Place]:
         """Places to begin with, spread out."""
+        ...
 
     def drawn_at(self) -> int | None:
         """The round in which the rows of the view were drawn, where that was not the one after the last observation."""
+        ...
 
     def draw(self, round: int) -> None:
         """Draws the rows as they were drawn in that round."""
+        ...
 
 
 class CandidateField:
@@ -103,7 +111,7 @@ class CandidateField:
         return row
 
     def row(self, place: Place) -> Array:
-        return np.asarray(self._X[place])
+        return np.asarray(self._X[cast(int, place)])
 
     def design(self, count: int) -> list[Place]:
         order = self._problem.randomness.at("design").permutation(self._X.shape[0])

@@ -7,7 +7,7 @@ observations always make the same player, so that a run can be continued from it
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -27,7 +27,8 @@ Place = int | Array
 class OnlineProblem:
     """What is played for: rounds in a space, or in some candidates of it, with a seed.
 
-    `initial` are params to be measured in the first rounds, in that order.
+    `initial` are params to be measured in the first rounds, in that order. `can_undo` says that what is trained can be
+    put back into an earlier state.
     """
 
     encoder: Encoder
@@ -35,6 +36,7 @@ class OnlineProblem:
     seed: int = 0
     candidates: Sequence[Params] | None = None
     initial: Sequence[Params] = ()
+    can_undo: bool = False
 
     @cached_property
     def rows(self) -> Array | None:
@@ -65,20 +67,25 @@ class OnlineProblem:
 
 @dataclass(frozen=True, eq=False)
 class Play:
-    """What one round is played with, whether to measure, and why."""
+    """What one round is played with, whether to measure, and why; `saves` keeps the state before it, to go back to."""
 
     place: Place
     measure: bool
     reason: str
+    saves: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """What a measured round gave: a reward, to be made large, in its own units."""
+    """What a measured round gave: a reward, to be made large, in its own units.
+
+    `cost` is what measuring cost, in rounds of training; None where that is not known.
+    """
 
     round: int
     place: Place
     reward: float
+    cost: float | None = None
 
 
 class Player(Protocol):
@@ -92,18 +99,31 @@ class Player(Protocol):
 
     def decide(self, round: int) -> Play:
         """For that round, once a round."""
+        ...
 
     def observe(self, observation: Observation) -> None:
         """Takes in what was measured, of the round that was decided last."""
+        ...
 
     def exploit(self, round: int) -> Place:
         """What has the highest expected reward in that round, as far as is known."""
+        ...
 
     def memory(self) -> Json:
         """What `restore` needs beside the observations, as plain data."""
+        ...
 
     def restore(self, observations: Sequence[Observation], memory: Json) -> None:
         """Makes a new player what one with these observations and this memory is, bit for bit."""
+        ...
+
+
+@runtime_checkable
+class Undoing(Protocol):
+    """What a player is that may want a probe taken back: what was trained since it said `saves`."""
+
+    def undoes(self, observation: Observation) -> bool:
+        """Whether it is to be taken back after this observation, which is not taken in yet; changes nothing."""
 
 
 class OnlineStrategy(Protocol):
@@ -111,6 +131,7 @@ class OnlineStrategy(Protocol):
 
     def begin(self, problem: OnlineProblem) -> Player:
         """A player at round zero."""
+        ...
 
 
 def online_strategy_from_json(form: Json) -> OnlineStrategy:

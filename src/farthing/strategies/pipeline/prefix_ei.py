@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 
 from farthing.acquisition.bundle import log_joint_improvements
-from farthing.acquisition.expected_improvement import LogExpectedImprovement
+from farthing.acquisition.expected_improvement import LogAugmentedImprovement
 from farthing.acquisition.maximize import perturbed, sobol
 from farthing.acquisition.prefix_classes import ClassMaximum
 from farthing.fields import Several, Whole, positive
@@ -38,7 +38,7 @@ class PrefixEI(StagedStrategy):
 
     def choose(self, context: PipelineContext) -> ChosenRow:
         classes = every_prefix(context)
-        found = best_of_classes(context, classes, LogExpectedImprovement(context.gp, context.best))
+        found = best_of_classes(context, classes, LogAugmentedImprovement(context.gp, context.best))
         forced = self._due(context, found)
         if forced is None:
             best = max(found, key=lambda best: self._score(context, best))

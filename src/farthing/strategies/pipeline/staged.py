@@ -5,7 +5,7 @@ from typing import Literal
 
 from farthing.acquisition.acquisition import Acquisition
 from farthing.acquisition.confidence_bound import LogHopedGain, lambo_beta
-from farthing.acquisition.expected_improvement import LogExpectedImprovement
+from farthing.acquisition.expected_improvement import LogAugmentedImprovement
 from farthing.fields import whole
 from farthing.strategies.pipeline.context import ChosenRow, PipelineContext
 from farthing.strategies.pipeline.reuse import ReuseClass, best_of_classes, chosen, those_of
@@ -33,7 +33,7 @@ class StagedBO(StagedStrategy):
 
     def _acquisition(self, context: PipelineContext) -> Acquisition:
         if self.value == "ei":
-            return LogExpectedImprovement(context.gp, context.best)
+            return LogAugmentedImprovement(context.gp, context.best)
         beta = lambo_beta(context.seen.count, context.gp.X.shape[1])
         return LogHopedGain(context.gp, context.best, beta)
 
@@ -55,7 +55,7 @@ class EEIPU(StagedStrategy):
 
     def choose(self, context: PipelineContext) -> ChosenRow:
         exponent = share_left(context.pipeline.history, context.budget)
-        improvement = LogExpectedImprovement(context.gp, context.best)
+        improvement = LogAugmentedImprovement(context.gp, context.best)
         return _best(context, those_of(context, self._best_configurations(context)), improvement, exponent)
 
     def _best_configurations(self, context: PipelineContext) -> list[Params]:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from farthing.trials import History, State, Trial
 
@@ -93,6 +93,12 @@ class Members:
         if trial is None or not is_success(trial) or trial.value is None:
             return math.inf
         return self.history.loss(trial.value)
+
+
+@lru_cache(maxsize=2)
+def members_of(history: History, size: int) -> Members:
+    """The population in a history, which is read once for all that is asked of it."""
+    return Members(history, size)
 
 
 def is_success(trial: Trial) -> bool:

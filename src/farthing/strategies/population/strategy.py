@@ -20,7 +20,7 @@ from farthing.costs import Remaining
 from farthing.fields import Whole, number, whole
 from farthing.space import Space
 from farthing.strategies.population.intervals import Intervals, intervals_of, shaped_space
-from farthing.strategies.population.members import Members, interval_of, is_success, repeat_of
+from farthing.strategies.population.members import Members, interval_of, is_success, members_of, repeat_of
 from farthing.strategies.population.selection import Selection, select
 from farthing.strategies.shared.design import draw
 from farthing.strategies.shared.randomness import Randomness
@@ -102,7 +102,7 @@ class PopulationStrategy(Strategy):
 
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         intervals = intervals_of(history.problem.space, interval=self.interval, steps=self.steps)
-        turn = Turn(self, Members(history, self.population), intervals, budget, rng)
+        turn = Turn(self, members_of(history, self.population), intervals, budget, rng)
         return list(islice(turn.synchronous() if self.mode == "sync" else turn.asynchronous(), count))
 
     def recommend(self, history: History) -> Recommendation | None:
@@ -110,7 +110,7 @@ class PopulationStrategy(Strategy):
 
         Only the last interval's is a whole run; an earlier trial may have had the better value.
         """
-        members = Members(history, self.population)
+        members = members_of(history, self.population)
         if not members.successes:
             return super().recommend(history)
         final = members.best(members.successes[max(members.successes)].values())
@@ -123,8 +123,8 @@ class PopulationStrategy(Strategy):
         return {best.trial.number} if best else set()
 
     def resumable(self, history: History) -> set[int]:
-        """The trials that members may still continue or copy, and the starts of intervals that none has finished."""
-        members = Members(history, self.population)
+        """What members may yet continue or copy, and where an interval began that nobody has finished yet."""
+        members = members_of(history, self.population)
         if not members.begun:
             return set()
         last = intervals_of(history.problem.space, interval=self.interval, steps=self.steps).count

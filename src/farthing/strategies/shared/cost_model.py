@@ -6,11 +6,10 @@ differ much because of the machine, which no model of the parameters predicts.
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 
-from farthing.acquisition.acquisition import Acquisition
 from farthing.costs.learned import LearnedCost, learn_cost
 from farthing.models.diagnostics import leave_one_out
 from farthing.models.gp import GP, condition
@@ -38,18 +37,7 @@ STEP = 1e-4
 """Of differences that stand for derivatives of a declared cost."""
 
 
-class CostModel(Acquisition, Protocol):
-    """log cost as a function of encoded rows, whether it is to steer, and what to say and remember about it."""
-
-    @property
-    def steers(self) -> bool: ...
-
-    def predicted(self, row: Array) -> Prediction: ...
-
-    def note(self) -> dict[str, Json]: ...
-
-
-def cost_model(history: History, seen: Observations, *, is_frugal: bool = False) -> CostModel | None:
+def cost_model(history: History, seen: Observations, *, is_frugal: bool = False) -> "CostModel | None":
     """The declared cost, else a learnt one; None where costs hardly vary, or too few are known."""
     if history.problem.declared_cost is not None:
         return DeclaredCost(history.problem, seen.X)
@@ -153,3 +141,7 @@ class DeclaredCost:
 
     def note(self) -> dict[str, Json]:
         return {}
+
+
+CostModel: TypeAlias = LearntCost | DeclaredCost
+"""log cost as a function of encoded rows, whether it is to steer, and what to say and remember about it."""

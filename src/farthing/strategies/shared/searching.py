@@ -13,12 +13,9 @@ from farthing.models.gp import GP
 from farthing.models.linalg import Array
 from farthing.strategies.shared.modelling import Observations
 
-MOST_NEIGHBOURS = 1000
-"""More in a round of hops would take longer than the fit: 50 choices of 10 values have 450 for each row."""
-ORDINARY = Effort(most_calls=20, most_neighbours=MOST_NEIGHBOURS)
+ORDINARY = Effort(most_calls=20)
 """From the best of 512 rows, climbs of 20 calls end within 0.001 of the log EI that the longest ones reach."""
-FRUGAL = Effort(screened=256, restarts=4, rounds=4, most_calls=12, most_neighbours=MOST_NEIGHBOURS)
-"""About half of the ordinary effort; a guess, not tuned."""
+FRUGAL = Effort(screened=256, restarts=4, rounds=4, most_calls=12)
 OFFERED = 8
 """Number of the best rows seen that are offered as starting points; a guess, not tuned."""
 FEW = 1024

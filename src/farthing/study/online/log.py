@@ -17,6 +17,9 @@ LEASE = 60.0
 RETRIES = 1000
 """How often a run may be killed and carried on: every time leaves an attempt."""
 
+LATER = {"can_undo": False}
+"""Settings that runs of earlier versions were stored without, as they were then."""
+
 BATCH = 256
 """Silent rounds that are kept back at most, until something is measured."""
 
@@ -111,4 +114,4 @@ class RoundLog:
 
 def _arguments(record: StudyRecord) -> dict[str, object]:
     form = json.loads(json.dumps(record.strategy or {}))
-    return dict(form.get("arguments", {}))
+    return {**LATER, **form.get("arguments", {})}

@@ -5,12 +5,20 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+import numpy as np
+
 from farthing.costs import Clock
 from farthing.models.threads import one_thread
 from farthing.strategies.online import OnlineProblem, OnlineStrategy, Play, Player
-from farthing.strategies.online.strategy import Observation
+from farthing.strategies.online.strategy import Observation, Undoing
 from farthing.study.online.decision import Decision, Stopwatch
 from farthing.trials import Json, Params
+
+TIMED = 9
+"""Rounds of whose seconds the median is taken: one that was slow says nothing of the others."""
+
+LEAST_SECONDS = 1e-3
+"""A round of training shorter than this is not worth timing, and its time mostly noise."""
 
 
 @dataclass
@@ -25,6 +33,10 @@ class Standing:
     paid: float = 0.0
     silent: int = 0
     is_timed: bool = False
+    saved_at: int | None = None
+    """The round before which the state was last saved."""
+    undone: int = 0
+    """Rounds that were taken back."""
 
     @property
     def mean_price(self) -> float:
@@ -38,6 +50,8 @@ class Measured:
     value: float
     before: float | None
     cost: float
+    rounds: float | None = None
+    """The cost in rounds of training; None where that is not known."""
 
 
 class OnlineRun:
@@ -51,6 +65,8 @@ class OnlineRun:
         self.pending: Decision | None = None
         self._choice: Play | None = None
         self._problem, self._sign, self._gains, self._clock = problem, sign, gains, clock
+        self._decided_at: float | None = None
+        self._training_seconds: list[float] = []
 
     # ---- rounds ------------------------------------------------------------------------------------------------------
 
@@ -75,19 +91,52 @@ class OnlineRun:
     def enter(self, decision: Decision, choice: Play) -> None:
         self.pending, self._choice = decision, choice
         self.standing.round, self.standing.is_observed = decision.round, False
+        if choice.saves:
+            self.standing.saved_at = decision.round
+        self._decided_at = None
 
     def end_silent_round(self) -> None:
         self.standing.is_observed = True
         self.standing.silent += 1
 
+    def start_timing(self) -> None:
+        """From now on the user trains."""
+        self._decided_at = self._clock.elapsed()
+
+    def stop_timing(self) -> None:
+        """The round that ends now was trained without a validation."""
+        if self._decided_at is not None:
+            seconds = self._clock.elapsed() - self._decided_at
+            self._training_seconds = [*self._training_seconds, seconds][-TIMED:]
+
+    def rounds_of(self, decision: Decision) -> float | None:
+        """What the validation that ends now has cost, in rounds of training; None where rounds take no time."""
+        if self._decided_at is None:
+            return None
+        whole, timed = self._clock.elapsed() - self._decided_at, decision.timed_seconds
+        known = self._training_seconds
+        training = float(np.median(known)) if known else whole - timed if timed is not None else 0.0
+        validation = timed if timed is not None else max(whole - training, 0.0)
+        return validation / training if training >= LEAST_SECONDS else None
+
+    def rounds_undone(self, measured: Measured) -> int:
+        """How many rounds are taken back after that, which is not taken in yet."""
+        saved_at, reward = self.standing.saved_at, self._reward_of(measured)
+        if not isinstance(self.player, Undoing) or reward is None or saved_at is None:
+            return 0
+        assert self._choice is not None
+        observation = Observation(self.standing.round, self._choice.place, reward, measured.rounds)
+        return self.standing.round - saved_at + 1 if self.player.undoes(observation) else 0
+
     def take(self, measured: Measured, *, params: Params | None = None) -> None:
         """Takes in what the round gave, for its own params or those that were played in their place."""
         standing, reward = self.standing, self._reward_of(measured)
+        standing.undone += self.rounds_undone(measured)
         assert self._choice is not None
         place = self._choice.place if params is None else self._problem.place(params)
         if reward is not None:
             with one_thread():
-                self.player.observe(Observation(standing.round, place, reward))
+                self.player.observe(Observation(standing.round, place, reward, measured.rounds))
         standing.last_value, standing.last_measured, standing.is_observed = measured.value, standing.round, True
         standing.validations += 1 + (measured.before is not None)
         standing.paid += measured.cost
@@ -112,7 +161,7 @@ class OnlineRun:
     def to_json(self) -> dict[str, Json]:
         state = {
             "observations": [
-                [each.round, self._place_form(each.place), each.reward] for each in self.player.observations
+                [each.round, self._place_form(each.place), each.reward, each.cost] for each in self.player.observations
             ],
             "player": self.player.memory(),
             "pending": self._pending_form(),
@@ -123,7 +172,8 @@ class OnlineRun:
     def restore(self, state: Mapping[str, Json]) -> None:
         """Makes a new run the one that `to_json` was called of."""
         observations = [
-            Observation(round, self._place_of(form), reward) for round, form, reward in state["observations"]
+            Observation(round, self._place_of(form), reward, cost)
+            for round, form, reward, cost in state["observations"]
         ]
         with one_thread():
             self.player.restore(observations, state["player"])

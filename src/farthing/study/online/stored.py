@@ -21,6 +21,7 @@ class Online(Strategy):
     reward: str = "value"
     candidates: Sequence[Params] | None = None
     initial: Sequence[Params] = ()
+    can_undo: bool = False
 
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         raise NoSuggestion(

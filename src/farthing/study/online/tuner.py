@@ -2,9 +2,9 @@
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from farthing.costs import Clock, SystemClock
 from farthing.errors import InvalidArgument
@@ -12,7 +12,7 @@ from farthing.fields import OneOf, Whole
 from farthing.fields.serialization import to_json
 from farthing.space import Space
 from farthing.storage import Storage, open_storage
-from farthing.strategies.online import CEGPUCB, OnlineProblem, OnlineStrategy, as_online_strategy
+from farthing.strategies.online import OnlineProblem, OnlineStrategy, PairedProbes, as_online_strategy
 from farthing.study.online.candidates import candidates_of, initial_params
 from farthing.study.online.decision import Decision
 from farthing.study.online.log import RoundLog
@@ -21,13 +21,19 @@ from farthing.study.online.stored import Online, played_rounds
 from farthing.study.opening import require_space, value_name
 from farthing.trials import Json, Measurement, Params, Problem
 from farthing.trials.measurement import cost_amount, finite_number
+from farthing.validation import shown
 
 log = logging.getLogger("farthing")
 
-FORMAT = 2
+FORMAT = 3
 SKIPPED = "skipped validations"
 BEFORE = "before"
 """Under which a gain's first value is kept among the metrics of its round."""
+ROUNDS_PAID, ROUNDS_UNDONE = "validation in rounds", "rounds taken back"
+"""Metrics of a measured round: what its validation cost in rounds of training, and how many it took back."""
+
+NOTHING = object()
+"""Stands for a state that was never saved; a saved one may be anything, None too."""
 
 
 class OnlineTuner:
@@ -35,13 +41,16 @@ class OnlineTuner:
 
     Args:
         rounds: how many rounds the run has; a round is what you train between two decisions.
-        strategy: who decides, or its name; CE-GP-UCB that asks by the value of information by default.
+        strategy: who decides, or its name; by default `PairedProbes`, which tries neighbours of the present setting.
         candidates: the params to choose from; None is the whole space, enumerated where it is small.
-        initial: params to be measured in the first rounds, in that order; one of them, or a list.
+        initial: the present setting, which is played until a better one is found; more of them, as a list, are tried
+            first. Without it the default begins in the middle of the space, which is a gamble.
         minimize, maximize: the name of the value; `maximize="value"` if neither is given.
         reward: "value" compares measured values, "gain" what a round adds to the value.
         storage, name: where the run is kept as a trial of that study; None keeps nothing. A run of that name that was
             killed is carried on after its last observation: `round` says where it stands.
+        save, restore: what returns the state of your training, and what puts it back: a probe that did harm is taken
+            back. Both or none.
         cost_unit: the unit of what validations cost; by default seconds if the first one is timed, else validations,
             which cost 1 each.
     """
@@ -57,6 +66,8 @@ class OnlineTuner:
         minimize: str | None = None,
         maximize: str | None = None,
         reward: Literal["value", "gain"] = "value",
+        save: Callable[[], Any] | None = None,
+        restore: Callable[[Any], object] | None = None,
         storage: str | Path | Storage | None = None,
         name: str = "online",
         seed: int = 0,
@@ -64,6 +75,7 @@ class OnlineTuner:
         clock: Clock | None = None,
     ) -> None:
         _check(space, rounds=rounds, reward=reward)
+        _check_pair(save, restore)
         if minimize is None and maximize is None:
             maximize = "value"
         self.problem = Problem(
@@ -75,7 +87,7 @@ class OnlineTuner:
             measures_cost=False,
         )
         self.rounds = rounds
-        self.strategy: OnlineStrategy = CEGPUCB() if strategy is None else as_online_strategy(strategy)
+        self.strategy: OnlineStrategy = PairedProbes() if strategy is None else as_online_strategy(strategy)
         self._reward = reward
         self._cost_unit = cost_unit
         self._clock = clock or SystemClock()
@@ -85,7 +97,10 @@ class OnlineTuner:
             seed,
             candidates=candidates_of(space, candidates),
             initial=initial_params(space, initial),
+            can_undo=save is not None,
         )
+        self._save, self._restore = save, restore
+        self._saved: Any = NOTHING
         self._run = self._new_run()
         self._is_closed = False
         self._log = None if storage is None else self._new_log(open_storage(storage), name)
@@ -99,14 +114,18 @@ class OnlineTuner:
         run = self._run
         if run.is_open and run.pending is not None:
             self._write(self._silent(run.pending))
+            run.stop_timing()
             run.end_silent_round()
         decision, choice = run.next_decision()
+        if choice.saves and self._save is not None:
+            self._saved = self._save()
         is_silent_end = decision.round == self.rounds and not decision.measure
         if is_silent_end:
             self._finish(self._silent(decision), value=run.standing.last_value)
         run.enter(decision, choice)
         if is_silent_end:
             run.end_silent_round()
+        run.start_timing()
         return decision
 
     def observe(self, value: float, cost: float | None = None, *, before: float | None = None) -> None:
@@ -117,20 +136,33 @@ class OnlineTuner:
         storage all of it is durable when this returns; where it raises, nothing has happened: call it again.
         """
         decision = self._to_be_observed()
+        rounds_paid = self._run.rounds_of(decision)
         name = f"The value {self.problem.value!r}"
         baseline = None if before is None else finite_number(before, what=f"{name} before")
         measured = Measured(
-            finite_number(value, what=name), baseline, _price(decision, cost, is_paired=before is not None)
+            finite_number(value, what=name),
+            baseline,
+            _price(decision, cost, is_paired=before is not None),
+            rounds_paid,
         )
+        undone = self._run.rounds_undone(measured)
         standing = self._run.standing
         is_timed = standing.is_timed or decision.timed_seconds is not None
-        point = _point(decision, measured)
+        point = _point(decision, measured, undone)
         if decision.round == self.rounds:
             self._finish(point, value=measured.value, is_timed=is_timed)
         else:
             self._write(point, is_timed=is_timed)
         standing.is_timed = is_timed
         self._run.take(measured)
+        if undone:
+            self._take_back(undone)
+
+    def _take_back(self, rounds: int) -> None:
+        if self._saved is NOTHING:
+            log.warning("Nothing was saved since this run was continued: %d rounds are not taken back.", rounds)
+        elif self._restore is not None:
+            self._restore(self._saved)
 
     def _require_may_decide(self) -> None:
         standing, pending = self._run.standing, self._run.pending
@@ -177,7 +209,9 @@ class OnlineTuner:
 
     @property
     def summary(self) -> dict[str, float]:
-        """Rounds, validations paid for and skipped, what they cost, and what the skipped ones would have cost."""
+        """Rounds, validations paid for and skipped, what they cost, what the skipped ones would have cost, and how many
+        rounds were taken back.
+        """
         standing = self._run.standing
         return {
             "rounds": standing.round,
@@ -185,6 +219,7 @@ class OnlineTuner:
             "paid": standing.paid,
             "skipped": standing.silent,
             "saved": standing.silent * standing.mean_price,
+            "undone": standing.undone,
         }
 
     def close(self) -> None:
@@ -206,6 +241,7 @@ class OnlineTuner:
     def load_state_dict(self, state: Mapping[str, Json]) -> None:
         """Goes on from where `state_dict` was called; with other settings it refuses, and nothing is changed."""
         self._check_state(state)
+        self._saved = NOTHING
         run = self._new_run()
         run.restore(state)
         self._run = run
@@ -237,6 +273,7 @@ class OnlineTuner:
             if self._online_problem.candidates is None
             else [dict(each) for each in self._online_problem.candidates],
             "initial": [dict(each) for each in self._online_problem.initial],
+            "can_undo": self._online_problem.can_undo,
         }
 
     # ---- pieces ------------------------------------------------------------------------------------------------------
@@ -252,7 +289,8 @@ class OnlineTuner:
 
     def _new_log(self, storage: Storage, name: str) -> RoundLog:
         settings = self._settings()
-        online = Online(**{key: settings[key] for key in ("strategy", "rounds", "reward", "candidates", "initial")})
+        kept = ("strategy", "rounds", "reward", "candidates", "initial", "can_undo")
+        online = Online(**{key: settings[key] for key in kept})
         return RoundLog(storage, name=name, problem=self.problem, online=online)
 
     def _carry_on(self) -> None:
@@ -278,8 +316,9 @@ class OnlineTuner:
         if point.value is None:
             run.end_silent_round()
         else:
-            paid = sum(point.cost.values())
-            run.take(Measured(point.value, point.metrics.get(BEFORE), paid), params=point.params)
+            paid, metrics = point.cost.get("validation", 0.0), point.metrics
+            measured = Measured(point.value, metrics.get(BEFORE), paid, metrics.get(ROUNDS_PAID))
+            run.take(measured, params=point.params)
 
     def _silent(self, decision: Decision) -> Measurement:
         saved = {SKIPPED: self._run.standing.mean_price}
@@ -299,13 +338,16 @@ class OnlineTuner:
         return self._cost_unit or ("seconds" if is_in_seconds else "validations")
 
 
-def _point(decision: Decision, measured: Measured) -> Measurement:
+def _point(decision: Decision, measured: Measured, undone: int) -> Measurement:
+    """With what the round cost: its validation, and the training that it takes back, in the same unit."""
+    a_round = measured.cost / measured.rounds if measured.rounds else 0.0
+    metrics = {BEFORE: measured.before, ROUNDS_PAID: measured.rounds, ROUNDS_UNDONE: float(undone) or None}
     return Measurement(
         value=measured.value,
-        cost={"validation": measured.cost},
+        cost={"validation": measured.cost, **({"overhead": undone * a_round} if undone else {})},
         charged=True,
         step=decision.round,
-        metrics={} if measured.before is None else {BEFORE: measured.before},
+        metrics={name: value for name, value in metrics.items() if value is not None},
         params=decision.params,
     )
 
@@ -314,6 +356,20 @@ def _price(decision: Decision, cost: float | None, *, is_paired: bool) -> float:
     if cost is not None:
         return cost_amount(cost)
     return decision.timed_seconds if decision.timed_seconds is not None else 1.0 + is_paired
+
+
+def _check_pair(save: object, restore: object) -> None:
+    for name, given in {"save": save, "restore": restore}.items():
+        if given is not None and not callable(given):
+            raise InvalidArgument(
+                f"{name} must be a function, got {shown(given)}. Give save= what returns a state of your training, and "
+                "restore= what takes it back."
+            )
+    if (save is None) != (restore is None):
+        raise InvalidArgument(
+            f"save and restore must be given together, got only {'save' if restore is None else 'restore'}. "
+            "Give both, or none."
+        )
 
 
 def _check(space: Space, *, rounds: int, reward: str) -> None:

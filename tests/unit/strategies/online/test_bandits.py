@@ -7,7 +7,8 @@ import pytest
 
 import farthing as ft
 from farthing.errors import InvalidArgument
-from farthing.strategies.online import Bernoulli, Confidence, Every, ExpectedRegret, OnlineProblem, ValueOfInformation
+from farthing.rules import Bernoulli, Confidence, Every, ExpectedRegret, ValueOfInformation
+from farthing.strategies.online import OnlineProblem
 from farthing.strategies.online.bandits import (
     EXP3S,
     UCB1,

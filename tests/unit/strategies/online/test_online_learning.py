@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import farthing as ft
-from farthing.strategies.online import CEGPUCB, Capped, Every, OnlineProblem
+from farthing.rules import Capped, Every
+from farthing.strategies.online import CEGPUCB, OnlineProblem
 from farthing.strategies.online.scaling import Scale
 from farthing.strategies.online.strategy import Observation
 

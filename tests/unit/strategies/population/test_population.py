@@ -1,6 +1,7 @@
 """Populations: who is replaced by whom, what failures do, what survives a restart."""
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,11 @@ import pytest
 import farthing as ft
 from farthing.costs import Remaining
 from farthing.errors import InvalidArgument, NoSuggestion
+from farthing.strategies import Randomness
 from farthing.strategies.population.pbt import multiplied, perturbed
 from farthing.strategies.population.selection import replaced_count, select
 from farthing.strategies.population.strategy import MOST_REPEATS
-from farthing.trials import State
+from farthing.trials import History, State, Trial
 
 STEPS = {"steps": ft.Fidelity(1, 6, integer=True, trace=True)}
 SPACE = ft.Space({"x": ft.Float(0, 1)}, fidelities=STEPS)
@@ -167,6 +169,25 @@ def test_only_what_may_be_resumed_is_kept() -> None:
     assert strategy.resumable(running.history) == {asked[0].number}
     finish(running)
     assert strategy.resumable(running.history) == {asked[0].number}  # the others of that interval were never told
+
+
+class Counted(History):
+    """Counts how often all of it is read."""
+
+    readings = 0
+
+    def __iter__(self) -> Iterator[Trial]:
+        self.readings += 1
+        return super().__iter__()
+
+
+def test_a_history_is_read_once_for_all_that_is_asked_of_it() -> None:
+    strategy, running = ft.PBT(population=4, interval=2), study(ft.PBT(population=4, interval=2))
+    finish(running, until=8)
+    history = Counted(running.history.problem, running.trials)
+    strategy.suggest(history, Remaining(), 4, Randomness(0))
+    strategy.resumable(history), strategy.recommendable(history)
+    assert history.readings == 1
 
 
 def test_results_from_elsewhere_are_no_members() -> None:

@@ -15,10 +15,12 @@ import types
 import cloudpickle
 import pytest
 
+import farthing as ft
 from farthing.costs import FakeClock
 from farthing.errors import WorkError
 from farthing.execution import Checkpoints, Job, ProcessExecutor, local, slot
 from farthing.space import Choice, Float, Space
+from farthing.storage import open_storage
 from farthing.trials import Attempt, Measurement, Problem, State
 from farthing.trials.news import Checkpointed
 
@@ -329,6 +331,44 @@ def test_rude_work_that_returns_counts_and_does_not_disturb_the_next(survivor, f
     assert run(survivor, number=0, params={"what": rude.__name__}).value == 2.0
     assert run(survivor, number=1, params={"what": "good"}).value == 1.0
     assert files.log_path(1, 1).read_text() == "all is well\n"
+
+
+HOSTILE = [name for name, function in WORKS.items() if function not in (*ENDLESS, close_all_descriptors)]
+
+
+def run_hostile_work(folder, *, trials):
+    """Trials that each do one of those things, in an order that a seed decides, by two workers."""
+    space = Space({"what": Choice("good", *HOSTILE)})
+    study = ft.Study(space, minimize="value", strategy=ft.Random(), storage=folder / "study.db", seed=1)
+    study.run(work, budget=ft.Budget(trials=trials), workers=2)
+    assert [end_of(trial) for trial in study.trials] == [expected_end(trial.params["what"]) for trial in study.trials]
+    assert len(study.trials) == trials
+    study.close()
+    storage = open_storage(folder / "study.db")
+    assert storage.check() == []
+    storage.close()
+
+
+def end_of(trial):
+    if trial.failure is None:
+        return trial.state, trial.value
+    return trial.state, next((words for words in BAD.values() if trial.failure.reason.startswith(words)), trial.failure)
+
+
+def expected_end(what):
+    if what == "good":
+        return State.DONE, 1.0
+    return (State.FAILED, BAD[WORKS[what]]) if WORKS[what] in BAD else (State.DONE, 2.0)
+
+
+def test_a_study_of_hostile_work_ends_each_trial_with_its_reason(tmp_path):
+    run_hostile_work(tmp_path, trials=50)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(36_000)
+def test_a_long_study_of_hostile_work_ends_each_trial_with_its_reason(tmp_path):
+    run_hostile_work(tmp_path, trials=500)
 
 
 def test_a_crash_keeps_the_last_lines_of_the_log(start):

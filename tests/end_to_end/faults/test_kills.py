@@ -141,6 +141,46 @@ def kill_many(storages: Iterator[str], folder: Path, *, kills: int, strategy: st
         seed += 1
 
 
+def three_programs(storages: Iterator[str], folder: Path, *, kills: int) -> None:
+    """Three programs share a study and its budget; any of them is killed and started again."""
+    rng = random.Random(f"three {kills}")
+    done, seed = 0, 0
+    while done < kills:
+        storage = next(storages)
+        targets = [
+            Target(storage, "Sobol", seed=seed, workers=1, folder=folder / f"{seed}-{place}") for place in range(3)
+        ]
+        done += kill_any(targets, rng, most=kills - done)
+        check_shared(targets)
+        seed += 1
+
+
+def kill_any(targets: list[Target], rng: random.Random, *, most: int) -> int:
+    """Kills until all have finished, or `most` times; then lets them finish. Returns the number of kills."""
+    kills, programs = 0, {target: target.start() for target in targets}
+    while unfinished := [target for target in targets if not target.is_finished]:
+        target = rng.choice(unfinished)
+        if kills < most:
+            kills += kill_once(target, programs[target], rng)
+        if kills >= most or programs[target].poll() is not None:
+            programs[target].wait()
+            assert programs[target].returncode in (0, -signal.SIGKILL), (target.folder / "errors").read_text()
+            programs[target] = programs[target] if target.is_finished else target.start()
+    for program in programs.values():
+        program.wait()
+    return kills
+
+
+def check_shared(targets: list[Target]) -> None:
+    storage = open_storage(targets[0].storage)
+    assert storage.check() == []
+    study = ft.Study.load("study", storage)
+    assert [trial.state for trial in study.trials] == [ft.State.DONE] * int(BUDGET.trials or 0)
+    for target in targets:
+        assert_nothing_acknowledged_was_lost(target, study.trials)
+    study.close()
+
+
 def sqlite_files(folder: Path) -> Iterator[str]:
     for number in range(10_000):
         yield f"sqlite:///{folder}/study-{number}.db"
@@ -149,6 +189,19 @@ def sqlite_files(folder: Path) -> Iterator[str]:
 @pytest.mark.parametrize(("strategy", "workers"), SETUPS)
 def test_nothing_is_lost_under_kills_on_sqlite(tmp_path: Path, strategy: str, workers: int) -> None:
     kill_many(sqlite_files(tmp_path), tmp_path, kills=15, strategy=strategy, workers=workers)
+
+
+def test_nothing_is_lost_when_programs_that_share_a_study_are_killed(tmp_path: Path) -> None:
+    three_programs(sqlite_files(tmp_path), tmp_path, kills=6)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(36_000)
+def test_nothing_is_lost_when_programs_that_share_a_study_are_killed_many_times(
+    tmp_path: Path, postgres_urls: Iterator[str]
+) -> None:
+    three_programs(sqlite_files(tmp_path), tmp_path / "sqlite", kills=60)
+    three_programs(postgres_urls, tmp_path / "postgresql", kills=30)
 
 
 def test_nothing_is_lost_under_kills_on_postgresql(tmp_path: Path, postgres_urls: Iterator[str]) -> None:

@@ -10,8 +10,11 @@ from farthing.storage import Storage
 ROUNDS = 150
 SPACE = ft.Space({"rate": ft.Float(1e-3, 1.0, log=True), "kind": ft.Choice("a", "b")})
 STRATEGIES = {
+    "probes": ft.PairedProbes(),
     "learnt": ft.CEGPUCB(),
-    "known": ft.CEGPUCB(lengthscale=0.3, noise=0.01, forgetting=0.02, scale=1.0, rule=ft.ValueOfInformation(0.05)),
+    "known": ft.CEGPUCB(
+        lengthscale=0.3, noise=0.01, forgetting=0.02, scale=1.0, rule=ft.rules.ValueOfInformation(0.05)
+    ),
 }
 
 
@@ -21,7 +24,9 @@ def value_at(round: int, rate: float, kind: str) -> float:
 
 
 def tuner_in(storage: str | Storage | None, strategy: str, seed: int) -> ft.OnlineTuner:
-    return ft.OnlineTuner(SPACE, rounds=ROUNDS, strategy=STRATEGIES[strategy], storage=storage, seed=seed)
+    """Probes are taken back, of a training that has no state: what is decided depends on that all the same."""
+    undoing = {"save": lambda: None, "restore": lambda saved: None} if strategy == "probes" else {}
+    return ft.OnlineTuner(SPACE, rounds=ROUNDS, strategy=STRATEGIES[strategy], storage=storage, seed=seed, **undoing)
 
 
 def train(tuner: ft.OnlineTuner, acknowledged: str) -> None:

@@ -1,0 +1,60 @@
+"""What the results of `online-training` say: each method against keeping the start, seed by seed."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks.markdown import section, table
+from benchmarks.records import Record
+
+KEPT = "keep the start"
+HEADINGS = ["method", "accuracy", "median gain", "worst", "best", "validations", "taken back", "share of time", "n"]
+
+
+def report(suite: str, records: Sequence[Record], *, order: Sequence[str]) -> dict[str, Any]:
+    problems = list(dict.fromkeys(record["problem"] for record in records))
+    return {
+        "suite": suite,
+        "problems": [_problem_report(name, records, order=order) for name in problems],
+        "commits": sorted({f"{each['commit']}{' with changes' if each['dirty'] else ''}" for each in records}),
+    }
+
+
+def _problem_report(name: str, records: Sequence[Record], *, order: Sequence[str]) -> dict[str, Any]:
+    own = [record for record in records if record["problem"] == name]
+    kept = {record["seed"]: record["accuracy"] for record in records if _is_kept_beside(record, name)}
+    by_method = {method: [record for record in own if record["method"] == method] for method in order}
+    return {"problem": name, "rows": {method: _row(each, kept) for method, each in by_method.items() if each}}
+
+
+def _is_kept_beside(record: Record, problem: str) -> bool:
+    """Whether it is the start kept in that problem, whatever a validation costs there."""
+    return bool(record["method"] == KEPT and record["problem"].rpartition(",")[0] == problem.rpartition(",")[0])
+
+
+def _row(records: Sequence[Record], kept: Mapping[int, float]) -> dict[str, float]:
+    gains = [record["accuracy"] - kept[record["seed"]] for record in records if record["seed"] in kept]
+    spread = {"median_gain": np.median(gains), "worst_gain": min(gains), "best_gain": max(gains)} if gains else {}
+    means = {key: np.mean([record[key] for record in records]) for key in ("accuracy", "validations", "undone")}
+    most = max(record["spent"] for record in records)
+    return {key: float(value) for key, value in {**means, **spread, "most_spent": most, "n": len(records)}.items()}
+
+
+def as_text(result: Mapping[str, Any], *, as_json: bool) -> str:
+    if as_json:
+        return json.dumps(result, indent=1)
+    parts = [section(each["problem"], _table(each["rows"]), level=2) for each in result["problems"]]
+    note = "Gains are over keeping the start with the same seed; the share of time is the most of any seed."
+    return section(result["suite"], note, *parts, f"Commits: {', '.join(result['commits'])}.", level=1)
+
+
+def _table(rows: Mapping[str, Mapping[str, float]]) -> str:
+    return table([HEADINGS, *(_cells(method, row) for method, row in rows.items())])
+
+
+def _cells(method: str, row: Mapping[str, float]) -> list[str]:
+    gains = [f"{row[key]:+.3f}" if key in row else "" for key in ("median_gain", "worst_gain", "best_gain")]
+    counts = [f"{row['validations']:.0f}", f"{row['undone']:.0f}", f"{row['most_spent']:.1%}", f"{row['n']:.0f}"]
+    return [method, f"{row['accuracy']:.3f}", *gains, *counts]

@@ -1,0 +1,209 @@
+"""Tunes real trainings while they run: `python -m benchmarks.run online-training`.
+
+Every method trains the same model on the same batches, from a plausible start and from a poor one. A round of training
+costs 1, a validation its price; both go by on a clock that the tuner reads.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import cos, pi
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from benchmarks.online.training_report import as_text, report
+from benchmarks.online.trainings import TASKS, Task, Training
+from benchmarks.plan import matches
+from benchmarks.provenance import commit, versions
+from benchmarks.records import Record, read_records, results_path
+from benchmarks.resuming import make_missing, suite_options
+from farthing.costs import FakeClock
+from farthing.fields.serialization import to_json
+from farthing.rules import Every
+from farthing.strategies.online import CEGPUCB, OnlineStrategy, PairedProbes
+from farthing.study.online import OnlineTuner
+from farthing.trials import Params
+
+SUITE = "online-training"
+SEEDS, QUICK_SEEDS, FIRST_SEED = 8, 2, 1000
+"""Seeds below the first one were for choosing the constants of `PairedProbes`."""
+
+PRICE, PRICES = 0.1, (0.01, 0.1, 1.0, 10.0)
+"""What a validation costs, in rounds of training; the others are for the default alone, on the first task."""
+
+LAST = 5
+"""Rounds at the end over which the test accuracy is averaged, where the task does not drift."""
+
+PACKAGES = ("numpy", "scipy", "scikit-learn")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    accuracy: float
+    validations: int = 0
+    paid: float = 0.0
+    undone: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Session:
+    """A training from a start, and what is measured of it."""
+
+    task: Task
+    start: Params
+    seed: int
+    price: float
+
+    def played(self, choose: Callable[[int], Params]) -> Outcome:
+        """Without a tuner: the params of each round are given."""
+        training = self.task.begin(self.seed)
+        return Outcome(self._accuracy([self._round(training, t, choose(t)) for t in self._rounds()]))
+
+    def tuned(self, strategy: OnlineStrategy | None, *, can_undo: bool) -> Outcome:
+        training, clock = self.task.begin(self.seed), FakeClock(0.0)
+        tuner = OnlineTuner(
+            self.task.space,
+            rounds=self.task.rounds,
+            strategy=strategy,
+            initial=self.start,
+            seed=self.seed,
+            clock=clock,
+            save=training.save if can_undo else None,
+            restore=training.restore if can_undo else None,
+        )
+        accuracy = []
+        for t in self._rounds():
+            decision = tuner.decide()
+            accuracy.append(self._round(training, t, decision.params))
+            clock.advance(1.0)
+            if decision.measure:
+                clock.advance(self.price)
+                tuner.observe(training.validate(t), cost=self.price)
+        told = tuner.summary
+        return Outcome(self._accuracy(accuracy), int(told["validations"]), told["paid"], int(told["undone"]))
+
+    def _rounds(self) -> range:
+        return range(1, self.task.rounds + 1)
+
+    def _round(self, training: Training, t: int, params: Params) -> float:
+        training.train(t, params)
+        return training.test(t)
+
+    def _accuracy(self, accuracy: Sequence[float]) -> float:
+        return float(np.mean(accuracy if self.task.drifts else accuracy[-LAST:]))
+
+
+# ------------------------------------------------------------------------------------------------------------- methods
+
+Method: TypeAlias = Callable[[Session], Outcome]
+
+
+def _random(session: Session) -> Outcome:
+    space = session.task.space
+    rng = np.random.default_rng([session.seed, 9])
+    return session.played(lambda t: space.encoder.decode_unit(rng.random((1, space.encoder.dimension)))[0])
+
+
+def _cosine(session: Session) -> Outcome:
+    rate, rounds = session.task.rate, session.task.rounds
+    lowest = session.start[rate] / 100.0
+
+    def params(t: int) -> Params:
+        return {**session.start, rate: max(lowest, session.start[rate] * 0.5 * (1.0 + cos(pi * t / rounds)))}
+
+    return session.played(params)
+
+
+def _tuned(strategy: OnlineStrategy | None = None, *, can_undo: bool = False) -> Method:
+    return lambda session: session.tuned(strategy, can_undo=can_undo)
+
+
+STRATEGIES: Mapping[str, OnlineStrategy] = {
+    "default": PairedProbes(),
+    "default, with save and restore": PairedProbes(),
+    "CE-GP-UCB": CEGPUCB(),
+    "CE-GP-UCB, every fifth round": CEGPUCB(rule=Every(5)),
+    "CE-GP-UCB.paper()": CEGPUCB.paper(),
+}
+
+METHODS: Mapping[str, Method] = {
+    "keep the start": lambda session: session.played(lambda t: session.start),
+    **{name: _tuned(each, can_undo="restore" in name) for name, each in STRATEGIES.items()},
+    "random params": _random,
+    "cosine": _cosine,
+}
+
+
+@dataclass(frozen=True)
+class Game:
+    """One method on one task from one start, with one seed and price."""
+
+    task: Task
+    start: str
+    method: str
+    seed: int
+    price: float
+
+    @property
+    def problem(self) -> str:
+        return f"{self.task.name}, {self.start} start, price {self.price:g}"
+
+    @property
+    def title(self) -> str:
+        return f"{self.problem} · {self.method} · seed {self.seed}"
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        strategy = STRATEGIES.get(self.method)
+        settings = {"strategy": None if strategy is None else to_json(strategy), "start": self.task.starts[self.start]}
+        return {"problem": self.problem, "method": self.method, "seed": self.seed, "settings": settings}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = suite_options([SUITE], description=__doc__).parse_args(arguments)
+    name = f"{SUITE}-quick" if options.quick else SUITE
+    path = options.output or results_path(name)
+    seeds = options.seeds or (QUICK_SEEDS if options.quick else SEEDS)
+    tasks = TASKS[:2] if options.quick else TASKS
+    chosen = [
+        game
+        for game in games(tasks, seeds=seeds)
+        if matches(game.problem, options.problems or ()) and matches(game.method, options.methods or ())
+    ]
+    make_missing(path, chosen, result_of=lambda game: result_of(game, suite=name))
+    records = [record for record in read_records(path) if record["suite"] == name]
+    if not records:
+        sys.stderr.write(f"Nothing of {name} can be run: the patterns match nothing, or all of it is left out.\n")
+        return 1
+    print(as_text(report(name, records, order=tuple(METHODS)), as_json=options.json))
+    return 0
+
+
+def games(tasks: Sequence[Task], *, seeds: int) -> Iterator[Game]:
+    """For each task, start and seed all methods, one after another; then the default at other prices."""
+    for task in tasks:
+        if reason := task.missing():
+            sys.stderr.write(f"left out: {task.name}: {reason}\n")
+            continue
+        for start in task.starts:
+            for seed in range(FIRST_SEED, FIRST_SEED + seeds):
+                yield from (Game(task, start, method, seed, PRICE) for method in METHODS)
+                if task is TASKS[0]:
+                    yield from (Game(task, start, "default", seed, price) for price in PRICES if price != PRICE)
+
+
+def result_of(game: Game, *, suite: str) -> Record:
+    session = Session(game.task, game.task.starts[game.start], game.seed, game.price)
+    outcome = METHODS[game.method](session)
+    return {
+        "suite": suite,
+        **game.identity,
+        "rounds": game.task.rounds,
+        "accuracy": outcome.accuracy,
+        "validations": outcome.validations,
+        "spent": (outcome.paid + outcome.undone) / game.task.rounds,
+        "undone": outcome.undone,
+        "versions": versions(PACKAGES),
+        **commit(),
+    }

@@ -1,0 +1,54 @@
+"""The types of what studies and runs are told."""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
+
+from farthing.costs import Clock
+from farthing.execution import Executor
+from farthing.storage import Storage
+from farthing.strategies import Strategy
+from farthing.trials import DeclaredCost, Trial
+
+if TYPE_CHECKING:
+    from farthing.study.study import Study
+
+StorageLike: TypeAlias = str | Path | Storage
+"""`sqlite:///file.db`, the path of such a file, `postgresql://…`, or a storage."""
+
+ExecutorName: TypeAlias = Literal["processes", "inline"]
+ExportFormat: TypeAlias = Literal["csv", "json"]
+OnInterrupt: TypeAlias = Literal["raise", "return"]
+Callback: TypeAlias = Callable[["Study", Trial], object]
+
+
+class StudySettings(TypedDict, total=False):
+    """The arguments of `Study` beside its space and its value."""
+
+    strategy: Strategy | str | None
+    storage: StorageLike | None
+    name: str
+    seed: int | None
+    cost: DeclaredCost | None
+    cost_unit: str
+    folder: str | Path | None
+    lease: float
+    lost_retries: int
+    clock: Clock | None
+
+
+class RunSettings(TypedDict, total=False):
+    """The arguments of `Study.run` beside the work and its budget."""
+
+    workers: int
+    executor: ExecutorName | Executor
+    time_limit: float | None
+    retries: int | None
+    devices: Sequence[str] | None
+    callbacks: Iterable[Callback]
+    progress: bool | None
+    on_interrupt: OnInterrupt
+
+
+class Settings(StudySettings, RunSettings, total=False):
+    """What `minimize` and `maximize` pass on."""
