@@ -37,7 +37,7 @@ class FileWork:
 
     def run(self, trial: RunningTrial) -> object:
         with contextlib.chdir(self.folder):
-            with trial._waiting():  # what importing takes is not the trial's
+            with trial._waiting():  # the trial does not pay for importing
                 work = _looked_up(self)
             return work.run(trial)
 

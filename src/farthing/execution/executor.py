@@ -77,7 +77,7 @@ class Executor(Protocol):
 
     @property
     def free(self) -> int:
-        """How many more jobs `submit` takes now."""
+        """The number of jobs that `submit` takes now."""
         ...
 
     @property
@@ -98,5 +98,5 @@ class Executor(Protocol):
         ...
 
     def close(self) -> None:
-        """Ends everything that runs, with all its processes. What was running has no outcome."""
+        """Ends everything that runs, with all its processes. Running jobs have no outcome."""
         ...

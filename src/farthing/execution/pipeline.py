@@ -196,7 +196,7 @@ class _Passage:
             kept = self._cache.get(self._lineage[index], self._loader(index))
             self._tell_news()
             if kept is not None:
-                for step in reversed(range(index + 1)):  # the last one's loading is what was paid for
+                for step in reversed(range(index + 1)):  # only loading the last one was paid for
                     self._trial._settle(step=step, saved=self._savings(kept, step))
                 return kept
         return Kept(self._work.fresh_source, ())

@@ -68,7 +68,7 @@ class RunningTrial:
 
     @property
     def _study_folder(self) -> Path:
-        """Where the study keeps its files."""
+        """The folder of the study's files."""
         return self._checkpoints.root
 
     @property
@@ -108,7 +108,7 @@ class RunningTrial:
         self._last = point
 
     def charge(self, amount: SupportsFloat, kind: Kind = "training") -> None:
-        """Adds to what the trial costs. Once charged, its measured seconds do not count."""
+        """Adds to the cost of the trial. Once charged, its measured seconds do not count."""
         self._meter.charge(amount, kind=kind)
 
     def timing(self, kind: Kind) -> AbstractContextManager[None]:
@@ -120,11 +120,11 @@ class RunningTrial:
         self._meter.count_as(kind)
 
     def _waiting(self) -> AbstractContextManager[None]:
-        """The seconds inside are no work: they cost nothing."""
+        """The seconds inside do not count as work: they cost nothing."""
         return self._meter.paused()
 
     def _settle(self, *, step: int | None = None, saved: Mapping[str, float] | None = None) -> None:
-        """Makes what was spent so far durable, as a measurement without a value.
+        """Stores the cost so far, as a measurement without a value.
 
         In work of several stages `step` is the place of the one that has ended, from 0. `saved` has savings
         by reason: a stage that was loaded instead of computed saves its cost under "cache".
@@ -150,7 +150,7 @@ class RunningTrial:
             self._announced = name
 
     def _finish(self, returned: object) -> Outcome:
-        """How the trial ended, given what the work returned. A result that is none makes a failed outcome."""
+        """The outcome of the trial, given the work's return value. An invalid result makes a failed outcome."""
         try:
             result = self._counting(read_result(returned, name=self.problem.value))
             gradient = read_gradient(result.gradient, self.problem.space, self.params)

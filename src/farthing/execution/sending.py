@@ -25,7 +25,7 @@ def packed(work: CarriesOut) -> bytes:
 
 
 def _culprit(work: CarriesOut) -> str:
-    """What in the work cannot be sent, as far as can be told."""
+    """The part of the work that cannot be sent, if it can be found."""
     function = work.function if isinstance(work, FunctionWork) else work
     name = getattr(function, "__name__", shown(function))
     for variable, value in _outside_variables(function):

@@ -40,7 +40,7 @@ class KeepsOutputs(Protocol):
     """Work that keeps outputs of its stages between trials."""
 
     def lost_prefixes(self, prefixes: Mapping[str, int], root: Path) -> list[str]:
-        """Which of these prefixes, given with their lengths, are not kept among the study's files at `root`."""
+        """The prefixes, given with their lengths, that are not kept among the study's files at `root`."""
         ...
 
 
@@ -69,7 +69,7 @@ class FunctionWork:
 
 
 def as_work(thing: object) -> CarriesOut:
-    """What `study.run` was given, as work."""
+    """The argument of `study.run`, as work."""
     if isinstance(thing, type) and issubclass(thing, Trainable):
         return TrainableWork(thing)
     if isinstance(thing, Trainable):

@@ -31,7 +31,7 @@ class DriftingPosterior(Protocol):
     def size(self) -> int: ...
 
     def advance_to(self, round: int) -> None:
-        """Lets time go on to that round."""
+        """Advances time to that round."""
         ...
 
     def mean(self) -> Array:

@@ -81,7 +81,7 @@ class Storage(Protocol):
 
     @property
     def folder(self) -> Path | None:
-        """Where files that belong to the studies may be kept; None where the storage has no place of its own."""
+        """The folder for files that belong to the studies; None if the storage has no place of its own."""
         ...
 
     def create_study(self, record: StudyRecord) -> StudyRecord:
@@ -124,7 +124,7 @@ class Storage(Protocol):
         ...
 
     def enqueue_trial(self, study: str, suggestion: Suggestion, *, retries: int = 0, tags: Sequence[str] = ()) -> Trial:
-        """Opens a pending trial, for whoever claims it first."""
+        """Opens a pending trial, for the process that claims it first."""
         ...
 
     def add_trial(self, study: str, suggestion: Suggestion, outcome: Outcome, *, tags: Sequence[str] = ()) -> Trial:
@@ -207,7 +207,7 @@ class Storage(Protocol):
         ...
 
     def check(self) -> list[str]:
-        """What is wrong with the stored data, in words; empty when all is well."""
+        """Defects of the stored data, in words; empty if there are none."""
         ...
 
     def close(self) -> None:

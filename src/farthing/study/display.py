@@ -117,13 +117,13 @@ class Progress:
 
 
 def say_how_to_resume(records: "Records") -> None:
-    """Called when a run was interrupted: nothing is lost, and these words say how to go on."""
+    """Called when a run was interrupted: nothing is lost, and this text says how to continue."""
     history = records.refresh()
     waiting = sum(trial.state is State.PENDING for trial in history)
     again = f" {waiting} unfinished: they were given back and come first." if waiting else ""
     how = (
-        "Call run again to go on; this study lives in memory and ends with the program."
+        "Call run again to continue; this study lives in memory and ends with the program."
         if records.is_in_memory
-        else "Start the same program again to go on."
+        else "Start the same program again to continue."
     )
     sys.stderr.write(f"\nInterrupted. {len(history.done)} trials done.{again} {how}\n")

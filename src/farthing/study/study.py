@@ -610,7 +610,7 @@ class Study:
         return Lineage.of(self.history)
 
     def close(self) -> None:
-        """Lets go of the storage. Trials that were asked for and not told keep their lease until it ends."""
+        """Closes the storage. Trials that were asked for and not told keep their lease until it ends."""
         self._records.close_storage()
 
     def __enter__(self) -> Self:
@@ -644,7 +644,7 @@ class Study:
 
     @property
     def _is_temporary(self) -> bool:
-        """Whether nobody can find the files again, so that they go with this study."""
+        """Whether the files cannot be found again, so that they are deleted with this study."""
         return self._folder is None and self._records.is_in_memory and FOLDER not in self._settings
 
     def _files_to_write(self) -> Checkpoints:

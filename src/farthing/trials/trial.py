@@ -101,7 +101,7 @@ class Trial:
 
     @cached_property
     def costs(self) -> dict[str, float]:
-        """What was paid, by kind. What an attempt without a result cost is `failed` work, whatever it was meant for."""
+        """The cost by kind. The cost of an attempt without a result is `failed` work, of every kind."""
         paid = payments(self.measurements)
         wasted = self.state in (State.FAILED, State.LOST)
         if not wasted and paid.are_all_measured_in(self.attempt):
@@ -120,7 +120,7 @@ class Trial:
 
     @cached_property
     def saved(self) -> dict[str, float]:
-        """What need not be paid, by reason, as the work reported it."""
+        """Savings by reason, as the work reported them."""
         return total(savings(self.measurements))
 
 

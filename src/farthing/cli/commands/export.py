@@ -18,7 +18,9 @@ from farthing.cli.options import storage_option, study_argument
     type=click.Choice(["csv", "json"]),
     help="csv has a row for each trial, json everything.  [default: as the file's name ends, else csv]",
 )
-@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to write it, instead of here.")
+@click.option(
+    "--output", type=click.Path(path_type=Path), metavar="FILE", help="The file to write; else standard output."
+)
 def command(study: str | None, storage: str | None, form: Literal["csv", "json"] | None, output: Path | None) -> None:
     """Write a study's trials as CSV or JSON.
 

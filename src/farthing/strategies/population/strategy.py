@@ -123,7 +123,7 @@ class PopulationStrategy(Strategy):
         return {best.trial.number} if best else set()
 
     def resumable(self, history: History) -> set[int]:
-        """What members may yet continue or copy, and where an interval began that nobody has finished yet."""
+        """The trials that members may still continue or copy, and the starts of intervals that none has finished."""
         members = members_of(history, self.population)
         if not members.begun:
             return set()
