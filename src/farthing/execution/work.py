@@ -45,7 +45,7 @@ class KeepsOutputs(Protocol):
 
 
 Work: TypeAlias = Callable[[RunningTrial], Returned] | type[Trainable] | Pipeline | Command | CarriesOut
-"""What `study.run` takes: a function of the trial, a `Trainable` class, a `Pipeline` or a `Command`."""
+"""Work for `study.run`: a function of the trial, a `Trainable` class, a `Pipeline` or a `Command`."""
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ def entry(row: Sequence[Any], measurements: Sequence[Measurement] = ()) -> Entry
     ) = row  # fmt: skip
     if resume_from is not None and not 0 <= resume_from < number:
         raise StorageError(
-            f"A stored trial must carry on an earlier one, got {resume_from!r} in trial {number}. "
+            f"A stored trial must continue an earlier one, got {resume_from!r} in trial {number}. "
             "Restore the database from a copy."
         )
     trial = Trial(

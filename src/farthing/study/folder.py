@@ -50,8 +50,8 @@ def find_folder(
 ) -> Path:
     """The study's folder: the one it has, else a new one in that place, beside the database or under `.farthing`.
 
-    `beside` is where the database would have it. Folders that others use are refused in a place that was given. Where
-    nobody chose the place, and for a study in memory, which nobody can continue, the name is lengthened instead.
+    `beside` is the database's own place for it. Folders that others use are refused in a given place. If no place
+    was given, and for a study in memory, which cannot be continued, the name is lengthened instead.
     """
     had = _had(mark, settings=settings, beside=beside)
     if had is not None and place in (None, had.parent):

@@ -171,7 +171,7 @@ class Records:
 
     @property
     def folder(self) -> Path | None:
-        """Where the storage would have the study's files."""
+        """The storage's own place for the study's files."""
         return self._storage.folder
 
     @property

@@ -51,4 +51,4 @@ class RunSettings(TypedDict, total=False):
 
 
 class Settings(StudySettings, RunSettings, total=False):
-    """What `minimize` and `maximize` pass on."""
+    """The arguments that `minimize` and `maximize` pass on."""

@@ -16,7 +16,7 @@ from farthing.study.views import short_bytes
 
 @dataclass(frozen=True)
 class Deleted:
-    """What became of a deleted study's files: bytes that were freed, or the folder that was left as it is.
+    """The fate of a deleted study's files: the bytes that were freed, or the folder that was left as it is.
 
     `str(deleted)` says it in a sentence.
     """

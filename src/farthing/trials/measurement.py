@@ -67,7 +67,7 @@ class LazyMeasurements(Sequence[Measurement]):
 
     @abstractmethod
     def savings(self) -> list[Mapping[str, float]]:
-        """What need not be paid, where anything was saved."""
+        """Savings by reason, if there are any."""
 
 
 def payments(measurements: Sequence[Measurement]) -> Payments:
