@@ -20,7 +20,7 @@ from farthing.strategies.shared.surrogate import is_recent, last_fit
 from farthing.trials import History, Json, Prediction, Problem
 
 FEWEST_COSTS = 3
-"""Chosen on the tuning tables of `EIPerCost` (`docs/systems/bayesian.md`), with its short design."""
+"""Number of costs before they can count. Chosen as a short design on the tuning tables of `EIPerCost`; not recorded."""
 LEAST_SPREAD = 0.1
 """Deviation of log cost, about a tenth of a cost, below which preferring the cheaper gains nothing. A guess."""
 LEAST_SKILL = 0.5
