@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Sequence
 
 from farthing.cli.ending import best_text, is_verified, nothing_text
+from farthing.cli.online_view import online_text
 from farthing.cli.population_view import population_text
 from farthing.cli.run_plan import SETTING
 from farthing.cli.storages import StorageAddress
@@ -32,6 +33,7 @@ def study_text(study: Study, *, address: StorageAddress, all_trials: bool) -> st
         _running(history),
         _trials(history) if all_trials else _best_runs(history),
         population_text(study, best),
+        online_text(study),
         _chart(history, best),
         str(study.ledger),
         _disk_use(study),

@@ -10,6 +10,7 @@ rate scheduler writes the learning rate too, so let only one of the two have it.
 import random
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,6 +78,28 @@ class Knobs:
 
     def _add(self, param: str, setter: Setter) -> None:
         self._setters.setdefault(param, []).append(setter)
+
+
+class Snapshots:
+    """Copies of the state of models, optimizers and whatever else has a `state_dict`, for `OnlineTuner`.
+
+        snapshots = Snapshots(model, optimizer)
+        tuner = ft.OnlineTuner(space, rounds=100, save=snapshots.save, restore=snapshots.restore)
+
+    They stay in memory, on the device of the tensors. Apply the params again after a restore, as in every round.
+    """
+
+    def __init__(self, *parts: Any) -> None:
+        self._parts = parts
+
+    def save(self) -> list[Any]:
+        """The states of all parts, which later training does not change."""
+        return [deepcopy(part.state_dict()) for part in self._parts]
+
+    def restore(self, saved: Sequence[Any]) -> None:
+        """Puts the parts back into these states, which can be used again."""
+        for part, state in zip(self._parts, saved, strict=True):
+            part.load_state_dict(deepcopy(state))
 
 
 STATE_FILE = "state.pt"

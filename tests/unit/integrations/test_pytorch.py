@@ -8,7 +8,7 @@ from farthing.errors import InvalidArgument
 
 torch = pytest.importorskip("torch")
 
-from farthing.integrations.pytorch import Knobs  # noqa: E402
+from farthing.integrations.pytorch import Knobs, Snapshots  # noqa: E402
 
 
 @pytest.fixture
@@ -76,3 +76,22 @@ def test_a_setting_the_optimizer_does_not_have_is_refused(model) -> None:
 def test_a_module_without_dropout_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="dropout layer"):
         Knobs().dropout("p", torch.nn.Linear(2, 2))
+
+
+def test_a_snapshot_puts_model_and_optimizer_back_more_than_once(model) -> None:
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5, momentum=0.9)
+    snapshots = Snapshots(model, optimizer)
+
+    def step():
+        optimizer.zero_grad()
+        model[0](torch.ones(2, 3)).sum().backward()
+        optimizer.step()
+        return model[0].weight.detach().clone()
+
+    step()
+    saved = snapshots.save()
+    after = step()
+    for _ in range(2):
+        step()
+        snapshots.restore(saved)
+        torch.testing.assert_close(step(), after)

@@ -1,0 +1,40 @@
+"""Online runs as text: the params in force at the best value of each and at its end."""
+
+from collections.abc import Iterator, Sequence
+
+from farthing.cli.tables import aligned
+from farthing.study import Study
+from farthing.study.online import Online, played_rounds
+from farthing.study.stored_strategy import class_name
+from farthing.study.views import short_number
+from farthing.trials import Measurement, Problem, Trial
+
+MOST_RUNS = 5
+"""Of more, the last are shown."""
+
+
+def online_text(study: Study) -> str:
+    """Two lines a run; nothing for a study that is not online."""
+    if class_name(study._strategy_json) != Online.__name__:
+        return ""
+    names = list(study.space.parameters)
+    rows = [row for trial in list(study.history)[-MOST_RUNS:] for row in _rows(trial, study.problem, names)]
+    if not rows:
+        return ""
+    header = ["trial", "params at", "round", study.problem.value, *names]
+    return "\n".join(["Params changed while a run went on:", aligned(header, rows)])
+
+
+def _rows(trial: Trial, problem: Problem, names: Sequence[str]) -> Iterator[list[str]]:
+    rounds = played_rounds(trial)
+    measured = [point for point in rounds if point.value is not None]
+    if measured:
+        best = min(measured, key=lambda point: problem.sign * (point.value or 0.0))
+        yield [str(trial.number), "its best", *_cells(best, names)]
+        yield [str(trial.number), "its end" if trial.is_finished else "present", *_cells(rounds[-1], names)]
+
+
+def _cells(point: Measurement, names: Sequence[str]) -> list[str]:
+    params = point.params or {}
+    value = "" if point.value is None else f"{point.value:.6g}"
+    return [str(point.step), value, *(short_number(params[name]) if name in params else "" for name in names)]

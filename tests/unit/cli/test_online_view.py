@@ -1,0 +1,31 @@
+"""`farthing show` of an online run: its params change, and those that count are shown."""
+
+import farthing as ft
+from farthing.cli.online_view import online_text
+from farthing.rules import Every
+from farthing.storage import MemoryStorage
+from farthing.strategies.online.bandits import EpsilonGreedy
+
+ARMS = ft.Space({"arm": ft.Choice("a", "b", "c")})
+LOSS = {"a": 0.3, "b": 0.1, "c": 0.2}
+
+
+def test_the_params_in_force_at_the_best_value_and_at_the_end_are_shown() -> None:
+    storage = MemoryStorage()
+    strategy = EpsilonGreedy(rule=Every(1), explore=1.0)
+    tuner = ft.OnlineTuner(ARMS, rounds=12, strategy=strategy, minimize="loss", storage=storage, name="run", seed=3)
+    played = []
+    for _ in range(12):
+        decision = tuner.decide()
+        played.append(arm := decision.params["arm"])
+        if decision.measure:
+            tuner.observe(LOSS[arm])
+    best, end = online_text(ft.Study.load("run", storage)).splitlines()[-2:]
+    best_arm = min(played, key=lambda arm: LOSS[arm])
+    assert best.split() == ["0", "its", "best", str(played.index(best_arm) + 1), str(LOSS[best_arm]), best_arm]
+    assert end.split() == ["0", "its", "end", "12", str(LOSS[played[-1]]), played[-1]]
+
+
+def test_other_studies_have_no_such_part() -> None:
+    study = ft.Study(ARMS, name="plain", minimize="loss", strategy=ft.Random(), storage=MemoryStorage())
+    assert online_text(study) == ""
