@@ -1,4 +1,4 @@
-"""CE-GP-UCB: cost-efficient online tuning with a time-varying GP (Wang et al., 2020; READING.md, section 1)."""
+"""CE-GP-UCB: cost-efficient online tuning with a time-varying GP (Wang et al., 2020)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
