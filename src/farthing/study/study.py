@@ -15,6 +15,7 @@ from farthing.execution.executor import check_workers
 from farthing.fields import Number, Several, Text, Whole
 from farthing.space import Space
 from farthing.storage import MemoryStorage, Storage, StudyRecord, open_storage
+from farthing.storage.storage import FindsLeaders
 from farthing.strategies import Strategy, as_strategy, best_by_value, strategy_from_json
 from farthing.study import results
 from farthing.study.asking import hand_out, number_of, told
@@ -34,7 +35,7 @@ from farthing.study.loop import Limits, Loop, Observer, check_budget, check_retr
 from farthing.study.opening import create_or_continue, require_space, value_name
 from farthing.study.records import Records, Taken, is_waiting
 from farthing.study.results import Best
-from farthing.study.schedule import schedule_of
+from farthing.study.schedule import schedule_along, schedule_of
 from farthing.study.stored_strategy import is_at_hand, name_of, strategy_at_hand
 from farthing.study.verifying import require_covered, require_done, verification, verified
 from farthing.study.views import study_html, study_text
@@ -512,6 +513,23 @@ class Study:
         `verify` trains it to the end. Where the strategy would have to be imported first, it is the best measured, and
         `is_fallback` says so.
         """
+        return self._best_by_search() or self._best_by_history()
+
+    def _best_by_search(self) -> Best | None:
+        """What is recommended by measured value, found by the database where the history is not read anyway."""
+        is_by_value = not self.has_strategy or type(self.strategy).recommend is Strategy.recommend
+        if self._records.history.version or not is_by_value or not isinstance(self._storage, FindsLeaders):
+            return None
+        found = self._storage.leaders(self.name, self.problem)
+        if found is None:
+            return None
+        best, schedule = found.lineage[-1], schedule_along(self.problem, found.lineage)
+        assert best.value is not None, "only trials with a value are looked for"
+        return Best(
+            best.params, best.value, best, measured=found.full, schedule=schedule, is_fallback=not self.has_strategy
+        )
+
+    def _best_by_history(self) -> Best:
         history = self.history
         found = self.strategy.recommend(history) if self.has_strategy else best_by_value(history)
         if found is None or found.trial.value is None:

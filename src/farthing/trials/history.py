@@ -102,12 +102,11 @@ class History(Sequence[Trial]):
 
     def reach(self, trial: Trial) -> float:
         """How much of the full fidelity a trial has, from 0 to 1, all fidelities multiplied."""
-        full = self.problem.space.full_fidelity
-        return math.prod(trial.fidelity.get(name, 0.0) / top for name, top in full.items())
+        return self.problem.reach(trial.fidelity)
 
     def is_full(self, trial: Trial) -> bool:
         """Whether the trial was to run at full fidelity."""
-        return all(trial.fidelity.get(name, 0) >= top for name, top in self.problem.space.full_fidelity.items())
+        return self.problem.is_full(trial.fidelity)
 
     def lineage(self, number: int) -> list[Trial]:
         """The chain of trials this one carries on, the oldest first, itself last."""
