@@ -13,16 +13,17 @@ from farthing.errors import StorageError
 from farthing.storage import engines, lifecycle, rows, schema, statements
 from farthing.storage.checking import found_faults
 from farthing.storage.json_text import stored_record, stored_suggestion
+from farthing.storage.leaders import leaders
 from farthing.storage.lifecycle import Entry
 from farthing.storage.listing import summaries
 from farthing.storage.reading import HistoryReader
 from farthing.storage.runs import Run, next_beginning, seconds_covered
-from farthing.storage.storage import Changes, StudyRecord, StudySummary
+from farthing.storage.storage import Changes, Leaders, StudyRecord, StudySummary
 from farthing.storage.study_rows import NothingChanged, StudyRows
 from farthing.storage.transactions import Transactions
 from farthing.storage.validation import check_expected_trials, study_exists, study_not_found, unknown_run
 from farthing.storage.watching import LeaseWatch, Renewal
-from farthing.trials import Attempt, Event, Json, Measurement, Outcome, Suggestion, Trial
+from farthing.trials import Attempt, Event, Json, Measurement, Outcome, Problem, Suggestion, Trial
 
 Result = TypeVar("Result")
 Steps = Callable[[StudyRows], Result]
@@ -326,6 +327,12 @@ class SqlStorage:
             return self._database.read(found_faults)
         except StorageError as error:
             return [str(error)]
+
+    def leaders(self, study: str, problem: Problem) -> Leaders | None:
+        """The best that was measured, by a search in the database: at a price that does not grow with the curves."""
+        return self._database.read(
+            lambda connection: leaders(StudyRows.found(connection, study, clock=self._clock), problem)
+        )
 
     def close(self) -> None:
         self._database.close()

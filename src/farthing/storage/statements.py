@@ -184,6 +184,17 @@ UNVERSIONED_MEASUREMENTS = (
 )
 ALL_TRIALS = select(*TRIAL_COLUMNS).where(_of_study).order_by(trial.c.number)
 
+# The best ----------------------------------------------------------------------------------------------------------
+
+_is_done = and_(_of_study, trial.c.state == "done", trial.c.value.is_not(None))
+_fidelity_text = func.coalesce(trial.c.fidelity, "")
+_best_done = (
+    select(trial.c.number).where(_is_done, _fidelity_text.in_(bindparam("fidelities", expanding=True))).limit(1)
+)
+DONE_FIDELITIES = select(trial.c.fidelity).where(_is_done).distinct()
+LOWEST_DONE = _best_done.order_by(trial.c.value, trial.c.number)
+HIGHEST_DONE = _best_done.order_by(trial.c.value.desc(), trial.c.number)
+
 # Summaries ---------------------------------------------------------------------------------------------------------
 
 STATE_COUNTS = select(trial.c.study_id, trial.c.state, func.count()).group_by(trial.c.study_id, trial.c.state)

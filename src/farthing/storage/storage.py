@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from farthing.errors import InvalidArgument
 from farthing.fields import Text
@@ -46,6 +46,26 @@ class Changes:
     version: int
     trials: Sequence[Trial] = ()
     events: Sequence[Event] = ()
+
+
+@dataclass(frozen=True)
+class Leaders:
+    """Of the trials that are done with a value: the best at the highest fidelity that any has, and at full fidelity.
+
+    `lineage` is the chain that led to the first of them, which stands at its end.
+    """
+
+    lineage: Sequence[Trial]
+    full: Trial | None
+
+
+@runtime_checkable
+class FindsLeaders(Protocol):
+    """A storage that finds the best by itself: one that would have to read every trial for it need not."""
+
+    def leaders(self, study: str, problem: Problem) -> Leaders | None:
+        """None if no trial is done with a value. Of equally good trials, the first."""
+        ...
 
 
 class Storage(Protocol):

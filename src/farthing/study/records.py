@@ -8,7 +8,8 @@ from pathlib import Path
 
 from farthing.costs import Remaining
 from farthing.errors import FarthingError, HistoryMoved, InvalidArgument
-from farthing.storage import MemoryStorage, Storage, StudyRecord
+from farthing.storage import Storage, StudyRecord
+from farthing.storage.storage import FindsLeaders, Leaders
 from farthing.strategies import Randomness, Strategy
 from farthing.study.interrupts import held_interrupts
 from farthing.study.leases import Leases
@@ -62,6 +63,12 @@ class Records:
         if changes.trials or changes.events or changes.version != self._history.version:
             self._history = self._history.updated(changes.trials, events=changes.events, version=changes.version)
         return self._history
+
+    def leaders(self) -> Leaders | None:
+        """The best trials as the database finds them; None if it cannot, or if the history is read already."""
+        if self._history.version or not isinstance(self._storage, FindsLeaders):
+            return None
+        return self._storage.leaders(self.name, self.problem)
 
     def sweep(self) -> list[int]:
         """Takes back trials whose owner is gone or whose lease has ended."""

@@ -6,7 +6,7 @@ from typing import Any, overload
 
 from farthing.errors import InvalidArgument
 from farthing.scalars import as_int
-from farthing.trials import History, Json, Params, Trial
+from farthing.trials import History, Json, Params, Problem, Trial
 from farthing.validation import shown
 
 Change = tuple[int, Params]
@@ -74,10 +74,13 @@ class Schedule(Sequence[Change]):
 
 
 def schedule_of(history: History, trial: Trial) -> Schedule | None:
-    """The schedule of the run that ends with that trial; None if it was not trained in steps along one trace."""
-    space = history.problem.space
-    traces = [name for name, fidelity in space.fidelities.items() if fidelity.trace and fidelity.integer]
-    chain = history.lineage(trial.number)
+    """How the run that ends with that trial was trained; None where that is not told in steps along one trace."""
+    return schedule_along(history.problem, history.lineage(trial.number))
+
+
+def schedule_along(problem: Problem, chain: Sequence[Trial]) -> Schedule | None:
+    """How a run was trained that is this chain of trials, each of which carries on the one before."""
+    traces = [name for name, fidelity in problem.space.fidelities.items() if fidelity.trace and fidelity.integer]
     if len(traces) != 1 or not all(traces[0] in link.fidelity for link in chain):
         return None
     ends = [int(link.fidelity[traces[0]]) for link in chain]
@@ -88,7 +91,7 @@ def schedule_of(history: History, trial: Trial) -> Schedule | None:
     for start, link in zip(starts, chain, strict=True):
         if not changes or changes[-1][1] != link.params:
             changes.append((start, dict(link.params)))
-    return Schedule(tuple(changes), ends[-1], fidelity=traces[0], value=history.problem.value)
+    return Schedule(tuple(changes), ends[-1], fidelity=traces[0], value=problem.value)
 
 
 def _change(given: Any) -> Change:

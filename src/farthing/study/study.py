@@ -44,7 +44,7 @@ from farthing.study.loop import Limits, Loop, Observer, check_budget, check_retr
 from farthing.study.opening import create_or_continue, require_space, value_name
 from farthing.study.records import Records, Taken, is_waiting
 from farthing.study.results import Best
-from farthing.study.schedule import schedule_of
+from farthing.study.schedule import schedule_along, schedule_of
 from farthing.study.settings import Callback, ExecutorName, ExportFormat, OnInterrupt, StorageLike
 from farthing.study.stopping import Stopped, StopReason, check_on_interrupt
 from farthing.study.stored_strategy import is_at_hand, name_of, strategy_at_hand
@@ -532,6 +532,21 @@ class Study:
         `verify` trains it to the end. If the strategy would have to be imported first, it is the best measured, and
         `is_fallback` says so.
         """
+        return self._best_by_search() or self._best_by_history()
+
+    def _best_by_search(self) -> Best | None:
+        """The recommendation by measured value, found by the database if the history is not read anyway."""
+        is_by_value = not self._has_strategy or type(self.strategy).recommend is Strategy.recommend
+        found = self._records.leaders() if is_by_value else None
+        if found is None:
+            return None
+        best, schedule = found.lineage[-1], schedule_along(self.problem, found.lineage)
+        assert best.value is not None, "only trials with a value are looked for"
+        return Best(
+            best.params, best.value, best, measured=found.full, schedule=schedule, is_fallback=not self._has_strategy
+        )
+
+    def _best_by_history(self) -> Best:
         history = self.history
         found = self.strategy.recommend(history) if self._has_strategy else best_by_value(history)
         if found is None or found.trial.value is None:

@@ -101,13 +101,12 @@ class History(Sequence[Trial]):
         return self._configurations
 
     def reach(self, trial: Trial) -> float:
-        """The share of full fidelity that a trial has, from 0 to 1, all fidelities multiplied."""
-        full = self.problem.space.full_fidelity
-        return math.prod(trial.fidelity.get(name, 0.0) / top for name, top in full.items())
+        """How much of the full fidelity a trial has, from 0 to 1, all fidelities multiplied."""
+        return self.problem.reach(trial.fidelity)
 
     def is_full(self, trial: Trial) -> bool:
         """Whether the trial was to run at full fidelity."""
-        return all(trial.fidelity.get(name, 0) >= top for name, top in self.problem.space.full_fidelity.items())
+        return self.problem.is_full(trial.fidelity)
 
     def lineage(self, number: int) -> list[Trial]:
         """The chain of trials that this one continues, the oldest first, itself last."""

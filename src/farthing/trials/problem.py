@@ -1,5 +1,6 @@
 """The problem of a study: the space, the value that is optimised, the unit in which cost is paid."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -55,6 +56,13 @@ class Problem:
     @property
     def direction(self) -> str:
         return "minimize" if self.minimize else "maximize"
+
+    def reach(self, fidelity: Mapping[str, float]) -> float:
+        """How much of the full fidelity that is, from 0 to 1, all fidelities multiplied."""
+        return math.prod(fidelity.get(name, 0.0) / top for name, top in self.space.full_fidelity.items())
+
+    def is_full(self, fidelity: Mapping[str, float]) -> bool:
+        return all(fidelity.get(name, 0) >= top for name, top in self.space.full_fidelity.items())
 
     def cost_of(self, params: Params, fidelity: Mapping[str, float]) -> float:
         """The declared cost of a run from nothing to that fidelity, checked."""

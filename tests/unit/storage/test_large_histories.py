@@ -192,3 +192,33 @@ def test_an_unknown_format_leaves_no_file(tmp_path):
     with pytest.raises(ft.FarthingError, match="format"):
         ft.Study(SPACE, minimize="e").export(tmp_path / "trials.xlsx")
     assert not (tmp_path / "trials.xlsx").exists()
+
+
+BESTS = {
+    "minimized": ({"minimize": "e"}, SPACE, [({"n": 9}, 0.4), ({"n": 9}, 0.2), ({"n": 3}, 0.1), ({"n": 9}, 0.2)]),
+    "maximized": ({"maximize": "e"}, SPACE, [({"n": 9}, 0.4), ({"n": 9}, 0.5), ({"n": 3}, 0.9), ({"n": 9}, 0.5)]),
+    "short": ({"minimize": "e"}, SPACE, [({"n": 2}, 0.4), ({"n": 3}, 0.5), ({"n": 3}, 0.3)]),
+    "plain": ({"minimize": "e"}, ft.Space({"x": ft.Float(0, 1)}), [(None, 0.4), (None, 0.2)]),
+}
+
+
+@pytest.mark.parametrize("name", BESTS)
+def test_the_best_that_is_searched_for_is_the_best_of_the_history(tmp_path, name, monkeypatch):
+    aim, space, results = BESTS[name]
+    study = ft.Study(space, **aim, storage=tmp_path / "study.db", strategy=ft.Random(), seed=0)
+    for place, (fidelity, value) in enumerate(results):
+        study.add({"x": place / 8}, value, fidelity=fidelity)
+    study.tell(study.ask(), failure="no")
+    expected = study.best
+    study.close()
+    reader = ft.Study.load("study", tmp_path / "study.db")
+    monkeypatch.setattr(reader, "_best_by_history", lambda: pytest.fail("the history was read"))
+    assert reader.best == expected
+    assert reader._records.history.version == 0
+
+
+def test_a_study_without_a_result_has_no_best_to_search_for(tmp_path):
+    study = ft.Study(SPACE, minimize="e", storage=tmp_path / "study.db", strategy=ft.Random(), seed=0)
+    study.tell(study.ask(), failure="no")
+    with pytest.raises(ft.FarthingError, match="got none among 1 trials"):
+        _ = ft.Study.load("study", tmp_path / "study.db").best
