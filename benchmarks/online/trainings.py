@@ -249,4 +249,4 @@ TASKS = (
         missing=lambda: missing_package("sklearn"),
     ),
 )
-"""The first two decide; the others are for report only, and no setting was chosen on them."""
+"""The first two decide; the others are for report only."""

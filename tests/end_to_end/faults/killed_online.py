@@ -10,7 +10,7 @@ from farthing.storage import Storage
 ROUNDS = 150
 SPACE = ft.Space({"rate": ft.Float(1e-3, 1.0, log=True), "kind": ft.Choice("a", "b")})
 STRATEGIES = {
-    "probes": ft.PairedProbes(),
+    "probes": ft.PairedProbes(validation_cost=0.1),
     "learnt": ft.CEGPUCB(),
     "known": ft.CEGPUCB(
         lengthscale=0.3, noise=0.01, forgetting=0.02, scale=1.0, rule=ft.rules.ValueOfInformation(0.05)

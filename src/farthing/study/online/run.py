@@ -161,7 +161,7 @@ class OnlineRun:
     def to_json(self) -> dict[str, Json]:
         state = {
             "observations": [
-                [each.round, self._place_form(each.place), each.reward, each.cost] for each in self.player.observations
+                [each.round, self._place_form(each.place), each.reward] for each in self.player.observations
             ],
             "player": self.player.memory(),
             "pending": self._pending_form(),
@@ -172,8 +172,7 @@ class OnlineRun:
     def restore(self, state: Mapping[str, Json]) -> None:
         """Makes a new run the one that `to_json` was called of."""
         observations = [
-            Observation(round, self._place_of(form), reward, cost)
-            for round, form, reward, cost in state["observations"]
+            Observation(round, self._place_of(form), reward) for round, form, reward in state["observations"]
         ]
         with one_thread():
             self.player.restore(observations, state["player"])

@@ -113,8 +113,8 @@ class OnlineTuner:
         self._require_may_decide()
         run = self._run
         if run.is_open and run.pending is not None:
-            self._write(self._silent(run.pending))
             run.stop_timing()
+            self._write(self._silent(run.pending))
             run.end_silent_round()
         decision, choice = run.next_decision()
         if choice.saves and self._save is not None:
