@@ -8,7 +8,7 @@ from pathlib import Path
 
 from farthing.costs import Remaining
 from farthing.errors import FarthingError, HistoryMoved, InvalidArgument
-from farthing.storage import Storage, StudyRecord
+from farthing.storage import MemoryStorage, Storage, StudyRecord
 from farthing.storage.storage import FindsLeaders, Leaders
 from farthing.strategies import Randomness, Strategy
 from farthing.study.interrupts import held_interrupts
