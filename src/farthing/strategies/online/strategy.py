@@ -124,6 +124,7 @@ class Undoing(Protocol):
 
     def undoes(self, observation: Observation) -> bool:
         """Whether it is to be taken back after this observation, which is not taken in yet; changes nothing."""
+        ...
 
 
 class OnlineStrategy(Protocol):
