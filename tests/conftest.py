@@ -1,6 +1,7 @@
 """What several folders of tests share."""
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -15,6 +16,8 @@ for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 # Time decides no test: a machine may be busy, and a first example imports SciPy.
 settings.register_profile("farthing", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("farthing")
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore Ctrl-C, which tests press
 
 pytest.register_assert_rewrite("farthing.testing.storage_contract", "farthing.testing.strategy_contract")
 

@@ -113,7 +113,7 @@ def test_a_torn_file_is_an_error_and_its_check_says_so(tmp_path: Path) -> None:
         ("UPDATE measurement SET value = 9e999", "trial 0 has a measurement of the value inf"),
         ("UPDATE measurement SET cost = '{\"training\":Infinity}'", "trial 0 has a measurement of the cost inf"),
         ("UPDATE measurement SET cost = '{\"training\":-1}'", "trial 0 has a measurement of the cost -1"),
-        ("UPDATE measurement SET cost = '[1]'", "cannot be read"),
+        ("UPDATE measurement SET cost = '[1]'", "must be a mapping, got '[1]'"),
         ('UPDATE measurement SET metrics = \'{"loss":"low"}\'', "trial 0 has a measurement of the metric 'low'"),
         ("UPDATE trial SET version = 0", "1 of its trials have a version outside 1 to 2"),
         ("UPDATE measurement SET version = 9", "1 of its measurements have a version outside 1 to 2"),
@@ -121,7 +121,7 @@ def test_a_torn_file_is_an_error_and_its_check_says_so(tmp_path: Path) -> None:
         ("UPDATE study SET problem = ''", "Stored values must be JSON"),
         ("UPDATE study SET problem = '{}'", "the problem cannot be read"),
         ("UPDATE study SET problem = 'null'", "the problem cannot be read"),
-        ("UPDATE study SET settings = '[]'", "the settings are no mapping"),
+        ("UPDATE study SET settings = '[]'", "must be a mapping, got '[]'"),
         ("INSERT INTO alembic_version VALUES ('0000')", "2 versions of the schema"),
     ],
 )

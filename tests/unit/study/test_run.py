@@ -367,7 +367,7 @@ def test_text_of_users_cannot_become_markup_in_a_notebook() -> None:
         ({"budget": None}, "needs a budget"),
         ({"workers": 0, "executor": "processes"}, "workers must be a whole number"),
         ({"workers": 2}, "inline executor has one worker"),
-        ({"time_limit": 3.0}, "nobody can stop"),
+        ({"time_limit": 3.0}, "cannot be stopped"),
         ({"time_limit": -1.0, "executor": "processes"}, "time limit must be a number above 0"),
         ({"retries": -1}, "number of retries must be"),
         ({"executor": "cloud"}, "must be 'processes' or 'inline', got 'cloud'"),
