@@ -63,7 +63,7 @@ def table(history: History) -> list[dict[str, Json]]:
 
 def write_csv(history: History, file: TextIO) -> None:
     """A row for each trial."""
-    writer = csv.DictWriter(file, fieldnames=_columns(history), lineterminator="\n")
+    writer = csv.DictWriter(file, fieldnames=_columns(history), lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
     for trial in history:
         writer.writerow({column: _inert(cell) for column, cell in _row(history, trial).items()})

@@ -41,7 +41,7 @@ from farthing.study.folder import (
 )
 from farthing.study.lineage import Lineage
 from farthing.study.loop import Limits, Loop, Observer, check_budget, check_retries
-from farthing.study.opening import create_or_continue, require_space, value_name
+from farthing.study.opening import closed_on_error, create_or_continue, require_space, value_name
 from farthing.study.records import Records, Taken, is_waiting
 from farthing.study.results import Best
 from farthing.study.schedule import schedule_along, schedule_of
@@ -122,10 +122,12 @@ class Study:
             declared_cost=cost,
         )
         place = open_storage(storage, patience=lease)
-        record = create_or_continue(place, StudyRecord(name, problem, settings=new_identity()), seed=seed)
+        with closed_on_error(place, given=storage):
+            record = create_or_continue(place, StudyRecord(name, problem, settings=new_identity()), seed=seed)
         self._join(
             place,
             record,
+            is_given=place is storage,
             strategy=strategy,
             cost=cost,
             folder=folder,
@@ -153,9 +155,18 @@ class Study:
         """
         study = cls.__new__(cls)
         place = open_storage(storage, patience=lease)
-        record = place.load_study(name)
+        with closed_on_error(place, given=storage):
+            record = place.load_study(name)
         study._join(
-            place, record, strategy=strategy, cost=cost, folder=None, lease=lease, lost_retries=lost_retries, clock=None
+            place,
+            record,
+            is_given=place is storage,
+            strategy=strategy,
+            cost=cost,
+            folder=None,
+            lease=lease,
+            lost_retries=lost_retries,
+            clock=None,
         )
         if import_strategy:
             study._import_strategy()
@@ -166,6 +177,7 @@ class Study:
         storage: Storage,
         record: StudyRecord,
         *,
+        is_given: bool,
         strategy: Strategy | str | None,
         cost: DeclaredCost | None,
         folder: str | Path | None,
@@ -181,7 +193,7 @@ class Study:
         self._mark = mark_for(record)
         self._clock = clock or SystemClock()
         known = replace(record, problem=self.problem)
-        self._records = Records(storage, known, lease=lease, retries=lost_retries)
+        self._records = Records(storage, known, lease=lease, retries=lost_retries, closes_storage=not is_given)
         Number(above=0.0).checked(lease, what="A lease, in seconds,", advice="60 suits most work.")
         check_retries(lost_retries, name="lost_retries")
         self._folder = None if folder is None else folder_path(folder)
@@ -625,8 +637,11 @@ class Study:
         return Lineage.of(self.history)
 
     def close(self) -> None:
-        """Closes the storage. Trials that were asked for and not told keep their lease until it ends."""
-        self._records.close_storage()
+        """Closes the storage, unless it was given open: whoever opens it closes it.
+
+        Trials that were asked for and not told keep their lease until it ends.
+        """
+        self._records.let_go()
 
     def __enter__(self) -> Self:
         return self

@@ -103,7 +103,7 @@ class OnlineTuner:
         self._saved: Any = NOTHING
         self._run = self._new_run()
         self._is_closed = False
-        self._log = None if storage is None else self._new_log(open_storage(storage), name)
+        self._log = None if storage is None else self._new_log(storage, name)
         self._carry_on()
 
     # ---- the two calls -----------------------------------------------------------------------------------------------
@@ -287,11 +287,12 @@ class OnlineTuner:
             clock=self._clock,
         )
 
-    def _new_log(self, storage: Storage, name: str) -> RoundLog:
+    def _new_log(self, storage: str | Path | Storage, name: str) -> RoundLog:
         settings = self._settings()
         kept = ("strategy", "rounds", "reward", "candidates", "initial", "can_undo")
         online = Online(**{key: settings[key] for key in kept})
-        return RoundLog(storage, name=name, problem=self.problem, online=online)
+        place = open_storage(storage)
+        return RoundLog(place, name=name, problem=self.problem, online=online, closes_storage=place is not storage)
 
     def _carry_on(self) -> None:
         """Plays the rounds of an interrupted run again, so that the next one is decided as it would have been."""
