@@ -26,10 +26,10 @@ LONGEST_READABLE = 60
 class StudyFiles:
     """A study's checkpoints and logs. Nothing is written before a trial runs."""
 
-    def __init__(self, records: Records, mark: Mark, *, place: str | Path | None) -> None:
+    def __init__(self, records: Records, mark: Mark, *, place: Path | None) -> None:
         self._records = records
         self._mark = mark
-        self._place = None if place is None else folder_path(place)
+        self._place = place
         self._found: Checkpoints | None = None
 
     @property
@@ -63,7 +63,10 @@ class StudyFiles:
         return self._place is None and self._records.is_in_memory and FOLDER not in self._records.settings
 
 
-def folder_path(given: str | Path) -> Path:
+def folder_path(given: str | Path | None) -> Path | None:
+    """The folder that a user chose, if any."""
+    if given is None:
+        return None
     if not isinstance(given, (str, Path)):
         raise InvalidArgument(f"A folder must be a text or a path, got {shown(given)}. Write folder='runs'.")
     return Path(given).absolute()

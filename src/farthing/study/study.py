@@ -7,28 +7,28 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO, overload
 
-from farthing.costs import Budget, Clock, Ledger, SystemClock
+from farthing.costs import Budget, Clock, Ledger, SystemClock, as_clock
 from farthing.errors import NoSuggestion
 from farthing.execution import CarriesOut, Checkpoints, Executor, RunningTrial, Work, as_work
-from farthing.fields import Number, Whole
+from farthing.fields import Flag, Whole
 from farthing.space import Space
 from farthing.storage import Storage, StudyRecord, open_storage
 from farthing.strategies import Strategy, as_strategy
 from farthing.study import exporting
-from farthing.study.asking import HandedOut, number_of, obtained, suggested, told
+from farthing.study.asking import HandedOut, number_of, obtained, read_comment, read_tags, suggested, told
 from farthing.study.best import Best, find_best
 from farthing.study.chosen_strategy import ChosenStrategy
 from farthing.study.collecting import collect_checkpoints, log_lost_prefixes
 from farthing.study.display import Callbacks, Progress, read_callbacks, say_how_to_resume, shows_progress
 from farthing.study.executors import executor_for
-from farthing.study.folder import StudyFiles, mark_for, new_identity
+from farthing.study.folder import StudyFiles, folder_path, mark_for, new_identity
 from farthing.study.limits import (
     Limits,
     Stopped,
     StopReason,
     check_budget,
+    check_leases,
     check_on_interrupt,
-    check_retries,
     require_budget,
 )
 from farthing.study.lineage import Lineage
@@ -84,6 +84,8 @@ class Study:
         clock: Clock | None = None,
     ) -> None:
         require_space(space)
+        check_leases(lease, lost_retries=lost_retries)
+        clock, own_folder = as_clock(clock), folder_path(folder)
         strategy = None if strategy is None else as_strategy(strategy)
         problem = Problem(
             space if strategy is None else strategy.shaped(space),
@@ -101,7 +103,7 @@ class Study:
             record,
             strategy=strategy,
             cost=cost,
-            folder=folder,
+            folder=own_folder,
             lease=lease,
             lost_retries=lost_retries,
             clock=clock,
@@ -124,11 +126,19 @@ class Study:
         Reading it imports nothing that the database names. A strategy of your own is imported when the study runs or is
         asked for a trial; with `import_strategy` at once, so that `best` is its recommendation.
         """
+        check_leases(lease, lost_retries=lost_retries)
+        Flag().checked(import_strategy, what="import_strategy", advice="Leave it out to import nothing.")
         study = cls.__new__(cls)
         place = open_storage(storage, patience=lease)
-        record = place.load_study(name)
         study._join(
-            place, record, strategy=strategy, cost=cost, folder=None, lease=lease, lost_retries=lost_retries, clock=None
+            place,
+            place.load_study(name),
+            strategy=strategy,
+            cost=cost,
+            folder=None,
+            lease=lease,
+            lost_retries=lost_retries,
+            clock=SystemClock(),
         )
         if import_strategy:
             study._strategy.imported()
@@ -141,16 +151,14 @@ class Study:
         *,
         strategy: Strategy | str | None,
         cost: DeclaredCost | None,
-        folder: str | Path | None,
+        folder: Path | None,
         lease: float,
         lost_retries: int,
-        clock: Clock | None,
+        clock: Clock,
     ) -> None:
-        Number(above=0.0).checked(lease, what="A lease, in seconds,", advice="60 suits most work.")
-        check_retries(lost_retries, name="lost_retries")
         self.name = record.name
         self.problem = replace(record.problem, declared_cost=cost)
-        self._clock = clock or SystemClock()
+        self._clock = clock
         self._strategy = ChosenStrategy(strategy, record)
         self._records = Records(storage, replace(record, problem=self.problem), lease=lease, retries=lost_retries)
         self._files = StudyFiles(self._records, mark_for(record), place=folder)
@@ -192,14 +200,14 @@ class Study:
         """
         check_on_interrupt(on_interrupt)
         limits = Limits.of(budget, time_limit, retries=retries, strategy=self._strategy.imported())
-        called = read_callbacks(callbacks)
+        called, is_shown = read_callbacks(callbacks), shows_progress(progress)
         shape = self._checked(work)
         require_budget(budget, self.strategy)
         log_lost_prefixes(self._records, shape, self.checkpoints)
         strategy = self._strategy.stored_in(self._records)
         runner = self._executor(shape, executor, workers=workers, devices=devices, time_limit=time_limit)
         try:
-            return self._loop_through(strategy, runner, limits, callbacks=called, progress=progress)
+            return self._loop_through(strategy, runner, limits, callbacks=called, is_shown=is_shown)
         except KeyboardInterrupt:
             say_how_to_resume(self._records)
             if on_interrupt == "raise":
@@ -223,20 +231,20 @@ class Study:
         If the recommendation is already trained to the end, returns that trial and runs nothing. Other
         waiting trials are left alone. The arguments are those of `run`; without a budget there is no limit.
         """
-        self._strategy.imported()
+        limits = Limits.of(budget, time_limit, retries=retries, strategy=self._strategy.imported())
+        is_shown = shows_progress(progress)
         params, history = self.best.params, self.history
         found = verified(history, params)
         if found is not None and found.state is State.DONE:
             return found
         shape = self._checked(work)
-        limits = Limits.of(budget, time_limit, retries=retries, strategy=self.strategy)
         suggestion = verification(history, params)
         if budget is not None and found is None:
             left = budget.remaining(history, seconds=self._records.seconds_run())
             require_covered(suggestion, left, in_seconds=self.problem.cost_unit == "seconds")
         runner = self._executor(shape, executor, workers=1, devices=devices, time_limit=time_limit)
         number = (found or self._records.enqueue(suggestion, tags=["verification"])).number
-        self._loop_through(self.strategy, runner, limits, progress=progress, only=number)
+        self._loop_through(self.strategy, runner, limits, is_shown=is_shown, only=number)
         return require_done(self.history[number])
 
     def _loop_through(
@@ -246,10 +254,10 @@ class Study:
         limits: Limits,
         *,
         callbacks: Iterable[Callback] = (),
-        progress: bool | None,
+        is_shown: bool,
         only: int | None = None,
     ) -> Stopped:
-        display = Progress(self, limits.budget) if shows_progress(progress) else None
+        display = Progress(self, limits.budget) if is_shown else None
         observers: list[Observer] = [Callbacks(self, tuple(callbacks)), *([display] if display else [])]
         self._loop = Loop(
             self._records,
@@ -363,19 +371,20 @@ class Study:
         """Adds a result that was obtained elsewhere; without a cost it counts as free."""
         suggestion = suggested(self.problem, params, fidelity)
         outcome = obtained(self.problem, value, cost=cost, fidelity=suggestion.fidelity)
-        return self._records.add(suggestion, outcome, tags=tags)
+        return self._records.add(suggestion, outcome, tags=read_tags(tags))
 
     def enqueue(
         self, params: Params, *, fidelity: Mapping[str, float] | None = None, tags: Sequence[str] = ()
     ) -> Trial:
         """Puts a configuration of your own in line: it is run, or handed out, before the strategy is asked again."""
-        return self._records.enqueue(suggested(self.problem, params, fidelity), tags=tags)
+        return self._records.enqueue(suggested(self.problem, params, fidelity), tags=read_tags(tags))
 
     def annotate(
         self, trial: RunningTrial | Trial | int, *, tags: Sequence[str] | None = None, comment: str | None = None
     ) -> None:
         """Replaces a trial's tags or comment."""
-        self._records.annotate(number_of(trial), tags=tags, comment=comment)
+        own = None if tags is None else read_tags(tags)
+        self._records.annotate(number_of(trial), tags=own, comment=read_comment(comment))
 
     # ---- results -----------------------------------------------------------------------------------------------------
 
