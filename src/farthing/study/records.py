@@ -111,7 +111,7 @@ class Records:
         """Makes durable what a running trial says of itself."""
         match news:
             case Measurement():
-                priced = self._prices.measurement(self._running[attempt], news)
+                priced = self._prices.measurement(self._trial_of(attempt), news)
                 self._storage.record(self.name, attempt, [priced], lease=self.leases.seconds)
             case Checkpointed(checkpoint):
                 self._storage.save_checkpoint(self.name, attempt, checkpoint)
@@ -125,9 +125,9 @@ class Records:
         self._storage.log_event(self.name, EVICTED, eviction.to_json())
 
     def close(self, attempt: Attempt, outcome: Outcome) -> Trial:
-        trial = self._running.get(attempt) or self.refresh()[attempt.number]
         try:
-            return self._storage.close_trial(self.name, attempt, self._prices.outcome(trial, outcome))
+            priced = self._prices.outcome(self._trial_of(attempt), outcome)
+            return self._storage.close_trial(self.name, attempt, priced)
         finally:
             self.forget(attempt)
 
@@ -249,6 +249,10 @@ class Records:
         return replace(
             suggestion, params=space.check(suggestion.params), fidelity=space.check_fidelity(suggestion.fidelity)
         )
+
+    def _trial_of(self, attempt: Attempt) -> Trial:
+        """Also one that this coordinator does not run, or no longer: the storage says whether the attempt may write."""
+        return self._running.get(attempt) or self.refresh()[attempt.number]
 
     def _begin(self, trial: Trial) -> Trial:
         attempt = Attempt(trial.number, trial.attempt)

@@ -7,7 +7,7 @@ import pytest
 
 import farthing as ft
 from farthing.costs import FakeClock, Remaining
-from farthing.errors import InvalidArgument, StaleAttempt
+from farthing.errors import InvalidArgument, InvalidValue, StaleAttempt
 from farthing.storage import MemoryStorage, StudyRecord
 from farthing.study.records import MORE_CHOICES, Records, is_waiting
 from farthing.trials import Attempt, History, Outcome, Prediction, Problem, State, Suggestion, Trial
@@ -154,6 +154,16 @@ def test_opened_and_claimed_trials_are_held_until_they_end(storage: MemoryStorag
     records.release(Attempt(1, 1))
     assert records.leases.held == []
     assert [trial.state for trial in records.refresh()] == [State.DONE, State.PENDING]
+
+
+def test_a_trial_that_could_not_be_closed_is_let_go(storage: MemoryStorage, records: Records) -> None:
+    """Otherwise a run would neither work on it nor wait for its lease to end."""
+    (trial,) = records.open(Listed(costing(1.0)), lambda history: (Remaining(), 1), taken={}).trials  # type: ignore[arg-type]
+    with pytest.raises(InvalidValue):
+        records.close(Attempt(0, 1), Outcome(State.DONE, value=float("nan")))
+    assert storage.history("study").trials[0].state is State.RUNNING
+    assert not records.holds(trial)
+    assert records.leases.held == []
 
 
 def test_as_many_are_claimed_as_asked_or_the_one_that_is_named(storage: MemoryStorage, records: Records) -> None:
