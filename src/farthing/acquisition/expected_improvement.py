@@ -54,7 +54,8 @@ def _far_rest(z: Array) -> Array:
 def expected_excess(mean: Array, variance: Array) -> Array:
     """E max(D, 0) = σ h(μ/σ) for D ~ N(mean, variance); with D = y* − f this is EI. A variance of zero is allowed."""
     sigma = np.sqrt(np.maximum(variance, np.finfo(float).tiny))
-    return np.asarray(sigma * h(mean / sigma))
+    with np.errstate(over="ignore"):  # of z², where φ(z) is zero
+        return np.asarray(sigma * h(mean / sigma))
 
 
 def log_expected_improvement(mean: Array, variance: Array, best: float) -> Array:
