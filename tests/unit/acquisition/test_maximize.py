@@ -127,6 +127,7 @@ def test_screening_covers_the_cube_and_perturbations_stay_in_the_domain():
     rng = np.random.default_rng(0)
     assert sobol(3, 100, rng=rng).shape == (128, 3)
     rows = perturbed(MIXED, np.array([[0.99, 0.25, 0.5, 2.0]]), 200, rng=rng)
+    assert rows[:, 0].max() == 1.0
     np.testing.assert_array_equal(rows, MIXED.rounded(rows))
     assert set(rows[:, 3]) == {0.0, 1.0, 2.0}
 

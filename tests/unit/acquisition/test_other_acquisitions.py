@@ -67,6 +67,14 @@ def test_the_posterior_mean_is_that_of_the_process_or_its_negative():
     np.testing.assert_array_equal(PosteriorMean(LOSS, sign=-1.0)(X), -LOSS.mean(X))
 
 
+def test_a_hoped_gain_of_exactly_nothing_is_no_gain_and_leads_nowhere():
+    X = np.random.default_rng(4).random((1, 2))
+    gain = LogHopedGain(LOSS, float(-ConfidenceBound(LOSS, 2.0).value_and_gradient(X)[0][0]), 2.0)
+    value, gradient = gain.value_and_gradient(X)
+    assert value[0] == -np.inf
+    np.testing.assert_array_equal(gradient, 0.0)
+
+
 def test_schedules_are_those_of_the_papers():
     assert [ce_gp_ucb_beta(t) for t in (1, 25)] == pytest.approx([0.8 * np.log(4), 0.8 * np.log(100)])
     assert [pb2_beta(t) for t in (1, 2)] == [0.2, 0.2]

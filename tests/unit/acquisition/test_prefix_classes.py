@@ -68,7 +68,10 @@ def test_what_is_not_affordable_is_not_offered() -> None:
 
 
 def test_what_costs_exactly_the_limit_is_affordable() -> None:
-    assert all(best.value > -np.inf for best in found_in(PricedClasses(IMPROVEMENT, COSTS, limit=11.0)))
+    priced = PricedClasses(IMPROVEMENT, COSTS, limit=11.0)
+    assert all(best.value > -np.inf for best in found_in(priced))
+    rows = np.column_stack([X, np.zeros(len(X))])
+    np.testing.assert_allclose(priced(rows), priced.value_and_gradient(rows)[0])
 
 
 @pytest.mark.parametrize("kind", [0.0, 1.0])
