@@ -29,7 +29,7 @@ def as_clock(given: Clock | None) -> Clock:
     """The clock that was given, or the system's."""
     if given is None:
         return SystemClock()
-    if not all(callable(getattr(given, name, None)) for name in ("now", "elapsed")):
+    if isinstance(given, type) or not all(callable(getattr(given, name, None)) for name in ("now", "elapsed")):
         raise InvalidArgument(
             f"A clock must have now() and elapsed(), got {shown(given)}. Leave it out for the system's."
         )
