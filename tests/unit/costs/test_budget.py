@@ -82,6 +82,13 @@ def test_a_trial_that_has_overspent_holds_nothing_back() -> None:
     assert Budget(cost=10).remaining(history, seconds=0).cost == 10 - 7
 
 
+@pytest.mark.parametrize("limit", ["cost", "seconds", "trials"])
+@pytest.mark.parametrize(("left", "is_spent"), [(-1, True), (0, True), (1, False)])
+def test_what_is_left_is_spent_when_one_limit_is(limit: str, left: float, is_spent: bool) -> None:
+    assert Remaining(**{limit: left}).is_spent is is_spent
+    assert Remaining(**{limit: left}).pays_nothing is (is_spent and limit != "trials")
+
+
 def test_the_clock_counts_against_seconds() -> None:
     assert Budget(seconds=60).remaining(History(PROBLEM), seconds=12.5).seconds == 47.5
 
