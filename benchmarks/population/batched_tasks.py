@@ -156,14 +156,23 @@ def _log_loss(logits: Tensor, y: Tensor) -> Tensor:
     return torch.logsumexp(logits, -1) - logits.gather(-1, y[..., None])[..., 0]
 
 
-def spirals(turns: float = 1.5, n: int = 4000) -> Images:
-    """Two arms of a spiral with noise, and eight inputs that say nothing."""
+def spirals(n: int = 3000) -> Images:
+    """Two arms of a spiral, with noise."""
     rng = np.random.default_rng(3)
     y = rng.integers(2, size=n)
     t = rng.uniform(0.2, 1.0, n)
-    angle = 2.0 * np.pi * turns * t + np.pi * y
-    X = np.column_stack([t * np.cos(angle), t * np.sin(angle)]) + 0.04 * rng.standard_normal((n, 2))
-    return Images(np.column_stack([2.0 * X, 0.5 * rng.standard_normal((n, 8))]), y)
+    angle = 2.0 * np.pi * t + np.pi * y
+    X = np.column_stack([t * np.cos(angle), t * np.sin(angle)]) + 0.05 * rng.standard_normal((n, 2))
+    return Images(X, y)
+
+
+def clusters(n: int = 3000, kinds: int = 10, d: int = 30) -> Images:
+    """Three normal clusters of each kind, and a tenth of the labels wrong."""
+    rng = np.random.default_rng(4)
+    centres = 1.2 * rng.standard_normal((kinds, 3, d))
+    y, which = rng.integers(kinds, size=n), rng.integers(3, size=n)
+    X = centres[y, which] + 1.3 * rng.standard_normal((n, d))
+    return Images(X, np.where(rng.random(n) < 0.1, rng.integers(kinds, size=n), y))
 
 
 def digits() -> Images:
@@ -390,6 +399,43 @@ class Pendulum(Playing):
 
 
 @dataclass(frozen=True, eq=False)
+class SwingUp(Pendulum):
+    """Swing the pole of a cart up and keep it up, by a force on the cart; walls stop the cart."""
+
+    name: str = "swing-up"
+    observed: int = 5
+    reward_scale: float = 0.2
+
+    def first(self, shape: tuple[int, ...]) -> Tensor:
+        physics = 0.1 * torch.randn((*shape, 4), device=self.device)
+        physics[..., 2] += torch.pi
+        steps = torch.randint(self.longest, (*shape, 1), device=self.device).float()
+        return torch.cat([physics, steps], dim=-1)
+
+    def observe(self, games: Tensor) -> Tensor:
+        x, speed, angle, spin, _ = games.unbind(-1)
+        return torch.stack([x / 2.4, speed / 3.0, angle.cos(), angle.sin(), spin / 6.0], dim=-1)
+
+    def move(self, games: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        x, speed, angle, spin, steps = games.unbind(-1)
+        slide, turn = _pushed(10.0 * action.clamp(-1.0, 1.0), angle, spin)
+        speed, spin = (speed + 0.02 * slide).clamp(-6.0, 6.0), (spin + 0.02 * turn).clamp(-12.0, 12.0)
+        at_wall = (x + 0.02 * speed).abs() > 2.4
+        games = torch.stack(
+            [(x + 0.02 * speed).clamp(-2.4, 2.4), speed * ~at_wall, angle + 0.02 * spin, spin, steps + 1.0], dim=-1
+        )
+        return games, angle.cos() - 0.1 * at_wall, torch.zeros_like(at_wall)
+
+
+def _pushed(force: Tensor, angle: Tensor, spin: Tensor) -> tuple[Tensor, Tensor]:
+    """Accelerations of the cart and of the pole's angle under a force on the cart (Barto, Sutton, Anderson, 1983)."""
+    cos, sin = angle.cos(), angle.sin()
+    push = (force + 0.05 * spin.square() * sin) / 1.1
+    turn = (9.8 * sin - cos * push) / (0.5 * (4.0 / 3.0 - 0.1 * cos.square() / 1.1))
+    return push - 0.05 * turn * cos / 1.1, turn
+
+
+@dataclass(frozen=True, eq=False)
 class CartPole(Playing):
     """Balance a pole on a cart: Gymnasium's CartPole-v1, up to 500 steps an episode."""
 
@@ -412,11 +458,7 @@ class CartPole(Playing):
 
     def move(self, games: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         x, speed, angle, spin, steps = games.unbind(-1)
-        force = 20.0 * action - 10.0
-        cos, sin = angle.cos(), angle.sin()
-        push = (force + 0.05 * spin.square() * sin) / 1.1
-        turn = (9.8 * sin - cos * push) / (0.5 * (4.0 / 3.0 - 0.1 * cos.square() / 1.1))
-        slide = push - 0.05 * turn * cos / 1.1
+        slide, turn = _pushed(20.0 * action - 10.0, angle, spin)
         moved = [x + 0.02 * speed, speed + 0.02 * slide, angle + 0.02 * spin, spin + 0.02 * turn, steps + 1.0]
         games = torch.stack(moved, dim=-1)
         lost = (games[..., 0].abs() > 2.4) | (games[..., 2].abs() > 0.2095)
