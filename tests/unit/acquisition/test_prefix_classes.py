@@ -5,7 +5,7 @@ from farthing.acquisition.boxes import maximize_in_boxes
 from farthing.acquisition.confidence_bound import ConfidenceBound, LogHopedGain
 from farthing.acquisition.expected_improvement import LogExpectedImprovement
 from farthing.acquisition.maximize import Domain, Effort, maximize
-from farthing.acquisition.prefix_classes import NewPrefixes, PrefixClass, PricedClasses, maximize_classes
+from farthing.acquisition.prefix_classes import NEAR, NewPrefixes, PrefixClass, PricedClasses, maximize_classes
 from farthing.costs.switching import ConstantCost, StageCosts
 from farthing.models.gp import condition
 from farthing.models.kernels import Matern52
@@ -48,6 +48,13 @@ def test_the_class_that_keeps_nothing_is_as_valuable_as_any_however_short_its_ow
         priced = PricedClasses(IMPROVEMENT, COSTS, exponent=0.0)
         fresh, kept = maximize_classes(priced, CONTINUOUS, classes(X), rng=rng, effort=hardly)
         assert fresh.value >= kept.value - 1e-12  # sums over other batches of rows round differently
+
+
+def test_a_short_search_is_at_least_as_good_as_the_best_rows_seen() -> None:
+    hardly, priced = Effort(screened=2, restarts=1, rounds=1, most_calls=1), PricedClasses(IMPROVEMENT, COSTS)
+    for best in maximize_classes(priced, CONTINUOUS, classes(X), rng=np.random.default_rng(0), effort=hardly):
+        seen = priced(np.column_stack([X[:NEAR], np.full(NEAR, float(best.kept))]))
+        assert best.value >= seen.max() - 1e-12  # sums over other batches of rows round differently
 
 
 def test_a_class_may_be_searched_alone() -> None:
