@@ -83,6 +83,8 @@ def test_schedules_are_those_of_the_papers():
     assert boca_beta(3, D=4) == pytest.approx(2 * np.log(7))
 
 
-@pytest.mark.parametrize(("left", "total", "expected"), [(10, 10, 1), (5, 10, 0.5), (0, 10, 0), (-1, 10, 0), (3, 0, 0)])
+@pytest.mark.parametrize(
+    ("left", "total", "expected"), [(12, 10, 1), (10, 10, 1), (5, 10, 0.5), (0, 10, 0), (-1, 10, 0), (3, 0, 0)]
+)
 def test_cooling_follows_the_budget(left, total, expected):
     assert cooling_exponent(left, total) == expected

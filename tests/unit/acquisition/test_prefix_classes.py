@@ -50,11 +50,23 @@ def test_the_class_that_keeps_nothing_is_as_valuable_as_any_however_short_its_ow
         assert fresh.value >= kept.value - 1e-12  # sums over other batches of rows round differently
 
 
-def test_a_short_search_is_at_least_as_good_as_the_best_rows_seen() -> None:
-    hardly, priced = Effort(screened=2, restarts=1, rounds=1, most_calls=1), PricedClasses(IMPROVEMENT, COSTS)
-    for best in maximize_classes(priced, CONTINUOUS, classes(X), rng=np.random.default_rng(0), effort=hardly):
-        seen = priced(np.column_stack([X[:NEAR], np.full(NEAR, float(best.kept))]))
-        assert best.value >= seen.max() - 1e-12  # sums over other batches of rows round differently
+class Needle:
+    """One at a single row, zero elsewhere: no slope leads there, so that only a search that starts there finds it."""
+
+    def __init__(self, at: np.ndarray) -> None:
+        self._at = at
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        return np.all(self._at == X, axis=1).astype(float)
+
+    def value_and_gradient(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self(X), np.zeros_like(X)
+
+
+@pytest.mark.parametrize("place", range(NEAR))
+def test_a_search_of_classes_starts_from_the_best_rows_seen(place: int) -> None:
+    needle = PricedClasses(Needle(X[place]), COSTS, exponent=0.0)
+    assert [best.value for best in found_in(needle)] == [1.0, 1.0]
 
 
 def test_a_class_may_be_searched_alone() -> None:
@@ -151,3 +163,11 @@ def test_boxes_of_gridded_columns_hold_values_of_the_grid() -> None:
     found = maximize_in_boxes(BOUND, domain, lower, upper, rng=np.random.default_rng(0))
     assert found.x[0, 0] in (2.0, 3.0)
     assert found.x[0, 1] in grid[1:3]
+
+
+@pytest.mark.parametrize("place", [0, 4, 9])
+def test_a_search_of_boxes_starts_from_the_best_row_offered(place: int) -> None:
+    rng, effort = np.random.default_rng(0), Effort(screened=8, restarts=1)
+    lower, upper = np.zeros((2, 3)), np.ones((2, 3))
+    found = maximize_in_boxes(Needle(X[place]), CONTINUOUS, lower, upper, rng=rng, offered=X, effort=effort)
+    np.testing.assert_array_equal(found.value, 1.0)
