@@ -1,4 +1,4 @@
-"""One suggestion of `LogEI` beside Optuna's GPSampler and BoTorch's log EI, which take turns on the same histories.
+"""Compares a suggestion of `LogEI` with Optuna's GPSampler and BoTorch's log EI, in turns on the same histories.
 
 A history is n − 1 uniform draws and one suggestion, which is not timed: it lets a method that warm-starts its next fit
 do so, as in the middle of a study. Then several suggestions in a row are timed, by CPU, on one thread, each told its
@@ -135,7 +135,7 @@ def ours(task: Task, drawn: Sequence[Params], *, strategy: Strategy = LOG_EI, in
 
 
 def _trial(number: int, suggestion: Suggestion, task: Task) -> Trial:
-    """What it costs differs by a factor of seven along the first parameter."""
+    """The cost varies by a factor of seven along the first parameter."""
     [first, *_] = task.space.encoder.encode([suggestion.params])[0]
     paid = Measurement(cost={"training": float(np.exp(2.0 * first))}, charged=True)
     return Trial(number, suggestion, State.DONE, value=task.loss(suggestion.params), measurements=(paid,))

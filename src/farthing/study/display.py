@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from farthing.costs import Budget, Remaining
 from farthing.errors import InvalidArgument
+from farthing.fields import Flag
 from farthing.study.views import short_params, short_point
 from farthing.trials import Measurement, State, Trial
 from farthing.validation import shown
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 
 
 def shows_progress(wanted: bool | None) -> bool:
-    return sys.stderr.isatty() if wanted is None else wanted
+    if wanted is None:
+        return sys.stderr.isatty()
+    return bool(Flag().checked(wanted, what="progress", advice="Leave it out to see it in a terminal."))
 
 
 def read_callbacks(given: "Iterable[Callback]") -> "tuple[Callback, ...]":

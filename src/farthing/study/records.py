@@ -11,9 +11,7 @@ from farthing.errors import FarthingError, HistoryMoved, InvalidArgument
 from farthing.storage import MemoryStorage, Storage, StudyRecord
 from farthing.storage.storage import FindsLeaders, Leaders
 from farthing.strategies import Randomness, Strategy
-from farthing.study.interrupts import held_interrupts
-from farthing.study.leases import Leases
-from farthing.study.owner import is_gone, this_process
+from farthing.study.leases import Leases, held_interrupts, is_gone, this_process
 from farthing.study.pricing import Prices
 from farthing.trials import Attempt, History, Json, Measurement, Outcome, State, Suggestion, Trial
 from farthing.trials.news import Checkpointed, News
@@ -45,6 +43,7 @@ class Records:
         self._storage = storage
         self.name = record.name
         self.problem = record.problem
+        self.settings = dict(record.settings)
         self.leases = Leases(storage, record.name, seconds=lease)
         self._retries = retries
         self._prices = Prices(record.problem)
@@ -112,7 +111,7 @@ class Records:
         """Makes durable what a running trial says of itself."""
         match news:
             case Measurement():
-                priced = self._prices.measurement(self._running[attempt], news)
+                priced = self._prices.measurement(self._trial_of(attempt), news)
                 self._storage.record(self.name, attempt, [priced], lease=self.leases.seconds)
             case Checkpointed(checkpoint):
                 self._storage.save_checkpoint(self.name, attempt, checkpoint)
@@ -126,9 +125,9 @@ class Records:
         self._storage.log_event(self.name, EVICTED, eviction.to_json())
 
     def close(self, attempt: Attempt, outcome: Outcome) -> Trial:
-        trial = self._running.get(attempt) or self.refresh()[attempt.number]
         try:
-            return self._storage.close_trial(self.name, attempt, self._prices.outcome(trial, outcome))
+            priced = self._prices.outcome(self._trial_of(attempt), outcome)
+            return self._storage.close_trial(self.name, attempt, priced)
         finally:
             self.forget(attempt)
 
@@ -165,9 +164,13 @@ class Records:
     def annotate(self, number: int, *, tags: Sequence[str] | None, comment: str | None) -> None:
         self._storage.annotate(self.name, number, tags=tags, comment=comment)
 
-    def store(self, *, strategy: Json = None, settings: Mapping[str, Json] | None = None) -> None:
-        """Keeps the strategy, or settings, with the study."""
-        self._storage.update_study(self.name, strategy=strategy, settings=settings)
+    def store_strategy(self, form: Json) -> None:
+        self._storage.update_study(self.name, strategy=form)
+
+    def remember(self, settings: Mapping[str, Json]) -> None:
+        """Stores settings with the study, for the command line and the integrations to find at a resume."""
+        self.settings |= settings
+        self._storage.update_study(self.name, settings=settings)
 
     def seconds_run(self) -> float:
         return self._storage.seconds_run(self.name)
@@ -246,6 +249,10 @@ class Records:
         return replace(
             suggestion, params=space.check(suggestion.params), fidelity=space.check_fidelity(suggestion.fidelity)
         )
+
+    def _trial_of(self, attempt: Attempt) -> Trial:
+        """Also one that this coordinator does not run, or no longer: the storage says whether the attempt may write."""
+        return self._running.get(attempt) or self.refresh()[attempt.number]
 
     def _begin(self, trial: Trial) -> Trial:
         attempt = Attempt(trial.number, trial.attempt)

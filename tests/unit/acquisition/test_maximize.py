@@ -42,6 +42,28 @@ def test_hops_reach_what_screening_and_climbing_missed():
     np.testing.assert_allclose(found.x, [0.314, 0.25, 0.31, 1.0], atol=1e-6)
 
 
+def neighbours(u, j, *, lower=0.0, upper=2.0):
+    """The values of column j in the rows that differ from u in it."""
+    rows = MIXED.neighbours(np.array(u), np.full(4, lower), np.full(4, upper))
+    return sorted(rows[rows[:, j] != u[j], j].tolist())
+
+
+def test_neighbours_are_powers_of_two_steps_away_and_both_ends_are_among_them():
+    assert neighbours([0.3, 0.25, 0.0, 1.0], 1) == [0.0, 0.5, 0.75]
+    assert neighbours([0.3, 1.0, 0.0, 1.0], 1) == [0.0, 0.5, 0.75]
+    assert neighbours([0.3, 0.0, 0.0, 1.0], 1) == [0.25, 0.5, 1.0]
+    np.testing.assert_allclose(neighbours([0.3, 0.5, 0.0, 1.0], 2), np.array([1, 2, 4, 8, 16, 32, 64]) / 100)
+
+
+def test_every_other_category_is_a_neighbour():
+    assert neighbours([0.3, 0.5, 0.0, 1.0], 3) == [0.0, 2.0]
+    assert neighbours([0.3, 0.5, 0.0, 0.0], 3) == [1.0, 2.0]
+
+
+def test_neighbours_stay_within_bounds():
+    assert neighbours([0.3, 0.5, 0.0, 1.0], 1, lower=0.25, upper=0.5) == [0.25]
+
+
 def test_the_same_generator_state_gives_the_same_bits():
     gp = condition(Matern52((0, 1)), np.zeros(2), np.random.default_rng(0).random((9, 2)), np.arange(9.0), noise=1e-3)
     acquisition, domain = LogExpectedImprovement(gp, 0.0), Domain((None, None))
@@ -105,6 +127,7 @@ def test_screening_covers_the_cube_and_perturbations_stay_in_the_domain():
     rng = np.random.default_rng(0)
     assert sobol(3, 100, rng=rng).shape == (128, 3)
     rows = perturbed(MIXED, np.array([[0.99, 0.25, 0.5, 2.0]]), 200, rng=rng)
+    assert rows[:, 0].max() == 1.0
     np.testing.assert_array_equal(rows, MIXED.rounded(rows))
     assert set(rows[:, 3]) == {0.0, 1.0, 2.0}
 

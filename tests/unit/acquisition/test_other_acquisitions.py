@@ -61,8 +61,22 @@ def test_a_bound_is_as_far_above_a_value_as_below_a_loss(sign):
     np.testing.assert_array_equal(ConfidenceBound(LOSS, 2.0, sign=sign)(X), sign * mean + np.sqrt(2.0 * variance))
 
 
+def test_the_posterior_mean_is_that_of_the_process_or_its_negative():
+    X = np.random.default_rng(3).random((4, 2))
+    np.testing.assert_array_equal(PosteriorMean(LOSS)(X), LOSS.mean(X))
+    np.testing.assert_array_equal(PosteriorMean(LOSS, sign=-1.0)(X), -LOSS.mean(X))
+
+
+def test_a_hoped_gain_of_exactly_nothing_is_none_and_its_slope_is_that_of_the_bound():
+    X = np.random.default_rng(4).random((1, 2))
+    bound, slope = ConfidenceBound(LOSS, 2.0).value_and_gradient(X)
+    value, gradient = LogHopedGain(LOSS, float(-bound[0]), 2.0).value_and_gradient(X)
+    assert value[0] == -np.inf
+    np.testing.assert_array_equal(gradient, slope)
+
+
 def test_schedules_are_those_of_the_papers():
-    assert ce_gp_ucb_beta(1) == pytest.approx(0.8 * np.log(4))
+    assert [ce_gp_ucb_beta(t) for t in (1, 25)] == pytest.approx([0.8 * np.log(4), 0.8 * np.log(100)])
     assert [pb2_beta(t) for t in (1, 2)] == [0.2, 0.2]
     assert pb2_beta(10) == pytest.approx(0.2 + np.log(4))
     assert lambo_beta(3, D=5) == pytest.approx(np.log(6))

@@ -41,6 +41,21 @@ def test_the_class_that_keeps_nothing_is_at_least_as_valuable_and_as_good_as_an_
     assert fresh.value == pytest.approx(alone.value, abs=1e-3)
 
 
+def test_the_class_that_keeps_nothing_is_as_valuable_as_any_however_short_its_own_search() -> None:
+    hardly = Effort(screened=2, restarts=1, rounds=1, most_calls=1)
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        priced = PricedClasses(IMPROVEMENT, COSTS, exponent=0.0)
+        fresh, kept = maximize_classes(priced, CONTINUOUS, classes(X), rng=rng, effort=hardly)
+        assert fresh.value >= kept.value - 1e-12  # sums over other batches of rows round differently
+
+
+def test_a_class_may_be_searched_alone() -> None:
+    priced = PricedClasses(IMPROVEMENT, COSTS)
+    [kept] = maximize_classes(priced, CONTINUOUS, classes(X)[1:], rng=np.random.default_rng(1), effort=EFFORT)
+    assert kept.x[0] == X[kept.source, 0]
+
+
 def test_the_price_is_that_of_the_class() -> None:
     for best, price in zip(found_in(PricedClasses(IMPROVEMENT, COSTS)), (11.0, 1.0), strict=True):
         assert best.value == pytest.approx(IMPROVEMENT(best.x[None])[0] - np.log(price))
@@ -50,6 +65,13 @@ def test_what_is_not_affordable_is_not_offered() -> None:
     fresh, kept = found_in(PricedClasses(IMPROVEMENT, COSTS, limit=5.0))
     assert fresh.value == -np.inf
     assert kept.value > -np.inf
+
+
+def test_what_costs_exactly_the_limit_is_affordable() -> None:
+    priced = PricedClasses(IMPROVEMENT, COSTS, limit=11.0)
+    assert all(best.value > -np.inf for best in found_in(priced))
+    rows = np.column_stack([X, np.zeros(len(X))])
+    np.testing.assert_allclose(priced(rows), priced.value_and_gradient(rows)[0])
 
 
 @pytest.mark.parametrize("kind", [0.0, 1.0])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from farthing.costs import Clock, SystemClock
+from farthing.costs import Clock, as_clock
 from farthing.errors import InvalidArgument
 from farthing.fields import OneOf, Whole
 from farthing.fields.serialization import to_json
@@ -90,7 +90,7 @@ class OnlineTuner:
         self.strategy: OnlineStrategy = PairedProbes() if strategy is None else as_online_strategy(strategy)
         self._reward = reward
         self._cost_unit = cost_unit
-        self._clock = clock or SystemClock()
+        self._clock = as_clock(clock)
         self._online_problem = OnlineProblem(
             space.encoder,
             rounds,
