@@ -56,7 +56,6 @@ METHODS: Mapping[str, Method] = {
     "Clone": _population(Clone),
     "PBT": _population(PBT),
     "PB2.paper()": _population(PB2.paper),
-    "PB2 with effects": _population(lambda **size: PB2(effects=True, **size)),
     "PB2": _population(PB2),
     "Ray PB2": _population(RayPB2),
 }
