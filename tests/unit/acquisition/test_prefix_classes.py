@@ -69,6 +69,12 @@ def test_a_search_of_classes_starts_from_the_best_rows_seen(place: int) -> None:
     assert [best.value for best in found_in(needle)] == [1.0, 1.0]
 
 
+def test_the_best_rows_are_tried_with_every_prefix() -> None:
+    row = np.where(FIRST, X[-1], X[0])
+    _, kept = found_in(PricedClasses(Needle(row), COSTS, exponent=0.0))
+    assert (kept.value, kept.source) == (1.0, len(X) - 1)
+
+
 def test_a_class_may_be_searched_alone() -> None:
     priced = PricedClasses(IMPROVEMENT, COSTS)
     [kept] = maximize_classes(priced, CONTINUOUS, classes(X)[1:], rng=np.random.default_rng(1), effort=EFFORT)
