@@ -101,10 +101,12 @@ def offered_runs(context: CurveContext) -> Candidates:
     """The paused runs of the basket, each at every level that it can reach."""
     basket = context.basket.latest(context.settings.basket)
     parts = [crossed(np.zeros((0, context.encoder.dimension)), context.grid)]
-    for place in basket.places:
-        levels = context.fidelities.further(context.grid, basket.runs[place].reached)
-        x = context.encoder.encode([basket.runs[place].params])[0]
-        parts.append(at_levels(x, levels, begun=basket.begun(place), source=place))
+    levels: dict[bytes, Array] = {}
+    for place, x in zip(basket.places, context.params_of([basket.runs[place] for place in basket.places]), strict=True):
+        reached = basket.runs[place].reached
+        if (key := reached.tobytes()) not in levels:
+            levels[key] = context.fidelities.further(context.grid, reached)
+        parts.append(at_levels(x, levels[key], begun=basket.begun(place), source=place))
     return joined(parts)
 
 
