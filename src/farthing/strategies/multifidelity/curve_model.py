@@ -156,7 +156,10 @@ def _nearest_to_wanted(run: Run, T: Array, count: int, is_trace: BoolArray) -> l
     """Points of a run whose curve has the traces T (points, traces)."""
     if not run.curve:
         return []
-    end = T[int(np.argmax(np.prod(T, axis=1)))]
+    last = int(np.argmax(np.prod(T, axis=1)))
+    if run.is_end_only:
+        return [run.curve[last]]
+    end = T[last]
     chosen = [point for trial in run.trials if isinstance(trial.note, dict) for point in trial.note.get("retained", ())]
     shares = np.arange(1, count + 1)[:, None] / count
     wanted = np.concatenate([np.array(chosen)[:, is_trace], end[None, :]]) if chosen else shares * end

@@ -21,10 +21,14 @@ class Point:
 
 @dataclass(frozen=True)
 class Run:
-    """One configuration and every trial that trained it further, the oldest first."""
+    """One configuration and every trial that trained it further, the oldest first.
+
+    With `is_end_only` its curve enters a model by its end alone.
+    """
 
     history: History
     trials: tuple[Trial, ...]
+    is_end_only: bool = False
 
     @property
     def params(self) -> Params:
