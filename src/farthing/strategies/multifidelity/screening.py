@@ -148,7 +148,9 @@ class Lookahead:
         along, seen = kinds_of_rows(context.observed, free=C.shape[1], points=S.shape[1])
         noise = np.concatenate([np.zeros(C.shape[:2]), variance_of_unseen(S, context.fidelities)], axis=1)
         return cls(
-            parts=context.information(context.recommendable, free=C.shape[1], bought=seen.size - C.shape[1], pairs=PAIRS),
+            parts=context.information(
+                context.recommendable, free=C.shape[1], bought=seen.size - C.shape[1], pairs=PAIRS
+            ),
             rows=with_params(candidates.X, np.concatenate([C, S], axis=1)[:, seen]),
             own=context.at_full(candidates.X)[:, None, :],
             along=along,
