@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.drivers.paying import added_cost
 from benchmarks.measuring import CpuMeter
 from benchmarks.method import Step
-from benchmarks.problems import Evaluation, Problem
+from benchmarks.problems import Evaluation, Params, Problem
 from benchmarks.problems.problem import Differentiable
 from farthing.costs import Budget
 from farthing.execution import RunningTrial
@@ -66,6 +66,35 @@ class Ours:
         with meter.running():
             best = study.best.params
         return Step(best, max(costs), meter.seconds, evaluations=len(costs))
+
+
+@dataclass(frozen=True)
+class OursByRun:
+    """What a user has who calls `run`: the strategy that the study chooses, and cost the seconds that were measured."""
+
+    name: str
+    packages: tuple[str, ...] = ("numpy", "scipy")
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return {"strategy": "default", "by": "run"}
+
+    def missing(self) -> str | None:
+        return None
+
+    def run(self, problem: Problem, *, budget: Budget, seed: int) -> Iterator[Step]:
+        aim: dict[str, Any] = {problem.direction: "value"}
+        steps: list[Step] = []
+
+        def work(params: Params) -> float:
+            return problem.evaluate(params, {}, seed=seed).value
+
+        def see(study: Study, trial: Trial) -> None:
+            steps.append(Step(study.best.params, problem.full_cost, trial.overhead))
+
+        with closing(Study(problem.space(), **aim, seed=seed)) as study:
+            study.run(work, budget=budget, executor="inline", callbacks=[see], progress=False)
+        yield from steps
 
 
 def _evaluate(

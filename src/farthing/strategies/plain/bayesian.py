@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from farthing.costs import Remaining
 from farthing.fields import whole
+from farthing.strategies.plain.noisy import LEAST_NOISE, is_noisy, recommend_by_mean
 from farthing.strategies.shared.cooling import share_left
 from farthing.strategies.shared.design import new_ones, sobol_params
 from farthing.strategies.shared.effort import suggesting_is_expensive
 from farthing.strategies.shared.randomness import Randomness
-from farthing.strategies.shared.strategy import Strategy
+from farthing.strategies.shared.strategy import Recommendation, Strategy
 from farthing.trials import History, Suggestion
 
 if TYPE_CHECKING:
@@ -30,6 +31,10 @@ class LogEI(Strategy):
     The first `initial` configurations fill the space evenly (None: two more than there are parameters, at most ten).
     Trials in flight count as if they had returned the model's prediction. Once suggesting takes longer
     than the work itself, the search is shorter and hyperparameters are refitted less often.
+
+    If the model finds that measurements are noisy, improvement counts by the share that one more measurement can learn
+    (augmented EI, Huang et al., 2006). The best value is then a lucky one, too, so that another is recommended: the
+    configuration measured whose posterior mean plus one deviation is least.
     """
 
     initial: int | None = whole(None, least=1)
@@ -48,6 +53,17 @@ class LogEI(Strategy):
             with one_thread():
                 suggestions += self._by_model(history, seen, budget, count - len(suggestions), rng)
         return suggestions
+
+    def recommend(self, history: History) -> Recommendation | None:
+        """The best value, or what the model says is best if measurements are noisy."""
+        return recommend_by_mean(history) if is_noisy(history) else super().recommend(history)
+
+    def recommendable(self, history: History) -> set[int]:
+        """Without noise the best value alone; with noise any trial may turn out to be the best."""
+        if is_noisy(history):
+            return super().recommendable(history)
+        best = self.recommend(history)
+        return {best.trial.number} if best else set()
 
     def _design_size(self, history: History, seen: "Observations") -> int:
         return self.initial or min(10, history.problem.space.encoder.dimension + 2)
@@ -79,9 +95,10 @@ class LogEI(Strategy):
         return None
 
     def _acquisition(self, gp: "GP", costs: "CostModel | None", history: History, budget: Remaining) -> "Acquisition":
-        from farthing.acquisition.expected_improvement import LogExpectedImprovement
+        from farthing.acquisition.expected_improvement import LogAugmentedImprovement, LogExpectedImprovement
 
-        return LogExpectedImprovement(gp, best=float(gp.mean(gp.X).min()))
+        improvement = LogAugmentedImprovement if gp.noise >= LEAST_NOISE else LogExpectedImprovement
+        return improvement(gp, best=float(gp.mean(gp.X).min()))
 
 
 @dataclass(frozen=True)
