@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.drivers.paying import added_cost
 from benchmarks.measuring import CpuMeter
 from benchmarks.method import Step
-from benchmarks.problems import Evaluation, Params, Problem
+from benchmarks.problems import Evaluation, Problem
 from benchmarks.problems.problem import Differentiable
 from farthing.costs import Budget
 from farthing.execution import RunningTrial
@@ -86,8 +86,8 @@ class OursByRun:
         aim: dict[str, Any] = {problem.direction: "value"}
         steps: list[Step] = []
 
-        def work(params: Params) -> float:
-            return problem.evaluate(params, {}, seed=seed).value
+        def work(trial: RunningTrial) -> float:
+            return problem.evaluate(trial.params, {}, seed=seed).value
 
         def see(study: Study, trial: Trial) -> None:
             steps.append(Step(study.best.params, problem.full_cost, trial.overhead))
