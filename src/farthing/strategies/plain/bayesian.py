@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 from farthing.costs import Remaining
 from farthing.fields import whole
-from farthing.strategies.plain.noisy import LEAST_NOISE, is_noisy, recommend_by_mean
 from farthing.strategies.shared.cooling import share_left
 from farthing.strategies.shared.design import new_ones, sobol_params
 from farthing.strategies.shared.effort import suggesting_is_expensive
 from farthing.strategies.shared.randomness import Randomness
-from farthing.strategies.shared.strategy import Recommendation, Strategy
+from farthing.strategies.shared.strategy import Strategy
 from farthing.trials import History, Suggestion
 
 if TYPE_CHECKING:
@@ -22,6 +21,11 @@ if TYPE_CHECKING:
     from farthing.strategies.shared.cost_model import CostModel
     from farthing.strategies.shared.modelling import Observations
     from farthing.strategies.shared.surrogate import Surrogate
+
+LEAST_NOISE = 1e-3
+"""Of the variance of losses: measurements with less noise count as exact. Functions without noise are fitted with less.
+
+Chosen with the rule for noise on functions that are not reported (`benchmarks/results/tuning-noise.jsonl`)."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +37,7 @@ class LogEI(Strategy):
     than the work itself, the search is shorter and hyperparameters are refitted less often.
 
     If the model finds that measurements are noisy, improvement counts by the share that one more measurement can learn
-    (augmented EI, Huang et al., 2006). The best value is then a lucky one, too, so that another is recommended: the
-    configuration measured whose posterior mean plus one deviation is least.
+    (augmented EI, Huang et al., 2006).
     """
 
     initial: int | None = whole(None, least=1)
@@ -53,17 +56,6 @@ class LogEI(Strategy):
             with one_thread():
                 suggestions += self._by_model(history, seen, budget, count - len(suggestions), rng)
         return suggestions
-
-    def recommend(self, history: History) -> Recommendation | None:
-        """The best value, or what the model says is best if measurements are noisy."""
-        return recommend_by_mean(history) if is_noisy(history) else super().recommend(history)
-
-    def recommendable(self, history: History) -> set[int]:
-        """Without noise the best value alone; with noise any trial may turn out to be the best."""
-        if is_noisy(history):
-            return super().recommendable(history)
-        best = self.recommend(history)
-        return {best.trial.number} if best else set()
 
     def _design_size(self, history: History, seen: "Observations") -> int:
         return self.initial or min(10, history.problem.space.encoder.dimension + 2)

@@ -1,6 +1,6 @@
 """A Gaussian process of the loss, fitted to a history and remembered in its notes."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from farthing.models.fitting import fit, hyperparameter_posterior
 from farthing.models.gp import GP
 from farthing.models.kernels import Kernel
 from farthing.models.likelihood import HyperparameterPosterior
-from farthing.models.linalg import Array, IntArray
+from farthing.models.linalg import Array
 from farthing.models.parameters import Parameter
 from farthing.models.transforms import Standardise
 from farthing.strategies.shared.active_set import active_rows
@@ -39,8 +39,7 @@ noise, and lengthscales shrink until every measurement is a peak of its own. Cho
 class Surrogate:
     """The process, the scale of the loss it sees, and what to remember of its fit.
 
-    With a `compression` the process models compressed losses, and `scale` standardises those. `rows` are the places of
-    its observations among those it was given.
+    With a `compression` the process models compressed losses, and `scale` standardises those.
     """
 
     gp: GP
@@ -48,7 +47,6 @@ class Surrogate:
     theta: Array
     fitted_on: int
     compression: Compression | None = None
-    rows: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def predicted(self, x: Array, *, sign: float) -> Prediction:
         """The value at one row, in the user's units: `sign` times the loss."""
@@ -71,11 +69,8 @@ def fit_surrogate(
     compression: Compression | None = None,
     is_frugal: bool = False,
     takes_all: bool = False,
-    may_refit: bool = True,
 ) -> Surrogate:
     """Fits to the rows, starting from the last fit noted in the history, or keeps that one while it is recent.
-
-    If not `may_refit`, a fit of compressed losses is kept as long as there is one.
 
     Noted fits are of compressed losses: for other losses they only serve as a start. Of more rows than
     `active_set.MOST` only some are taken, unless all are asked for.
@@ -86,10 +81,9 @@ def fit_surrogate(
     posterior = hyperparameter_posterior(kernel, X[rows], scale.apply(loss)[rows], noise_prior=NOISE)
     theta, fitted_on = last_fit(history, "theta", size=len(posterior.parameters))
     is_noted_scale = compression is not None
-    is_kept = is_noted_scale and (not may_refit or is_recent(fitted_on, loss.size, is_frugal=is_frugal))
-    if theta is None or not is_kept:
+    if theta is None or not is_noted_scale or not is_recent(fitted_on, loss.size, is_frugal=is_frugal):
         theta, fitted_on = fit(posterior, warm_start=_starts(posterior, theta)), int(loss.size)
-    return Surrogate(posterior.process(theta), scale, theta, fitted_on, compression, rows)
+    return Surrogate(posterior.process(theta), scale, theta, fitted_on, compression)
 
 
 def _starts(posterior: HyperparameterPosterior, noted: Array | None) -> Array:
