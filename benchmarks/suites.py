@@ -8,7 +8,8 @@ from benchmarks.pipelines.sklearn import SKLEARN_TABLES
 from benchmarks.pipelines.synthetic import CENTRED, SHIFTED
 from benchmarks.problems import Problem
 from benchmarks.problems.augmented import AUGMENTED
-from benchmarks.problems.synthetic import FUNCTIONS
+from benchmarks.problems.noisy import NOISY, NOISY_FOR_TUNING
+from benchmarks.problems.synthetic import FUNCTIONS, MORE_FUNCTIONS
 from benchmarks.problems.tables import CELLS, TABLES
 from farthing.costs import Budget
 
@@ -113,6 +114,17 @@ def _named(beginning: str) -> tuple[str, ...]:
     return tuple(name for name in REPORTED_TABLES if name.startswith(beginning))
 
 
+def _noisy(problems: tuple[Problem, ...]) -> Contest:
+    return Contest(
+        "noise of a third of the distance from the best to the median",
+        problems=_names(*problems),
+        methods=("log-ei", "log-ei-as-if-exact", "cmaes", "optuna-gp", "random"),
+        judged_at=(20, 40),
+        unit="evaluations",
+        most_seeds={"optuna-gp": 5},
+    )
+
+
 _ENTRIES = (
     Suite(
         "foundation",
@@ -153,13 +165,15 @@ _ENTRIES = (
             ),
             Contest(
                 "measured seconds",
-                problems=(*_names(*FUNCTIONS), *_named("fcnet/"), *_named("hpobench-mlp/")[:2]),
-                methods=("ei-per-cost-measured", "log-ei-measured"),
+                problems=(*_names(*FUNCTIONS, *MORE_FUNCTIONS), *_named("fcnet/"), *_named("hpobench-mlp/")[:2]),
+                methods=("default-by-run", "log-ei"),
                 judged_at=(30, 60),
                 unit="evaluations",
             ),
         ),
     ),
+    Suite("noisy", (_noisy(NOISY),), seeds=20),
+    Suite("noisy-tuning", (_noisy(NOISY_FOR_TUNING),), seeds=8),
     Suite(
         "cost-aware",
         (
