@@ -59,6 +59,7 @@ _ENTRIES: tuple[Method, ...] = (
     Staged("lambo-paper", LaMBO.paper()),
     Staged("staged-ei", StagedBO(cost="none")),
     Staged("staged-lcb", StagedBO(value="lcb", cost="none")),
+    Staged("staged-mes", StagedBO(value="mes", cost="none")),
     Staged("staged-ei-per-price", StagedBO(cost="price")),
     Staged("staged-ei-cooled", StagedBO(cost="cooled")),
     Staged("eeipu", EEIPU()),

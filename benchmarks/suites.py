@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from benchmarks.pipelines.sklearn import SKLEARN_TABLES
-from benchmarks.pipelines.synthetic import CENTRED, SHIFTED
+from benchmarks.pipelines.synthetic import CENTRED, NOISES, PLACED, SHIFTED, STALLING, StagedFunction
 from benchmarks.problems import Problem
 from benchmarks.problems.augmented import AUGMENTED
 from benchmarks.problems.synthetic import FUNCTIONS
@@ -111,6 +111,32 @@ def _names(*problems: Problem) -> tuple[str, ...]:
 
 def _named(beginning: str) -> tuple[str, ...]:
     return tuple(name for name in REPORTED_TABLES if name.startswith(beginning))
+
+
+PIPELINE_METHODS = ("prefix-ei", "staged-ei-cooled", "eeipu", "lambo", "staged-ei", "staged-mes", "staged-random")
+IN_ALL = (5, 10, 12, 13, 18, 28)
+"""Costs at which pipelines are judged, in full evaluations from the first one on, the design included."""
+SEEDS_OF_A_PLACE, SEEDS_OF_STALLING = 2, 4
+
+
+def _placed_contests() -> tuple[Contest, ...]:
+    """By noise and number of stages. With three stages they end at 18: a run to 28 has several hundred evaluations."""
+    groups = [(noise, stages) for noise in NOISES for stages in (2, 3)]
+    return tuple(
+        Contest(
+            f"places, {('two', 'three')[stages - 2]} stages, noise {noise:g}",
+            problems=_names(*(problem for problem in PLACED if _is_of(problem, noise, stages))),
+            methods=PIPELINE_METHODS,
+            judged_at=IN_ALL if stages == 2 else IN_ALL[:-1],
+            unit="full runs",
+            most_seeds=dict.fromkeys(PIPELINE_METHODS, SEEDS_OF_A_PLACE),
+        )
+        for noise, stages in groups
+    )
+
+
+def _is_of(problem: StagedFunction, noise: float, stages: int) -> bool:
+    return problem.noise == noise and len(problem.sizes) == stages
 
 
 _ENTRIES = (
@@ -231,6 +257,15 @@ _ENTRIES = (
                 judged_at=(20,),
                 unit="full runs",
             ),
+            Contest(
+                "stalling",
+                problems=_names(*STALLING),
+                methods=("prefix-ei", "staged-ei-cooled"),
+                judged_at=(5, 10, 13, 18),
+                unit="full runs",
+                most_seeds=dict.fromkeys(("prefix-ei", "staged-ei-cooled"), SEEDS_OF_STALLING),
+            ),
+            *_placed_contests(),
         ),
     ),
     Suite(
