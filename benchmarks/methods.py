@@ -7,7 +7,7 @@ from benchmarks.drivers.optuna import Optuna
 from benchmarks.drivers.ours import Ours
 from benchmarks.drivers.sklearn import Randomized, Search
 from benchmarks.drivers.smac import SMAC
-from benchmarks.drivers.staged import Staged
+from benchmarks.drivers.staged import Staged, StagedTPE
 from benchmarks.method import Method
 from farthing.strategies.multifidelity import TraceKG
 from farthing.strategies.multifidelity.boca import BOCA
@@ -64,6 +64,7 @@ _ENTRIES: tuple[Method, ...] = (
     Staged("staged-ei-cooled", StagedBO(cost="cooled")),
     Staged("eeipu", EEIPU()),
     Staged("staged-random", Random()),
+    StagedTPE("staged-tpe"),
     Search("search-prefix-ei", PrefixEI()),
     Search("search-optuna-tpe"),
     Randomized("search-randomized"),

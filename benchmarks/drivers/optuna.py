@@ -84,6 +84,14 @@ class Optuna:
         return point if self.prunes else Point(space.full_fidelity, full.value, full.cost)
 
 
+def tpe_study(direction: str, *, seed: int) -> "optuna.Study":
+    """A study with the defaults of TPE, which says nothing."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    return optuna.create_study(direction=direction, sampler=optuna.samplers.TPESampler(seed=seed))
+
+
 def suggest(trial: "optuna.Trial", space: Space) -> Params:
     """Params drawn by Optuna, parents before the parameters that depend on them."""
     params: dict[str, Any] = {}
