@@ -15,6 +15,7 @@ from benchmarks.measuring import CpuMeter
 from benchmarks.method import Step
 from benchmarks.problems import Params, Point, Problem
 from benchmarks.problems.data import missing_package
+from benchmarks.problems.problem import Direction
 from farthing.costs import Budget
 from farthing.space import Choice, Fidelity, Float, Int, Parameter, Space
 
@@ -84,7 +85,7 @@ class Optuna:
         return point if self.prunes else Point(space.full_fidelity, full.value, full.cost)
 
 
-def tpe_study(direction: str, *, seed: int) -> "optuna.Study":
+def tpe_study(direction: Direction, *, seed: int) -> "optuna.Study":
     """A study with the defaults of TPE, which says nothing."""
     import optuna
 

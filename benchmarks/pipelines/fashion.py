@@ -43,7 +43,7 @@ def features(images: np.ndarray, *, blur: float, cell: int, orientations: int, p
         own = np.where(direction == number, length, 0.0)
         found[:, number] = own.reshape(len(images), cells, cell, cells, cell).sum(axis=(2, 4))
     rows = found.reshape(len(images), -1)
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9))
 
 
 def decompose(rows: np.ndarray, *, components: int, whiten: bool) -> np.ndarray:
@@ -97,7 +97,12 @@ class Fashion(Measured):
         return _images()
 
     def function(self, stage: str) -> Callable[..., Any]:
-        return {"features": features, "decompose": decompose, "classify": classify}[stage]
+        functions: dict[str, Callable[..., Any]] = {
+            "features": features,
+            "decompose": decompose,
+            "classify": classify,
+        }
+        return functions[stage]
 
 
 FASHION = Fashion()

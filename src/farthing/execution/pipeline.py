@@ -239,7 +239,12 @@ class _Passage:
     def _compute(self, index: int, previous: object) -> object:
         name, stage = self._stages[index]
         params = self._trial.problem.space.stage_params(name, self._trial.params)
-        return stage.function(previous, **params, **({FOLDER_ARGUMENT: self._own_folder(name)} if stage.folder else {}))
+        if not stage.folder:
+            return stage.function(previous, **params)
+        folder = self._own_folder(name)
+        output = stage.function(previous, **params, **{FOLDER_ARGUMENT: folder})
+        _refuse_path_as_text(name, output, folder)
+        return output
 
     def _own_folder(self, name: str) -> Path:
         """Beside the folder of what is loaded of this stage."""
@@ -299,6 +304,18 @@ def _not_a_source(thing: object) -> WorkError:
         f"A pipeline's source must be plain data or have a version, got {shown(thing)} ({type(thing).__name__}). "
         f"Add source_version='1', and change it whenever the source changes."
     )
+
+
+def _refuse_path_as_text(name: str, output: object, folder: Path) -> None:
+    """A text would be kept as it is, and name a file that is gone when it is loaded."""
+    if isinstance(output, str) and output.startswith(str(folder)):
+        raise WorkError(
+            f"A stage must return the path of what it wrote as a pathlib.Path, got the text {shown(output)} from "
+            f"{name!r}. Return folder / …, or Path(…): a text is kept as it is, and the folder goes with its trial."
+        )
+    if isinstance(output, list | tuple | dict):
+        for part in output.values() if isinstance(output, dict) else output:
+            _refuse_path_as_text(name, part, folder)
 
 
 def _version(name: str, stage: Stage) -> str:

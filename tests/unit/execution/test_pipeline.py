@@ -362,6 +362,13 @@ def test_a_stage_may_ask_for_a_folder_whose_content_is_kept(three, make_trial):
     assert not first.exists(), "it goes with its trial"
 
 
+@pytest.mark.parametrize("wrap", [str, lambda path: {"files": [str(path / "a.txt")]}])
+def test_a_path_in_the_folder_of_a_stage_must_not_be_a_text(three, make_trial, wrap):
+    train = Stage(lambda previous, rate, folder: wrap(folder), version=1, folder=True)
+    with pytest.raises(WorkError, match=r"as a pathlib\.Path, got the text '.*' from 'train'\. Return folder / …"):
+        run(folder_pipeline([], train=train), three, make_trial)
+
+
 def test_a_stage_with_a_folder_must_take_it(three):
     with pytest.raises(WorkError, match=r"'strength', 'folder'\).*Write def denoise\(previous, strength, folder"):
         folder_pipeline([], denoise=Stage(lambda previous, strength: 0, version=1, folder=True)).check(three)
