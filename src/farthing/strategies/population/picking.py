@@ -14,7 +14,7 @@ from farthing.acquisition.trust_region import TrustRegion, maximize_in_trust_reg
 from farthing.acquisition.unvisited import Unvisited
 from farthing.models.gp import GP
 from farthing.models.linalg import Array
-from farthing.strategies.population.learning import ChangeModel
+from farthing.strategies.population.learning import NO_EFFECTS, ChangeModel
 from farthing.strategies.population.members import Members
 from farthing.strategies.population.strategy import Pick, Replacement, RunningParams
 from farthing.strategies.shared.modelling import domain_of
@@ -51,7 +51,7 @@ class Picking:
         for each in replaced:
             row, note = self._choose(gp.kriging_believer(pending) if pending.size else gp, each, pending, rng)
             found.append(self._pick(row, each, note))
-            pending = np.concatenate([pending, with_columns(row[None, :], float(self.interval))])
+            pending = np.concatenate([pending, with_columns(row[None, :], *self._now)])
         return found
 
     def _choose(
@@ -74,17 +74,23 @@ class Picking:
         best = maximize_in_trust_region(bound, region, rng=generator, effort=NEAR)
         return best.x, {"choice": "model", "chance": chance}
 
+    @property
+    def _now(self) -> tuple[float, ...]:
+        """What follows the params in a row that is about to run."""
+        return float(self.interval), *NO_EFFECTS
+
     def _bound(self, gp: GP, pending: Array) -> Acquisition:
         """Eq. 5, μ_{t,1} + √β_t σ_{t,b}, at the interval about to run; −∞ at what is running already."""
         usual = pb2_beta(self.interval) if self.box is None else NEAR_BETA
         beta = usual if self.beta is None else self.beta
-        return Unvisited(FixedFeatures(ConfidenceBound(gp, beta), (float(self.interval),)), pending[:, :-1])
+        return Unvisited(FixedFeatures(ConfidenceBound(gp, beta), self._now), pending[:, : -len(self._now)])
 
     def _chance(self, centre: Array, generator: np.random.Generator) -> float:
         """P(a random configuration beats the donor's) at the interval about to run, from real data alone."""
-        t = float(self.interval)
         others = self.model.encoder.from_unit(generator.random((COMPARED, self.model.encoder.dimension)))
-        return chance_of_better(self.model.gp, with_columns(others, t), with_columns(centre[None, :], t)[0])
+        return chance_of_better(
+            self.model.gp, with_columns(others, *self._now), with_columns(centre[None, :], *self._now)[0]
+        )
 
     def _pick(self, row: Array, replaced: Replacement, note: dict[str, object]) -> Pick:
         predicted = self.model.predicted(
