@@ -123,14 +123,10 @@ def tuned_run(seed: int, *, storage: str | None = None, **settings) -> dict:
         clock=CpuClock(),
     )
     began = time.process_time()
-    while tuner.round < ROUNDS:
-        decision = tuner.decide()
+    for decision in tuner:
         training.knobs.apply(decision.params)
         training.round()
-        if decision.measure:
-            with decision.timing():
-                accuracy = training.accuracy(training.validation)
-            tuner.observe(accuracy)
+        decision.observe(lambda: training.accuracy(training.validation))
     seconds = time.process_time() - began
     return {**tuner.summary, "seconds": seconds, "accuracy": training.accuracy(training.test)}
 

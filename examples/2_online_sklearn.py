@@ -37,14 +37,11 @@ def run(strategy, seed=0):
         SPACE, rounds=ROUNDS, strategy=strategy, initial={"eta0": 0.01, "alpha": 1e-4}, maximize="accuracy", seed=seed
     )
     truth = []
-    for round in range(ROUNDS):
-        decision = tuner.decide()
+    for decision in tuner:
+        round = decision.round
         model.set_params(**decision.params)
         model.partial_fit(*draw(round, BATCH), classes=[-1, 1])
-        if decision.measure:
-            with decision.timing():
-                accuracy = model.score(*draw(round, VALIDATION))
-            tuner.observe(accuracy)
+        decision.observe(lambda: model.score(*draw(tuner.round, VALIDATION)))
         truth.append(model.score(*draw(round, 500)))
     return np.mean(truth), tuner.summary
 

@@ -73,13 +73,12 @@ class Session:
             restore=training.restore if can_undo else None,
         )
         accuracy = []
-        for t in self._rounds():
-            decision = tuner.decide()
-            accuracy.append(self._round(training, t, decision.params))
+        for decision in tuner:
+            accuracy.append(self._round(training, decision.round, decision.params))
             clock.advance(1.0)
             if decision.measure:
                 clock.advance(self.price)
-                tuner.observe(training.validate(t), cost=self.price)
+                decision.observe(training.validate(decision.round), cost=self.price)
         told = tuner.summary
         return Outcome(self._accuracy(accuracy), int(told["validations"]), told["paid"], int(told["undone"]))
 

@@ -15,11 +15,9 @@ def test_the_params_in_force_at_the_best_value_and_at_the_end_are_shown() -> Non
     strategy = EpsilonGreedy(rule=Every(1), explore=1.0)
     tuner = ft.OnlineTuner(ARMS, rounds=12, strategy=strategy, minimize="loss", storage=storage, name="run", seed=3)
     played = []
-    for _ in range(12):
-        decision = tuner.decide()
+    for decision in tuner:
         played.append(arm := decision.params["arm"])
-        if decision.measure:
-            tuner.observe(LOSS[arm])
+        decision.observe(LOSS[arm])
     best, end = online_text(ft.Study.load("run", storage)).splitlines()[-2:]
     best_arm = min(played, key=lambda arm: LOSS[arm])
     assert best.split() == ["0", "its", "best", str(played.index(best_arm) + 1), str(LOSS[best_arm]), best_arm]

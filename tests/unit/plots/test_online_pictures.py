@@ -32,10 +32,9 @@ def test_arms_without_a_model_are_drawn_too() -> None:
     storage = MemoryStorage()
     space = Space({"arm": Choice("a", "b")})
     tuner = OnlineTuner(space, rounds=10, maximize="score", strategy=UCB1(rule=Bernoulli(0.5)), storage=storage)
-    for _ in range(10):
-        decision = tuner.decide()
+    for decision in tuner:
         if decision.measure:
-            tuner.observe(1.0 if decision.params["arm"] == "a" else 0.0)
+            decision.observe(1.0 if decision.params["arm"] == "a" else 0.0)
     assert len(Study.load("online", storage).plot().axes) == 3
 
 

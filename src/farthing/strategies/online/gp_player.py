@@ -11,7 +11,7 @@ from farthing.strategies.online.context import Query, RoundContext
 from farthing.strategies.online.fields import Field
 from farthing.strategies.online.learning import Hyperparameters, ModelForm
 from farthing.strategies.online.scaling import Scale
-from farthing.strategies.online.strategy import Observation, OnlineProblem, Place, Play
+from farthing.strategies.online.strategy import Observation, OnlineProblem, Place, Play, valued
 from farthing.trials import Json
 
 if TYPE_CHECKING:
@@ -63,17 +63,19 @@ class GPPlayer:
         return Play(self._field.place(row), False, "not worth its price")
 
     def observe(self, observation: Observation) -> None:
-        self.observations.append(observation)
+        known = valued(observation, self.observations)
         self._asked += 1
-        if self._scale is None and self._asked < len(self._design):
+        if known is not None:
+            self.observations.append(known)
+        if not self.observations or (self._scale is None and self._asked < len(self._design)):
             return
         if self._is_due():
             self._learn()
-        else:
-            self._take(observation)
+        elif known is not None:
+            self._take(known)
 
     def exploit(self, round: int) -> Place:
-        if self._asked >= max(len(self._design), 1):
+        if self._asked >= max(len(self._design), 1) and self.observations:
             return self._field.place(self._context(round).best_mean)
         seen = max(self.observations, key=lambda each: each.reward, default=None)
         return seen.place if seen else self._design[0] if self._design else self._field.place(0)
@@ -152,7 +154,7 @@ class GPPlayer:
 
     def _is_due(self) -> bool:
         """Whether the field is to be made anew: when the design is complete, to learn again, or to let go."""
-        if self._asked == len(self._design):
+        if self._asked == len(self._design) or self._scale is None:
             return self._form.learns or self._scale is None
         if self._form.learns:
             return self._asked >= min(GROWTH * self._built_at, self._built_at + SELDOM) > len(self._design)

@@ -7,6 +7,7 @@ import numpy as np
 from farthing.models.linalg import Array
 from farthing.strategies.online.strategy import OnlineProblem, Place
 
+AXES = True
 DRAWN = 64
 """Neighbours that a step is chosen from."""
 
@@ -32,12 +33,22 @@ class Gradient:
 
     def sampled(self, width: int, rng: np.random.Generator) -> Array:
         """A draw from its posterior: what is known well is followed, what is not is tried (Thompson sampling)."""
+        mean, precision = self._posterior(width)
+        root = np.linalg.cholesky(precision)
+        return np.asarray(mean + np.linalg.solve(root.T, rng.standard_normal(width)))
+
+    def predict(self, move: Array) -> tuple[float, float]:
+        """Mean and deviation of the gain of that move."""
+        mean, precision = self._posterior(len(move))
+        return float(move @ mean), float(np.sqrt(move @ np.linalg.solve(precision, move)))
+
+    def _posterior(self, width: int) -> tuple[Array, Array]:
+        """The mean of the gradient and its precision."""
         D = np.array(self.moves, dtype=float).reshape(-1, width)
         weight = FADING ** np.arange(len(D))[::-1]
         precision = np.eye(width) / SLOPE**2 + D.T @ (weight[:, None] * D)
-        root = np.linalg.cholesky(precision)
         mean = np.linalg.solve(precision, D.T @ (weight * np.array(self.gains, dtype=float)))
-        return np.asarray(mean + np.linalg.solve(root.T, rng.standard_normal(width)))
+        return mean, precision
 
 
 class Steps:
@@ -74,8 +85,26 @@ class Steps:
         if self._problem.rows is not None:
             return self._candidates_near(origin, step=step)
         row = self._row(origin)
-        params = self._encoder.decode(np.concatenate([self._around(row, step, rng), *self._next(row)]))
+        params = self._encoder.decode(np.concatenate([*self._along_axes(row, step), *self._next(row)]) if AXES else np.concatenate([self._around(row, step, rng), *self._next(row)]))
         return [each for each in self._encoder.encode(params) if not np.array_equal(each, row, equal_nan=True)]
+
+    def _along_axes(self, row: Array, step: float) -> list[Array]:
+        """Rows that differ in one parameter: a longer or a shorter step up and down, or another category.
+
+        A parameter that shows nothing yet does not drift along with one that pays.
+        """
+        found = []
+        for column in range(len(row)):
+            if column in self._encoder.categories:
+                values = [float(each) for each in range(self._encoder.categories[column]) if each != row[column]]
+            else:
+                own = 0.5 if np.isnan(row[column]) else row[column]
+                values = [float(np.clip(own + way * step, 0.0, 1.0)) for way in (-1.0, 1.0)]
+            for value in values:
+                changed = np.where(np.isnan(row), 0.5, row)
+                changed[column] = value
+                found.append(changed[None, :])
+        return found
 
     def _candidates_near(self, origin: Place, *, step: float) -> list[Place]:
         """Those within a step, and at least the nearest two in each dimension."""

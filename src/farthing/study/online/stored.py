@@ -8,6 +8,9 @@ from farthing.errors import NoSuggestion
 from farthing.strategies import Randomness, Strategy
 from farthing.trials import History, Json, Measurement, Params, Suggestion, Trial
 
+BAD = "bad"
+"""A metric of a round whose validation gave no value: it was no finite number, or measuring it failed."""
+
 
 @dataclass(frozen=True)
 class Online(Strategy):
@@ -22,6 +25,10 @@ class Online(Strategy):
     candidates: Sequence[Params] | None = None
     initial: Sequence[Params] = ()
     can_undo: bool = False
+    hold: int = 1
+    overhead: float | None = 0.1
+    validation_cost: float | None = None
+    price: float = 0.0
 
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         raise NoSuggestion(
