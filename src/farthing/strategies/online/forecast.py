@@ -27,6 +27,8 @@ class Forecast:
     errors: list[float] = field(default_factory=list)
     peak: float | None = None
     """The highest value so far."""
+    has_moved: bool = False
+    """Whether the last change came with another setting, so that it says little about the next one."""
 
     def is_ready(self, decision: int) -> bool:
         """Whether the value of staying was measured in that decision, and how it changes is known."""
@@ -37,6 +39,11 @@ class Forecast:
         assert self.decision is not None
         ahead = max(decision - self.decision, 0)
         return self.value + (self.slope or 0.0) * DAMPED * (1.0 - DAMPED**ahead) / (1.0 - DAMPED)
+
+    def between(self, decision: int, later: int, value: float) -> float:
+        """What staying gave in that decision, from the last value and one of a later decision."""
+        assert self.decision is not None
+        return self.value + (value - self.value) * (decision - self.decision) / (later - self.decision)
 
     def difference(self, decision: int, value: float) -> float:
         return value - self.at(decision)
@@ -52,9 +59,6 @@ class Forecast:
         below = 0.0 if self.peak is None else self.peak - self.value
         return below > deviations * self.deviation and (self.slope or 0.0) < 0.0
 
-    def falls(self) -> bool:
-        return (self.slope or 0.0) < -0.5 * self.deviation
-
     def stayed(self, decision: int, value: float) -> None:
         """Takes in the value of staying. Errors over several decisions are scaled down to one.
 
@@ -64,12 +68,13 @@ class Forecast:
             error = 0.5 * (value - self.value) if self.slope is None else self.difference(decision, value)
             self.errors = [*self.errors, abs(error) / max(decision - self.decision, 1)][-REMEMBERED:]
         self.moved(decision, value)
+        self.has_moved = False
 
     def moved(self, decision: int, value: float) -> None:
         """Goes on from this value, which says nothing about how good the forecasts are."""
         if self.decision is not None:
             self.slope = (value - self.value) / max(decision - self.decision, 1)
-        self.decision, self.value = decision, value
+        self.decision, self.value, self.has_moved = decision, value, True
         self.peak = value if self.peak is None else max(self.peak, value)
 
     def taken_back(self, decision: int) -> None:

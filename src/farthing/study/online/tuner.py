@@ -246,7 +246,7 @@ class OnlineTuner(Iterator[Decision]):
             )
         if not run.is_open and not decision.measure and decision.round == self.rounds:
             raise InvalidArgument(
-                f"A run ends with its last round, got a value for round {decision.round}, which was not to be measured. "
+                f"A run ends with its last round, got a value for round {decision.round}, not to be measured. "
                 "Call decision.observe(…) where decision.measure is true."
             )
         if not run.is_open:
@@ -265,7 +265,7 @@ class OnlineTuner(Iterator[Decision]):
         return known if known is not None else reading.seconds is not None and cost is None
 
     def _price(self, reading: Reading, before: Reading | None, cost: float | None) -> float:
-        """What was said; else seconds in a run that is paid in seconds, and 1 for each validation in one that is not."""
+        """The cost that was given; else seconds in a run that is paid in them, and 1 for each validation in others."""
         if cost is not None:
             return cost_amount(cost)
         readings = [reading] if before is None else [reading, before]
@@ -302,8 +302,8 @@ class OnlineTuner(Iterator[Decision]):
 
     @property
     def summary(self) -> dict[str, float]:
-        """Rounds, validations paid for and skipped, what they cost, what the skipped ones would have cost, how many were
-        bad, how many rounds were taken back, and the skill of predictions: 0 is as good as the last value.
+        """Rounds, validations paid for and skipped, their cost and what the skipped ones would have cost, bad
+        validations, rounds taken back, and the skill of predictions: 0 is as good as the last value.
         """
         standing = self._run.standing
         return {
