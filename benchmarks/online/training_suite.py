@@ -28,7 +28,7 @@ from farthing.trials import Params
 
 SUITE = "online-training"
 SEEDS, QUICK_SEEDS, FIRST_SEED = 8, 2, 1000
-"""The constants of `PairedProbes` were chosen on seeds 100 to 108 of digits, stream, and networks on satimage and magic."""
+"""The constants of `PairedProbes` were chosen on seeds 100 to 108 of digits, stream, satimage and magic."""
 
 PRICE, PRICES = 0.1, (0.01, 0.1, 1.0, 10.0)
 """What a validation costs, in rounds of training; the others are for the default alone, on the first task."""

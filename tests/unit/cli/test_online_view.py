@@ -24,6 +24,15 @@ def test_the_params_in_force_at_the_best_value_and_at_the_end_are_shown() -> Non
     assert end.split() == ["0", "its", "end", "12", str(LOSS[played[-1]]), played[-1]]
 
 
+def test_a_bad_end_is_shown_as_one() -> None:
+    storage = MemoryStorage()
+    strategy = EpsilonGreedy(rule=Every(1))
+    for decision in ft.OnlineTuner(ARMS, rounds=5, strategy=strategy, minimize="loss", storage=storage, name="run"):
+        decision.observe(float("inf") if decision.round == 5 else 0.3)
+    *_, end = online_text(ft.Study.load("run", storage)).splitlines()
+    assert end.split()[:5] == ["0", "its", "end", "5", "bad"]
+
+
 def test_other_studies_have_no_such_part() -> None:
     study = ft.Study(ARMS, name="plain", minimize="loss", strategy=ft.Random(), storage=MemoryStorage())
     assert online_text(study) == ""
