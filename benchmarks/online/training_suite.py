@@ -153,7 +153,7 @@ def _cosine(session: Session) -> Outcome:
 
 
 def _best_fixed(session: Session) -> Outcome:
-    """The best of the task's grid, by the test accuracy itself: more than anyone can know beforehand."""
+    """The best of the task's grid, by the test accuracy itself, which no user knows."""
     task, seed = session.task, session.seed
     fixed = [Session(task, params, seed, session.price) for params in task.grid]
     return max((each.played(lambda t, at=each.start: at) for each in fixed), key=lambda outcome: outcome.accuracy)  # type: ignore[misc]

@@ -45,7 +45,7 @@ class Task:
     rate: str
     """The parameter that a cosine schedule lowers."""
     grid: tuple[Params, ...] = ()
-    """Settings of which the best fixed one is found."""
+    """Fixed settings to find the best of."""
     rounds: int = 100
     drifts: bool = False
     missing: Callable[[], str | None] = lambda: None

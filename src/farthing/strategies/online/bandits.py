@@ -88,7 +88,7 @@ class RestartingPlayer:
 
     @property
     def observations(self) -> list[Observation]:
-        """Those of the current block."""
+        """The observations of the current block."""
         return self._player.observations
 
     def decide(self, round: int) -> Play:
@@ -156,7 +156,7 @@ class ArmBandit(Declaration):
 
     @abstractmethod
     def choice(self, arms: "Arms", rng: np.random.Generator) -> tuple[int, Array]:
-        """The arm to measure, and the heights by which arms are compared."""
+        """The arm to measure, and the heights that arms are compared by."""
 
 
 @dataclass(frozen=True)
@@ -222,7 +222,7 @@ class EXP3S(ArmBandit):
 
 
 class Arms:
-    """Discounted counts and means, and the weights of EXP3.S. What is known beforehand counts as one observation."""
+    """Discounted counts and means, and the weights of EXP3.S. What is known at the start counts as one observation."""
 
     def __init__(self, count: int, *, gamma: float, first: Array | None = None) -> None:
         self.round = 0

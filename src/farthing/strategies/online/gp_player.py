@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from farthing.strategies.online.ce_gp_ucb import CEGPUCB
 
 FITTED, MOST = 150, 2000
-"""Hyperparameters are learnt from the last observations; a player holds at most so many."""
+"""Hyperparameters are learnt from the last 150 observations; a player holds at most 2000."""
 
 GROWTH, SELDOM = 1.25, 40
 """The model is learnt again when there are 25 % more observations, or 40."""
 
 LET_GO = 256
-"""So many observations apart, a model that learns nothing is made anew if half of what it holds is forgotten."""
+"""After this many observations a model that learns nothing is built again if half of what it holds is forgotten."""
 
 FORGOTTEN = 1e-6
-"""The weight below which an observation is let go."""
+"""Observations with a weight below this are dropped."""
 
 
 class GPPlayer:
     """Observations, the scale and the hyperparameters they gave, and the field they make up.
 
-    Now and then the field is made anew from the observations that are not forgotten, and the others are let go: a
+    Now and then the field is built again from the observations that are not forgotten, and the others are dropped: a
     player does not grow as training goes on, and can be restored bit for bit from what it holds.
     """
 
@@ -153,7 +153,7 @@ class GPPlayer:
         return Scale(offset, scale, self._strategy.clip)
 
     def _is_due(self) -> bool:
-        """Whether the field is to be made anew: when the design is complete, to learn again, or to let go."""
+        """Whether to build the field again: when the design is complete, to learn again, or to drop observations."""
         if self._asked == len(self._design) or self._scale is None:
             return self._form.learns or self._scale is None
         if self._form.learns:

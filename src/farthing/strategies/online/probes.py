@@ -215,7 +215,9 @@ class ProbingPlayer:
         validations = 1 if now.forecast.is_ready(decision - 1) else 2
         if not self._covers(validations * now.allowance.validation_cost, decision):
             return self._stay(f"validations have cost {now.allowance.spent:.3g} decisions, and may cost no more by now")
-        if now.wait > CHECKED and not self._is_urgent():
+        if self._is_urgent():
+            now.wait = 1.0
+        if now.wait > CHECKED:
             now.wait -= 1.0
             return self._stay(f"the last {now.failures} probes gained nothing: waiting before the next")
         if now.wait > 1.0 or not now.forecast.is_ready(decision - 1):
@@ -359,12 +361,13 @@ class ProbingPlayer:
         return self._now.kind in ("probe", "confirm") and self._deviations(observation) < -HARMFUL
 
     def _deviations(self, observation: Observation) -> float:
-        """How far a value is above the forecast of staying, or of having stayed."""
+        """How far a value is above the forecast of staying, or of having stayed; what is farther ahead is less sure."""
         if observation.is_bad:
             return -LARGEST
         forecast = self._now.before if self._now.kind == "confirm" else self._now.forecast
+        ahead = max(observation.round - (forecast.decision or 0), 1)
         difference = forecast.difference(observation.round, observation.reward)
-        return float(np.clip(difference / forecast.deviation, -LARGEST, LARGEST))
+        return float(np.clip(difference / (ahead * forecast.deviation), -LARGEST, LARGEST))
 
     def _rescale_step(self, factor: float, *, most: float) -> None:
         self._now.step = min(max(self._now.step * factor, SMALLEST_STEP * self._first_step), most)

@@ -107,7 +107,7 @@ class Steps:
         return found
 
     def _candidates_near(self, origin: Place, *, step: float) -> list[Place]:
-        """Those within a step, and at least the nearest two in each dimension."""
+        """Candidates within a step, and at least the nearest two in each dimension."""
         rows = self._problem.rows
         assert rows is not None
         assert isinstance(origin, int)

@@ -117,7 +117,7 @@ def valued(observation: Observation, earlier: Sequence[Observation]) -> Observat
 class Player(Protocol):
     """A strategy at work. A round is one of its decisions; they count from one and never go back.
 
-    `observations` are those that `restore` needs: a player may drop those that it has forgotten.
+    `observations` are what `restore` needs: a player may drop what it has forgotten.
     """
 
     @property

@@ -15,7 +15,7 @@ from farthing.trials import Attempt, Measurement, Outcome, Params, Problem, Stat
 
 LEASE = 60.0
 RETRIES = 1000
-"""How often a run may be killed and carried on: every time leaves an attempt."""
+"""How often a run may be killed and continued: each time is another attempt."""
 
 LATER = {"can_undo": False, "hold": 1, "overhead": 0.1, "validation_cost": None, "price": 0.0}
 """Settings that runs of earlier versions were stored without, as they were then; their validations were not bounded,
@@ -41,7 +41,7 @@ class RoundLog:
         self._written = 0
 
     def interrupted_run(self) -> tuple[Trial, str] | None:
-        """The run that nobody carries on, which now belongs to this log, and its unit of cost; None without one."""
+        """Takes over the run that no process continues: its trial and its unit of cost; None without one."""
         try:
             found = self._storage.load_study(self._record.name)
         except StudyNotFound:

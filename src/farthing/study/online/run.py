@@ -98,7 +98,7 @@ class OnlineRun:
 
     @property
     def is_open(self) -> bool:
-        """Whether a round was decided of which nothing has been said yet."""
+        """Whether the last round that was decided has not ended yet."""
         return self.pending is not None and not self.standing.is_observed
 
     @property
@@ -176,7 +176,7 @@ class OnlineRun:
         return self.standing.round - saved_at + 1 if self.player.undoes(observation) else 0
 
     def take(self, measured: Measured, *, params: Params | None = None) -> None:
-        """Takes in what the round gave, for its own params or those that were played in their place."""
+        """Takes in what the round gave, for its own params or for others that were played instead."""
         standing, observation = self.standing, self._observation(measured, params=params)
         undone = self.rounds_undone(measured)
         standing.undone += undone

@@ -135,7 +135,7 @@ class OnlineTuner(Iterator[Decision]):
         self._is_closed = False
         self._is_loaded_unobserved = False
         self._log = None if storage is None else self._new_log(open_storage(storage), name)
-        self._carry_on()
+        self._continue()
 
     # ---- the loop ----------------------------------------------------------------------------------------------------
 
@@ -398,13 +398,13 @@ class OnlineTuner(Iterator[Decision]):
         online = Online(**{each.name: settings[each.name] for each in fields(Online)})
         return RoundLog(storage, name=name, problem=self.problem, online=online)
 
-    def _carry_on(self) -> None:
+    def _continue(self) -> None:
         """Plays the rounds of an interrupted run again, so that the next one is decided as it would have been."""
         interrupted = None if self._log is None else self._log.interrupted_run()
         if interrupted is None:
             return
         trial, unit = interrupted
-        log.info("Carrying on online run %d, which was interrupted.", trial.number)
+        log.info("Continuing online run %d, which was interrupted.", trial.number)
         self._run.standing.is_timed = unit == "seconds"
         for point in played_rounds(trial):
             self._play_again(point)
