@@ -30,12 +30,15 @@ _seconds = click.option("--seconds", type=float, metavar="LIMIT", help="Most sec
 _cost = click.option("--cost", type=float, metavar="LIMIT", help="Most cost of all trials, in the study's unit.")
 _trials = click.option("--trials", type=int, metavar="LIMIT", help="Most configurations to try, over all runs.")
 _inline = click.option("--inline", is_flag=True, help="Run trials in this process, one at a time, for debugging.")
+_keep_going = click.option(
+    "--keep-going", is_flag=True, help="Spend the budget even if the first trials all fail in the same way."
+)
 _quiet = click.option("--quiet", is_flag=True, help="Print nothing but errors (and the JSON, with --json).")
 
 
 def run_options(command: Command) -> Command:
     """Options of `run` and `resume`; the limits replace those of the study."""
-    return _with(command, _workers, _seconds, _cost, _trials, _inline, json_option, _quiet)
+    return _with(command, _workers, _seconds, _cost, _trials, _inline, _keep_going, json_option, _quiet)
 
 
 def verify_options(command: Command) -> Command:

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from farthing.cli.file_work import FileWork, make_importable
 from farthing.cli.run_plan import RunPlan
 from farthing.errors import InvalidArgument, InvalidFile
-from farthing.fields import Number, Rule, Text, Whole
+from farthing.fields import Number, Rule, Several, Text, Whole
+from farthing.fields.rules import Either
 from farthing.space import Space
 from farthing.space.space import space_from_tables
 from farthing.strategies import Strategy, strategy_from_json
@@ -43,7 +44,11 @@ STUDY_KEYS = {
     "folder": Key(TEXT, '"checkpoints"'),
 }
 BUDGET_KEYS = {"seconds": Key(AMOUNT, "600"), "cost": Key(AMOUNT, "100.0"), "trials": Key(COUNT, "50")}
-WORK_KEYS = {"command": Key(TEXT, '"python train.py --lr {lr}"'), "python": Key(TEXT, '"train.py:train"')}
+WORK_KEYS = {
+    "command": Key(TEXT, '"python train.py --lr {lr}"'),
+    "python": Key(TEXT, '"train.py:train"'),
+    "pattern": Key(Either((TEXT, Several(TEXT, fewest=1))), "'loss=(?P<value>[0-9.e+-]+)'"),
+}
 STRATEGY_NAME = {"name": Key(TEXT, '"ASHA"')}
 TABLES = ("study", "budget", "space", "fidelities", "stages", "strategy", "work")
 
@@ -128,12 +133,17 @@ def _strategy(tables: Mapping[str, Any], *, folder: Path) -> Strategy | None:
 
 def _work(tables: Mapping[str, Any], *, folder: Path) -> FileWork:
     work = _table(tables, "work", keys=WORK_KEYS)
+    pattern = work.pop("pattern", ())
     if len(work) != 1:
         raise InvalidArgument(
             f"[work] must have a command or a python function, got {' and '.join(work) or 'neither'}. "
             'Write command = "python train.py --lr {lr}" or python = "train.py:train".'
         )
-    return FileWork(folder, **work)
+    if pattern and "command" not in work:
+        raise InvalidArgument(
+            "A pattern in [work] reads what a command prints, got one beside python. Return the value instead."
+        )
+    return FileWork(folder, **work, pattern=(pattern,) if isinstance(pattern, str) else tuple(pattern))
 
 
 def _table(tables: Mapping[str, Any], name: str, *, keys: Mapping[str, Key]) -> dict[str, Any]:

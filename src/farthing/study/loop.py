@@ -14,6 +14,7 @@ from farthing.execution import Checkpoints, Ended, Executor, Job
 from farthing.fields import Number, Whole
 from farthing.strategies import Strategy
 from farthing.study.collecting import collect_checkpoints, collect_leftovers
+from farthing.study.first_failures import FirstFailures
 from farthing.study.records import Opening, Records, Taken, is_waiting
 from farthing.study.stopping import Stopped, StopReason
 from farthing.trials import Attempt, History, Measurement, State, Trial
@@ -22,8 +23,6 @@ from farthing.trials.news import News
 from farthing.trials.prefixes import Eviction
 
 log = logging.getLogger("farthing")
-
-FAILURES_BEFORE_WARNING = 3
 
 SPENT = Stopped(StopReason.BUDGET_SPENT, "the budget is spent")
 
@@ -55,13 +54,15 @@ class Limits:
     """Limits of a run: the budget in all, and for each trial its seconds and its number of retries.
 
     Without a budget the strategy alone decides when it ends. `killed_retries` is the number of retries of a trial whose
-    worker the system killed: that says little about the configuration.
+    worker the system killed: that says little about the configuration. `keep_going` spends the budget even if the
+    first trials all fail in the same way.
     """
 
     budget: Budget | None
     time_limit: float | None = None
     retries: int = 0
     killed_retries: int = 1
+    keep_going: bool = False
 
     def __post_init__(self) -> None:
         check_budget(self.budget)
@@ -71,14 +72,20 @@ class Limits:
 
     @classmethod
     def of(
-        cls, budget: Budget | None, time_limit: float | None, *, retries: int | None, strategy: Strategy
+        cls,
+        budget: Budget | None,
+        time_limit: float | None,
+        *,
+        retries: int | None,
+        strategy: Strategy,
+        keep_going: bool = False,
     ) -> "Limits":
         """The limits that a user set. Without `retries` only a killed worker's trial is tried again, and in a
         population any, so that a failure leaves no trace in who is copied over whom.
         """
         if retries is None:
-            return cls(budget, time_limit, retries=int(strategy.needs_checkpoints))
-        return cls(budget, time_limit, retries=retries, killed_retries=retries)
+            return cls(budget, time_limit, retries=int(strategy.needs_checkpoints), keep_going=keep_going)
+        return cls(budget, time_limit, retries=retries, killed_retries=retries, keep_going=keep_going)
 
 
 class Loop:
@@ -114,6 +121,7 @@ class Loop:
         self._stopped: Stopped | None = None
         self._warned_of: set[str] = set()
         self._kills: Counter[int] = Counter()
+        self._first_failures: FirstFailures | None = None
 
     def run(self) -> Stopped:
         """Runs until the budget is spent, the strategy has finished or `stop` is called; says which."""
@@ -237,7 +245,7 @@ class Loop:
             self._trials.pop(job.attempt)
             return
         self._trials.pop(job.attempt)
-        self._warn_when_nothing_works(trial)
+        self._stop_when_nothing_works(trial)
         self._require_checkpoint(trial)
         collect_checkpoints(self._records, self._strategy, self._checkpoints, ended=trial)
         for observer in self._observers:
@@ -249,12 +257,12 @@ class Loop:
         is_killed_seldom = job.was_killed and self._kills[job.attempt.number] <= self._limits.killed_retries
         return is_killed_seldom or job.attempt.attempt <= self._limits.retries
 
-    def _warn_when_nothing_works(self, trial: Trial) -> None:
-        """Says so once, early, when every trial fails: most often the work itself is broken."""
-        if trial.number != FAILURES_BEFORE_WARNING - 1 or trial.failure is None:
-            return
-        if all(other.state is State.FAILED for other in self._records.refresh() if other.is_finished):
-            log.warning("The first trials all failed, trial %d with: %s", trial.number, trial.failure.reason)
+    def _stop_when_nothing_works(self, trial: Trial) -> None:
+        """Ends the run early when its first trials all fail in the same way: the work itself is broken."""
+        if self._first_failures is None:
+            before = self._records.history
+            self._first_failures = FirstFailures(before, keep_going=self._limits.keep_going)
+        self._stopped = self._stopped or self._first_failures.stops_after(trial)
 
     def _require_checkpoint(self, trial: Trial) -> None:
         """Ends the run before a member that can only start over is mistaken for one that continues."""

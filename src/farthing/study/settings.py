@@ -48,6 +48,7 @@ class RunSettings(TypedDict, total=False):
     callbacks: Iterable[Callback]
     progress: bool | None
     on_interrupt: OnInterrupt
+    keep_going: bool
 
 
 class Settings(StudySettings, RunSettings, total=False):

@@ -10,11 +10,14 @@ from farthing.validation import listed, shown
 
 
 class StopReason(StrEnum):
-    """`STOPPED`: by `study.stop()`. `TOO_EXPENSIVE`: the next trial is predicted to cost more than is left."""
+    """`STOPPED`: by `study.stop()`. `TOO_EXPENSIVE`: the next trial is predicted to cost more than is left.
+    `WORK_FAILS`: the first trials failed in the same way, and none has succeeded.
+    """
 
     BUDGET_SPENT = "budget spent"
     TOO_EXPENSIVE = "too expensive"
     STRATEGY_FINISHED = "strategy finished"
+    WORK_FAILS = "work fails"
     STOPPED = "stopped"
     INTERRUPTED = "interrupted"
 

@@ -204,6 +204,7 @@ class Study:
         callbacks: Iterable[Callback] = (),
         progress: bool | None = None,
         on_interrupt: OnInterrupt = "raise",
+        keep_going: bool = False,
     ) -> Stopped:
         """Runs trials of `work` until the budget, which counts all runs of the study, is spent; returns why it ended.
 
@@ -221,10 +222,12 @@ class Study:
             progress: a live display; None shows it when standard error is a terminal.
             on_interrupt: Ctrl-C gives running trials back, and then raises `KeyboardInterrupt`; "return" ends the run
                 with the reason `StopReason.INTERRUPTED` instead.
+            keep_going: a run whose first three trials fail with the same exception on the same line, before any
+                succeeded, ends with the reason `StopReason.WORK_FAILS`; True spends the budget all the same.
         """
         check_on_interrupt(on_interrupt)
         self._import_strategy()
-        limits = Limits.of(budget, time_limit, retries=retries, strategy=self.strategy)
+        limits = Limits.of(budget, time_limit, retries=retries, strategy=self.strategy, keep_going=keep_going)
         called = read_callbacks(callbacks)
         shape = as_work(work)
         shape.check(self.problem)
