@@ -30,8 +30,8 @@ PARAMETERS = {
     "choice": Kind(("ordered", "when"), Choice),
 }
 FIDELITIES = {
-    "float": Kind(("trace",), Fidelity),
-    "int": Kind(("trace",), lambda low, high, **keys: Fidelity(low, high, integer=True, **keys)),
+    "float": Kind(("trace", "best_so_far"), Fidelity),
+    "int": Kind(("trace", "best_so_far"), lambda low, high, **keys: Fidelity(low, high, integer=True, **keys)),
 }
 
 
@@ -72,7 +72,8 @@ def _parameter_table(parameter: Parameter) -> Table:
 
 def _fidelity_table(fidelity: Fidelity) -> Table:
     kind = "int" if fidelity.integer else "float"
-    return {kind: [fidelity.low, fidelity.high], **({"trace": True} if fidelity.trace else {})}
+    flags = {name: flag for name, flag in fidelity.settings.items() if name != "integer"}
+    return {kind: [fidelity.low, fidelity.high], **flags}
 
 
 def _read_each(tables: object, *, what: str, read: Callable[[object], T]) -> dict[str, T]:

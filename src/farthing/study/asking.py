@@ -11,6 +11,7 @@ from farthing.execution.results import GRADIENT, read_gradient
 from farthing.scalars import as_int
 from farthing.study.records import Records
 from farthing.trials import Attempt, Failure, Measurement, Outcome, Problem, State, Trial
+from farthing.trials.best_so_far import stops_early
 from farthing.trials.measurement import cost_amount, finite_number
 from farthing.validation import refuse_non_mapping, shown
 
@@ -72,7 +73,16 @@ def told(
     outcome = running._finish(result if slopes is None else {**(result or {}), GRADIENT: slopes})
     if outcome.state is State.FAILED:
         raise InvalidValue(outcome.failure.reason if outcome.failure else "The result could not be read.")
-    return _joined(points, outcome, charge)
+    return _joined(points, _ending_early(running, points, outcome), charge)
+
+
+def _ending_early(running: RunningTrial, points: list[Measurement], outcome: Outcome) -> Outcome:
+    """The outcome where the trace ends, if the work stopped by itself there."""
+    is_continued = running.resume_from is not None
+    if not stops_early(running.problem, running.fidelity, points, is_continued=is_continued):
+        return outcome
+    closing = [replace(point, fidelity=points[-1].fidelity) for point in outcome.measurements]
+    return replace(outcome, measurements=closing)
 
 
 def _trace_points(problem: Problem, trace: Iterable[tuple[Mapping[str, float], float]]) -> list[Measurement]:

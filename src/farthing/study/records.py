@@ -16,6 +16,7 @@ from farthing.study.leases import Leases
 from farthing.study.owner import is_gone, this_process
 from farthing.study.pricing import Prices
 from farthing.trials import Attempt, History, Json, Measurement, Outcome, State, Suggestion, Trial
+from farthing.trials.best_so_far import with_best_so_far
 from farthing.trials.news import Checkpointed, News
 from farthing.trials.prefixes import EVICTED, Eviction
 
@@ -66,7 +67,8 @@ class Records:
 
     def leaders(self) -> Leaders | None:
         """The best trials as the database finds them; None if it cannot, or if the history is read already."""
-        if self._history.version or not isinstance(self._storage, FindsLeaders):
+        is_in_columns = not self.problem.best_so_far  # else the curves say which trials are full
+        if self._history.version or not is_in_columns or not isinstance(self._storage, FindsLeaders):
             return None
         return self._storage.leaders(self.name, self.problem)
 
@@ -128,9 +130,16 @@ class Records:
     def close(self, attempt: Attempt, outcome: Outcome) -> Trial:
         trial = self._running.get(attempt) or self.refresh()[attempt.number]
         try:
-            return self._storage.close_trial(self.name, attempt, self._prices.outcome(trial, outcome))
+            final = self._with_best_so_far(attempt.number, outcome)
+            return self._storage.close_trial(self.name, attempt, self._prices.outcome(trial, final))
         finally:
             self.forget(attempt)
+
+    def _with_best_so_far(self, number: int, outcome: Outcome) -> Outcome:
+        if not self.problem.best_so_far:
+            return outcome
+        run = self.refresh().lineage(number)
+        return with_best_so_far(self.problem, outcome, before=[point.value for trial in run for point in trial.points])
 
     def release(self, attempt: Attempt) -> None:
         """Gives a trial back unfinished."""
@@ -157,7 +166,8 @@ class Records:
         self.leases.drop(attempt)
 
     def add(self, suggestion: Suggestion, outcome: Outcome, *, tags: Sequence[str]) -> Trial:
-        return self._storage.add_trial(self.name, suggestion, outcome, tags=tags)
+        best = with_best_so_far(self.problem, outcome)
+        return self._storage.add_trial(self.name, suggestion, best, tags=tags)
 
     def enqueue(self, suggestion: Suggestion, *, tags: Sequence[str]) -> Trial:
         return self._storage.enqueue_trial(self.name, suggestion, retries=self._retries, tags=tags)

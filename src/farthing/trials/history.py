@@ -1,12 +1,13 @@
 """The trials of one study, read-only: the only state there is."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import overload
 
 from farthing.errors import TrialNotFound
+from farthing.trials.best_so_far import stops_early
 from farthing.trials.problem import Problem
 from farthing.trials.suggestion import Json
 from farthing.trials.trial import State, Trial
@@ -102,11 +103,25 @@ class History(Sequence[Trial]):
 
     def reach(self, trial: Trial) -> float:
         """How much of the full fidelity a trial has, from 0 to 1, all fidelities multiplied."""
-        return self.problem.reach(trial.fidelity)
+        return self.problem.reach(self.fidelity_known(trial))
 
     def is_full(self, trial: Trial) -> bool:
-        """Whether the trial was to run at full fidelity."""
-        return self.problem.is_full(trial.fidelity)
+        """Whether the trial was to run at full fidelity, or stopped by itself, so that more would change nothing."""
+        return self.problem.is_full(self.fidelity_known(trial))
+
+    def ended_early(self, trial: Trial) -> bool:
+        """Whether the work stopped by itself, before its amount was done, where a run is worth its best point."""
+        if not self.problem.best_so_far or trial.state is not State.DONE:
+            return False
+        is_continued = trial.resume_from is not None
+        return stops_early(self.problem, trial.fidelity, trial.points, is_continued=is_continued)
+
+    def fidelity_known(self, trial: Trial) -> Mapping[str, float]:
+        """The fidelity at which the trial's value holds: its own, with the full trace if it stopped by itself."""
+        if not self.ended_early(trial):
+            return trial.fidelity
+        full = self.problem.space.full_fidelity
+        return {**trial.fidelity, **{name: full[name] for name in self.problem.best_so_far}}
 
     def lineage(self, number: int) -> list[Trial]:
         """The chain of trials that this one continues, the oldest first, itself last."""
