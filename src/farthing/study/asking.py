@@ -1,19 +1,112 @@
 """Trials that are handed out to the user, and the results that come back."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 
-from farthing.costs import Clock
+from farthing.costs import Budget, Clock, Remaining
 from farthing.errors import InvalidArgument, InvalidValue
-from farthing.execution import Checkpoints, Job, RunningTrial
+from farthing.execution import Job, RunningTrial
 from farthing.execution.results import GRADIENT, read_gradient
 from farthing.scalars import as_int
-from farthing.study.records import Records
-from farthing.trials import Attempt, Failure, Measurement, Outcome, Problem, State, Trial
+from farthing.strategies import Strategy
+from farthing.study.folder import StudyFiles
+from farthing.study.records import Records, Taken, is_waiting
+from farthing.trials import Attempt, Failure, History, Measurement, Outcome, Params, Problem, State, Suggestion, Trial
 from farthing.trials.best_so_far import stops_early
 from farthing.trials.measurement import cost_amount, finite_number
 from farthing.validation import refuse_non_mapping, shown
+
+
+class HandedOut:
+    """The trials that this process asked for and has not told yet."""
+
+    def __init__(self, records: Records, files: StudyFiles, *, clock: Clock) -> None:
+        self._records = records
+        self._files = files
+        self._clock = clock
+        self._asked: dict[int, RunningTrial] = {}
+
+    def ask(self, count: int, budget: Budget | None, strategy: Callable[[], Strategy]) -> list[RunningTrial]:
+        """Up to `count` trials: those that wait first, then what the strategy suggests. All of them, or none."""
+        taken: Taken = {}
+        try:
+            trials = self._open(count, budget, strategy, taken)
+            asked = {trial.number: self._running(trial) for trial in trials}
+        except BaseException:
+            self._records.give_back(taken)
+            raise
+        self._asked |= asked
+        return list(asked.values())
+
+    def _open(self, count: int, budget: Budget | None, strategy: Callable[[], Strategy], taken: Taken) -> list[Trial]:
+        self._records.sweep()
+        history = self._records.refresh()
+        claimed = self._records.claim(count, taken=taken) if is_waiting(history) else []
+        if len(claimed) == count:
+            return claimed
+        if claimed:
+            self._records.refresh()
+
+        def plan(history: History) -> tuple[Remaining, int]:
+            left = Remaining() if budget is None else budget.remaining(history, seconds=0.0)
+            return left, count - len(claimed)
+
+        return [*claimed, *self._records.open(strategy(), plan, taken=taken).trials]
+
+    def why_none(self) -> str:
+        if self._records.refresh().in_flight:
+            return (
+                "The strategy waits for trials in flight, so there is none to ask for. Tell a result, then ask again."
+            )
+        return "The strategy or the budget has no trial left to ask for. See `study.best`, or give a larger budget."
+
+    def find(self, trial: RunningTrial | Trial | int) -> RunningTrial:
+        """The trial that this or another process handed out."""
+        if isinstance(trial, RunningTrial):
+            return trial
+        number = number_of(trial)
+        return self._asked.get(number) or self._elsewhere(self._records.refresh()[number])
+
+    def _elsewhere(self, trial: Trial) -> RunningTrial:
+        """A trial that another process handed out: what it cost is the time since it was opened or last reported."""
+        running = self._running(trial)
+        if self._records.problem.measures_cost:
+            running.charge(self._records.now() - max([trial.opened_at, *(point.time for point in trial.measurements)]))
+        return running
+
+    def close(self, running: RunningTrial, outcome: Outcome) -> Trial:
+        closed = self._records.close(Attempt(running.number, running.attempt), outcome)
+        self._asked.pop(running.number, None)
+        return closed
+
+    def _running(self, trial: Trial) -> RunningTrial:
+        """The trial as its worker sees it, ready to report."""
+        checkpoints = self._files.to_write()
+        return RunningTrial(
+            Job.of(trial, checkpoints),
+            self._records.problem,
+            send=partial(self._records.record, Attempt(trial.number, trial.attempt)),
+            checkpoints=checkpoints,
+            clock=self._clock,
+            first_sequence=1 + max((point.sequence for point in trial.measurements), default=-1),
+        )
+
+
+def suggested(problem: Problem, params: Params, fidelity: Mapping[str, float] | None) -> Suggestion:
+    """The configuration that a user asks for, once it is certain that the space has it."""
+    return Suggestion(problem.space.check(params), problem.space.check_fidelity(fidelity))
+
+
+def obtained(problem: Problem, value: float, *, cost: float | None, fidelity: Mapping[str, float]) -> Outcome:
+    """The outcome of a trial that was run elsewhere."""
+    measurement = Measurement(
+        value=finite_number(value, what=f"The value {problem.value!r}"),
+        cost={} if cost is None else {"training": cost_amount(cost)},
+        charged=cost is not None,
+        fidelity=fidelity,
+    )
+    return Outcome(State.DONE, value=measurement.value, measurements=[measurement])
 
 
 def number_of(trial: RunningTrial | Trial | int) -> int:
@@ -23,19 +116,6 @@ def number_of(trial: RunningTrial | Trial | int) -> int:
             f"A trial must be given itself or by its number, got {shown(trial)}. Pass the trial from ask()."
         )
     return number
-
-
-def hand_out(trial: Trial, records: Records, checkpoints: Checkpoints, *, clock: Clock) -> RunningTrial:
-    """The trial as its worker sees it, ready to report."""
-    attempt = Attempt(trial.number, trial.attempt)
-    return RunningTrial(
-        Job.of(trial, checkpoints),
-        records.problem,
-        send=partial(records.record, attempt),
-        checkpoints=checkpoints,
-        clock=clock,
-        first_sequence=1 + max((point.sequence for point in trial.measurements), default=-1),
-    )
 
 
 def told(

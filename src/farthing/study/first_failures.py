@@ -3,7 +3,7 @@
 import logging
 
 from farthing.execution.failures import cause_of
-from farthing.study.stopping import Stopped, StopReason
+from farthing.study.limits import Stopped, StopReason
 from farthing.trials import Failure, History, State, Trial
 
 log = logging.getLogger("farthing")

@@ -5,20 +5,18 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
-from farthing.costs import Budget, Clock, Remaining
-from farthing.errors import InvalidArgument, StaleAttempt, TrialFinished, WorkError
+from farthing.costs import Clock, Remaining
+from farthing.errors import StaleAttempt, TrialFinished, WorkError
 from farthing.execution import Checkpoints, Ended, Executor, Job
-from farthing.fields import Number, Whole
 from farthing.strategies import Strategy
 from farthing.study.collecting import collect_checkpoints, collect_leftovers
 from farthing.study.first_failures import FirstFailures
+from farthing.study.limits import Limits, Stopped, StopReason
 from farthing.study.records import Opening, Records, Taken, is_waiting
-from farthing.study.stopping import Stopped, StopReason
 from farthing.trials import Attempt, History, Measurement, State, Trial
-from farthing.trials.measurement import LARGEST_WHOLE
 from farthing.trials.news import News
 from farthing.trials.prefixes import Eviction
 
@@ -30,15 +28,6 @@ PATIENCE_BETWEEN_COORDINATORS = 1.0
 """Seconds after which a loop with nothing to do looks at what other coordinators did."""
 
 
-def check_retries(retries: int, *, name: str) -> None:
-    Whole(least=0, most=LARGEST_WHOLE).checked(retries, what=f"The number of {name}", advice="Use 0 for none.")
-
-
-def check_budget(budget: object) -> None:
-    if not isinstance(budget, (Budget, type(None))):
-        raise InvalidArgument(f"A run needs a budget, got {budget!r}. Give budget=ft.Budget(seconds=600).")
-
-
 class Observer(Protocol):
     """Is shown the study as it goes, for progress displays and callbacks."""
 
@@ -47,45 +36,6 @@ class Observer(Protocol):
     def on_report(self, trial: Trial, measurement: Measurement) -> None: ...
 
     def on_end(self, trial: Trial) -> None: ...
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Limits of a run: the budget in all, and for each trial its seconds and its number of retries.
-
-    Without a budget the strategy alone decides when it ends. `killed_retries` is the number of retries of a trial whose
-    worker the system killed: that says little about the configuration. `keep_going` spends the budget even if the
-    first trials all fail in the same way.
-    """
-
-    budget: Budget | None
-    time_limit: float | None = None
-    retries: int = 0
-    killed_retries: int = 1
-    keep_going: bool = False
-
-    def __post_init__(self) -> None:
-        check_budget(self.budget)
-        if self.time_limit is not None:
-            Number(above=0.0).checked(self.time_limit, what="A trial's time limit", advice="Leave it out for none.")
-        check_retries(self.retries, name="retries")
-
-    @classmethod
-    def of(
-        cls,
-        budget: Budget | None,
-        time_limit: float | None,
-        *,
-        retries: int | None,
-        strategy: Strategy,
-        keep_going: bool = False,
-    ) -> "Limits":
-        """The limits that a user set. Without `retries` only a killed worker's trial is tried again, and in a
-        population any, so that a failure leaves no trace in who is copied over whom.
-        """
-        if retries is None:
-            return cls(budget, time_limit, retries=int(strategy.needs_checkpoints), keep_going=keep_going)
-        return cls(budget, time_limit, retries=retries, killed_retries=retries, keep_going=keep_going)
 
 
 class Loop:

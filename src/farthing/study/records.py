@@ -11,9 +11,7 @@ from farthing.errors import FarthingError, HistoryMoved, InvalidArgument
 from farthing.storage import MemoryStorage, Storage, StudyRecord
 from farthing.storage.storage import FindsLeaders, Leaders
 from farthing.strategies import Randomness, Strategy
-from farthing.study.interrupts import held_interrupts
-from farthing.study.leases import Leases
-from farthing.study.owner import is_gone, this_process
+from farthing.study.leases import Leases, held_interrupts, is_gone, this_process
 from farthing.study.pricing import Prices
 from farthing.trials import Attempt, History, Json, Measurement, Outcome, State, Suggestion, Trial
 from farthing.trials.best_so_far import with_best_so_far
@@ -46,6 +44,7 @@ class Records:
         self._storage = storage
         self.name = record.name
         self.problem = record.problem
+        self.settings = dict(record.settings)
         self.leases = Leases(storage, record.name, seconds=lease)
         self._retries = retries
         self._prices = Prices(record.problem)
@@ -175,9 +174,13 @@ class Records:
     def annotate(self, number: int, *, tags: Sequence[str] | None, comment: str | None) -> None:
         self._storage.annotate(self.name, number, tags=tags, comment=comment)
 
-    def store(self, *, strategy: Json = None, settings: Mapping[str, Json] | None = None) -> None:
-        """Keeps the strategy, or settings, with the study."""
-        self._storage.update_study(self.name, strategy=strategy, settings=settings)
+    def store_strategy(self, form: Json) -> None:
+        self._storage.update_study(self.name, strategy=form)
+
+    def remember(self, settings: Mapping[str, Json]) -> None:
+        """Stores settings with the study, for the command line and the integrations to find at a resume."""
+        self.settings |= settings
+        self._storage.update_study(self.name, settings=settings)
 
     def seconds_run(self) -> float:
         return self._storage.seconds_run(self.name)

@@ -9,7 +9,7 @@ from farthing.study.stored_strategy import name_of
 from farthing.trials import History, Measurement, Params, Prediction, Trial
 
 if TYPE_CHECKING:
-    from farthing.study.results import Best
+    from farthing.study.best import Best
     from farthing.study.study import Study
 
 ROWS_SHOWN = 10

@@ -209,10 +209,11 @@ class Predicting(ft.Strategy):
         return Recommendation(history[0].params, history[0], Prediction(0.0812, 0.0039))
 
 
-def predicted_study(*, full: bool) -> ft.Study:
+def predicted_study(*, full: bool, strategy: ft.Strategy | None = None) -> ft.Study:
     """Trial 0 is recommended, at 3 epochs or at all 9; trial 1 was measured at 9."""
     space = ft.Space({"lr": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(1, 9, integer=True, trace=True)})
-    study = ft.Study(space, minimize="error", storage="predicted.db", name="predicted", strategy=Predicting(), seed=1)
+    strategy = strategy or Predicting()
+    study = ft.Study(space, minimize="error", storage="predicted.db", name="predicted", strategy=strategy, seed=1)
     study.add({"lr": 0.5}, 0.13, fidelity={"epochs": 9 if full else 3})
     study.add({"lr": 0.25}, 0.125, fidelity={"epochs": 9})
     return study
@@ -253,6 +254,5 @@ class Elsewhere(Predicting):
 
 
 def test_what_was_not_tried_is_not_said_to_have_been_measured() -> None:
-    study = predicted_study(full=False)
-    study._strategy = Elsewhere()
+    study = predicted_study(full=False, strategy=Elsewhere())
     assert best_lines(study, study.best)[1] == "Not tried yet; the best that was: 0.13 at epochs=3 (trial 0)"

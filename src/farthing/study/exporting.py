@@ -1,59 +1,16 @@
-"""Results of a study: the best configuration, and tables for other programs."""
+"""The trials of a study as tables for other programs."""
 
 import csv
+import io
 import json
-from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from farthing.errors import InvalidArgument, MissingExtra
-from farthing.study.schedule import Schedule
-from farthing.trials import History, Json, Params, Prediction, Trial
+from farthing.trials import History, Json, Trial
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-@dataclass(frozen=True)
-class Best:
-    """The strategy's recommendation.
-
-    `value` is the value measured for the recommended trial; `predicted` is the model's prediction at full fidelity, if
-    the strategy has a model; `measured` is the trial with the best value measured at full fidelity, which
-    need not be the recommended one. `params` are those of `trial`, unless a strategy recommends params that were not
-    tried yet: then `trial` is the best that was. `schedule` has the params in force from each step on, if there are
-    steps; `ever` is the best trial of a population at any interval, while `trial` is the best at the last.
-    `is_fallback` says that the strategy was not asked, because only the database names its module: then it is the best
-    value measured.
-    """
-
-    params: Params
-    value: float
-    trial: Trial
-    predicted: Prediction | None = None
-    measured: Trial | None = None
-    schedule: Schedule | None = None
-    ever: Trial | None = None
-    is_fallback: bool = False
-
-    def to_json(self) -> dict[str, Json]:
-        return {
-            "params": dict(self.params),
-            "value": self.value,
-            "trial": self.trial.number,
-            "fidelity": dict(self.trial.fidelity),
-            "predicted": None if self.predicted is None else [self.predicted.mean, self.predicted.deviation],
-            "measured": None if self.measured is None else self.measured.number,
-            "measured_value": None if self.measured is None else self.measured.value,
-            "schedule": None if self.schedule is None else self.schedule.to_json(),
-            "ever": None if self.ever is None else self.ever.number,
-            "is_fallback": self.is_fallback,
-        }
-
-
-def best_measured(history: History) -> Trial | None:
-    """The best of the trials that are done at full fidelity."""
-    full = [trial for trial in history.done if trial.value is not None and history.is_full(trial)]
-    return min(full, key=lambda trial: history.loss(trial.value or 0.0), default=None)
 
 
 def table(history: History) -> list[dict[str, Json]]:
@@ -99,17 +56,31 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\n")
 FORMATS = {"csv": write_csv, "json": write_json}
 
 
-def export(history: History, form: str, file: TextIO) -> None:
-    """Writes the trials, one after the other."""
-    FORMATS[known_format(form)](history, file)
+def export(history: History, to: str | Path | TextIO | None, *, format: str | None) -> str | None:
+    """Writes the trials, one after the other, to a path or an open file; without either, returns the text."""
+    if to is None:
+        text = io.StringIO()
+        _write(history, text, format=format or "csv")
+        return text.getvalue()
+    if not isinstance(to, (str, Path)):
+        _write(history, to, format=format or "csv")
+        return None
+    chosen = _known(format or Path(to).suffix.lstrip("."))
+    with open(to, "w", encoding="utf-8") as file:
+        _write(history, file, format=chosen)
+    return None
 
 
-def known_format(form: str) -> str:
-    if form not in FORMATS:
+def _write(history: History, file: TextIO, *, format: str) -> None:
+    FORMATS[_known(format)](history, file)
+
+
+def _known(format: str) -> str:
+    if format not in FORMATS:
         raise InvalidArgument(
-            f"An export's format must be one of {', '.join(FORMATS)}, got {form!r}. Choose one of them."
+            f"An export's format must be one of {', '.join(FORMATS)}, got {format!r}. Choose one of them."
         )
-    return form
+    return format
 
 
 def _inert(cell: Json) -> Json:
