@@ -41,9 +41,14 @@ def run_options(command: Command) -> Command:
     return _with(command, _workers, _seconds, _cost, _trials, _inline, _keep_going, json_option, _quiet)
 
 
+_measured = click.option("--measured", is_flag=True, help="By measured values instead of what the model recommends.")
+_top = click.option("--top", type=click.IntRange(min=1), metavar="N", help="Number of configurations to train.")
+_repeats = click.option("--repeats", type=click.IntRange(min=1), metavar="N", help="Full trainings of each, in all.")
+
+
 def verify_options(command: Command) -> Command:
-    """The options for a run of one trial."""
-    return _with(command, _seconds, _cost, _inline, json_option, _quiet)
+    """The options for a run of the trials that verify."""
+    return _with(command, _measured, _top, _repeats, _workers, _seconds, _cost, _inline, json_option, _quiet)
 
 
 def _with(command: Command, *options: Command) -> Command:

@@ -3,7 +3,7 @@
 import logging
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Protocol
@@ -41,8 +41,8 @@ class Observer(Protocol):
 class Loop:
     """Joins a strategy, the records and an executor. It is also the executor's listener.
 
-    With `only`, the number of an enqueued trial, it runs that one instead of suggestions, and
-    ends when the trial does, even if another process ran it.
+    With `only`, the numbers of enqueued trials, it runs those instead of suggestions, and
+    ends when they do, even if another process ran them.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Loop:
         checkpoints: Checkpoints,
         clock: Clock,
         observers: Sequence[Observer] = (),
-        only: int | None = None,
+        only: Collection[int] | None = None,
     ) -> None:
         self._records = records
         self._strategy = strategy
@@ -134,8 +134,7 @@ class Loop:
     def _start_some(self) -> tuple[list[Trial], Stopped | None]:
         history = self._records.refresh()
         if self._only is not None:
-            claimed = self._records.claim(1, taken=self._trials, number=self._only)
-            return claimed, Stopped(StopReason.STOPPED, "the trial has ended")
+            return self._claim(self._only, history), Stopped(StopReason.STOPPED, "the trials have ended")
         if self._can_pay_for_waiting(history) and (
             claimed := self._records.claim(self._executor.free, taken=self._trials)
         ):
@@ -149,6 +148,14 @@ class Loop:
             taken=self._trials,
         )
         return list(opening.trials), None if opening.trials else self._why_nothing_started(opening)
+
+    def _claim(self, numbers: Collection[int], history: History) -> list[Trial]:
+        """Those of these trials that wait, or whose owner is gone, as far as there are workers for them."""
+        claimed: list[Trial] = []
+        for trial in history.in_flight:
+            if trial.number in numbers and not self._records.holds(trial) and len(claimed) < self._executor.free:
+                claimed += self._records.claim(1, taken=self._trials, number=trial.number)
+        return claimed
 
     def _why_nothing_started(self, opening: Opening) -> Stopped:
         remaining = opening.remaining
@@ -239,7 +246,7 @@ class Loop:
         if self._stopped is not None:
             return False
         history = self._records.history
-        in_question = [trial for trial in history.in_flight if self._only in (None, trial.number)]
+        in_question = [trial for trial in history.in_flight if self._only is None or trial.number in self._only]
         awaited = [trial for trial in in_question if not self._records.holds(trial)]
         is_running = any(trial.state is State.RUNNING for trial in awaited)
         return is_running or (bool(awaited) and (self._only is not None or self._can_pay_for_waiting(history)))

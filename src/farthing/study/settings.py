@@ -35,6 +35,7 @@ class StudySettings(TypedDict, total=False):
     lease: float
     lost_retries: int
     clock: Clock | None
+    noise: bool | None
 
 
 class RunSettings(TypedDict, total=False):

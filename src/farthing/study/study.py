@@ -1,6 +1,6 @@
 """The study: what a user holds."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Self, TextIO, overload
 from farthing.costs import Budget, Clock, Ledger, SystemClock
 from farthing.errors import NoSuggestion
 from farthing.execution import CarriesOut, Checkpoints, Executor, RunningTrial, Work, as_work
-from farthing.fields import Number, Whole
+from farthing.fields import Flag, Number, Whole
 from farthing.space import Space
 from farthing.storage import Storage, StudyRecord, open_storage
 from farthing.strategies import Strategy, as_strategy
 from farthing.study import exporting
 from farthing.study.asking import HandedOut, number_of, obtained, suggested, told
-from farthing.study.best import Best, find_best
+from farthing.study.best import NOISE, Best, find_best
 from farthing.study.chosen_strategy import ChosenStrategy
 from farthing.study.collecting import collect_checkpoints, log_lost_prefixes
 from farthing.study.display import Callbacks, Progress, read_callbacks, say_how_to_resume, shows_progress
@@ -36,9 +36,10 @@ from farthing.study.loop import Loop, Observer
 from farthing.study.opening import create_or_continue, require_space, value_name
 from farthing.study.records import Records
 from farthing.study.settings import Callback, ExecutorName, ExportFormat, OnInterrupt, StorageLike
-from farthing.study.verifying import require_covered, require_done, verification, verified
+from farthing.study.verification import Chosen, Verification
+from farthing.study.verifying import require_covered
 from farthing.study.views import study_html, study_text
-from farthing.trials import DeclaredCost, History, Json, Params, Problem, State, Trial
+from farthing.trials import DeclaredCost, History, Json, Params, Problem, Trial
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,6 +65,8 @@ class Study:
         folder: the place for checkpoints and logs, in a folder of the study's name; by default beside the database.
         lease: seconds after which a trial whose owner no longer answers is offered again.
         lost_retries: the number of times a trial may be lost in that way before it is given up.
+        noise: False declares that equal params give equal values: then a value measured at full fidelity is never
+            passed over for a prediction that is worse. The study remembers it.
     """
 
     def __init__(
@@ -82,8 +85,11 @@ class Study:
         lease: float = 60.0,
         lost_retries: int = 3,
         clock: Clock | None = None,
+        noise: bool | None = None,
     ) -> None:
         require_space(space)
+        if noise is not None:
+            Flag().checked(noise, what="noise=", advice="Write noise=False where equal params give equal values.")
         strategy = None if strategy is None else as_strategy(strategy)
         problem = Problem(
             space if strategy is None else strategy.shaped(space),
@@ -106,6 +112,8 @@ class Study:
             lost_retries=lost_retries,
             clock=clock,
         )
+        if noise is not None:
+            self._remember(**{NOISE: noise})
 
     @classmethod
     def load(
@@ -210,38 +218,82 @@ class Study:
                 raise
             return Stopped(StopReason.INTERRUPTED, "interrupted")
 
+    @overload
     def verify(
         self,
         work: Work,
         *,
+        measured: bool = False,
+        top: None = None,
+        repeats: None = None,
         budget: Budget | None = None,
+        workers: int = 1,
         executor: ExecutorName | Executor = "processes",
         time_limit: float | None = None,
         retries: int | None = None,
         devices: Sequence[str] | None = None,
         progress: bool | None = None,
-    ) -> Trial:
+    ) -> Trial: ...
+    @overload
+    def verify(
+        self,
+        work: Work,
+        *,
+        measured: bool = False,
+        top: int | None = None,
+        repeats: int | None = None,
+        budget: Budget | None = None,
+        workers: int = 1,
+        executor: ExecutorName | Executor = "processes",
+        time_limit: float | None = None,
+        retries: int | None = None,
+        devices: Sequence[str] | None = None,
+        progress: bool | None = None,
+    ) -> Verification: ...
+    def verify(
+        self,
+        work: Work,
+        *,
+        measured: bool = False,
+        top: int | None = None,
+        repeats: int | None = None,
+        budget: Budget | None = None,
+        workers: int = 1,
+        executor: ExecutorName | Executor = "processes",
+        time_limit: float | None = None,
+        retries: int | None = None,
+        devices: Sequence[str] | None = None,
+        progress: bool | None = None,
+    ) -> Trial | Verification:
         """Trains the recommendation of `study.best` to full fidelity and returns that trial, with value and checkpoint.
 
         Continues from the configuration's own checkpoint if there is one, and is recorded like any other trial.
         If the recommendation is already trained to the end, returns that trial and runs nothing. Other
-        waiting trials are left alone. The arguments are those of `run`; without a budget there is no limit.
+        waiting trials are left alone. The other arguments are those of `run`; without a budget there is no limit.
+
+        With `top` or `repeats`, several configurations are trained to the end, each several times in all, and a
+        `Verification` is returned: the mean and the spread of each, the best first.
+
+        Args:
+            measured: goes by the values measured at full fidelity instead of what the model recommends.
+            top: the number of configurations, the most promising first.
+            repeats: the number of full trainings of each, those that there are counted. New ones start afresh.
         """
         self._strategy.imported()
-        params, history = self.best.params, self.history
-        found = verified(history, params)
-        if found is not None and found.state is State.DONE:
-            return found
-        shape = self._checked(work)
-        limits = Limits.of(budget, time_limit, retries=retries, strategy=self.strategy)
-        suggestion = verification(history, params)
-        if budget is not None and found is None:
-            left = budget.remaining(history, seconds=self._records.seconds_run())
-            require_covered(suggestion, left, in_seconds=self.problem.cost_unit == "seconds")
-        runner = self._executor(shape, executor, workers=1, devices=devices, time_limit=time_limit)
-        number = (found or self._records.enqueue(suggestion, tags=["verification"])).number
-        self._loop_through(self.strategy, runner, limits, progress=progress, only=number)
-        return require_done(self.history[number])
+        chosen = Chosen.of(self.best, self.history, measured=measured, top=top, repeats=repeats)
+        numbers = chosen.waiting(self.history)
+        missing = chosen.missing(self.history)
+        if missing or numbers:
+            shape = self._checked(work)
+            limits = Limits.of(budget, time_limit, retries=retries, strategy=self.strategy)
+            if budget is not None:
+                left = budget.remaining(self.history, seconds=self._records.seconds_run())
+                require_covered(missing, left, in_seconds=self.problem.cost_unit == "seconds")
+            runner = self._executor(shape, executor, workers=workers, devices=devices, time_limit=time_limit)
+            numbers += [self._records.enqueue(one, tags=["verification"]).number for one in missing]
+            self._loop_through(self.strategy, runner, limits, progress=progress, only=numbers)
+        done = chosen.checked(self.history, ran=numbers)
+        return done if top is not None or repeats is not None else done[0].trials[0]
 
     def _loop_through(
         self,
@@ -251,7 +303,7 @@ class Study:
         *,
         callbacks: Iterable[Callback] = (),
         progress: bool | None,
-        only: int | None = None,
+        only: Collection[int] | None = None,
     ) -> Stopped:
         display = Progress(self, limits.budget) if shows_progress(progress) else None
         observers: list[Observer] = [Callbacks(self, tuple(callbacks)), *([display] if display else [])]

@@ -52,8 +52,8 @@ def found_best(study: "Study") -> "Best | None":
 
 
 def best_lines(study: "Study", best: "Best") -> list[str]:
-    """The recommendation with its value, and beside a prediction the best measurement at full fidelity."""
-    return [*_best_lines(study, best), *_fallback(study, best)]
+    """The recommendation in words, and whether the strategy was asked."""
+    return [*best.lines(), *_fallback(study, best)]
 
 
 def _fallback(study: "Study", best: "Best") -> list[str]:
@@ -61,30 +61,6 @@ def _fallback(study: "Study", best: "Best") -> list[str]:
         return []
     name = name_of(study._strategy_json)
     return [f"It is the best measured: {name} is not imported to read a study. --import asks what it recommends."]
-
-
-def _best_lines(study: "Study", best: "Best") -> list[str]:
-    problem, trial = study.problem, best.trial
-    at = f", {short_params(trial.fidelity)}" if trial.fidelity else ""
-    measured, is_tried = f"{best.value:.6g} (trial {trial.number}{at}", best.params == trial.params
-    if best.predicted is None or not trial.fidelity:
-        return [f"Best {problem.value}: {measured})"]
-    if is_tried and study.history.is_full(trial):
-        return [f"Best {problem.value}: {measured}; predicted {short_prediction(best.predicted)})", *_rival(best)]
-    full = short_params(problem.space.full_fidelity)
-    return [
-        f"Best {problem.value}: predicted {short_prediction(best.predicted)} at {full}",
-        f"{'Measured so far' if is_tried else 'Not tried yet; the best that was'}: "
-        f"{best.value:.6g} at {short_params(trial.fidelity)} (trial {trial.number})",
-        *(_rival(best) or ["Measured at full fidelity: none yet"]),
-    ]
-
-
-def _rival(best: "Best") -> list[str]:
-    """The best that was measured at full fidelity, where that is another trial than the recommended one."""
-    if best.measured is None or best.measured.number == best.trial.number:
-        return []
-    return [f"Best measured at full fidelity: {best.measured.value:.6g} (trial {best.measured.number})"]
 
 
 def short_prediction(predicted: Prediction) -> str:

@@ -21,13 +21,15 @@ class Recommendation:
     """The configuration that a strategy recommends: params, the trial they come from, their predicted value.
 
     `best_ever` is the trial with the best value of all, if a strategy sets it: a member of a population may have
-    been better at an earlier interval than the best one is at the end.
+    been better at an earlier interval than the best one is at the end. `ranking` has the configurations seen, the best
+    first, if a model ranks them.
     """
 
     params: Params
     trial: Trial
     predicted: Prediction | None = None
     best_ever: Trial | None = None
+    ranking: "tuple[Recommendation, ...]" = ()
 
 
 @dataclass(frozen=True)
