@@ -13,13 +13,17 @@ from farthing.storage.storage import FindsLeaders, Leaders
 from farthing.strategies import Randomness, Strategy
 from farthing.study.leases import Leases, held_interrupts, is_gone, this_process
 from farthing.study.pricing import Prices
-from farthing.trials import Attempt, History, Json, Measurement, Outcome, State, Suggestion, Trial
+from farthing.trials import Attempt, History, Json, Measurement, Outcome, Problem, State, Suggestion, Trial
 from farthing.trials.best_so_far import with_best_so_far
+from farthing.trials.extension import EXTENDED, Extension
 from farthing.trials.news import Checkpointed, News
 from farthing.trials.prefixes import EVICTED, Eviction
 
 MORE_CHOICES = 8
 """Number of further suggestions to ask for if none of the first fits the budget; a guess, not tuned."""
+
+IS_EXTENDED = "extended"
+"""The setting of a study whose space has grown."""
 
 Plan = Callable[[History], tuple[Remaining, int]]
 """From the history to the rest of the budget and the largest number of trials to open."""
@@ -43,7 +47,6 @@ class Records:
     def __init__(self, storage: Storage, record: StudyRecord, *, lease: float, retries: int) -> None:
         self._storage = storage
         self.name = record.name
-        self.problem = record.problem
         self.settings = dict(record.settings)
         self.leases = Leases(storage, record.name, seconds=lease)
         self._retries = retries
@@ -51,6 +54,13 @@ class Records:
         self._rng = Randomness(record.problem.seed)
         self._history = History(record.problem)
         self._running: dict[Attempt, Trial] = {}
+
+    @property
+    def problem(self) -> Problem:
+        """The problem of today: its space may have been extended."""
+        if self.settings.get(IS_EXTENDED) and not self._history.version:
+            self.refresh()
+        return self._history.problem
 
     @property
     def history(self) -> History:
@@ -66,7 +76,7 @@ class Records:
 
     def leaders(self) -> Leaders | None:
         """The best trials as the database finds them; None if it cannot, or if the history is read already."""
-        is_in_columns = not self.problem.best_so_far  # else the curves say which trials are full
+        is_in_columns = not self.problem.best_so_far and not self.settings.get(IS_EXTENDED)
         if self._history.version or not is_in_columns or not isinstance(self._storage, FindsLeaders):
             return None
         return self._storage.leaders(self.name, self.problem)
@@ -122,6 +132,12 @@ class Records:
 
     def retire_checkpoint(self, number: int) -> bool:
         return self._storage.retire_checkpoint(self.name, number)
+
+    def extend(self, extension: Extension) -> None:
+        """Lets the space grow. The setting comes first: with it, every process reads the history before it decides."""
+        self.remember({IS_EXTENDED: True})
+        self._storage.log_event(self.name, EXTENDED, extension.to_json())
+        self.refresh()
 
     def log_eviction(self, eviction: Eviction) -> None:
         self._storage.log_event(self.name, EVICTED, eviction.to_json())
@@ -224,8 +240,9 @@ class Records:
             return self._take(opened, taken)
 
     def _take(self, trials: list[Trial], taken: Taken) -> list[Trial]:
-        taken.update({Attempt(trial.number, trial.attempt): trial for trial in trials})
-        return [self._begin(trial) for trial in trials]
+        grown = [self._history.filled(trial) for trial in trials]
+        taken.update({Attempt(trial.number, trial.attempt): trial for trial in grown})
+        return [self._begin(trial) for trial in grown]
 
     def _suggest(self, strategy: Strategy, history: History, remaining: Remaining, count: int) -> list[Suggestion]:
         if count < 1:

@@ -21,6 +21,7 @@ from farthing.study.chosen_strategy import ChosenStrategy
 from farthing.study.collecting import collect_checkpoints, log_lost_prefixes
 from farthing.study.display import Callbacks, Progress, read_callbacks, say_how_to_resume, shows_progress
 from farthing.study.executors import executor_for
+from farthing.study.extending import extension_of
 from farthing.study.folder import StudyFiles, mark_for, new_identity
 from farthing.study.limits import (
     Limits,
@@ -157,10 +158,10 @@ class Study:
         Number(above=0.0).checked(lease, what="A lease, in seconds,", advice="60 suits most work.")
         check_retries(lost_retries, name="lost_retries")
         self.name = record.name
-        self.problem = replace(record.problem, declared_cost=cost)
         self._clock = clock or SystemClock()
+        problem = replace(record.problem, declared_cost=cost)
         self._strategy = ChosenStrategy(strategy, record)
-        self._records = Records(storage, replace(record, problem=self.problem), lease=lease, retries=lost_retries)
+        self._records = Records(storage, replace(record, problem=problem), lease=lease, retries=lost_retries)
         self._files = StudyFiles(self._records, mark_for(record), place=folder)
         self._handed_out = HandedOut(self._records, self._files, clock=self._clock)
         self._loop: Loop | None = None
@@ -427,6 +428,19 @@ class Study:
         """Puts a configuration of your own in line: it is run, or handed out, before the strategy is asked again."""
         return self._records.enqueue(suggested(self.problem, params, fidelity), tags=tags)
 
+    def extend(self, space: Space, *, fill: Params | None = None) -> None:
+        """Lets the space grow: wider bounds, more options, new parameters. All results are kept.
+
+        It is an event of the history: trials before it were suggested in the old space, and every program that works on
+        the study goes on in the new one.
+
+        Args:
+            space: the whole new space, in which every trial so far must be possible.
+            fill: for each new parameter the value that it had in the trials so far: `{"dropout": 0.0}`.
+        """
+        require_space(space)
+        self._records.extend(extension_of(self.history, self._strategy.imported().shaped(space), fill or {}))
+
     def annotate(
         self, trial: RunningTrial | Trial | int, *, tags: Sequence[str] | None = None, comment: str | None = None
     ) -> None:
@@ -434,6 +448,11 @@ class Study:
         self._records.annotate(number_of(trial), tags=tags, comment=comment)
 
     # ---- results -----------------------------------------------------------------------------------------------------
+
+    @property
+    def problem(self) -> Problem:
+        """The space, the value that is optimised, and the unit in which cost is paid."""
+        return self._records.problem
 
     @property
     def space(self) -> Space:
