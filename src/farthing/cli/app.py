@@ -12,6 +12,7 @@ COMMANDS = {
     "demo": "Tune a neural network on handwritten digits, in about a minute.",
     "run": "Run the study that FILE declares, until its budget is spent.",
     "resume": "Continue a study that `farthing run` began.",
+    "enqueue": "Put a configuration in line, to be run next.",
     "list": "List the studies of a storage, with their best values and costs.",
     "show": "Show a study: its best trials, learning curves and bill.",
     "best": "Print the best configuration found so far.",

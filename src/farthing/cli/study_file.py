@@ -50,7 +50,13 @@ WORK_KEYS = {
     "pattern": Key(Either((TEXT, Several(TEXT, fewest=1))), "'loss=(?P<value>[0-9.e+-]+)'"),
 }
 STRATEGY_NAME = {"name": Key(TEXT, '"ASHA"')}
-TABLES = ("study", "budget", "space", "fidelities", "stages", "strategy", "work")
+TABLES = ("study", "budget", "space", "fidelities", "stages", "strategy", "work", "enqueue")
+ENQUEUED = "enqueued"
+"""The setting of a study whose file's configurations are in line already."""
+
+
+Wish = tuple[Mapping[str, Any], Mapping[str, float]]
+"""Params, some or all of them, and a fidelity to begin with."""
 
 
 @dataclass(frozen=True)
@@ -63,10 +69,19 @@ class StudyFile:
     storage: str | None
     folder: str | None
     plan: RunPlan
+    wishes: tuple[Wish, ...] = ()
 
     def create_or_continue(self, storage: str | Path) -> Study:
         """The study in that storage, once it is certain that its work could be started."""
         self.plan.work.check(self.problem)
+        study = self._study(storage)
+        if self.wishes and not study._settings.get(ENQUEUED):
+            study._remember(**{ENQUEUED: True})
+            for params, fidelity in self.wishes:
+                study.enqueue(params, fidelity=fidelity)
+        return study
+
+    def _study(self, storage: str | Path) -> Study:
         return Study(
             self.problem.space,
             **{self.problem.direction: self.problem.value},  # type: ignore[arg-type]
@@ -101,7 +116,27 @@ def _study_file(tables: Mapping[str, Any], *, path: Path) -> StudyFile:
         storage=study.get("storage"),
         folder=study.get("folder"),
         plan=RunPlan(_work(tables, folder=folder), limits, **run),
+        wishes=tuple(_wish(table, space) for table in _wish_tables(tables)),
     )
+
+
+def _wish_tables(tables: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    given = tables.get("enqueue", [])
+    if not isinstance(given, list) or not all(isinstance(table, Mapping) for table in given):
+        raise InvalidArgument(
+            f"enqueue must be a list of tables, got {shown(given)}. Write [[enqueue]] before the params of each."
+        )
+    return given
+
+
+def _wish(table: Mapping[str, Any], space: Space) -> Wish:
+    """What a table [[enqueue]] asks for, once it is certain that the space has it."""
+    fidelity = {name: table[name] for name in space.fidelities if name in table}
+    params = {name: value for name, value in table.items() if name not in fidelity}
+    refuse_unknown(params, [*space.parameters, *space.fidelities], what="Params of [[enqueue]]", error=InvalidArgument)
+    for name, value in params.items():
+        space.parameters[name].check(value, name=f"{name} in [[enqueue]]")
+    return params, space.check_fidelity(fidelity)
 
 
 def _problem(study: Mapping[str, Any], space: Space) -> Problem:

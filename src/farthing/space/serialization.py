@@ -47,7 +47,7 @@ def fidelity_tables(fidelities: Mapping[str, Fidelity]) -> Table:
 
 def read_parameters(tables: object) -> dict[str, Parameter]:
     """The parameters of a mapping from names to tables."""
-    return _read_each(tables, what="parameter", read=lambda table: _read(table, kinds=PARAMETERS))
+    return _read_each(tables, what="parameter", read=_read_parameter)
 
 
 def read_fidelities(tables: object) -> dict[str, Fidelity]:
@@ -65,7 +65,7 @@ def _parameter_table(parameter: Parameter) -> Table:
     if parameter.when:
         settings["when"] = {parent: list(values) for parent, values in parameter.when.items()}
     if isinstance(parameter, Choice):
-        return {"choice": list(parameter.options), **settings}
+        return {"choice": [list(one) if isinstance(one, tuple) else one for one in parameter.options], **settings}
     kind = "int" if isinstance(parameter, Int) else "float"
     return {kind: [parameter.low, parameter.high], **settings}
 
@@ -104,6 +104,12 @@ def _read(table: object, *, kinds: Mapping[str, Kind]) -> Any:
     kind = _kind(keys, kinds)
     refuse_unknown(keys, (kind, *kinds[kind].keys), what="Keys of the table", error=InvalidSpace)
     return kinds[kind].make(*_arguments(kind, keys.pop(kind)), **keys)
+
+
+def _read_parameter(table: object) -> Any:
+    """A declaration, or a constant: `batch = 32`."""
+    is_constant = table is None or isinstance(table, str | int | float)
+    return Choice(table) if is_constant else _read(table, kinds=PARAMETERS)
 
 
 def _kind(keys: Table, kinds: Mapping[str, Kind]) -> str:

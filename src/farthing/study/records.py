@@ -51,7 +51,7 @@ class Records:
         self.leases = Leases(storage, record.name, seconds=lease)
         self._retries = retries
         self._prices = Prices(record.problem)
-        self._rng = Randomness(record.problem.seed)
+        self.randomness = Randomness(record.problem.seed)
         self._history = History(record.problem)
         self._running: dict[Attempt, Trial] = {}
 
@@ -247,7 +247,7 @@ class Records:
     def _suggest(self, strategy: Strategy, history: History, remaining: Remaining, count: int) -> list[Suggestion]:
         if count < 1:
             return []
-        suggestions = list(strategy.suggest(history, remaining, count, self._rng))
+        suggestions = list(strategy.suggest(history, remaining, count, self.randomness))
         if len(suggestions) > count:
             raise InvalidArgument(
                 f"A strategy must suggest at most as many trials as asked, got {len(suggestions)} for {count} "

@@ -15,7 +15,7 @@ from farthing.space import Space
 from farthing.storage import Storage, StudyRecord, open_storage
 from farthing.strategies import Strategy, as_strategy
 from farthing.study import exporting
-from farthing.study.asking import HandedOut, number_of, obtained, suggested, told
+from farthing.study.asking import HandedOut, Trace, completed, number_of, obtained, suggested, told
 from farthing.study.best import NOISE, Best, find_best
 from farthing.study.chosen_strategy import ChosenStrategy
 from farthing.study.collecting import collect_checkpoints, log_lost_prefixes
@@ -41,6 +41,7 @@ from farthing.study.verification import Chosen, Verification
 from farthing.study.verifying import require_covered
 from farthing.study.views import study_html, study_text
 from farthing.trials import DeclaredCost, History, Json, Params, Problem, Trial
+from farthing.trials.history import ADDED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -378,7 +379,7 @@ class Study:
         value: float | None = None,
         *,
         cost: float | None = None,
-        trace: Iterable[tuple[Mapping[str, float], float]] = (),
+        trace: Trace = (),
         metrics: Mapping[str, float] | None = None,
         gradient: Mapping[str, float] | None = None,
         failure: str | None = None,
@@ -415,18 +416,26 @@ class Study:
         *,
         cost: float | None = None,
         fidelity: Mapping[str, float] | None = None,
+        trace: Trace = (),
         tags: Sequence[str] = (),
     ) -> Trial:
-        """Adds a result that was obtained elsewhere; without a cost it counts as free."""
-        suggestion = suggested(self.problem, params, fidelity)
-        outcome = obtained(self.problem, value, cost=cost, fidelity=suggestion.fidelity)
+        """Adds a result that was obtained elsewhere; without a cost it counts as free. A budget of trials ignores it.
+
+        `trace` holds points of its curve, as for `tell`.
+        """
+        suggestion = replace(suggested(self.problem, params, fidelity), note={ADDED: True})
+        outcome = obtained(self.problem, value, cost=cost, fidelity=suggestion.fidelity, trace=trace)
         return self._records.add(suggestion, outcome, tags=tags)
 
     def enqueue(
         self, params: Params, *, fidelity: Mapping[str, float] | None = None, tags: Sequence[str] = ()
     ) -> Trial:
-        """Puts a configuration of your own in line: it is run, or handed out, before the strategy is asked again."""
-        return self._records.enqueue(suggested(self.problem, params, fidelity), tags=tags)
+        """Puts a configuration of your own in line: it is run, or handed out, before the strategy is asked again.
+
+        It may have some of the params only; the strategy proposes the others.
+        """
+        whole = completed(self.history, params, self._strategy.imported, self._records.randomness)
+        return self._records.enqueue(suggested(self.problem, whole, fidelity), tags=tags)
 
     def extend(self, space: Space, *, fill: Params | None = None) -> None:
         """Lets the space grow: wider bounds, more options, new parameters. All results are kept.

@@ -13,6 +13,9 @@ from farthing.trials.problem import Problem
 from farthing.trials.suggestion import Json
 from farthing.trials.trial import State, Trial
 
+ADDED = "added"
+"""In the note of a trial whose result was obtained elsewhere."""
+
 
 @dataclass(frozen=True, slots=True)
 class Event:
@@ -37,6 +40,7 @@ class History(Sequence[Trial]):
         self._trials: list[Trial] = []
         self._in_flight: dict[int, Trial] = {}
         self._configurations = 0
+        self._added = 0
         self._take(trials)
 
     def updated(self, trials: Iterable[Trial], *, events: Iterable[Event] = (), version: int) -> "History":
@@ -46,6 +50,7 @@ class History(Sequence[Trial]):
         later._trials = [later.filled(trial) for trial in self._trials] if grew else self._trials.copy()
         later._in_flight = {number: later._trials[number] for number in self._in_flight}
         later._configurations = self._configurations
+        later._added = self._added
         later._take(sorted(trials, key=lambda trial: trial.number))
         return later
 
@@ -57,6 +62,7 @@ class History(Sequence[Trial]):
             else:
                 self._trials.append(trial)
                 self._configurations += trial.resume_from is None
+                self._added += isinstance(trial.note, dict) and ADDED in trial.note
             if trial.is_finished:
                 self._in_flight.pop(trial.number, None)
             else:
@@ -119,6 +125,11 @@ class History(Sequence[Trial]):
     def configurations(self) -> int:
         """The number of trials that are new configurations rather than continuations."""
         return self._configurations
+
+    @property
+    def added(self) -> int:
+        """The number of results that were obtained elsewhere."""
+        return self._added
 
     def reach(self, trial: Trial) -> float:
         """How much of the full fidelity a trial has, from 0 to 1, all fidelities multiplied."""
