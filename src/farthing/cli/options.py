@@ -36,6 +36,15 @@ _keep_going = click.option(
 _quiet = click.option("--quiet", is_flag=True, help="Print nothing but errors (and the JSON, with --json).")
 
 
+_work = click.option("--work", metavar="FILE.py:FUNCTION", help="The work, of a study that a Python program began.")
+_command = click.option("--command", metavar="LINE", help="The same for a program: a command line with {fields}.")
+
+
+def work_options(command: Command) -> Command:
+    """Options that name the work of a study whose storage does not."""
+    return _with(command, _work, _command)
+
+
 def run_options(command: Command) -> Command:
     """Options of `run` and `resume`; the limits replace those of the study."""
     return _with(command, _workers, _seconds, _cost, _trials, _inline, _keep_going, json_option, _quiet)

@@ -247,6 +247,10 @@ class Choice:
         return {option: index for index, option in enumerate(self.options)}
 
     def _check_options(self) -> None:
+        if len(self.options) == 1 and isinstance(self.options[0], tuple):
+            raise InvalidSpace(
+                f"A Choice of tuples must have several, got one: {self!r}. Unpack options: Choice(*options)."
+            )
         if not self.options:
             raise InvalidSpace("A Choice must have at least one option, got none. Write it like Choice('a', 'b').")
         for index, option in enumerate(self.options):
@@ -273,6 +277,8 @@ def _agree(number: float, other: float, *, step: float) -> bool:
 
 def _option(value: object) -> Option:
     try:
+        if isinstance(value, list):
+            raise TypeError("most often a list of options that was not unpacked")
         return as_option(value)
     except TypeError:
         raise InvalidSpace(

@@ -27,12 +27,17 @@ class Kind(NamedTuple):
 PARAMETERS = {
     "float": Kind(("log", "step", "when"), Float),
     "int": Kind(("log", "step", "when"), Int),
-    "choice": Kind(("ordered", "when"), Choice),
+    "choice": Kind(("ordered", "when"), lambda *options, **keys: Choice(*map(_hashable, options), **keys)),
 }
 FIDELITIES = {
     "float": Kind(("trace", "best_so_far"), Fidelity),
     "int": Kind(("trace", "best_so_far"), lambda low, high, **keys: Fidelity(low, high, integer=True, **keys)),
 }
+
+
+def _hashable(option: Any) -> Any:
+    """Tuples are lists in JSON and TOML."""
+    return tuple(option) if isinstance(option, list) else option
 
 
 def parameter_tables(parameters: Mapping[str, Parameter]) -> Table:

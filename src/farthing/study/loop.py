@@ -163,12 +163,18 @@ class Loop:
             return SPENT
         predicted = opening.uncovered[0].predicted_cost if opening.uncovered else None
         if predicted is None:
-            nothing = f"the strategy has nothing more to suggest{_for_what_is_left(remaining.cost)}"
-            return Stopped(StopReason.STRATEGY_FINISHED, nothing)
+            return self._finished(remaining.cost)
         is_time = self._records.problem.cost_unit == "seconds"
         left = min(remaining.cost, remaining.seconds) if is_time else remaining.cost
         costs = f"the next trial is predicted to cost {predicted.mean:.3g}, more than the {left:.3g} that is left"
         return Stopped(StopReason.TOO_EXPENSIVE, costs)
+
+    def _finished(self, left: float) -> Stopped:
+        """A strategy that has an end has come to it; one that knows costs suggests nothing that is too expensive."""
+        if self._strategy.has_end or left == math.inf:
+            return Stopped(StopReason.STRATEGY_FINISHED, self._strategy.when_finished)
+        nothing = f"nothing that is worth suggesting fits the {left:.3g} that is left"
+        return Stopped(StopReason.TOO_EXPENSIVE, nothing)
 
     def _can_pay_for_waiting(self, history: History) -> bool:
         """Whether a trial waits for a worker and the budget still has something for it."""
@@ -255,8 +261,3 @@ class Loop:
         """No limit when every event that matters will come from our own workers."""
         in_flight = {Attempt(trial.number, trial.attempt) for trial in self._records.history.in_flight}
         return PATIENCE_BETWEEN_COORDINATORS if self._executor.free or in_flight - self._trials.keys() else None
-
-
-def _for_what_is_left(left: float) -> str:
-    """A strategy that knows costs suggests nothing that is too expensive."""
-    return f" for the {left:.3g} that is left" if left < math.inf else ""

@@ -1,8 +1,8 @@
 """One coordinator's way to a stored study: reads what changed, and opens, prices and closes trials under its leases."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -54,6 +54,7 @@ class Records:
         self.randomness = Randomness(record.problem.seed)
         self._history = History(record.problem)
         self._running: dict[Attempt, Trial] = {}
+        self._is_still = False
 
     @property
     def problem(self) -> Problem:
@@ -69,10 +70,22 @@ class Records:
 
     def refresh(self) -> History:
         """The history as it is now, at the price of what changed since the last call."""
+        if self._is_still:
+            return self._history
         changes = self._storage.history(self.name, since=self._history.version)
         if changes.trials or changes.events or changes.version != self._history.version:
             self._history = self._history.updated(changes.trials, events=changes.events, version=changes.version)
         return self._history
+
+    @contextmanager
+    def still(self) -> Iterator[History]:
+        """The history of one moment: inside, `refresh` reads nothing new, so that all that is shown agrees."""
+        history = self.refresh()
+        before, self._is_still = self._is_still, True
+        try:
+            yield history
+        finally:
+            self._is_still = before
 
     def leaders(self) -> Leaders | None:
         """The best trials as the database finds them; None if it cannot, or if the history is read already."""

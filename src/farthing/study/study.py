@@ -19,7 +19,7 @@ from farthing.study.asking import HandedOut, Trace, completed, number_of, obtain
 from farthing.study.best import NOISE, Best, find_best
 from farthing.study.chosen_strategy import ChosenStrategy
 from farthing.study.collecting import collect_checkpoints, log_lost_prefixes
-from farthing.study.display import Callbacks, Progress, read_callbacks, say_how_to_resume, shows_progress
+from farthing.study.display import Callbacks, display_for, read_callbacks, say_how_to_resume
 from farthing.study.executors import executor_for
 from farthing.study.extending import extension_of
 from farthing.study.folder import StudyFiles, mark_for, new_identity
@@ -37,6 +37,7 @@ from farthing.study.loop import Loop, Observer
 from farthing.study.opening import create_or_continue, require_space, value_name
 from farthing.study.records import Records
 from farthing.study.settings import Callback, ExecutorName, ExportFormat, OnInterrupt, StorageLike
+from farthing.study.top import Top
 from farthing.study.verification import Chosen, Verification
 from farthing.study.verifying import require_covered
 from farthing.study.views import study_html, study_text
@@ -197,7 +198,7 @@ class Study:
                 exception or the time limit; in a population once after any failure.
             devices: for example `["cuda:0", "cuda:1"]`, given to the workers in turn.
             callbacks: each is called as `callback(study, trial)` when a trial has ended; it may call `study.stop()`.
-            progress: a live display; None shows it when standard error is a terminal.
+            progress: a live display; None shows it in a terminal or a notebook, and elsewhere a line a minute.
             on_interrupt: Ctrl-C gives running trials back, and then raises `KeyboardInterrupt`; "return" ends the run
                 with the reason `StopReason.INTERRUPTED` instead.
             keep_going: a run whose first three trials fail with the same exception on the same line, before any
@@ -307,7 +308,7 @@ class Study:
         progress: bool | None,
         only: Collection[int] | None = None,
     ) -> Stopped:
-        display = Progress(self, limits.budget) if shows_progress(progress) else None
+        display = display_for(self, limits.budget, wanted=progress)
         observers: list[Observer] = [Callbacks(self, tuple(callbacks)), *([display] if display else [])]
         self._loop = Loop(
             self._records,
@@ -532,8 +533,12 @@ class Study:
         return exporting.export(self.history, path, format=format)
 
     def to_pandas(self) -> "pd.DataFrame":
-        """A data frame with a row for each trial."""
+        """A data frame with a row for each trial: params, fidelities, metrics, costs, times and predictions."""
         return exporting.to_pandas(self.history)
+
+    def top(self, count: int = 10) -> Top:
+        """The best runs: a list of trials that prints as a table. What went furthest comes first, then the best."""
+        return Top.of(self.history, count)
 
     def diagnose(self) -> "Diagnosis":
         """Fits a model to the trials: which parameters matter, and how far to trust the answer."""

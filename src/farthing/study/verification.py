@@ -3,14 +3,13 @@
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import overload
 
 from farthing.fields import Flag, Whole
 from farthing.study.best import Best
 from farthing.study.runs import ranked_runs
 from farthing.study.verifying import require_done, runs_missing, trained
-from farthing.study.views import short_params, short_prediction
+from farthing.study.views import html_table, short_params, short_prediction, text_table
 from farthing.trials import History, Json, Params, Prediction, Problem, State, Suggestion, Trial
 
 
@@ -67,15 +66,10 @@ class Verification(Sequence[Checked]):
         return iter(self.checked)
 
     def __repr__(self) -> str:
-        rows = [_header(self.problem), *map(_row, self.checked)]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+        return text_table([_header(self.problem), *map(_row, self.checked)])
 
     def _repr_html_(self) -> str:
-        cells = [[escape(cell) for cell in row] for row in [_header(self.problem), *map(_row, self.checked)]]
-        head = "".join(f"<th>{cell}</th>" for cell in cells[0])
-        body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in cells[1:])
-        return f"<table><tr>{head}</tr>{body}</table>"
+        return html_table([_header(self.problem), *map(_row, self.checked)])
 
     def to_json(self) -> list[dict[str, Json]]:
         return [one.to_json() for one in self.checked]

@@ -305,3 +305,17 @@ def test_a_configuration_is_put_in_line_from_the_terminal_and_the_file(farthing,
     assert put.output == "Trial 3 waits: x=0.125 act=tanh\n"
     assert farthing("enqueue", "wishes", "x").exit_code == 2
     assert "must lie in" in farthing("enqueue", "wishes", "x=7").output
+
+
+def test_a_study_of_a_python_program_is_resumed_by_naming_its_work(farthing, folder: Path) -> None:
+    (folder / "work_of_mine.py").write_text("def train(trial):\n    return trial.params['x']\n")
+    study = ft.Study(ft.Space({"x": ft.Float(0, 1)}), minimize="error", storage="p.db", name="p", strategy=ft.Random())
+    study.run(lambda trial: trial.params["x"], budget=ft.Budget(trials=2), executor="inline")
+    refused = farthing("resume", "p", "--trials", 4)
+    assert "--work train.py:train" in refused.output
+    ended = farthing("resume", "p", "--work", "work_of_mine.py:train", "--trials", 4, "--inline", "--quiet")
+    assert (ended.exit_code, len(study.trials)) == (0, 4), ended.output
+    again = farthing("resume", "p", "--trials", 5, "--inline", "--quiet")
+    assert (again.exit_code, len(study.trials)) == (0, 5), "it is remembered"
+    line = "python -c 'print('{\"error\": 1}')' {x}".replace('{"', '{{"').replace("1}", "1}}")
+    assert farthing("resume", "p", "--command", line, "--trials", 6, "--inline", "--quiet").exit_code == 0

@@ -67,6 +67,12 @@ def test_stages_keep_plain_names() -> None:
         ft.Space(stages={"one": {"a.b": ft.Float(0, 1)}})
 
 
+@pytest.mark.parametrize("options", [["a", "b"], ("a", "b")])
+def test_options_that_were_not_unpacked_are_refused(options: object) -> None:
+    with pytest.raises(InvalidSpace, match=r"Choice\(\*options\)"):
+        ft.Choice(options)  # type: ignore[arg-type]
+
+
 def test_a_tuple_that_is_no_option_is_refused() -> None:
     with pytest.raises(InvalidParams, match=r"layers must be one of \(64,\)"):
         SPACE.check({"model.lr": 0.5, "weight-decay": 0, "layers": (1,), "batch": 32, "data": "small"})

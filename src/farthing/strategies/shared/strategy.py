@@ -45,6 +45,9 @@ class Strategy(Declaration):
     has_end: ClassVar[bool] = False
     """Whether it finishes by itself, so that a run needs no budget."""
 
+    when_finished: ClassVar[str] = "the strategy has nothing more to suggest"
+    """Why a run ended when it suggests nothing more."""
+
     needs_checkpoints: ClassVar[bool] = False
     """Whether a resumed trial must continue from a checkpoint: work that leaves none is refused."""
 
