@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
     from farthing.plots import PlotKind
     from farthing.study.diagnosing import Diagnosis
+    from farthing.study.importance import Share
 
 
 class Study:
@@ -545,6 +546,15 @@ class Study:
         from farthing.study.diagnosing import diagnose
 
         return diagnose(self)
+
+    def importance(self) -> "dict[str, Share]":
+        """Which parameters matter: each one's share of the variance over the space, with its standard deviation.
+
+        By a model of the full trainings; if there are too few, by a model of the learning curves.
+        """
+        from farthing.study.importance import importance_of
+
+        return importance_of(self.history)
 
     def plot(self, kind: "PlotKind" = "all") -> "Figure":
         """A picture of the study, as a matplotlib figure: `study.plot("curves").savefig("curves.png")`.
