@@ -96,8 +96,7 @@ def test_a_study_that_cannot_be_had_leaves_no_storage_open(tmp_path: Path) -> No
 def test_an_online_run_closes_the_storage_that_it_opened(tmp_path: Path) -> None:
     database = tmp_path / "study.db"
     tuner = ft.OnlineTuner(ft.Space({"arm": ft.Choice("a", "b")}), rounds=3, maximize="score", storage=database)
-    tuner.decide()
-    tuner.observe(0.5)
+    next(tuner).observe(0.5)
     assert is_open(database)
     tuner.close()
     assert not is_open(database)
