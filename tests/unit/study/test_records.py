@@ -204,7 +204,8 @@ def test_settings_are_stored_and_others_stay(tmp_path: Path) -> None:
     records.remember({"b": 2})
     assert records.settings == storage.load_study("study").settings == {"a": 1, "b": 2}
     assert records.folder == tmp_path / "study.db.files"
-    records.close_storage()
+    records.let_go()
+    storage.close()
     assert [path.name for path in tmp_path.iterdir()] == ["study.db"]  # SQLite deletes its log with the last connection
 
 
@@ -219,7 +220,8 @@ def test_the_database_finds_the_best_until_the_history_is_read(tmp_path: Path) -
     assert [trial.number for trial in found.lineage] == [1]
     records.refresh()
     assert records.leaders() is None
-    records.close_storage()
+    records.let_go()
+    storage.close()
 
 
 def test_a_trial_that_somebody_else_holds_is_closed_only_by_its_attempt(
