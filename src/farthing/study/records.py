@@ -9,7 +9,7 @@ from pathlib import Path
 from farthing.costs import Remaining
 from farthing.errors import FarthingError, HistoryMoved, InvalidArgument
 from farthing.storage import MemoryStorage, Storage, StudyRecord
-from farthing.storage.storage import FindsLeaders, Leaders
+from farthing.storage.storage import Changes, FindsLeaders, Leaders, OpensInTurn
 from farthing.strategies import Randomness, Strategy
 from farthing.study.leases import Leases, held_interrupts, is_gone, this_process
 from farthing.study.pricing import Prices
@@ -19,6 +19,12 @@ from farthing.trials.prefixes import EVICTED, Eviction
 
 MORE_CHOICES = 8
 """Number of further suggestions to ask for if none of the first fits the budget; a guess, not tuned."""
+
+TRIES_BEFORE_A_TURN = 5
+"""Number of suggestions that may be in vain because others were quicker; a guess, not tuned."""
+
+LONGEST_TURN = 1.0
+"""Seconds of suggesting for which others may be made to wait: far less than a lease, or than SQLite's busy timeout."""
 
 Plan = Callable[[History], tuple[Remaining, int]]
 """From the history to the rest of the budget and the largest number of trials to open."""
@@ -34,6 +40,16 @@ class Opening:
     trials: Sequence[Trial]
     remaining: Remaining
     uncovered: Sequence[Suggestion] = ()
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """What a strategy suggests for the rest of the budget, what of it is covered, and how many seconds that took."""
+
+    remaining: Remaining
+    suggestions: Sequence[Suggestion]
+    covered: Sequence[Suggestion]
+    overhead: float
 
 
 class Records:
@@ -87,25 +103,60 @@ class Records:
     def open(self, strategy: Strategy, plan: Plan, *, taken: Taken) -> Opening:
         """Opens what the strategy suggests for the history last read, as far as the budget covers it.
 
-        If others opened trials meanwhile, it reads the history and plans again.
+        If others opened trials meanwhile, it reads the history and plans again. If they are always quicker, they are
+        made to wait for one suggestion.
         """
-        while True:
-            history = self._history
-            remaining, count = plan(history)
-            began = time.perf_counter()
-            suggestions = self._suggest(strategy, history, remaining, count)
-            overhead = time.perf_counter() - began
-            covered = self._covered(suggestions, remaining)
-            if suggestions and not covered:
-                covered = self._covered(self._alternatives(strategy, history, remaining, count), remaining)[:count]
-            if not covered:
-                return Opening([], remaining, suggestions)
-            try:
-                opened = self._open_all(covered, taken, expected_trials=len(history), overhead=overhead)
-            except HistoryMoved:
-                self.refresh()
-                continue
-            return Opening(opened, remaining)
+        for _ in range(TRIES_BEFORE_A_TURN - 1):
+            opening = self._try_to_open(strategy, plan, taken)
+            if opening is not None:
+                return opening
+        while (opening := self._try_to_open(strategy, plan, taken, in_turn=True)) is None:
+            pass
+        return opening
+
+    def _try_to_open(self, strategy: Strategy, plan: Plan, taken: Taken, *, in_turn: bool = False) -> Opening | None:
+        """None if others opened trials meanwhile; the history is then read again."""
+        choice = self._choose(strategy, plan, self._history)
+        if not choice.covered:
+            return Opening([], choice.remaining, choice.suggestions)
+        try:
+            opened = self._open_all(choice, taken, expected_trials=len(self._history))
+        except HistoryMoved:
+            if in_turn and choice.overhead < LONGEST_TURN and isinstance(self._storage, OpensInTurn):
+                return self._open_in_turn(self._storage, strategy, plan, taken)
+            self.refresh()
+            return None
+        return Opening(opened, choice.remaining)
+
+    def _open_in_turn(self, storage: OpensInTurn, strategy: Strategy, plan: Plan, taken: Taken) -> Opening:
+        known, choices = self._history, list[_Choice]()
+
+        def choose(changes: Changes) -> tuple[Sequence[Suggestion], float]:
+            self._history = known.updated(changes.trials, events=changes.events, version=changes.version)
+            choices.append(self._choose(strategy, plan, self._history))
+            return choices[-1].covered, choices[-1].overhead
+
+        with held_interrupts():
+            opened = storage.open_in_turn(
+                self.name,
+                choose,
+                since=known.version,
+                owner=this_process(),
+                lease=self.leases.seconds,
+                retries=self._retries,
+            )
+            trials = self._take(opened, taken)
+        return Opening(trials, choices[-1].remaining, [] if trials else choices[-1].suggestions)
+
+    def _choose(self, strategy: Strategy, plan: Plan, history: History) -> "_Choice":
+        remaining, count = plan(history)
+        began = time.perf_counter()
+        suggestions = self._suggest(strategy, history, remaining, count)
+        overhead = time.perf_counter() - began
+        covered = self._covered(suggestions, remaining)
+        if suggestions and not covered:
+            covered = self._covered(self._alternatives(strategy, history, remaining, count), remaining)[:count]
+        return _Choice(remaining, suggestions, covered, overhead)
 
     def record(self, attempt: Attempt, news: News) -> None:
         """Makes durable what a running trial says of itself."""
@@ -198,18 +249,16 @@ class Records:
             trial = self._storage.claim_trial(self.name, owner=this_process(), lease=self.leases.seconds, number=number)
             return None if trial is None else self._take([trial], taken)[0]
 
-    def _open_all(
-        self, suggestions: Sequence[Suggestion], taken: Taken, *, expected_trials: int, overhead: float
-    ) -> list[Trial]:
+    def _open_all(self, choice: "_Choice", taken: Taken, *, expected_trials: int) -> list[Trial]:
         with held_interrupts():
             opened = self._storage.open_trials(
                 self.name,
-                suggestions,
+                choice.covered,
                 owner=this_process(),
                 lease=self.leases.seconds,
                 retries=self._retries,
                 expected_trials=expected_trials,
-                overhead=overhead,
+                overhead=choice.overhead,
             )
             return self._take(opened, taken)
 

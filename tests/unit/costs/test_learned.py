@@ -98,3 +98,13 @@ def test_hyperparameters_that_are_kept_cost_no_likelihood() -> None:
     Counted.evaluations = 0
     learn_cost(X, true_cost(X), kernel, warm_start=warm_start, keeps_theta=True)
     assert Counted.evaluations <= 3, "more than conditioning on the rows takes"
+
+
+def test_all_fixed_parts_are_compared_by_one_factor_for_each_of_two_hyperparameters() -> None:
+    rng = np.random.default_rng(6)
+    kernel, X, done = Constant() * Counted((0, 1)), rng.random((30, 2)), rng.uniform(0.02, 1.0, 30)
+    warm_start = learn_cost(X, true_cost(X, done), kernel, done=done).theta
+    Counted.evaluations = 0
+    learnt = learn_cost(X, true_cost(X, done), kernel, done=done, warm_start=warm_start, keeps_theta=True)
+    assert learnt.fixed_share == 0.1
+    assert Counted.evaluations <= 5, "more than two factors, and conditioning on the rows"
