@@ -118,7 +118,7 @@ def _noisy(problems: tuple[Problem, ...]) -> Contest:
     return Contest(
         "noise of a third of the distance from the best to the median",
         problems=_names(*problems),
-        methods=("log-ei", "log-ei-as-if-exact", "cmaes", "optuna-gp", "random"),
+        methods=("log-ei", "log-ei-augmented", "log-ei-augmented-by-mean", "cmaes", "optuna-gp", "random"),
         judged_at=(20, 40),
         unit="evaluations",
         most_seeds={"optuna-gp": 5},
