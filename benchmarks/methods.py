@@ -7,7 +7,7 @@ from benchmarks.drivers.optuna import Optuna
 from benchmarks.drivers.ours import Ours, OursByRun
 from benchmarks.drivers.sklearn import Randomized, Search
 from benchmarks.drivers.smac import SMAC
-from benchmarks.drivers.staged import Staged
+from benchmarks.drivers.staged import Staged, StagedTPE
 from benchmarks.method import Method
 from benchmarks.noise_rules import LogEIAugmented
 from farthing.strategies.multifidelity import TraceKG
@@ -63,10 +63,12 @@ _ENTRIES: tuple[Method, ...] = (
     Staged("lambo-paper", LaMBO.paper()),
     Staged("staged-ei", StagedBO(cost="none")),
     Staged("staged-lcb", StagedBO(value="lcb", cost="none")),
+    Staged("staged-mes", StagedBO(value="mes", cost="none")),
     Staged("staged-ei-per-price", StagedBO(cost="price")),
     Staged("staged-ei-cooled", StagedBO(cost="cooled")),
     Staged("eeipu", EEIPU()),
     Staged("staged-random", Random()),
+    StagedTPE("staged-tpe"),
     Search("search-prefix-ei", PrefixEI()),
     Search("search-optuna-tpe"),
     Randomized("search-randomized"),

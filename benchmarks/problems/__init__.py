@@ -1,5 +1,6 @@
 """Every problem by name. A new one is one entry in one of the lists that are joined here."""
 
+from benchmarks.pipelines.fashion import FASHION
 from benchmarks.pipelines.nuclei import NUCLEI
 from benchmarks.pipelines.sklearn import SKLEARN_TABLES
 from benchmarks.pipelines.synthetic import STAGED_FUNCTIONS
@@ -28,6 +29,7 @@ _ALL = (
     *RECORDED,
     *STAGED_FUNCTIONS,
     NUCLEI,
+    FASHION,
     *SKLEARN_TABLES,
 )
 

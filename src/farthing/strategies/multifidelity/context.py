@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from farthing.strategies.multifidelity.active_runs import active_runs
 from farthing.strategies.multifidelity.basket import Basket
 from farthing.strategies.multifidelity.candidates import NEW, Candidates, retained_points, with_params
 from farthing.strategies.multifidelity.curve_model import CurveModel, fit_curves
-from farthing.strategies.multifidelity.form import Form, measured_form
 from farthing.strategies.multifidelity.levels import Fidelities
 from farthing.strategies.multifidelity.run_cost import RunCost, run_cost
 from farthing.strategies.multifidelity.runs import Run, runs_of
@@ -29,6 +28,12 @@ FANTASIES = 8
 """Joint draws of the results of pending evaluations; a limit on time, not tuned."""
 PLAIN_FLOOR = 0.1
 """The least share of a fidelity if nothing else keeps taKG from the cheapest; the default floor of `TraceKG`."""
+MOST_COST = 0.2
+"""Of a full training: a start that costs more than this is not bought for its price alone. A guess, not tuned."""
+MOST_INFORMATION = 0.9
+"""Of the variance at full fidelity: a start that tells more is worth buying. A guess, not tuned."""
+
+Form = Literal["taKG", "taKG0"]
 
 
 class Settings(Protocol):
@@ -229,3 +234,24 @@ def in_flight(history: History, runs: Sequence[Run], chosen: Sequence[Suggestion
         begun=np.array([begun for _, _, begun, _ in found]).reshape(len(found), fidelities.count),
         source=np.array([source for _, _, _, source in found], dtype=np.int64),
     )
+
+
+def measured_form(gp: GP, fidelities: Fidelities, least_cost: float, x: Array) -> Form:
+    """taKG⁰ where cost and information vanish together as the fidelity goes to zero: a cheap start that tells little.
+
+    `least_cost` is what the least amount costs of a full training; x (N, d) are configurations to judge the model at.
+    """
+    return "taKG0" if least_cost <= MOST_COST and told_by_zero(gp, fidelities, x) <= MOST_INFORMATION else "taKG"
+
+
+def told_by_zero(gp: GP, fidelities: Fidelities, x: Array) -> float:
+    """ρ² between f(x, 0) and f(x, 1) under the prior, in the fidelity that tells the most."""
+    ones = np.ones((x.shape[0], fidelities.count))
+    shares = []
+    for i in range(fidelities.count):
+        S = ones.copy()
+        S[:, i] = 0.0
+        pair = np.stack([np.hstack([x, S]), fidelities.at_full(x)], axis=1)
+        K = gp.kernel.evaluate(gp.theta, pair).K
+        shares.append(float(np.mean(K[:, 0, 1] ** 2 / (K[:, 0, 0] * K[:, 1, 1]))))
+    return max(shares)

@@ -43,9 +43,14 @@ class CurveModel:
 
     def predicted(self, row: Array, *, sign: float) -> Prediction:
         """The value at one row (x, s), in the user's units."""
-        mean, variance = self.gp.predict(row[None, :])
+        return self.all_predicted(row[None, :], sign=sign)[0]
+
+    def all_predicted(self, rows: Array, *, sign: float) -> list[Prediction]:
+        """The values at rows (x, s), in the user's units."""
+        mean, variance = self.gp.predict(rows)
         z, deviation = self.standard.undo(mean), np.sqrt(self.standard.undo_variance(variance))
-        return Prediction(sign * float(self.scale.undo(z)[0]), float((deviation * self.scale.slope(z))[0]))
+        values, deviations = sign * self.scale.undo(z), deviation * self.scale.slope(z)
+        return [Prediction(*pair) for pair in zip(values.tolist(), deviations.tolist(), strict=True)]
 
     @property
     def sloped_columns(self) -> tuple[int, ...]:

@@ -62,7 +62,20 @@ def _best_seen(history: History, model: CurveModel, seen: list[Run]) -> Recommen
     best = int(np.argmin(model.gp.mean(rows)))
     same = [run.last for run in seen if run.params == seen[best].params and run.last is not None]
     trial = max(same, key=history.reach)
-    return Recommendation(trial.params, trial, model.predicted(rows[best], sign=history.problem.sign))
+    predicted = model.predicted(rows[best], sign=history.problem.sign)
+    return Recommendation(trial.params, trial, predicted, ranking=ranked(history, model, rows, seen))
+
+
+def ranked(history: History, model: CurveModel, rows: Array, seen: Sequence[Run]) -> tuple[Recommendation, ...]:
+    """The runs, whose configurations at full fidelity are these rows, by what the model expects of them."""
+    predicted = model.all_predicted(rows, sign=history.problem.sign)
+    found = [
+        Recommendation(run.last.params, run.last, expected)
+        for run, expected in zip(seen, predicted, strict=True)
+        if run.last is not None
+    ]
+    order = np.argsort(model.gp.mean(rows), kind="stable")
+    return tuple(found[place] for place in order.tolist())
 
 
 def _at_full(history: History, params: Sequence[Params]) -> Array:

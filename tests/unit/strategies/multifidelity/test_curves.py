@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import farthing as ft
 from farthing.strategies.multifidelity.basket import Basket, continuing_saves
+from farthing.strategies.multifidelity.context import told_by_zero
 from farthing.strategies.multifidelity.curve_model import fit_curves, observe_curves, retained
-from farthing.strategies.multifidelity.form import told_by_zero
 from farthing.strategies.multifidelity.levels import Fidelities
 from farthing.strategies.multifidelity.loss_scale import LogError, loss_scale
 from farthing.strategies.multifidelity.run_cost import LearntRunCost, costs_paid, paid_again, run_cost
