@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from statistics import median
 from typing import Any
 
@@ -24,7 +25,7 @@ IN_A_ROW = {"Optuna GPSampler": 2, "BoTorch": 1}
 USUAL_IN_A_ROW = 4
 NEEDS = {"Optuna TPE": "optuna", "Optuna GPSampler": "optuna", "BoTorch": "botorch"}
 CONTENDERS = ("LogEI", "EIPerCost", "TraceKG", "PrefixEI", "PB2", *NEEDS)
-PATIENCE, LIMIT = 2.0, 600.0
+PATIENCE, LIMIT = 1.0, 600.0
 """CPU seconds of a suggestion, and seconds of a process."""
 
 DEFAULT, PEER = "EIPerCost", "Optuna GPSampler"
@@ -88,6 +89,7 @@ def _cells(name: str, along: Sequence[tuple[int, int]], *, seeds: int) -> tuple[
     return cells, []
 
 
+@cache
 def _timed(name: str, n: int, d: int, seed: int) -> dict[str, float] | None:
     """None where it takes too long."""
     numbers = [str(number) for number in (n, d, IN_A_ROW.get(name, USUAL_IN_A_ROW), seed)]
