@@ -59,8 +59,8 @@ def as_text(result: Mapping[str, Any], *, as_json: bool) -> str:
         return json.dumps(result, indent=1)
     parts = [section(each["problem"], _table(each["rows"]), level=2) for each in result["problems"]]
     note = (
-        "Gains are over keeping the start with the same seed; the share of time is the most of any seed. z² is the mean "
-        "square of one-step predictions in deviations, after ten observations, with those beyond four cut off."
+        "Gains are over keeping the start with the same seed; the share of time is the most of any seed. z² is the "
+        "mean square of one-step predictions in deviations, after ten observations, with those beyond four cut off."
     )
     return section(result["suite"], note, *parts, f"Commits: {', '.join(result['commits'])}.", level=1)
 
