@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import farthing as ft
+from farthing.acquisition.expected_improvement import expected_excess
 from farthing.errors import InvalidArgument
 from farthing.models.candidate_filter import CandidateFilter, KernelPrior, prior_over
 from farthing.models.drifting_posterior import NO_LEVEL, DriftingPosterior, Level
@@ -21,7 +22,7 @@ from farthing.rules import Bernoulli, Capped, Confidence, Every, ExpectedRegret,
 from farthing.strategies.online import CEGPUCB, OnlineProblem
 from farthing.strategies.online.context import Query, RoundContext
 from farthing.strategies.online.local_optima import Neighbourhood
-from farthing.strategies.online.query_rules import LONE, expected_excess
+from farthing.strategies.online.query_rules import LONE
 from farthing.strategies.online.strategy import Observation
 from farthing.strategies.online.value_of_information import knowledge_gradient
 from farthing.strategies.shared.randomness import Randomness

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from farthing.cli.files import save_figure, writing
+from farthing.cli.files import make_folder, save_figure
 from farthing.cli.storages import address_of, opened_storage
 from farthing.plots import require_matplotlib
 from farthing.space import Float, Space
@@ -39,8 +39,7 @@ class Stream:
 def run_online_demo(folder: Path) -> int:
     """Runs the demo in that folder; returns the exit code."""
     require_matplotlib()
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     address = address_of(folder / "online.db")
     with opened_storage(address) as storage:
         number = len(storage.list_studies()) // 2 + 1

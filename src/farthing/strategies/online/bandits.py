@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import ndtr
 
+from farthing.acquisition.expected_improvement import expected_excess
 from farthing.errors import InvalidArgument
 from farthing.fields import Declaration, Part, number, positive, ruled, share, whole
 from farthing.models.drifting_posterior import DriftingPosterior
@@ -22,7 +23,7 @@ from farthing.strategies.online.ce_gp_ucb import CEGPUCB
 from farthing.strategies.online.context import Query, QueryRule, RoundContext
 from farthing.strategies.online.gp_player import GPPlayer
 from farthing.strategies.online.local_optima import Neighbourhood
-from farthing.strategies.online.query_rules import Every, expected_excess
+from farthing.strategies.online.query_rules import Every
 from farthing.strategies.online.scaling import Scale
 from farthing.strategies.online.strategy import Observation, OnlineProblem, Place, Play, valued
 from farthing.trials import Json

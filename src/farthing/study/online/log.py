@@ -6,11 +6,9 @@ from dataclasses import replace
 
 from farthing.errors import StudyMismatch, StudyNotFound
 from farthing.storage import Storage, StudyRecord
-from farthing.study.interrupts import held_interrupts
-from farthing.study.leases import Leases
+from farthing.study.leases import Leases, held_interrupts, is_gone, this_process
 from farthing.study.online.stored import BAD, Online
 from farthing.study.opening import create_or_continue, require_same_problem
-from farthing.study.owner import is_gone, this_process
 from farthing.trials import Attempt, Measurement, Outcome, Params, Problem, State, Suggestion, Trial
 
 LEASE = 60.0

@@ -8,7 +8,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any, Literal
 
-from farthing.costs import Clock, SystemClock
+from farthing.costs import Clock, as_clock
 from farthing.errors import InvalidArgument
 from farthing.fields import Number, OneOf, Whole
 from farthing.fields.serialization import to_json
@@ -116,7 +116,7 @@ class OnlineTuner(Iterator[Decision]):
         self.hold = min(hold or _usual_hold(self.strategy, rounds), rounds)
         self._reward = reward
         self._cost_unit = cost_unit
-        self._clock = clock or SystemClock()
+        self._clock = as_clock(clock)
         self._online_problem = OnlineProblem(
             space.encoder,
             ceil(rounds / self.hold),
