@@ -59,8 +59,11 @@ class _Choice:
 class Records:
     """Owns the storage of a study: whatever is read or written goes through here."""
 
-    def __init__(self, storage: Storage, record: StudyRecord, *, lease: float, retries: int) -> None:
+    def __init__(
+        self, storage: Storage, record: StudyRecord, *, lease: float, retries: int, closes_storage: bool = False
+    ) -> None:
         self._storage = storage
+        self._closes_storage = closes_storage
         self.name = record.name
         self.settings = dict(record.settings)
         self.leases = Leases(storage, record.name, seconds=lease)
@@ -277,10 +280,11 @@ class Records:
     def is_in_memory(self) -> bool:
         return isinstance(self._storage, MemoryStorage)
 
-    def close_storage(self) -> None:
+    def let_go(self) -> None:
         """Lets go of the storage. Leases that are held end by themselves."""
         self.leases.close()
-        self._storage.close()
+        if self._closes_storage:
+            self._storage.close()
 
     def _claim_one(self, taken: Taken, number: int | None) -> Trial | None:
         with held_interrupts():

@@ -44,7 +44,7 @@ from farthing.study.limits import (
 )
 from farthing.study.lineage import Lineage
 from farthing.study.loop import Loop, Observer
-from farthing.study.opening import create_or_continue, require_space, value_name
+from farthing.study.opening import closed_on_error, create_or_continue, require_space, value_name
 from farthing.study.records import Records
 from farthing.study.settings import Callback, ExecutorName, ExportFormat, OnInterrupt, StorageLike
 from farthing.study.top import Top
@@ -117,10 +117,12 @@ class Study:
             declared_cost=cost,
         )
         place = open_storage(storage, patience=lease)
-        record = create_or_continue(place, StudyRecord(name, problem, settings=new_identity()), seed=seed)
+        with closed_on_error(place, given=storage):
+            record = create_or_continue(place, StudyRecord(name, problem, settings=new_identity()), seed=seed)
         self._join(
             place,
             record,
+            is_given=place is storage,
             strategy=strategy,
             cost=cost,
             folder=own_folder,
@@ -152,9 +154,12 @@ class Study:
         Flag().checked(import_strategy, what="import_strategy", advice="Leave it out to import nothing.")
         study = cls.__new__(cls)
         place = open_storage(storage, patience=lease)
+        with closed_on_error(place, given=storage):
+            record = place.load_study(name)
         study._join(
             place,
-            place.load_study(name),
+            record,
+            is_given=place is storage,
             strategy=strategy,
             cost=cost,
             folder=None,
@@ -171,6 +176,7 @@ class Study:
         storage: Storage,
         record: StudyRecord,
         *,
+        is_given: bool,
         strategy: Strategy | str | None,
         cost: DeclaredCost | None,
         folder: Path | None,
@@ -182,7 +188,8 @@ class Study:
         self._clock = clock
         problem = replace(record.problem, declared_cost=cost)
         self._strategy = ChosenStrategy(strategy, record)
-        self._records = Records(storage, replace(record, problem=problem), lease=lease, retries=lost_retries)
+        known = replace(record, problem=problem)
+        self._records = Records(storage, known, lease=lease, retries=lost_retries, closes_storage=not is_given)
         self._files = StudyFiles(self._records, mark_for(record), place=folder)
         self._handed_out = HandedOut(self._records, self._files, clock=self._clock)
         self._loop: Loop | None = None
@@ -594,8 +601,11 @@ class Study:
         return Lineage.of(self.history)
 
     def close(self) -> None:
-        """Closes the storage. Trials that were asked for and not told keep their lease until it ends."""
-        self._records.close_storage()
+        """Closes the storage, unless it was given open: whoever opens it closes it.
+
+        Trials that were asked for and not told keep their lease until it ends.
+        """
+        self._records.let_go()
 
     def __enter__(self) -> Self:
         return self
