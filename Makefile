@@ -80,14 +80,14 @@ docs: $(VENV)/.dev
 
 # Two seeds and short budgets, for a look: the records that are reported stay as they are. Needs no peer and no data;
 # what is absent is left out, and said.
-QUICK := $(BIN)/python -m benchmarks.run --quick
+RUN := $(BIN)/python -m benchmarks.run
 bench: $(VENV)/.dev
-	$(QUICK) sequential --problems branin hartmann-6 rosenbrock-4 --methods log-ei optuna-tpe random
-	$(QUICK) mf-synthetic --methods TraceKG boca hyperband
-	$(QUICK) mf-curves --problems 'lcbench/167*' 'taskset/*' --methods TraceKG asha hyperband random
-	$(QUICK) pipeline-synthetic --problems '*hartmann*' '*ackley*' --methods prefix-ei lambo staged-ei staged-random
-	$(QUICK) online-synthetic --methods default 'CE κ=0.9' 'Bernoulli 0.2' TV-GP-UCB
-	$(QUICK) population-synthetic --problems 'drift,*' --methods PB2 PBT Clone 'random search'
+	$(RUN) sequential --quick --problems branin hartmann-6 rosenbrock-4 --methods log-ei optuna-tpe random
+	$(RUN) mf-synthetic --quick --methods TraceKG boca hyperband
+	$(RUN) mf-curves --quick --problems 'lcbench/167*' 'taskset/*' --methods TraceKG asha hyperband random
+	$(RUN) pipeline-synthetic --quick --problems '*hartmann*' '*ackley*' --methods prefix-ei lambo staged-ei staged-random
+	$(RUN) online-synthetic --quick --methods default 'CE κ=0.9' 'Bernoulli 0.2' TV-GP-UCB
+	$(RUN) population-synthetic --quick --problems 'drift,*' --methods PB2 PBT Clone 'random search'
 	$(BIN)/python -m benchmarks.speed loop --quick
 	$(BIN)/python -m benchmarks.speed startup --quick
 
