@@ -1,13 +1,14 @@
 """Every method by name. A new one is one entry in this list."""
 
+from benchmarks.as_if_exact import LogEIAsIfExact
 from benchmarks.drivers.botorch import BoTorch
 from benchmarks.drivers.botorch_mf import BoTorchMFKG
 from benchmarks.drivers.neps import NePS
 from benchmarks.drivers.optuna import Optuna
-from benchmarks.drivers.ours import Ours
+from benchmarks.drivers.ours import Ours, OursByRun
 from benchmarks.drivers.sklearn import Randomized, Search
 from benchmarks.drivers.smac import SMAC
-from benchmarks.drivers.staged import Staged
+from benchmarks.drivers.staged import Staged, StagedTPE
 from benchmarks.method import Method
 from farthing.strategies.multifidelity import TraceKG
 from farthing.strategies.multifidelity.boca import BOCA
@@ -37,6 +38,8 @@ _ENTRIES: tuple[Method, ...] = (
     Ours("boca", BOCA()),
     Ours("freeze-thaw-ei", FreezeThawEI()),
     Ours("log-ei", LogEI()),
+    Ours("log-ei-as-if-exact", LogEIAsIfExact()),
+    OursByRun("default-by-run"),
     Ours("ei-per-cost", EIPerCost()),
     Ours("ei-per-cost-without-cooling", EIPerCost(cooling=False)),
     Ours("ei-per-cost-measured", EIPerCost(), measured=True),
@@ -59,10 +62,12 @@ _ENTRIES: tuple[Method, ...] = (
     Staged("lambo-paper", LaMBO.paper()),
     Staged("staged-ei", StagedBO(cost="none")),
     Staged("staged-lcb", StagedBO(value="lcb", cost="none")),
+    Staged("staged-mes", StagedBO(value="mes", cost="none")),
     Staged("staged-ei-per-price", StagedBO(cost="price")),
     Staged("staged-ei-cooled", StagedBO(cost="cooled")),
     Staged("eeipu", EEIPU()),
     Staged("staged-random", Random()),
+    StagedTPE("staged-tpe"),
     Search("search-prefix-ei", PrefixEI()),
     Search("search-optuna-tpe"),
     Randomized("search-randomized"),

@@ -1,7 +1,7 @@
-"""Measures a round of online tuning: the CPU time of a decision and of an observation, and how both grow.
+"""Times a round of online tuning: the CPU time of a decision and of an observation, and how both grow.
 
-A fifth of the rounds is measured, with ε = 0.03. The rounds around a mark are timed one by one; silent and measured
-rounds are kept apart. The textbook GP factorises all observations again in every round, as published code does.
+A fifth of the rounds is measured, with ε = 0.03. The rounds around a mark are timed one by one, silent and measured
+ones apart. The textbook GP factorises all observations again in every round, as published code does.
 """
 
 import time
@@ -52,7 +52,7 @@ class Mark:
     silent: float
     measured: float
     mixed: float
-    """Of any round, on average: what follows a measurement is paid in the next round."""
+    """The mean over all rounds: the work after a measurement is done in the next round."""
     bytes: int
 
 

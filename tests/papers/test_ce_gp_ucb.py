@@ -585,12 +585,14 @@ def test_state_dict_continues_bit_for_bit_at_every_round(make: Callable[[], Onli
     for t in range(tuner.rounds):
         before = make()
         before.load_state_dict(json.loads(json.dumps(tuner.state_dict())))
-        decision = tuner.decide()
-        assert before.decide() == decision
+        decision = next(tuner)
+        answered = [decision, next(before)]
+        assert answered[1] == decision
         between = make()
         between.load_state_dict(json.loads(json.dumps(tuner.state_dict())))
         if decision.measure:
+            answered.append(next(between))
             value = float(decision.params["x"] * np.sin(t / 9) + 0.1 * rng.standard_normal())
-            for each in (tuner, before, between):
+            for each in answered:
                 each.observe(value)
         assert tuner.state_dict() == before.state_dict() == between.state_dict()

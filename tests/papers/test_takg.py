@@ -65,6 +65,13 @@ def information(space: ft.Space, found: Candidates, *, zero_avoiding: bool, reta
 # ---------------------------------------------------------------------------------------------- value of information
 
 
+def test_antithetic_normals_are_standard_normal() -> None:
+    normals = antithetic_normals(512, 1, 2, rng=np.random.default_rng(0))
+    assert normals.shape == (512, 3)
+    np.testing.assert_allclose(normals.mean(axis=0), 0.0, atol=0.02)  # quasi-Monte Carlo: far below 1/√512
+    np.testing.assert_allclose(normals.std(axis=0), 1.0, atol=0.02)
+
+
 def test_the_noise_of_future_observations_is_relative_to_the_variance_of_the_prior() -> None:
     """In other units of the value, what is known exactly stays as exact."""
     kernel, X = Constant() * SE((0, 1)), np.random.default_rng(0).random((5, 2))

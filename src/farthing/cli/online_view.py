@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from farthing.cli.tables import aligned
 from farthing.study import Study
 from farthing.study.online import Online, played_rounds
+from farthing.study.online.stored import BAD
 from farthing.study.stored_strategy import class_name
 from farthing.study.views import short_number
 from farthing.trials import Measurement, Problem, Trial
@@ -36,5 +37,5 @@ def _rows(trial: Trial, problem: Problem, names: Sequence[str]) -> Iterator[list
 
 def _cells(point: Measurement, names: Sequence[str]) -> list[str]:
     params = point.params or {}
-    value = "" if point.value is None else f"{point.value:.6g}"
+    value = "bad" if BAD in point.metrics else "" if point.value is None else f"{point.value:.6g}"
     return [str(point.step), value, *(short_number(params[name]) if name in params else "" for name in names)]

@@ -24,8 +24,12 @@ MOST_COLUMNS = 10
 
 
 def study_text(study: Study, *, address: StorageAddress, all_trials: bool) -> str:
-    """All that `farthing show` says, a paragraph for each part that has something to say."""
-    history = study.history
+    """All that `farthing show` says, a paragraph for each part that has something to say, of one moment."""
+    with study._records.still() as history:
+        return _study_text(study, history, address=address, all_trials=all_trials)
+
+
+def _study_text(study: Study, history: History, *, address: StorageAddress, all_trials: bool) -> str:
     best = found_best(study)
     paragraphs = [
         _title(study, history, address=address),
@@ -43,7 +47,12 @@ def study_text(study: Study, *, address: StorageAddress, all_trials: bool) -> st
 
 
 def study_json(study: Study) -> str:
-    """The contents of `farthing export --format json`, with the strategy, the best and the bill."""
+    """The contents of `farthing export --format json`, with the strategy, the best and the bill, of one moment."""
+    with study._records.still():
+        return _study_json(study)
+
+
+def _study_json(study: Study) -> str:
     best = found_best(study)
     summary = {
         "study": study.name,

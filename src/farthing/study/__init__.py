@@ -8,9 +8,11 @@ from farthing.study.replaying import Replay, replay
 from farthing.study.schedule import Schedule
 from farthing.study.studies import Deleted, delete_study, studies
 from farthing.study.study import Study
+from farthing.study.verification import Checked, Verification
 
 __all__ = [
     "Best",
+    "Checked",
     "Deleted",
     "Lineage",
     "Replay",
@@ -18,6 +20,7 @@ __all__ = [
     "StopReason",
     "Stopped",
     "Study",
+    "Verification",
     "delete_study",
     "maximize",
     "minimize",

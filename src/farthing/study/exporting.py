@@ -18,22 +18,25 @@ if TYPE_CHECKING:
 
 def table(history: History) -> list[dict[str, Json]]:
     """A row for each trial; parameters and fidelities have columns of their own."""
-    return [_row(history, trial) for trial in history]
+    columns = _columns(history)
+    return [_row(columns, trial) for trial in history]
 
 
 def write_csv(history: History, file: TextIO) -> None:
     """A row for each trial."""
-    writer = csv.DictWriter(file, fieldnames=_columns(history), lineterminator="\n")
+    columns = _columns(history)
+    writer = csv.DictWriter(file, fieldnames=columns, lineterminator="\n")
     writer.writeheader()
     for trial in history:
-        writer.writerow({column: _inert(cell) for column, cell in _row(history, trial).items()})
+        writer.writerow({column: _inert(cell) for column, cell in _row(columns, trial).items()})
 
 
 def write_json(history: History, file: TextIO) -> None:
     """Everything: the problem, and every trial with its measurements, of which one trial at a time is in memory."""
     file.write(f'{{\n "problem": {_indented(history.problem.to_json(), depth=1)},\n "trials": [')
+    columns = _columns(history)
     for trial in history:
-        form = {**_row(history, trial), **_details(trial)}
+        form = {**_row(columns, trial), **_details(trial)}
         file.write(f"{',' if trial.number else ''}\n  {_indented(form, depth=2)}")
     file.write("\n ]\n}" if len(history) else "]\n}")
 
@@ -105,12 +108,19 @@ def _inert(cell: Json) -> Json:
 def _columns(history: History) -> list[str]:
     space = history.problem.space
     names = [f"param.{name}" for name in space.parameters] + [f"fidelity.{name}" for name in space.fidelities]
+    metrics = dict.fromkeys(name for trial in history for name in _metrics(trial))
     return [
         "number",
         "state",
         "value",
         "cost",
         *names,
+        *(f"metric.{name}" for name in metrics),
+        "predicted_value",
+        "predicted_deviation",
+        "predicted_cost",
+        "opened_at",
+        "finished_at",
         "resume_from",
         "attempt",
         "overhead",
@@ -120,11 +130,22 @@ def _columns(history: History) -> list[str]:
     ]
 
 
-def _row(history: History, trial: Trial) -> dict[str, Json]:
-    row: dict[str, Json] = dict.fromkeys(_columns(history))
+def _metrics(trial: Trial) -> dict[str, float | None]:
+    """The last value of each metric."""
+    return {name: number for point in trial.points for name, number in point.metrics.items()}
+
+
+def _row(columns: list[str], trial: Trial) -> dict[str, Json]:
+    """Times are seconds since 1970; predictions are those of the strategy that suggested the trial."""
+    row: dict[str, Json] = dict.fromkeys(columns)
+    value, cost = trial.suggestion.predicted_value, trial.suggestion.predicted_cost
     row |= {"number": trial.number, "state": trial.state.value, "value": trial.value, "cost": trial.cost}
     row |= {f"param.{name}": value for name, value in trial.params.items()}
     row |= {f"fidelity.{name}": value for name, value in trial.fidelity.items()}
+    row |= {f"metric.{name}": number for name, number in _metrics(trial).items()}
+    row |= {"predicted_value": value.mean if value else None, "predicted_cost": cost.mean if cost else None}
+    row |= {"predicted_deviation": value.deviation if value else None}
+    row |= {"opened_at": trial.opened_at, "finished_at": trial.finished_at}
     row |= {"resume_from": trial.resume_from, "attempt": trial.attempt, "overhead": trial.overhead}
     row |= {"failure": trial.failure.reason if trial.failure else None}
     return row | {"tags": " ".join(trial.tags), "comment": trial.comment}

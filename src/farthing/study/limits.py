@@ -14,11 +14,14 @@ from farthing.validation import listed, shown
 
 
 class StopReason(StrEnum):
-    """`STOPPED`: by `study.stop()`. `TOO_EXPENSIVE`: the next trial is predicted to cost more than is left."""
+    """`STOPPED`: by `study.stop()`. `TOO_EXPENSIVE`: the next trial is predicted to cost more than is left.
+    `WORK_FAILS`: the first trials failed in the same way, and none has succeeded.
+    """
 
     BUDGET_SPENT = "budget spent"
     TOO_EXPENSIVE = "too expensive"
     STRATEGY_FINISHED = "strategy finished"
+    WORK_FAILS = "work fails"
     STOPPED = "stopped"
     INTERRUPTED = "interrupted"
 
@@ -42,13 +45,15 @@ class Limits:
     """Limits of a run: the budget in all, and for each trial its seconds and its number of retries.
 
     Without a budget the strategy alone decides when it ends. `killed_retries` is the number of retries of a trial whose
-    worker the system killed: that says little about the configuration.
+    worker the system killed: that says little about the configuration. `keep_going` spends the budget even if the
+    first trials all fail in the same way.
     """
 
     budget: Budget | None
     time_limit: float | None = None
     retries: int = 0
     killed_retries: int = 1
+    keep_going: bool = False
 
     def __post_init__(self) -> None:
         check_budget(self.budget)
@@ -58,14 +63,20 @@ class Limits:
 
     @classmethod
     def of(
-        cls, budget: Budget | None, time_limit: float | None, *, retries: int | None, strategy: Strategy
+        cls,
+        budget: Budget | None,
+        time_limit: float | None,
+        *,
+        retries: int | None,
+        strategy: Strategy,
+        keep_going: bool = False,
     ) -> "Limits":
         """The limits that a user set. Without `retries` only a killed worker's trial is tried again, and in a
         population any, so that a failure leaves no trace in who is copied over whom.
         """
         if retries is None:
-            return cls(budget, time_limit, retries=int(strategy.needs_checkpoints))
-        return cls(budget, time_limit, retries=retries, killed_retries=retries)
+            return cls(budget, time_limit, retries=int(strategy.needs_checkpoints), keep_going=keep_going)
+        return cls(budget, time_limit, retries=retries, killed_retries=retries, keep_going=keep_going)
 
 
 def check_leases(lease: float, *, lost_retries: int) -> None:

@@ -1,6 +1,6 @@
 """The study: what a user holds."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -15,12 +15,23 @@ from farthing.space import Space
 from farthing.storage import Storage, StudyRecord, open_storage
 from farthing.strategies import Strategy, as_strategy
 from farthing.study import exporting
-from farthing.study.asking import HandedOut, number_of, obtained, read_comment, read_tags, suggested, told
-from farthing.study.best import Best, find_best
+from farthing.study.asking import (
+    HandedOut,
+    Trace,
+    completed,
+    number_of,
+    obtained,
+    read_comment,
+    read_tags,
+    suggested,
+    told,
+)
+from farthing.study.best import NOISE, Best, find_best
 from farthing.study.chosen_strategy import ChosenStrategy
 from farthing.study.collecting import collect_checkpoints, log_lost_prefixes
-from farthing.study.display import Callbacks, Progress, read_callbacks, say_how_to_resume, shows_progress
+from farthing.study.display import Callbacks, check_progress, display_for, read_callbacks, say_how_to_resume
 from farthing.study.executors import executor_for
+from farthing.study.extending import extension_of
 from farthing.study.folder import StudyFiles, folder_path, mark_for, new_identity
 from farthing.study.limits import (
     Limits,
@@ -36,9 +47,12 @@ from farthing.study.loop import Loop, Observer
 from farthing.study.opening import create_or_continue, require_space, value_name
 from farthing.study.records import Records
 from farthing.study.settings import Callback, ExecutorName, ExportFormat, OnInterrupt, StorageLike
-from farthing.study.verifying import require_covered, require_done, verification, verified
+from farthing.study.top import Top
+from farthing.study.verification import Chosen, Verification
+from farthing.study.verifying import require_covered
 from farthing.study.views import study_html, study_text
-from farthing.trials import DeclaredCost, History, Json, Params, Problem, State, Trial
+from farthing.trials import DeclaredCost, History, Json, Params, Problem, Trial
+from farthing.trials.history import ADDED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,6 +60,7 @@ if TYPE_CHECKING:
 
     from farthing.plots import PlotKind
     from farthing.study.diagnosing import Diagnosis
+    from farthing.study.importance import Share
 
 
 class Study:
@@ -64,6 +79,8 @@ class Study:
         folder: the place for checkpoints and logs, in a folder of the study's name; by default beside the database.
         lease: seconds after which a trial whose owner no longer answers is offered again.
         lost_retries: the number of times a trial may be lost in that way before it is given up.
+        noise: False declares that equal params give equal values: then a value measured at full fidelity is never
+            passed over for a prediction that is worse. The study remembers it.
     """
 
     def __init__(
@@ -82,10 +99,13 @@ class Study:
         lease: float = 60.0,
         lost_retries: int = 3,
         clock: Clock | None = None,
+        noise: bool | None = None,
     ) -> None:
         require_space(space)
         check_leases(lease, lost_retries=lost_retries)
         clock, own_folder = as_clock(clock), folder_path(folder)
+        if noise is not None:
+            Flag().checked(noise, what="noise=", advice="Write noise=False where equal params give equal values.")
         strategy = None if strategy is None else as_strategy(strategy)
         problem = Problem(
             space if strategy is None else strategy.shaped(space),
@@ -108,6 +128,8 @@ class Study:
             lost_retries=lost_retries,
             clock=clock,
         )
+        if noise is not None:
+            self._remember(**{NOISE: noise})
 
     @classmethod
     def load(
@@ -157,10 +179,10 @@ class Study:
         clock: Clock,
     ) -> None:
         self.name = record.name
-        self.problem = replace(record.problem, declared_cost=cost)
         self._clock = clock
+        problem = replace(record.problem, declared_cost=cost)
         self._strategy = ChosenStrategy(strategy, record)
-        self._records = Records(storage, replace(record, problem=self.problem), lease=lease, retries=lost_retries)
+        self._records = Records(storage, replace(record, problem=problem), lease=lease, retries=lost_retries)
         self._files = StudyFiles(self._records, mark_for(record), place=folder)
         self._handed_out = HandedOut(self._records, self._files, clock=self._clock)
         self._loop: Loop | None = None
@@ -180,6 +202,7 @@ class Study:
         callbacks: Iterable[Callback] = (),
         progress: bool | None = None,
         on_interrupt: OnInterrupt = "raise",
+        keep_going: bool = False,
     ) -> Stopped:
         """Runs trials of `work` until the budget, which counts all runs of the study, is spent; returns why it ended.
 
@@ -194,58 +217,107 @@ class Study:
                 exception or the time limit; in a population once after any failure.
             devices: for example `["cuda:0", "cuda:1"]`, given to the workers in turn.
             callbacks: each is called as `callback(study, trial)` when a trial has ended; it may call `study.stop()`.
-            progress: a live display; None shows it when standard error is a terminal.
+            progress: a live display; None shows it in a terminal or a notebook, and elsewhere a line a minute.
             on_interrupt: Ctrl-C gives running trials back, and then raises `KeyboardInterrupt`; "return" ends the run
                 with the reason `StopReason.INTERRUPTED` instead.
+            keep_going: a run whose first three trials fail with the same exception on the same line, before any
+                succeeded, ends with the reason `StopReason.WORK_FAILS`; True spends the budget all the same.
         """
         check_on_interrupt(on_interrupt)
-        limits = Limits.of(budget, time_limit, retries=retries, strategy=self._strategy.imported())
-        called, is_shown = read_callbacks(callbacks), shows_progress(progress)
+        check_progress(progress)
+        strategy = self._strategy.imported()
+        limits = Limits.of(budget, time_limit, retries=retries, strategy=strategy, keep_going=keep_going)
+        called = read_callbacks(callbacks)
         shape = self._checked(work)
         require_budget(budget, self.strategy)
         log_lost_prefixes(self._records, shape, self.checkpoints)
         strategy = self._strategy.stored_in(self._records)
         runner = self._executor(shape, executor, workers=workers, devices=devices, time_limit=time_limit)
         try:
-            return self._loop_through(strategy, runner, limits, callbacks=called, is_shown=is_shown)
+            return self._loop_through(strategy, runner, limits, callbacks=called, progress=progress)
         except KeyboardInterrupt:
             say_how_to_resume(self._records)
             if on_interrupt == "raise":
                 raise
             return Stopped(StopReason.INTERRUPTED, "interrupted")
 
+    @overload
     def verify(
         self,
         work: Work,
         *,
+        measured: bool = False,
+        top: None = None,
+        repeats: None = None,
         budget: Budget | None = None,
+        workers: int = 1,
         executor: ExecutorName | Executor = "processes",
         time_limit: float | None = None,
         retries: int | None = None,
         devices: Sequence[str] | None = None,
         progress: bool | None = None,
-    ) -> Trial:
+    ) -> Trial: ...
+    @overload
+    def verify(
+        self,
+        work: Work,
+        *,
+        measured: bool = False,
+        top: int | None = None,
+        repeats: int | None = None,
+        budget: Budget | None = None,
+        workers: int = 1,
+        executor: ExecutorName | Executor = "processes",
+        time_limit: float | None = None,
+        retries: int | None = None,
+        devices: Sequence[str] | None = None,
+        progress: bool | None = None,
+    ) -> Verification: ...
+    def verify(
+        self,
+        work: Work,
+        *,
+        measured: bool = False,
+        top: int | None = None,
+        repeats: int | None = None,
+        budget: Budget | None = None,
+        workers: int = 1,
+        executor: ExecutorName | Executor = "processes",
+        time_limit: float | None = None,
+        retries: int | None = None,
+        devices: Sequence[str] | None = None,
+        progress: bool | None = None,
+    ) -> Trial | Verification:
         """Trains the recommendation of `study.best` to full fidelity and returns that trial, with value and checkpoint.
 
         Continues from the configuration's own checkpoint if there is one, and is recorded like any other trial.
         If the recommendation is already trained to the end, returns that trial and runs nothing. Other
-        waiting trials are left alone. The arguments are those of `run`; without a budget there is no limit.
+        waiting trials are left alone. The other arguments are those of `run`; without a budget there is no limit.
+
+        With `top` or `repeats`, several configurations are trained to the end, each several times in all, and a
+        `Verification` is returned: the mean and the spread of each, the best first.
+
+        Args:
+            measured: goes by the values measured at full fidelity instead of what the model recommends.
+            top: the number of configurations, the most promising first.
+            repeats: the number of full trainings of each, those that there are counted. New ones start afresh.
         """
-        limits = Limits.of(budget, time_limit, retries=retries, strategy=self._strategy.imported())
-        is_shown = shows_progress(progress)
-        params, history = self.best.params, self.history
-        found = verified(history, params)
-        if found is not None and found.state is State.DONE:
-            return found
-        shape = self._checked(work)
-        suggestion = verification(history, params)
-        if budget is not None and found is None:
-            left = budget.remaining(history, seconds=self._records.seconds_run())
-            require_covered(suggestion, left, in_seconds=self.problem.cost_unit == "seconds")
-        runner = self._executor(shape, executor, workers=1, devices=devices, time_limit=time_limit)
-        number = (found or self._records.enqueue(suggestion, tags=["verification"])).number
-        self._loop_through(self.strategy, runner, limits, is_shown=is_shown, only=number)
-        return require_done(self.history[number])
+        check_progress(progress)
+        self._strategy.imported()
+        chosen = Chosen.of(self.best, self.history, measured=measured, top=top, repeats=repeats)
+        numbers = chosen.waiting(self.history)
+        missing = chosen.missing(self.history)
+        if missing or numbers:
+            shape = self._checked(work)
+            limits = Limits.of(budget, time_limit, retries=retries, strategy=self.strategy)
+            if budget is not None:
+                left = budget.remaining(self.history, seconds=self._records.seconds_run())
+                require_covered(missing, left, in_seconds=self.problem.cost_unit == "seconds")
+            runner = self._executor(shape, executor, workers=workers, devices=devices, time_limit=time_limit)
+            numbers += [self._records.enqueue(one, tags=["verification"]).number for one in missing]
+            self._loop_through(self.strategy, runner, limits, progress=progress, only=numbers)
+        done = chosen.checked(self.history, ran=numbers)
+        return done if top is not None or repeats is not None else done[0].trials[0]
 
     def _loop_through(
         self,
@@ -254,10 +326,10 @@ class Study:
         limits: Limits,
         *,
         callbacks: Iterable[Callback] = (),
-        is_shown: bool,
-        only: int | None = None,
+        progress: bool | None,
+        only: Collection[int] | None = None,
     ) -> Stopped:
-        display = Progress(self, limits.budget) if is_shown else None
+        display = display_for(self, limits.budget, wanted=progress)
         observers: list[Observer] = [Callbacks(self, tuple(callbacks)), *([display] if display else [])]
         self._loop = Loop(
             self._records,
@@ -329,7 +401,7 @@ class Study:
         value: float | None = None,
         *,
         cost: float | None = None,
-        trace: Iterable[tuple[Mapping[str, float], float]] = (),
+        trace: Trace = (),
         metrics: Mapping[str, float] | None = None,
         gradient: Mapping[str, float] | None = None,
         failure: str | None = None,
@@ -366,18 +438,39 @@ class Study:
         *,
         cost: float | None = None,
         fidelity: Mapping[str, float] | None = None,
+        trace: Trace = (),
         tags: Sequence[str] = (),
     ) -> Trial:
-        """Adds a result that was obtained elsewhere; without a cost it counts as free."""
-        suggestion = suggested(self.problem, params, fidelity)
-        outcome = obtained(self.problem, value, cost=cost, fidelity=suggestion.fidelity)
+        """Adds a result that was obtained elsewhere; without a cost it counts as free. A budget of trials ignores it.
+
+        `trace` holds points of its curve, as for `tell`.
+        """
+        suggestion = replace(suggested(self.problem, params, fidelity), note={ADDED: True})
+        outcome = obtained(self.problem, value, cost=cost, fidelity=suggestion.fidelity, trace=trace)
         return self._records.add(suggestion, outcome, tags=read_tags(tags))
 
     def enqueue(
         self, params: Params, *, fidelity: Mapping[str, float] | None = None, tags: Sequence[str] = ()
     ) -> Trial:
-        """Puts a configuration of your own in line: it is run, or handed out, before the strategy is asked again."""
-        return self._records.enqueue(suggested(self.problem, params, fidelity), tags=read_tags(tags))
+        """Puts a configuration of your own in line: it is run, or handed out, before the strategy is asked again.
+
+        It may have some of the params only; the strategy proposes the others.
+        """
+        whole = completed(self.history, params, self._strategy.imported, self._records.randomness)
+        return self._records.enqueue(suggested(self.problem, whole, fidelity), tags=read_tags(tags))
+
+    def extend(self, space: Space, *, fill: Params | None = None) -> None:
+        """Lets the space grow: wider bounds, more options, new parameters. All results are kept.
+
+        It is an event of the history: trials before it were suggested in the old space, and every program that works on
+        the study goes on in the new one.
+
+        Args:
+            space: the whole new space, in which every trial so far must be possible.
+            fill: for each new parameter the value that it had in the trials so far: `{"dropout": 0.0}`.
+        """
+        require_space(space)
+        self._records.extend(extension_of(self.history, self._strategy.imported().shaped(space), fill or {}))
 
     def annotate(
         self, trial: RunningTrial | Trial | int, *, tags: Sequence[str] | None = None, comment: str | None = None
@@ -387,6 +480,11 @@ class Study:
         self._records.annotate(number_of(trial), tags=own, comment=read_comment(comment))
 
     # ---- results -----------------------------------------------------------------------------------------------------
+
+    @property
+    def problem(self) -> Problem:
+        """The space, the value that is optimised, and the unit in which cost is paid."""
+        return self._records.problem
 
     @property
     def space(self) -> Space:
@@ -457,14 +555,27 @@ class Study:
         return exporting.export(self.history, path, format=format)
 
     def to_pandas(self) -> "pd.DataFrame":
-        """A data frame with a row for each trial."""
+        """A data frame with a row for each trial: params, fidelities, metrics, costs, times and predictions."""
         return exporting.to_pandas(self.history)
+
+    def top(self, count: int = 10) -> Top:
+        """The best runs: a list of trials that prints as a table. What went furthest comes first, then the best."""
+        return Top.of(self.history, count)
 
     def diagnose(self) -> "Diagnosis":
         """Fits a model to the trials: which parameters matter, and how far to trust the answer."""
         from farthing.study.diagnosing import diagnose
 
         return diagnose(self)
+
+    def importance(self) -> "dict[str, Share]":
+        """Which parameters matter: each one's share of the variance over the space, with its standard deviation.
+
+        By a model of the full trainings; if there are too few, by a model of the learning curves.
+        """
+        from farthing.study.importance import importance_of
+
+        return importance_of(self.history)
 
     def plot(self, kind: "PlotKind" = "all") -> "Figure":
         """A picture of the study, as a matplotlib figure: `study.plot("curves").savefig("curves.png")`.

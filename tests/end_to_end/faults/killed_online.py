@@ -10,7 +10,7 @@ from farthing.storage import Storage
 ROUNDS = 150
 SPACE = ft.Space({"rate": ft.Float(1e-3, 1.0, log=True), "kind": ft.Choice("a", "b")})
 STRATEGIES = {
-    "probes": ft.PairedProbes(validation_cost=0.1),
+    "probes": ft.PairedProbes(),
     "learnt": ft.CEGPUCB(),
     "known": ft.CEGPUCB(
         lengthscale=0.3, noise=0.01, forgetting=0.02, scale=1.0, rule=ft.rules.ValueOfInformation(0.05)
@@ -26,15 +26,15 @@ def value_at(round: int, rate: float, kind: str) -> float:
 def tuner_in(storage: str | Storage | None, strategy: str, seed: int) -> ft.OnlineTuner:
     """Probes are taken back, of a training that has no state: what is decided depends on that all the same."""
     undoing = {"save": lambda: None, "restore": lambda saved: None} if strategy == "probes" else {}
-    return ft.OnlineTuner(SPACE, rounds=ROUNDS, strategy=STRATEGIES[strategy], storage=storage, seed=seed, **undoing)
+    settings = {"validation_cost": 0.1, "overhead": 0.1 if strategy == "probes" else None, **undoing}
+    return ft.OnlineTuner(SPACE, rounds=ROUNDS, strategy=STRATEGIES[strategy], storage=storage, seed=seed, **settings)
 
 
 def train(tuner: ft.OnlineTuner, acknowledged: str) -> None:
-    while tuner.round < ROUNDS:
-        decision = tuner.decide()
+    for decision in tuner:
         if decision.measure:
             value = value_at(decision.round, **decision.params)
-            tuner.observe(value)
+            decision.observe(value)
             acknowledge(acknowledged, f"observed {decision.round} {value!r}")
 
 

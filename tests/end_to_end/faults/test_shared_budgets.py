@@ -142,7 +142,7 @@ def declared(params: Params, fidelity: Mapping[str, float]) -> float:
 
 
 def _is_an_ordinary_reason(reason: str) -> bool:
-    begins = ("the budget is spent", "the strategy has nothing more to suggest", "the next trial is predicted to cost")
+    begins = ("the budget is spent", "nothing that is worth suggesting fits", "the next trial is predicted to cost")
     return reason.startswith(begins) and "inf" not in reason.split()
 
 

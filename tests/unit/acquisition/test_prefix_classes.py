@@ -5,7 +5,7 @@ from farthing.acquisition.boxes import maximize_in_boxes
 from farthing.acquisition.confidence_bound import ConfidenceBound, LogHopedGain
 from farthing.acquisition.expected_improvement import LogExpectedImprovement
 from farthing.acquisition.maximize import Domain, Effort, maximize
-from farthing.acquisition.prefix_classes import NewPrefixes, PrefixClass, PricedClasses, maximize_classes
+from farthing.acquisition.prefix_classes import NEAR, NewPrefixes, PrefixClass, PricedClasses, maximize_classes
 from farthing.costs.switching import ConstantCost, StageCosts
 from farthing.models.gp import condition
 from farthing.models.kernels import Matern52
@@ -48,6 +48,31 @@ def test_the_class_that_keeps_nothing_is_as_valuable_as_any_however_short_its_ow
         priced = PricedClasses(IMPROVEMENT, COSTS, exponent=0.0)
         fresh, kept = maximize_classes(priced, CONTINUOUS, classes(X), rng=rng, effort=hardly)
         assert fresh.value >= kept.value - 1e-12  # sums over other batches of rows round differently
+
+
+class Needle:
+    """One at a single row, zero elsewhere: no slope leads there, so that only a search that starts there finds it."""
+
+    def __init__(self, at: np.ndarray) -> None:
+        self._at = at
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        return np.all(self._at == X, axis=1).astype(float)
+
+    def value_and_gradient(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self(X), np.zeros_like(X)
+
+
+@pytest.mark.parametrize("place", range(NEAR))
+def test_a_search_of_classes_starts_from_the_best_rows_seen(place: int) -> None:
+    needle = PricedClasses(Needle(X[place]), COSTS, exponent=0.0)
+    assert [best.value for best in found_in(needle)] == [1.0, 1.0]
+
+
+def test_the_best_rows_are_tried_with_every_prefix() -> None:
+    row = np.where(FIRST, X[-1], X[0])
+    _, kept = found_in(PricedClasses(Needle(row), COSTS, exponent=0.0))
+    assert (kept.value, kept.source) == (1.0, len(X) - 1)
 
 
 def test_a_class_may_be_searched_alone() -> None:
@@ -144,3 +169,11 @@ def test_boxes_of_gridded_columns_hold_values_of_the_grid() -> None:
     found = maximize_in_boxes(BOUND, domain, lower, upper, rng=np.random.default_rng(0))
     assert found.x[0, 0] in (2.0, 3.0)
     assert found.x[0, 1] in grid[1:3]
+
+
+@pytest.mark.parametrize("place", [0, 4, 9])
+def test_a_search_of_boxes_starts_from_the_best_row_offered(place: int) -> None:
+    rng, effort = np.random.default_rng(0), Effort(screened=8, restarts=1)
+    lower, upper = np.zeros((2, 3)), np.ones((2, 3))
+    found = maximize_in_boxes(Needle(X[place]), CONTINUOUS, lower, upper, rng=rng, offered=X, effort=effort)
+    np.testing.assert_array_equal(found.value, 1.0)

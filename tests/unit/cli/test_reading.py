@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -256,3 +257,36 @@ class Elsewhere(Predicting):
 def test_what_was_not_tried_is_not_said_to_have_been_measured() -> None:
     study = predicted_study(full=False, strategy=Elsewhere())
     assert best_lines(study, study.best)[1] == "Not tried yet; the best that was: 0.13 at epochs=3 (trial 0)"
+
+
+def test_watching_shows_the_whole_study_and_every_trial_in_flight(farthing, digits: ft.Study) -> None:
+    shown = farthing("watch", "digits", "--once").output.splitlines()
+    assert shown[0].startswith("digits: 1 pending, 1 running, 4 done, 1 failed;")
+    assert "error measured" in shown[1]
+    rows = [line.split() for line in shown[3:]]
+    assert [row[:2] for row in rows] == [["5", "running"], ["6", "pending"]]
+    assert str(os.getpid()) in shown[3], "the process that runs it"
+
+
+def test_watching_follows_changes_until_it_is_interrupted(digits: ft.Study, capsys, monkeypatch) -> None:
+    from farthing.cli import watch_view
+
+    def pause(seconds: float) -> None:
+        if len(digits.trials) > 8:
+            raise KeyboardInterrupt
+        digits.add({"lr": 0.01, "layers": 2, "act": "relu"}, 0.1)
+
+    monkeypatch.setattr(watch_view.time, "sleep", pause)
+    with pytest.raises(KeyboardInterrupt):
+        watch_view.follow(ft.Study.load("digits", "digits.db"), every=1.0, is_terminal=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert ["4 done" in lines[0], "5 done" in lines[1], "6 done" in lines[2]] == [True] * 3
+
+
+def test_all_that_is_shown_is_of_one_moment(digits: ft.Study) -> None:
+    other = ft.Study.load("digits", "digits.db")
+    with other._records.still() as history:
+        digits.add({"lr": 0.01, "layers": 2, "act": "relu"}, 0.1, cost=5.0)
+        assert other.history is history
+        assert other.ledger.total == history.cost
+    assert len(other.history) == len(history) + 1

@@ -55,6 +55,11 @@ def test_a_predicted_cost_that_does_not_fit_is_not_covered() -> None:
     assert not left.covers(Prediction(4.1), is_new=True, in_seconds=False)
 
 
+def test_the_last_trial_may_start() -> None:
+    assert Remaining(trials=1).covers(None, is_new=True, in_seconds=False)
+    assert not Remaining(trials=0).covers(None, is_new=True, in_seconds=False)
+
+
 def test_a_cost_in_seconds_must_fit_the_wall_clock_too() -> None:
     left = Remaining(seconds=4.0)
     assert not left.covers(Prediction(5.0), is_new=True, in_seconds=True)

@@ -1,3 +1,5 @@
+import time
+
 import pytest
 
 from farthing.costs import Clock, FakeClock, SystemClock, as_clock
@@ -8,6 +10,13 @@ def test_a_fake_clock_goes_on_when_told() -> None:
     clock = FakeClock(5.0)
     clock.advance(2.5)
     assert (clock.now(), clock.elapsed()) == (7.5, 7.5)
+
+
+def test_the_systems_clock_tells_the_time_and_never_goes_back() -> None:
+    clock = SystemClock()
+    before, began = time.time(), clock.elapsed()
+    assert before <= clock.now() <= time.time()
+    assert clock.elapsed() >= began
 
 
 def test_a_clock_is_the_one_given_or_the_systems() -> None:

@@ -120,8 +120,10 @@ def test_what_comes_after_the_last_stage_is_on_its_bill() -> None:
 
 
 def test_a_stage_that_was_not_reached_yet_has_no_bill() -> None:
-    running = Trial(0, Suggestion({"x": 0.5}), State.RUNNING, measurements=(stage(0, 8.0),))
-    assert {name: bill.spent for name, bill in Ledger.of(History(STAGED, [running])).stages.items()} == {"denoise": 8.0}
+    problem = Problem(Space(stages={"load": {"x": Float(0, 1)}, "denoise": {}, "score": {}}))
+    running = Trial(0, Suggestion({"x": 0.5}), State.RUNNING, measurements=(stage(0, 8.0), stage(1, 4.0)))
+    bills = Ledger.of(History(problem, [running])).stages
+    assert {name: bill.spent for name, bill in bills.items()} == {"load": 8.0, "denoise": 4.0}
 
 
 def test_a_study_without_stages_has_no_bills_for_them() -> None:
