@@ -60,6 +60,11 @@ class Contest:
     def allowance(self) -> Allowance:
         return Allowance(self.judged_at[-1], self.unit)
 
+    @property
+    def has_one_scale(self) -> bool:
+        """Whether regrets on different problems may be averaged: normalised, or of functions scaled to [0, 1]."""
+        return self.normalised or all(name.startswith(("shifted/", "centred/")) for name in self.problems)
+
 
 @dataclass(frozen=True)
 class Suite:
