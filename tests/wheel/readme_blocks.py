@@ -1,4 +1,4 @@
-"""Runs the Python blocks of README.md as one program, with what is installed and nothing else: `make wheel` calls it."""
+"""Runs the Python blocks of README.md as one program, with what is installed and nothing else, for `make wheel`."""
 
 import re
 import sys

@@ -105,7 +105,12 @@ class Study:
             declared_cost=cost,
         )
         place = open_storage(storage, patience=lease)
-        record = create_or_continue(place, StudyRecord(name, problem, settings=new_identity()), seed=seed)
+        try:
+            record = create_or_continue(place, StudyRecord(name, problem, settings=new_identity()), seed=seed)
+        except BaseException:
+            if place is not storage:  # a refused study must not leave a connection open
+                place.close()
+            raise
         self._join(
             place,
             record,
