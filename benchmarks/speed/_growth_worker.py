@@ -74,7 +74,7 @@ def names(d: int) -> list[str]:
 
 
 def bowl(params: Params) -> float:
-    return sum((value - 0.3) ** 2 for value in params.values()) / len(params)
+    return float(sum((value - 0.3) ** 2 for value in params.values())) / len(params)
 
 
 def drawn(space: Space, n: int, seed: int) -> list[Params]:

@@ -310,13 +310,12 @@ class Study:
             repeats: the number of full trainings of each, those that there are counted. New ones start afresh.
         """
         check_progress(progress)
-        self._strategy.imported()
+        limits = Limits.of(budget, time_limit, retries=retries, strategy=self._strategy.imported())
         chosen = Chosen.of(self.best, self.history, measured=measured, top=top, repeats=repeats)
         numbers = chosen.waiting(self.history)
         missing = chosen.missing(self.history)
         if missing or numbers:
             shape = self._checked(work)
-            limits = Limits.of(budget, time_limit, retries=retries, strategy=self.strategy)
             if budget is not None:
                 left = budget.remaining(self.history, seconds=self._records.seconds_run())
                 require_covered(missing, left, in_seconds=self.problem.cost_unit == "seconds")

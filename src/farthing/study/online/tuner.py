@@ -425,7 +425,8 @@ class OnlineTuner(Iterator[Decision]):
             run.take(_measured(point), params=point.params)
 
     def _silent(self, decision: Decision) -> Measurement:
-        saved = {SKIPPED: self._run.standing.mean_price}
+        standing = self._run.standing
+        saved = {SKIPPED: standing.mean_price} if standing.validations else {}
         return Measurement(charged=True, step=decision.round, params=decision.params, saved=saved)
 
     def _write(self, point: Measurement, *, is_timed: bool | None = None) -> None:
