@@ -52,6 +52,15 @@ def as_whole(value: object) -> int | None:
     return nearest if abs(number - nearest) <= GRID_TOLERANCE else None
 
 
+def is_number(text: str) -> bool:
+    """Whether a text reads as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def as_scalar(value: object) -> Scalar:
     """The JSON scalar that was given, of exactly Python's own type; TypeError for anything else."""
     given = plain(value)

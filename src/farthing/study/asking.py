@@ -1,6 +1,6 @@
 """Trials that are handed out to the user, and the results that come back."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
@@ -10,6 +10,7 @@ from farthing.errors import InvalidArgument, InvalidParams, InvalidValue
 from farthing.execution import Job, RunningTrial
 from farthing.execution.curve import fidelity_of_report, next_step
 from farthing.execution.results import GRADIENT, read_gradient
+from farthing.fields import Flag, Several, Text
 from farthing.scalars import as_int
 from farthing.strategies import Randomness, Strategy
 from farthing.strategies.shared.design import draw
@@ -140,6 +141,16 @@ def completed(history: History, params: Params, strategy: Callable[[], Strategy]
     return whole
 
 
+def read_tags(given: Sequence[str]) -> tuple[str, ...]:
+    return tuple(Several(Text()).checked(given, what="tags", advice="Write for example tags=['baseline']."))
+
+
+def read_comment(given: str | None) -> str | None:
+    if given is not None:
+        Text().checked(given, what="A comment", advice="Write for example comment='a new seed'.")
+    return given
+
+
 def number_of(trial: RunningTrial | Trial | int) -> int:
     number = as_int(trial.number if isinstance(trial, (RunningTrial, Trial)) else trial)
     if number is None:
@@ -161,6 +172,9 @@ def told(
     pruned: bool = False,
 ) -> Outcome:
     """The outcome that `tell` describes. Raises for any mistake in it, before anything is recorded."""
+    Flag().checked(pruned, what="pruned", advice="Write pruned=True, or leave it out.")
+    if failure is not None:
+        Text().checked(failure, what="A failure", advice="Write for example failure='out of memory'.")
     if sum([value is not None, failure is not None, pruned]) > 1:
         raise InvalidArgument(
             f"A trial has one result, got value={value!r}, failure={failure!r}, pruned={pruned}. Tell one of them."

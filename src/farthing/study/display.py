@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from farthing.costs import Budget, Remaining
 from farthing.errors import InvalidArgument
+from farthing.fields import Flag
 from farthing.study.views import short_params, short_point
 from farthing.trials import Measurement, State, Trial
 from farthing.validation import shown
@@ -36,6 +37,11 @@ class Display(Protocol):
     def showing(self, loop: "Loop") -> AbstractContextManager[None]:
         """Shows it while the block runs."""
         ...
+
+
+def check_progress(wanted: bool | None) -> None:
+    if wanted is not None:
+        Flag().checked(wanted, what="progress", advice="Leave it out to see it in a terminal or a notebook.")
 
 
 def display_for(study: "Study", budget: Budget | None, *, wanted: bool | None) -> "Display | None":

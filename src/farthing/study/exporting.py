@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from farthing.errors import InvalidArgument, MissingExtra
+from farthing.fields import OneOf
+from farthing.scalars import is_number
 from farthing.trials import History, Json, Trial
+from farthing.validation import shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +25,7 @@ def table(history: History) -> list[dict[str, Json]]:
 def write_csv(history: History, file: TextIO) -> None:
     """A row for each trial."""
     columns = _columns(history)
-    writer = csv.DictWriter(file, fieldnames=columns, lineterminator="\n")
+    writer = csv.DictWriter(file, fieldnames=columns, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
     for trial in history:
         writer.writerow({column: _inert(cell) for column, cell in _row(columns, trial).items()})
@@ -66,6 +69,7 @@ def export(history: History, to: str | Path | TextIO | None, *, format: str | No
         _write(history, text, format=format or "csv")
         return text.getvalue()
     if not isinstance(to, (str, Path)):
+        _require_open_file(to)
         _write(history, to, format=format or "csv")
         return None
     chosen = _known(format or Path(to).suffix.lstrip("."))
@@ -78,12 +82,16 @@ def _write(history: History, file: TextIO, *, format: str) -> None:
     FORMATS[_known(format)](history, file)
 
 
-def _known(format: str) -> str:
-    if format not in FORMATS:
+def _require_open_file(given: object) -> None:
+    if not callable(getattr(given, "write", None)):
         raise InvalidArgument(
-            f"An export's format must be one of {', '.join(FORMATS)}, got {format!r}. Choose one of them."
+            f"Trials are exported to a path or an open file, got {shown(given)}. Write study.export('trials.csv')."
         )
-    return format
+
+
+def _known(format: str) -> str:
+    rule = OneOf(tuple(FORMATS))
+    return str(rule.checked(format, what="An export's format", advice="Choose one: format='csv'."))
 
 
 def _inert(cell: Json) -> Json:
@@ -94,15 +102,7 @@ def _inert(cell: Json) -> Json:
     if not isinstance(cell, str):
         return cell
     text = cell.replace("\r\n", "\n").replace("\r", "\n")
-    return f"'{text}" if text.startswith(FORMULA_STARTS) and not _is_number(text) else text
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return f"'{text}" if text.startswith(FORMULA_STARTS) and not is_number(text) else text
 
 
 def _columns(history: History) -> list[str]:

@@ -79,6 +79,11 @@ class Limits:
         return cls(budget, time_limit, retries=retries, killed_retries=retries, keep_going=keep_going)
 
 
+def check_leases(lease: float, *, lost_retries: int) -> None:
+    Number(above=0.0).checked(lease, what="A lease, in seconds,", advice="60 suits most work.")
+    check_retries(lost_retries, name="lost_retries")
+
+
 def check_retries(retries: int, *, name: str) -> None:
     Whole(least=0, most=LARGEST_WHOLE).checked(retries, what=f"The number of {name}", advice="Use 0 for none.")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from farthing.costs import Remaining
 from farthing.errors import FarthingError, HistoryMoved, InvalidArgument
 from farthing.storage import MemoryStorage, Storage, StudyRecord
-from farthing.storage.storage import FindsLeaders, Leaders
+from farthing.storage.storage import Changes, FindsLeaders, Leaders, OpensInTurn
 from farthing.strategies import Randomness, Strategy
 from farthing.study.leases import Leases, held_interrupts, is_gone, this_process
 from farthing.study.pricing import Prices
@@ -22,6 +22,11 @@ from farthing.trials.prefixes import EVICTED, Eviction
 MORE_CHOICES = 8
 """Number of further suggestions to ask for if none of the first fits the budget; a guess, not tuned."""
 
+TRIES_BEFORE_A_TURN = 5
+"""Number of suggestions that may be in vain because others were quicker; a guess, not tuned."""
+
+LONGEST_TURN = 1.0
+"""Seconds of suggesting for which others may be made to wait: far less than a lease, or than SQLite's busy timeout."""
 IS_EXTENDED = "extended"
 """The setting of a study whose space has grown."""
 
@@ -41,11 +46,24 @@ class Opening:
     uncovered: Sequence[Suggestion] = ()
 
 
+@dataclass(frozen=True)
+class _Choice:
+    """What a strategy suggests for the rest of the budget, what of it is covered, and how many seconds that took."""
+
+    remaining: Remaining
+    suggestions: Sequence[Suggestion]
+    covered: Sequence[Suggestion]
+    overhead: float
+
+
 class Records:
     """Owns the storage of a study: whatever is read or written goes through here."""
 
-    def __init__(self, storage: Storage, record: StudyRecord, *, lease: float, retries: int) -> None:
+    def __init__(
+        self, storage: Storage, record: StudyRecord, *, lease: float, retries: int, closes_storage: bool = False
+    ) -> None:
         self._storage = storage
+        self._closes_storage = closes_storage
         self.name = record.name
         self.settings = dict(record.settings)
         self.leases = Leases(storage, record.name, seconds=lease)
@@ -112,31 +130,66 @@ class Records:
     def open(self, strategy: Strategy, plan: Plan, *, taken: Taken) -> Opening:
         """Opens what the strategy suggests for the history last read, as far as the budget covers it.
 
-        If others opened trials meanwhile, it reads the history and plans again.
+        If others opened trials meanwhile, it reads the history and plans again. If they are always quicker, they are
+        made to wait for one suggestion.
         """
-        while True:
-            history = self._history
-            remaining, count = plan(history)
-            began = time.perf_counter()
-            suggestions = self._suggest(strategy, history, remaining, count)
-            overhead = time.perf_counter() - began
-            covered = self._covered(suggestions, remaining)
-            if suggestions and not covered:
-                covered = self._covered(self._alternatives(strategy, history, remaining, count), remaining)[:count]
-            if not covered:
-                return Opening([], remaining, suggestions)
-            try:
-                opened = self._open_all(covered, taken, expected_trials=len(history), overhead=overhead)
-            except HistoryMoved:
-                self.refresh()
-                continue
-            return Opening(opened, remaining)
+        for _ in range(TRIES_BEFORE_A_TURN - 1):
+            opening = self._try_to_open(strategy, plan, taken)
+            if opening is not None:
+                return opening
+        while (opening := self._try_to_open(strategy, plan, taken, in_turn=True)) is None:
+            pass
+        return opening
+
+    def _try_to_open(self, strategy: Strategy, plan: Plan, taken: Taken, *, in_turn: bool = False) -> Opening | None:
+        """None if others opened trials meanwhile; the history is then read again."""
+        choice = self._choose(strategy, plan, self._history)
+        if not choice.covered:
+            return Opening([], choice.remaining, choice.suggestions)
+        try:
+            opened = self._open_all(choice, taken, expected_trials=len(self._history))
+        except HistoryMoved:
+            if in_turn and choice.overhead < LONGEST_TURN and isinstance(self._storage, OpensInTurn):
+                return self._open_in_turn(self._storage, strategy, plan, taken)
+            self.refresh()
+            return None
+        return Opening(opened, choice.remaining)
+
+    def _open_in_turn(self, storage: OpensInTurn, strategy: Strategy, plan: Plan, taken: Taken) -> Opening:
+        known, choices = self._history, list[_Choice]()
+
+        def choose(changes: Changes) -> tuple[Sequence[Suggestion], float]:
+            self._history = known.updated(changes.trials, events=changes.events, version=changes.version)
+            choices.append(self._choose(strategy, plan, self._history))
+            return choices[-1].covered, choices[-1].overhead
+
+        with held_interrupts():
+            opened = storage.open_in_turn(
+                self.name,
+                choose,
+                since=known.version,
+                owner=this_process(),
+                lease=self.leases.seconds,
+                retries=self._retries,
+            )
+            trials = self._take(opened, taken)
+        return Opening(trials, choices[-1].remaining, [] if trials else choices[-1].suggestions)
+
+    def _choose(self, strategy: Strategy, plan: Plan, history: History) -> "_Choice":
+        remaining, count = plan(history)
+        began = time.perf_counter()
+        suggestions = self._suggest(strategy, history, remaining, count)
+        overhead = time.perf_counter() - began
+        covered = self._covered(suggestions, remaining)
+        if suggestions and not covered:
+            covered = self._covered(self._alternatives(strategy, history, remaining, count), remaining)[:count]
+        return _Choice(remaining, suggestions, covered, overhead)
 
     def record(self, attempt: Attempt, news: News) -> None:
         """Makes durable what a running trial says of itself."""
         match news:
             case Measurement():
-                priced = self._prices.measurement(self._running[attempt], news)
+                priced = self._prices.measurement(self._trial_of(attempt), news)
                 self._storage.record(self.name, attempt, [priced], lease=self.leases.seconds)
             case Checkpointed(checkpoint):
                 self._storage.save_checkpoint(self.name, attempt, checkpoint)
@@ -156,10 +209,10 @@ class Records:
         self._storage.log_event(self.name, EVICTED, eviction.to_json())
 
     def close(self, attempt: Attempt, outcome: Outcome) -> Trial:
-        trial = self._running.get(attempt) or self.refresh()[attempt.number]
         try:
             final = self._with_best_so_far(attempt.number, outcome)
-            return self._storage.close_trial(self.name, attempt, self._prices.outcome(trial, final))
+            priced = self._prices.outcome(self._trial_of(attempt), final)
+            return self._storage.close_trial(self.name, attempt, priced)
         finally:
             self.forget(attempt)
 
@@ -227,28 +280,27 @@ class Records:
     def is_in_memory(self) -> bool:
         return isinstance(self._storage, MemoryStorage)
 
-    def close_storage(self) -> None:
+    def let_go(self) -> None:
         """Lets go of the storage. Leases that are held end by themselves."""
         self.leases.close()
-        self._storage.close()
+        if self._closes_storage:
+            self._storage.close()
 
     def _claim_one(self, taken: Taken, number: int | None) -> Trial | None:
         with held_interrupts():
             trial = self._storage.claim_trial(self.name, owner=this_process(), lease=self.leases.seconds, number=number)
             return None if trial is None else self._take([trial], taken)[0]
 
-    def _open_all(
-        self, suggestions: Sequence[Suggestion], taken: Taken, *, expected_trials: int, overhead: float
-    ) -> list[Trial]:
+    def _open_all(self, choice: "_Choice", taken: Taken, *, expected_trials: int) -> list[Trial]:
         with held_interrupts():
             opened = self._storage.open_trials(
                 self.name,
-                suggestions,
+                choice.covered,
                 owner=this_process(),
                 lease=self.leases.seconds,
                 retries=self._retries,
                 expected_trials=expected_trials,
-                overhead=overhead,
+                overhead=choice.overhead,
             )
             return self._take(opened, taken)
 
@@ -289,6 +341,10 @@ class Records:
         return replace(
             suggestion, params=space.check(suggestion.params), fidelity=space.check_fidelity(suggestion.fidelity)
         )
+
+    def _trial_of(self, attempt: Attempt) -> Trial:
+        """Also one that this coordinator does not run, or no longer: the storage says whether the attempt may write."""
+        return self._running.get(attempt) or self.refresh()[attempt.number]
 
     def _begin(self, trial: Trial) -> Trial:
         attempt = Attempt(trial.number, trial.attempt)

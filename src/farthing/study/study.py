@@ -7,34 +7,44 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO, overload
 
-from farthing.costs import Budget, Clock, Ledger, SystemClock
+from farthing.costs import Budget, Clock, Ledger, SystemClock, as_clock
 from farthing.errors import NoSuggestion
 from farthing.execution import CarriesOut, Checkpoints, Executor, RunningTrial, Work, as_work
-from farthing.fields import Flag, Number, Whole
+from farthing.fields import Flag, Whole
 from farthing.space import Space
 from farthing.storage import Storage, StudyRecord, open_storage
 from farthing.strategies import Strategy, as_strategy
 from farthing.study import exporting
-from farthing.study.asking import HandedOut, Trace, completed, number_of, obtained, suggested, told
+from farthing.study.asking import (
+    HandedOut,
+    Trace,
+    completed,
+    number_of,
+    obtained,
+    read_comment,
+    read_tags,
+    suggested,
+    told,
+)
 from farthing.study.best import NOISE, Best, find_best
 from farthing.study.chosen_strategy import ChosenStrategy
 from farthing.study.collecting import collect_checkpoints, log_lost_prefixes
-from farthing.study.display import Callbacks, display_for, read_callbacks, say_how_to_resume
+from farthing.study.display import Callbacks, check_progress, display_for, read_callbacks, say_how_to_resume
 from farthing.study.executors import executor_for
 from farthing.study.extending import extension_of
-from farthing.study.folder import StudyFiles, mark_for, new_identity
+from farthing.study.folder import StudyFiles, folder_path, mark_for, new_identity
 from farthing.study.limits import (
     Limits,
     Stopped,
     StopReason,
     check_budget,
+    check_leases,
     check_on_interrupt,
-    check_retries,
     require_budget,
 )
 from farthing.study.lineage import Lineage
 from farthing.study.loop import Loop, Observer
-from farthing.study.opening import create_or_continue, require_space, value_name
+from farthing.study.opening import closed_on_error, create_or_continue, require_space, value_name
 from farthing.study.records import Records
 from farthing.study.settings import Callback, ExecutorName, ExportFormat, OnInterrupt, StorageLike
 from farthing.study.top import Top
@@ -92,6 +102,8 @@ class Study:
         noise: bool | None = None,
     ) -> None:
         require_space(space)
+        check_leases(lease, lost_retries=lost_retries)
+        clock, own_folder = as_clock(clock), folder_path(folder)
         if noise is not None:
             Flag().checked(noise, what="noise=", advice="Write noise=False where equal params give equal values.")
         strategy = None if strategy is None else as_strategy(strategy)
@@ -105,18 +117,15 @@ class Study:
             declared_cost=cost,
         )
         place = open_storage(storage, patience=lease)
-        try:
+        with closed_on_error(place, given=storage):
             record = create_or_continue(place, StudyRecord(name, problem, settings=new_identity()), seed=seed)
-        except BaseException:
-            if place is not storage:  # a refused study must not leave a connection open
-                place.close()
-            raise
         self._join(
             place,
             record,
+            is_given=place is storage,
             strategy=strategy,
             cost=cost,
-            folder=folder,
+            folder=own_folder,
             lease=lease,
             lost_retries=lost_retries,
             clock=clock,
@@ -141,11 +150,22 @@ class Study:
         Reading it imports nothing that the database names. A strategy of your own is imported when the study runs or is
         asked for a trial; with `import_strategy` at once, so that `best` is its recommendation.
         """
+        check_leases(lease, lost_retries=lost_retries)
+        Flag().checked(import_strategy, what="import_strategy", advice="Leave it out to import nothing.")
         study = cls.__new__(cls)
         place = open_storage(storage, patience=lease)
-        record = place.load_study(name)
+        with closed_on_error(place, given=storage):
+            record = place.load_study(name)
         study._join(
-            place, record, strategy=strategy, cost=cost, folder=None, lease=lease, lost_retries=lost_retries, clock=None
+            place,
+            record,
+            is_given=place is storage,
+            strategy=strategy,
+            cost=cost,
+            folder=None,
+            lease=lease,
+            lost_retries=lost_retries,
+            clock=SystemClock(),
         )
         if import_strategy:
             study._strategy.imported()
@@ -156,20 +176,20 @@ class Study:
         storage: Storage,
         record: StudyRecord,
         *,
+        is_given: bool,
         strategy: Strategy | str | None,
         cost: DeclaredCost | None,
-        folder: str | Path | None,
+        folder: Path | None,
         lease: float,
         lost_retries: int,
-        clock: Clock | None,
+        clock: Clock,
     ) -> None:
-        Number(above=0.0).checked(lease, what="A lease, in seconds,", advice="60 suits most work.")
-        check_retries(lost_retries, name="lost_retries")
         self.name = record.name
-        self._clock = clock or SystemClock()
+        self._clock = clock
         problem = replace(record.problem, declared_cost=cost)
         self._strategy = ChosenStrategy(strategy, record)
-        self._records = Records(storage, replace(record, problem=problem), lease=lease, retries=lost_retries)
+        known = replace(record, problem=problem)
+        self._records = Records(storage, known, lease=lease, retries=lost_retries, closes_storage=not is_given)
         self._files = StudyFiles(self._records, mark_for(record), place=folder)
         self._handed_out = HandedOut(self._records, self._files, clock=self._clock)
         self._loop: Loop | None = None
@@ -211,6 +231,7 @@ class Study:
                 succeeded, ends with the reason `StopReason.WORK_FAILS`; True spends the budget all the same.
         """
         check_on_interrupt(on_interrupt)
+        check_progress(progress)
         strategy = self._strategy.imported()
         limits = Limits.of(budget, time_limit, retries=retries, strategy=strategy, keep_going=keep_going)
         called = read_callbacks(callbacks)
@@ -288,13 +309,13 @@ class Study:
             top: the number of configurations, the most promising first.
             repeats: the number of full trainings of each, those that there are counted. New ones start afresh.
         """
-        self._strategy.imported()
+        check_progress(progress)
+        limits = Limits.of(budget, time_limit, retries=retries, strategy=self._strategy.imported())
         chosen = Chosen.of(self.best, self.history, measured=measured, top=top, repeats=repeats)
         numbers = chosen.waiting(self.history)
         missing = chosen.missing(self.history)
         if missing or numbers:
             shape = self._checked(work)
-            limits = Limits.of(budget, time_limit, retries=retries, strategy=self.strategy)
             if budget is not None:
                 left = budget.remaining(self.history, seconds=self._records.seconds_run())
                 require_covered(missing, left, in_seconds=self.problem.cost_unit == "seconds")
@@ -432,7 +453,7 @@ class Study:
         """
         suggestion = replace(suggested(self.problem, params, fidelity), note={ADDED: True})
         outcome = obtained(self.problem, value, cost=cost, fidelity=suggestion.fidelity, trace=trace)
-        return self._records.add(suggestion, outcome, tags=tags)
+        return self._records.add(suggestion, outcome, tags=read_tags(tags))
 
     def enqueue(
         self, params: Params, *, fidelity: Mapping[str, float] | None = None, tags: Sequence[str] = ()
@@ -442,7 +463,7 @@ class Study:
         It may have some of the params only; the strategy proposes the others.
         """
         whole = completed(self.history, params, self._strategy.imported, self._records.randomness)
-        return self._records.enqueue(suggested(self.problem, whole, fidelity), tags=tags)
+        return self._records.enqueue(suggested(self.problem, whole, fidelity), tags=read_tags(tags))
 
     def extend(self, space: Space, *, fill: Params | None = None) -> None:
         """Lets the space grow: wider bounds, more options, new parameters. All results are kept.
@@ -461,7 +482,8 @@ class Study:
         self, trial: RunningTrial | Trial | int, *, tags: Sequence[str] | None = None, comment: str | None = None
     ) -> None:
         """Replaces a trial's tags or comment."""
-        self._records.annotate(number_of(trial), tags=tags, comment=comment)
+        own = None if tags is None else read_tags(tags)
+        self._records.annotate(number_of(trial), tags=own, comment=read_comment(comment))
 
     # ---- results -----------------------------------------------------------------------------------------------------
 
@@ -579,8 +601,11 @@ class Study:
         return Lineage.of(self.history)
 
     def close(self) -> None:
-        """Closes the storage. Trials that were asked for and not told keep their lease until it ends."""
-        self._records.close_storage()
+        """Closes the storage, unless it was given open: whoever opens it closes it.
+
+        Trials that were asked for and not told keep their lease until it ends.
+        """
+        self._records.let_go()
 
     def __enter__(self) -> Self:
         return self

@@ -217,3 +217,11 @@ def test_several_threads_may_ask_and_tell_on_one_study() -> None:
     trials = ft.Study.load("study", storage).trials
     assert [trial.number for trial in trials] == list(range(100))
     assert len({trial.params["x"] for trial in trials}) == 100, "two trials got the same random draw"
+
+
+def test_a_trial_that_was_told_takes_no_more_reports(study: ft.Study) -> None:
+    trial = study.ask()
+    study.tell(trial, 0.5)
+    with pytest.raises(TrialFinished, match="trial 0, which is done"):
+        trial.report(0.4)
+    assert [point.value for point in study.trials[0].points] == [0.5]

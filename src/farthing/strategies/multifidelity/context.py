@@ -7,10 +7,12 @@ from typing import Literal, Protocol
 
 import numpy as np
 
+from farthing.acquisition.expected_improvement import log_expected_improvement
 from farthing.acquisition.knowledge_gradient import KnowledgeGradient, antithetic_normals
 from farthing.models.gp import GP, VALUE
 from farthing.models.linalg import Array, IntArray
 from farthing.space.encoding import Encoder
+from farthing.strategies.multifidelity.active_runs import active_runs
 from farthing.strategies.multifidelity.basket import Basket
 from farthing.strategies.multifidelity.candidates import NEW, Candidates, retained_points, with_params
 from farthing.strategies.multifidelity.curve_model import CurveModel, fit_curves
@@ -20,6 +22,8 @@ from farthing.strategies.multifidelity.runs import Run, runs_of
 from farthing.strategies.shared.randomness import Randomness
 from farthing.trials import History, Suggestion, Trial
 
+MOST_PAUSED, MOST_RECOMMENDABLE = 48, 64
+"""Paused runs that are compared in a long study, and configurations that may be recommended. Limits time, not tuned."""
 FANTASIES = 8
 """Joint draws of the results of pending evaluations; a limit on time, not tuned."""
 PLAIN_FLOOR = 0.1
@@ -55,7 +59,7 @@ class Settings(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class CurveContext:
-    """`pending` are evaluations in flight, or chosen a moment ago."""
+    """`runs` are those that are modelled; `pending` are evaluations in flight, or chosen a moment ago."""
 
     settings: Settings
     history: History
@@ -87,8 +91,26 @@ class CurveContext:
 
     @cached_property
     def basket(self) -> Basket:
+        """The paused runs to compare: as many as the settings say, and in a long study the most promising."""
         taken = set(self.pending.source.tolist())
-        return Basket.of(self.history, self.runs, self.fidelities, taken=taken)
+        basket = Basket.of(self.history, self.runs, self.fidelities, taken=taken).latest(self.settings.basket)
+        if not self.is_bounded or len(basket.places) <= MOST_PAUSED:
+            return basket
+        rows = self.at_full(self.params_of([self.runs[place] for place in basket.places]))
+        best = float(np.min(self.mean(self.seen)))
+        return basket.best(log_expected_improvement(*self.kriging_believer.predict(rows), best), MOST_PAUSED)
+
+    @cached_property
+    def recommendable(self) -> Array:
+        """The configurations that may be recommended after one more evaluation (M, d): in a long study the best."""
+        if not self.is_bounded:
+            return self.seen
+        return np.asarray(self.seen[np.sort(np.argsort(self.mean(self.seen), kind="stable")[:MOST_RECOMMENDABLE])])
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the study is so long that some of its curves are modelled by their ends, or not at all."""
+        return any(run.is_end_only for run in self.runs)
 
     @cached_property
     def form(self) -> Form:
@@ -188,7 +210,7 @@ def read_context(
     settings: Settings, history: History, rng: Randomness, chosen: Sequence[Suggestion]
 ) -> CurveContext | None:
     """None where no value is known yet."""
-    runs = runs_of(history)
+    runs = active_runs(history, runs_of(history), retain=settings.retain)
     model = fit_curves(history, runs, retain=settings.retain, fidelity_kernel=settings.fidelity_kernel)
     if model is None or not any(run.last for run in runs):
         return None

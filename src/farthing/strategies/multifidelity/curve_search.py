@@ -12,6 +12,7 @@ from farthing.acquisition.maximize import maximize
 from farthing.models.gp import GP
 from farthing.models.linalg import Array
 from farthing.space.encoding import Encoder
+from farthing.strategies.multifidelity.active_runs import active_runs
 from farthing.strategies.multifidelity.basket import continuing_saves, starts_at
 from farthing.strategies.multifidelity.curve_model import CurveModel, fit_curves
 from farthing.strategies.multifidelity.levels import COMPLETE, Fidelities
@@ -172,7 +173,7 @@ def recommended_by_curves(history: History) -> Recommendation | None:
 
 
 def _fitted(history: History, *, may_refit: bool = True) -> CurveSearch | None:
-    runs = runs_of(history)
+    runs = active_runs(history, runs_of(history), retain=RETAINED)
     if all(run.last is None for run in runs):
         return None
     model = fit_curves(history, runs, retain=RETAINED, fidelity_kernel="curves", may_refit=may_refit)

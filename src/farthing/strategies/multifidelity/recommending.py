@@ -9,6 +9,7 @@ from farthing.acquisition.acquisition import PosteriorMean
 from farthing.acquisition.fixed_features import FixedFeatures
 from farthing.acquisition.maximize import Effort, maximize
 from farthing.models.linalg import Array
+from farthing.strategies.multifidelity.active_runs import active_runs
 from farthing.strategies.multifidelity.context import Settings
 from farthing.strategies.multifidelity.curve_model import CurveModel, fit_curves
 from farthing.strategies.multifidelity.levels import Fidelities
@@ -49,7 +50,7 @@ def recommend_anywhere(settings: Settings, history: History) -> Recommendation |
 
 
 def _fitted(settings: Settings, history: History) -> tuple[CurveModel, list[Run]] | None:
-    runs = runs_of(history)
+    runs = active_runs(history, runs_of(history), retain=settings.retain)
     seen = [run for run in runs if run.last is not None]
     kernel = settings.fidelity_kernel
     model = fit_curves(history, runs, retain=settings.retain, fidelity_kernel=kernel, may_refit=False) if seen else None

@@ -22,10 +22,14 @@ class Point:
 
 @dataclass(frozen=True)
 class Run:
-    """One configuration and every trial that trained it further, the oldest first."""
+    """One configuration and every trial that trained it further, the oldest first.
+
+    With `is_end_only` its curve enters a model by its end alone.
+    """
 
     history: History
     trials: tuple[Trial, ...]
+    is_end_only: bool = False
 
     @property
     def params(self) -> Params:
@@ -44,7 +48,7 @@ class Run:
         """The trial to continue from, which is the recommended one too: the last that is done."""
         return self.done[-1] if self.done else None
 
-    @property
+    @cached_property
     def reached(self) -> Array:
         """The fidelity that the run has reached: s of its last trial that is done, (m,); all where it ended early."""
         assert self.last is not None, "only runs with a result have come anywhere"
@@ -96,15 +100,21 @@ def _points(history: History, trial: Trial) -> Sequence[Point]:
     """The points that a trial measured. Points that name no fidelity are on no curve, unless they are the result."""
     if trial.state in (State.FAILED, State.LOST):
         return ()
-    names = history.problem.space.fidelities
+    names, sign = tuple(history.problem.space.fidelities), history.problem.sign
     named = [
-        Point({name: measured.fidelity.get(name, trial.fidelity[name]) for name in names}, history.loss(value), slope)
+        Point(_complete(measured.fidelity, names, trial), sign * value, measured.gradient)
         for measured in trial.points
         if measured.fidelity and (value := measured.value) is not None
-        for slope in [measured.gradient]
     ]
     if trial.value is None or (trial.state is State.PRUNED and named):
         return named
     result = Point({name: trial.fidelity[name] for name in names}, history.loss(trial.value))
     is_named = any(point.fidelity == result.fidelity for point in named)
     return named if is_named or history.ended_early(trial) else [*named, result]
+
+
+def _complete(fidelity: Mapping[str, float], names: tuple[str, ...], trial: Trial) -> Mapping[str, float]:
+    """All fidelities in their order: those that a point does not name are the trial's."""
+    if tuple(fidelity) == names:
+        return fidelity
+    return {name: fidelity.get(name, trial.fidelity[name]) for name in names}
