@@ -45,12 +45,13 @@ class Noisy:
         return Evaluation(self.full_value(params) + float(noise), self.full_cost)
 
     def full_value(self, params: Params) -> float:
-        lowest, median = _scale(self.function)
+        lowest, median = _scale(self.function.name)
         return (self.function.full_value(params) - lowest) / (median - lowest)
 
 
 @cache
-def _scale(function: Problem) -> tuple[float, float]:
+def _scale(name: str) -> tuple[float, float]:
+    [function] = [function for function in (*FUNCTIONS, *TUNING_FUNCTIONS) if function.name == name]
     values = [function.full_value(params) for params in random_params(function, RANDOM_CONFIGURATIONS)]
     assert function.best_value is not None
     return function.best_value, float(np.median(values))
