@@ -12,6 +12,7 @@ from farthing.storage import MemoryStorage, Storage, StudyRecord
 from farthing.storage.storage import FindsLeaders, Leaders
 from farthing.strategies import Randomness, Strategy
 from farthing.study.interrupts import held_interrupts
+from farthing.study.knowledge import Question, with_knowledge
 from farthing.study.leases import Leases
 from farthing.study.owner import is_gone, this_process
 from farthing.study.pricing import Prices
@@ -36,6 +37,25 @@ class Opening:
     trials: Sequence[Trial]
     remaining: Remaining
     uncovered: Sequence[Suggestion] = ()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a strategy suggests of what it was asked, as far as the budget covers it, and the seconds that it took.
+
+    Without `suggestions`, `uncovered` are those that the budget did not cover.
+    """
+
+    question: Question
+    suggestions: Sequence[Suggestion]
+    uncovered: Sequence[Suggestion] = ()
+    overhead: float = 0.0
+
+    def after(self, opened: int) -> "Answer":
+        """The rest of it, once that many of its suggestions are trials."""
+        share = self.overhead / max(1, len(self.suggestions))
+        rest = self.suggestions[opened:]
+        return replace(self, suggestions=rest, overhead=share * len(rest))
 
 
 class Records:
@@ -91,22 +111,37 @@ class Records:
         If others opened trials meanwhile, it reads the history and plans again.
         """
         while True:
-            history = self._history
-            remaining, count = plan(history)
-            began = time.perf_counter()
-            suggestions = self._suggest(strategy, history, remaining, count)
-            overhead = time.perf_counter() - began
-            covered = self._covered(suggestions, remaining)
-            if suggestions and not covered:
-                covered = self._covered(self._alternatives(strategy, history, remaining, count), remaining)[:count]
-            if not covered:
-                return Opening([], remaining, suggestions)
+            answer = self.answer(strategy, Question(self._history, *plan(self._history)))
+            if not answer.suggestions:
+                return Opening([], answer.question.remaining, answer.uncovered)
             try:
-                opened = self._open_all(covered, taken, expected_trials=len(history), overhead=overhead)
+                return Opening(self.open_answer(answer, taken=taken), answer.question.remaining)
             except HistoryMoved:
                 self.refresh()
-                continue
-            return Opening(opened, remaining)
+
+    def answer(self, strategy: Strategy, question: Question) -> Answer:
+        """What the strategy suggests. It touches no storage, so any thread may ask while another one records."""
+        began = time.perf_counter()
+        suggestions = self._suggest(strategy, question)
+        overhead = time.perf_counter() - began
+        covered = self._covered(suggestions, question.remaining)
+        if suggestions and not covered:
+            more = self._alternatives(strategy, question)
+            covered = self._covered(more, question.remaining)[: question.count]
+        return Answer(question, covered, () if covered else suggestions, overhead)
+
+    def open_answer(self, answer: Answer, *, taken: Taken, most: int | None = None, opened: int = 0) -> list[Trial]:
+        """Opens trials of up to `most` of the suggestions; raises `HistoryMoved` if others opened some meanwhile.
+
+        `opened` is the number of those that were opened of this answer before.
+        """
+        first = answer.suggestions[:most]
+        overhead = answer.overhead * len(first) / len(answer.suggestions)
+        return self._open_all(first, taken, expected_trials=len(answer.question.history) + opened, overhead=overhead)
+
+    def covers(self, suggestions: Sequence[Suggestion], remaining: Remaining) -> bool:
+        """Whether the rest of a budget pays for all of them."""
+        return len(self._covered(suggestions, remaining)) == len(suggestions)
 
     def record(self, attempt: Attempt, news: News) -> None:
         """Makes durable what a running trial says of itself."""
@@ -214,21 +249,25 @@ class Records:
         taken.update({Attempt(trial.number, trial.attempt): trial for trial in trials})
         return [self._begin(trial) for trial in trials]
 
-    def _suggest(self, strategy: Strategy, history: History, remaining: Remaining, count: int) -> list[Suggestion]:
+    def _suggest(self, strategy: Strategy, question: Question) -> list[Suggestion]:
+        history, count = question.history, question.count
         if count < 1:
             return []
-        suggestions = list(strategy.suggest(history, remaining, count, self._rng))
+        suggestions = list(strategy.suggest(history, question.remaining, count, self._rng))
         if len(suggestions) > count:
             raise InvalidArgument(
                 f"A strategy must suggest at most as many trials as asked, got {len(suggestions)} for {count} "
                 f"from {type(strategy).__name__}. Cut the list in its suggest()."
             )
-        return [self._prices.suggestion(self._checked(suggestion), history) for suggestion in suggestions]
+        return [
+            with_knowledge(self._prices.suggestion(self._checked(suggestion), history), question, place=place)
+            for place, suggestion in enumerate(suggestions)
+        ]
 
-    def _alternatives(self, strategy: Strategy, history: History, remaining: Remaining, count: int) -> list[Suggestion]:
+    def _alternatives(self, strategy: Strategy, question: Question) -> list[Suggestion]:
         """The strategy's next suggestions, if its first ones do not fit the rest of the budget."""
-        tried = [(trial.params, trial.fidelity) for trial in history]
-        more = self._suggest(strategy, history, remaining, count + MORE_CHOICES)
+        tried = [(trial.params, trial.fidelity) for trial in question.history]
+        more = self._suggest(strategy, replace(question, count=question.count + MORE_CHOICES))
         return [suggestion for suggestion in more if (suggestion.params, suggestion.fidelity) not in tried]
 
     def _covered(self, suggestions: Sequence[Suggestion], remaining: Remaining) -> list[Suggestion]:

@@ -9,7 +9,7 @@ from farthing.costs import Remaining
 from farthing.fields import whole
 from farthing.strategies.shared.cooling import share_left
 from farthing.strategies.shared.design import new_ones, sobol_params
-from farthing.strategies.shared.effort import suggesting_is_expensive
+from farthing.strategies.shared.effort import effort_level
 from farthing.strategies.shared.randomness import Randomness
 from farthing.strategies.shared.strategy import Strategy
 from farthing.trials import History, Suggestion
@@ -28,8 +28,8 @@ class LogEI(Strategy):
     """Log expected improvement over the best loss seen (Ament et al., 2023), at full fidelity, blind to cost.
 
     The first `initial` configurations fill the space evenly (None: two more than there are parameters, at most ten).
-    Trials in flight count as if they had returned the model's prediction. Once suggesting takes longer
-    than the work itself, the search is shorter and hyperparameters are refitted less often.
+    Trials in flight count as if they had returned the model's prediction. Where suggesting takes too long beside the
+    work, the search is shorter and hyperparameters are refitted less often.
     """
 
     initial: int | None = whole(None, least=1)
@@ -60,7 +60,8 @@ class LogEI(Strategy):
         from farthing.strategies.shared.searching import search_batch
         from farthing.strategies.shared.surrogate import fit_surrogate
 
-        encoder, is_frugal = history.problem.space.encoder, suggesting_is_expensive(history)
+        encoder, effort = history.problem.space.encoder, effort_level(history, budget)
+        is_frugal = effort != "ordinary"
         kernel, compression = kernel_over(encoder), Compression.of(seen.loss)
         surrogate = fit_surrogate(seen.X, seen.loss, kernel, history, compression=compression, is_frugal=is_frugal)
         costs = self._cost_model(history, seen, is_frugal=is_frugal)
@@ -71,7 +72,7 @@ class LogEI(Strategy):
             domain=domain_of(encoder),
             seen=seen,
             rng=rng.at("search", len(history)),
-            is_frugal=is_frugal,
+            effort=effort,
         )
         return _described(rows, history, surrogate, costs)
 

@@ -9,6 +9,7 @@ from farthing.acquisition.acquisition import Acquisition
 from farthing.acquisition.batch import select_batch
 from farthing.acquisition.maximize import Domain, Effort, maximize
 from farthing.acquisition.unvisited import Unvisited
+from farthing.costs import EffortLevel
 from farthing.models.gp import GP
 from farthing.models.linalg import Array
 from farthing.strategies.shared.modelling import Observations
@@ -16,6 +17,8 @@ from farthing.strategies.shared.modelling import Observations
 ORDINARY = Effort(most_calls=20)
 """From the best of 512 rows, climbs of 20 calls end within 0.001 of the log EI that the longest ones reach."""
 FRUGAL = Effort(screened=256, restarts=4, rounds=4, most_calls=12)
+SCREEN = Effort(screened=256, restarts=1, rounds=0)
+EFFORTS: dict[EffortLevel, Effort] = {"ordinary": ORDINARY, "frugal": FRUGAL, "screen": SCREEN, "several": SCREEN}
 OFFERED = 8
 """Number of the best rows seen that are offered as starting points; a guess, not tuned."""
 FEW = 1024
@@ -28,11 +31,16 @@ def unvisited(acquisition: Acquisition, domain: Domain, *rows: Array) -> Acquisi
 
 
 def search(
-    acquisition: Acquisition, domain: Domain, seen: Observations, *, rng: np.random.Generator, is_frugal: bool = False
+    acquisition: Acquisition,
+    domain: Domain,
+    seen: Observations,
+    *,
+    rng: np.random.Generator,
+    effort: EffortLevel = "ordinary",
 ) -> Array:
     """The best row found; the best there is where there are few."""
     best = seen.X[np.argsort(seen.loss, kind="stable")[:OFFERED]]
-    return search_from(acquisition, domain, best, rng=rng, effort=FRUGAL if is_frugal else ORDINARY)
+    return search_from(acquisition, domain, best, rng=rng, effort=EFFORTS[effort])
 
 
 def search_batch(
@@ -43,7 +51,7 @@ def search_batch(
     domain: Domain,
     seen: Observations,
     rng: np.random.Generator,
-    is_frugal: bool = False,
+    effort: EffortLevel = "ordinary",
 ) -> Array:
     """`count` rows that were not tried, each chosen as if those in flight and those before it had been observed."""
     return select_batch(
@@ -51,7 +59,7 @@ def search_batch(
         count,
         pending=seen.pending,
         acquisition=lambda believed: unvisited(acquisition(believed), domain, seen.X, believed.X),
-        maximizer=lambda function: search(function, domain, seen, rng=rng, is_frugal=is_frugal),
+        maximizer=lambda function: search(function, domain, seen, rng=rng, effort=effort),
     )
 
 
