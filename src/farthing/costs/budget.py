@@ -9,7 +9,6 @@ from farthing.errors import InvalidArgument
 from farthing.fields import Declaration, positive, whole
 from farthing.trials import History, Prediction, State, Trial
 
-
 EffortLevel = Literal["ordinary", "frugal", "screen", "several"]
 """How much a suggestion may take, most first: a whole search; a shorter one that refits seldom; the best of some random
 points; the same, for several trials at once."""

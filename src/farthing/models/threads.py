@@ -8,12 +8,12 @@ from threading import Lock
 from typing import Any
 
 import scipy.linalg  # noqa: F401  (loads the libraries that the controller must find)
-from threadpoolctl import ThreadpoolController
+import threadpoolctl
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+def _controller() -> threadpoolctl.ThreadpoolController:
+    return threadpoolctl.ThreadpoolController()
 
 
 _lock = Lock()
@@ -40,6 +40,7 @@ def _enter() -> None:
     global _inside
     with _lock:
         if _inside == 0:
+            _let_this_thread_decide()
             _limits.append(_controller().limit(limits=1, user_api="blas"))
         _inside += 1
 
@@ -49,7 +50,16 @@ def _leave() -> None:
     with _lock:
         _inside -= 1
         if _inside == 0:
+            _let_this_thread_decide()
             _limits.pop().restore_original_limits()
+            _let_this_thread_decide()
+
+
+def _let_this_thread_decide() -> None:
+    """Later versions of threadpoolctl ignore every thread but the one that set a limit first, as long as it lives."""
+    openblas = getattr(threadpoolctl, "OpenBLASController", None)
+    if hasattr(openblas, "clear_controlling_thread"):
+        openblas.clear_controlling_thread(force=True)
 
 
 def _start_over_in_child() -> None:

@@ -10,9 +10,8 @@ from farthing.trials import History, Trial
 def check_replay(study: Study) -> list[int]:
     """The numbers of the trials that the study's strategy would not suggest again, bit for bit; none if all is well.
 
-    Each is suggested from what its note says that it knew, however many workers there were. Trials that were enqueued or
-    added are left out. The study must have its declared cost, if any, and have had one strategy; checkpoints of
-    trials in flight, which a strategy may see, are not noted.
+    Each is suggested from what its note says that it knew, however many workers there were. Trials that were enqueued
+    or added are left out. The study must have its declared cost, if any, and have had one strategy.
     """
     history = study.history
     return [trial.number for trial in history if trial.overhead > 0.0 and not _is_repeated(study, history, trial)]
