@@ -1,12 +1,11 @@
 """One coordinator's way to a stored study: reads what changed, and opens, prices and closes trials under its leases."""
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from farthing.costs import Remaining
+from farthing.costs import Clock, Remaining, SystemClock
 from farthing.errors import FarthingError, HistoryMoved, InvalidArgument
 from farthing.storage import MemoryStorage, Storage, StudyRecord
 from farthing.storage.storage import FindsLeaders, Leaders
@@ -61,12 +60,15 @@ class Answer:
 class Records:
     """Owns the storage of a study: whatever is read or written goes through here."""
 
-    def __init__(self, storage: Storage, record: StudyRecord, *, lease: float, retries: int) -> None:
+    def __init__(
+        self, storage: Storage, record: StudyRecord, *, lease: float, retries: int, clock: Clock | None = None
+    ) -> None:
         self._storage = storage
         self.name = record.name
         self.problem = record.problem
         self.leases = Leases(storage, record.name, seconds=lease)
         self._retries = retries
+        self._clock = clock or SystemClock()
         self._prices = Prices(record.problem)
         self._rng = Randomness(record.problem.seed)
         self._history = History(record.problem)
@@ -121,9 +123,9 @@ class Records:
 
     def answer(self, strategy: Strategy, question: Question) -> Answer:
         """What the strategy suggests. It touches no storage, so any thread may ask while another one records."""
-        began = time.perf_counter()
+        began = self._clock.elapsed()
         suggestions = self._suggest(strategy, question)
-        overhead = time.perf_counter() - began
+        overhead = self._clock.elapsed() - began
         covered = self._covered(suggestions, question.remaining)
         if suggestions and not covered:
             more = self._alternatives(strategy, question)

@@ -181,7 +181,7 @@ class Study:
         self._mark = mark_for(record)
         self._clock = clock or SystemClock()
         known = replace(record, problem=self.problem)
-        self._records = Records(storage, known, lease=lease, retries=lost_retries)
+        self._records = Records(storage, known, lease=lease, retries=lost_retries, clock=self._clock)
         Number(above=0.0).checked(lease, what="A lease, in seconds,", advice="60 suits most work.")
         check_retries(lost_retries, name="lost_retries")
         self._folder = None if folder is None else folder_path(folder)

@@ -1,7 +1,8 @@
 """Gets suggestions for a run: here and now, or in a thread of their own while the workers work.
 
 A suggestion that is begun before a worker needs it lives in memory only. When a trial ends it does not know the result:
-it is thrown away, unless a worker would wait too long for a new one. What would be thrown away is not begun.
+it is thrown away, unless a worker would wait too long for a new one. What would be thrown away is not begun. At the
+least effort several are made at once, and used one after the other.
 """
 
 import threading
@@ -9,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
-from farthing.costs import EffortLevel
+from farthing.costs import EFFORT_LEVELS, EffortLevel
 from farthing.errors import HistoryMoved
 from farthing.strategies import Strategy
 from farthing.study.knowledge import Question
@@ -114,11 +115,11 @@ class SuggesterInThread:
             return []
         rest = answer.after(len(opened))
         self._opened += len(opened)
-        self._ready, self._is_ahead = (rest, True) if rest.suggestions else (None, False)
+        self._ready = rest if rest.suggestions else None
         return opened
 
     def prepare(self, question: Question) -> None:
-        if is_long_to_wait(question.history, self._effort(question.history)):
+        if self._may_be_stale(question.history):
             self._begin(question, is_ahead=True)
 
     def close(self, *, waits: bool) -> None:
@@ -143,10 +144,15 @@ class SuggesterInThread:
             return False
         if not any(history[trial.number].is_finished for trial in known.in_flight):
             return True
-        if not answer.suggestions or not self._is_ahead:
+        if not answer.suggestions or not (self._is_ahead or self._opened):
             return bool(answer.suggestions)
         is_covered = self._records.covers(answer.suggestions[: question.count], question.remaining)
-        return is_covered and is_long_to_wait(history, self._effort(history))
+        return is_covered and self._may_be_stale(history)
+
+    def _may_be_stale(self, history: History) -> bool:
+        """Whether a worker would wait too long for a new one. Of several made together all but the first are stale."""
+        effort = self._effort(history)
+        return effort == EFFORT_LEVELS[-1] or is_long_to_wait(history, effort)
 
     def _effort(self, history: History) -> EffortLevel:
         return allowed_effort(history, workers=self._workers)

@@ -94,9 +94,16 @@ class EIPerCost(LogEI):
     predicted to cost more than the rest of the budget are not suggested, and the initial design ends early: the rest of
     it would be bought at any price. With `cooling` (CArBO, Lee et al., 2020) γ is the share of the budget that is left:
     cheap configurations first, and the best ones at the end, cheap or not.
+
+    Trials of less than 30 ms that take less time than the model are suggested by an evolution strategy around the best
+    one, if the budget allows many of them; the note says so.
     """
 
     cooling: bool = True
+
+    def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
+        found = _by_evolution(history, budget, count, rng)
+        return super().suggest(history, budget, count, rng) if found is None else found
 
     def _design_size(self, history: History, seen: "Observations") -> int:
         from farthing.strategies.shared.cost_model import FEWEST_COSTS
@@ -127,6 +134,25 @@ class EIPerCost(LogEI):
         per_cost = LogValuePerCost(improvement, costs, exponent=exponent)
         limit = min(budget.cost, budget.seconds if history.problem.cost_unit == "seconds" else math.inf)
         return Affordable(per_cost, costs, limit) if 0.0 < limit < math.inf else per_cost
+
+
+def _by_evolution(history: History, budget: Remaining, count: int, rng: Randomness) -> list[Suggestion] | None:
+    """None where the model pays."""
+    if budget == Remaining(effort=budget.effort):
+        return None
+    from farthing.models.threads import one_thread
+    from farthing.strategies.shared.evolution import NOTE, evolved
+    from farthing.strategies.shared.short_trials import short_trials
+
+    if (short := short_trials(history, budget)) is None:
+        return None
+    full = history.problem.space.full_fidelity
+    noted = {"model_seconds": short.model_seconds}
+    with one_thread():
+        return [
+            Suggestion(params, full, note={"why": short.why, NOTE: {**note[NOTE], **noted}})
+            for params, note in evolved(history, count, rng)
+        ]
 
 
 def _described(rows: "Array", history: History, surrogate: "Surrogate", costs: "CostModel | None") -> list[Suggestion]:
