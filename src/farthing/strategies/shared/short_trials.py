@@ -13,7 +13,7 @@ SHORT = 0.03
 """Seconds of a trial below which evolution beats every model at equal CPU time, on continuous spaces."""
 MANY = 40
 """Trials for each parameter that the budget must allow: with fewer a model is better, however long it takes.
-Chosen on the tuning functions of `benchmarks.speed cheap`."""
+A guess, not tuned."""
 PATIENCE = 30.0
 """Seconds that models may take for all trials that are left, where the budget counts trials and not time. A guess."""
 RECENT = 5
