@@ -128,7 +128,7 @@ METHODS: Mapping[str, Callable[..., tuple[float, int]]] = {
 def run(*, seeds: int, quick: bool) -> Result:
     missing = missing_package("optuna")
     methods = [name for name in METHODS if not (missing and name.startswith("optuna"))]
-    wanted = list(product(range(max(seeds, 10) if not quick else QUICK_SEEDS), BUDGETS, problems(), methods))
+    wanted = list(product(range(QUICK_SEEDS if quick else seeds), BUDGETS, problems(), methods))
     records = read(PATH)
     for seed, seconds, problem, method in wanted:
         key = (problem, seconds, method, seed)
