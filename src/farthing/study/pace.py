@@ -5,6 +5,7 @@ Everything here follows from what is stored with the trials, never from a clock.
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from math import ceil
 from statistics import median
 
 from farthing.costs import EFFORT_LEVELS, EffortLevel
@@ -15,6 +16,8 @@ SHARE = 0.1
 """Suggesting for all workers may take this share of a trial's seconds, and a worker may wait for as long."""
 RECENT = 5
 """Trials whose median stands for the next one: the first suggestion of a process imports what the others use."""
+ALONE: EffortLevel = "screen"
+"""The least effort with which suggestions are made one by one."""
 PROBED_AFTER = 50
 PROBED_WITHIN = 4.0
 """After this many trials with less effort, more of it is tried again if it took no more than this many times too long:
@@ -28,6 +31,16 @@ def allowed_effort(history: History, *, workers: int) -> EffortLevel:
         return EFFORT_LEVELS[0]
     most = SHARE * seconds / workers
     return next((effort for effort in EFFORT_LEVELS[:-1] if _is_allowed(history, effort, most)), EFFORT_LEVELS[-1])
+
+
+def suggested_together(history: History, *, workers: int) -> int:
+    """How many suggestions to make at once at the least effort: as many as keep all workers busy, since of those made
+    together all but the first know less than they could.
+    """
+    seconds, taken = seconds_of_a_trial(history), _median(trial.overhead for trial in _suggested(history, ALONE))
+    if not seconds or taken is None:
+        return workers
+    return max(1, min(workers, ceil(taken * workers / seconds)))
 
 
 def is_long_to_wait(history: History, effort: EffortLevel) -> bool:

@@ -14,7 +14,7 @@ from farthing.costs import EFFORT_LEVELS, EffortLevel
 from farthing.errors import HistoryMoved
 from farthing.strategies import Strategy
 from farthing.study.knowledge import Question
-from farthing.study.pace import allowed_effort, is_long_to_wait
+from farthing.study.pace import allowed_effort, is_long_to_wait, suggested_together
 from farthing.study.records import Answer, Records, Taken
 from farthing.trials import History, Trial
 
@@ -128,8 +128,9 @@ class SuggesterInThread:
 
     def _begin(self, question: Question, *, is_ahead: bool) -> None:
         effort = self._effort(question.history)
-        together = max(question.count, self._workers if effort == "several" else 1)
-        count = int(min(together, max(question.count, question.remaining.trials)))
+        is_least = effort == EFFORT_LEVELS[-1]
+        together = suggested_together(question.history, workers=self._workers) if is_least else question.count
+        count = max(question.count, int(min(together, question.remaining.trials)))
         self._is_ahead = is_ahead
         self._thread.ask(Question(question.history, replace(question.remaining, effort=effort), count))
 

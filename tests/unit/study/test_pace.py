@@ -7,7 +7,7 @@ import pytest
 import farthing as ft
 from farthing.costs import EFFORT_LEVELS, EffortLevel
 from farthing.study.knowledge import KNEW
-from farthing.study.pace import PROBED_AFTER, allowed_effort, is_long_to_wait, seconds_of_a_trial
+from farthing.study.pace import PROBED_AFTER, allowed_effort, is_long_to_wait, seconds_of_a_trial, suggested_together
 from farthing.trials import History, Measurement, Problem, State, Suggestion, Trial
 
 SPACE = ft.Space({"x": ft.Float(0, 1)})
@@ -95,6 +95,13 @@ def test_a_worker_may_wait_for_a_tenth_of_a_trial() -> None:
     assert is_long_to_wait(history([suggested(took=0.11, seconds=1.0)] * 5), "ordinary")
     together = history([suggested(took=0.03, seconds=1.0, effort="several", asked=4)] * 5)
     assert is_long_to_wait(together, "several"), "the seconds of a call are shared among its suggestions"
+
+
+@pytest.mark.parametrize(("took", "together"), [(0.05, 1), (0.2, 2), (0.5, 4), (9.0, 8)])
+def test_as_many_are_made_together_as_keep_the_workers_busy(took: float, together: int) -> None:
+    """Eight workers with trials of a second need one each eighth of a second."""
+    made = history([suggested(took=took, seconds=1.0, effort="screen")] * 5)
+    assert suggested_together(made, workers=8) == together
 
 
 def test_what_users_enqueue_takes_no_time_to_suggest() -> None:
