@@ -103,9 +103,7 @@ class Effort:
     """The effort of a search: points screened, searches that climb, and rounds of climbing and hopping.
 
     A climb begins with a step of `first_step` at most, and ends after `most_calls`, or once a step gains less than
-    `value_tolerance`, relative to the value from 1 on. `near` is the number of points that are screened around those
-    offered, a quarter of all if it is None; the first `offered` of these, at deviations down to `finest` times the
-    usual one: a search that does not climb would else end far from the best point.
+    `value_tolerance`, relative to the value from 1 on.
     """
 
     screened: int = 512
@@ -114,9 +112,6 @@ class Effort:
     most_calls: int = 60
     first_step: float = 0.1
     value_tolerance: float = 1e-9
-    near: int | None = None
-    offered: int | None = None
-    finest: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,9 +173,7 @@ def _screen(
     if offered is None or offered.shape[0] == 0:
         return best_rows(acquisition, domain, spread, effort.restarts)
     complete = np.where(np.isnan(offered), domain.from_unit(rng.random(offered.shape)), offered)
-    count = effort.screened // 4 if effort.near is None else effort.near
-    moved = perturbed(domain, complete[: effort.offered], count, rng=rng, finest=effort.finest)
-    near = np.concatenate([complete, moved])
+    near = np.concatenate([complete, perturbed(domain, complete, effort.screened // 4, rng=rng)])
     half = max(1, effort.restarts // 2)
     groups = [best_rows(acquisition, domain, rows, half) for rows in (near, spread)]
     U, value = (np.concatenate(parts) for parts in zip(*groups, strict=True))
@@ -192,14 +185,10 @@ def sobol(D: int, count: int, *, rng: np.random.Generator) -> Array:
     return sobol_points(D, ceil(log2(max(count, 2))), rng=rng)
 
 
-def perturbed(domain: Domain, rows: Array, count: int, *, rng: np.random.Generator, finest: float = 1.0) -> Array:
-    """`count` rows near the given ones: half of the columns, on average, moved a little or (categories) redrawn.
-
-    Deviations are down to `finest` times the usual one, evenly on a logarithmic scale.
-    """
+def perturbed(domain: Domain, rows: Array, count: int, *, rng: np.random.Generator) -> Array:
+    """`count` rows near the given ones: half of the columns, on average, moved a little or (categories) redrawn."""
     origin = rows[np.arange(count) % rows.shape[0]]
-    deviation = PERTURBATION if finest == 1.0 else PERTURBATION * finest ** rng.random((count, 1))
-    moved = np.clip(origin + deviation * rng.standard_normal(origin.shape), 0.0, 1.0)
+    moved = np.clip(origin + PERTURBATION * rng.standard_normal(origin.shape), 0.0, 1.0)
     redrawn = domain.from_unit(rng.random(origin.shape))
     is_category = np.isin(np.arange(domain.width), list(domain.categories))
     changed = np.where(is_category, redrawn, moved)

@@ -10,8 +10,8 @@ from farthing.fields import Declaration, positive, whole
 from farthing.trials import History, Prediction, State, Trial
 
 EffortLevel = Literal["ordinary", "frugal", "screen", "several"]
-"""How much a suggestion may take, most first: a whole search; a shorter one that refits seldom; the best of some random
-points; the same, for as many trials at once as keep all workers busy."""
+"""How much a suggestion may take, most first: a whole search; a shorter one that refits seldom; little more than the
+best of some random points; the same, for as many trials at once as keep all workers busy."""
 EFFORT_LEVELS: tuple[EffortLevel, ...] = get_args(EffortLevel)
 
 

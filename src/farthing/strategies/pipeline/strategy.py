@@ -30,7 +30,7 @@ INITIAL = 4
 """A design of up to six was tried before and spent what the model spends better; not recorded."""
 ORDINARY = Effort(screened=256, restarts=4, rounds=8, most_calls=12)
 FRUGAL = Effort(screened=128, restarts=2, rounds=4, most_calls=10)
-SCREEN = Effort(screened=64, restarts=1, rounds=0)
+SCREEN = Effort(screened=64, restarts=1, rounds=2, most_calls=6)
 EFFORTS: dict[EffortLevel, Effort] = {"ordinary": ORDINARY, "frugal": FRUGAL, "screen": SCREEN, "several": SCREEN}
 """Less than a plain search has, because every class is searched; a limit on time, not tuned."""
 
