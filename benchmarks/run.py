@@ -21,6 +21,7 @@ OTHER_RUNNERS = {
     "population-synthetic": "benchmarks.population.synthetic",
     "population-cifar": "benchmarks.population.cifar",
     "population-rl": "benchmarks.population.rl",
+    "population-real": "benchmarks.population.real",
 }
 """Suites that are not made of trials one after another, each with a module that has a `main` of its own."""
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from benchmarks.pipelines.sklearn import SKLEARN_TABLES
-from benchmarks.pipelines.synthetic import CENTRED, SHIFTED
+from benchmarks.pipelines.synthetic import CENTRED, NOISES, PLACED, SHIFTED, STALLING, StagedFunction
 from benchmarks.problems import Problem
 from benchmarks.problems.augmented import AUGMENTED
-from benchmarks.problems.synthetic import FUNCTIONS
+from benchmarks.problems.noisy import NOISY, NOISY_FOR_TUNING
+from benchmarks.problems.synthetic import FUNCTIONS, MORE_FUNCTIONS
 from benchmarks.problems.tables import CELLS, TABLES
 from farthing.costs import Budget
 
@@ -58,6 +59,11 @@ class Contest:
     @property
     def allowance(self) -> Allowance:
         return Allowance(self.judged_at[-1], self.unit)
+
+    @property
+    def has_one_scale(self) -> bool:
+        """Whether regrets on different problems may be averaged: normalised, or of functions scaled to [0, 1]."""
+        return self.normalised or all(name.startswith(("shifted/", "centred/")) for name in self.problems)
 
 
 @dataclass(frozen=True)
@@ -113,6 +119,43 @@ def _named(beginning: str) -> tuple[str, ...]:
     return tuple(name for name in REPORTED_TABLES if name.startswith(beginning))
 
 
+def _noisy(problems: tuple[Problem, ...]) -> Contest:
+    return Contest(
+        "noise of a third of the distance from the best to the median",
+        problems=_names(*problems),
+        methods=("log-ei", "log-ei-augmented", "log-ei-augmented-by-mean", "cmaes", "optuna-gp", "random"),
+        judged_at=(20, 40),
+        unit="evaluations",
+        most_seeds={"optuna-gp": 5},
+    )
+
+
+PIPELINE_METHODS = ("prefix-ei", "staged-ei-cooled", "eeipu", "lambo", "staged-ei", "staged-mes", "staged-random")
+IN_ALL = (5, 10, 12, 13, 18, 28)
+"""Costs at which pipelines are judged, in full evaluations from the first one on, the design included."""
+SEEDS_OF_A_PLACE, SEEDS_OF_STALLING = 2, 4
+
+
+def _placed_contests() -> tuple[Contest, ...]:
+    """By noise and number of stages. With three stages they end at 18: a run to 28 has several hundred evaluations."""
+    groups = [(noise, stages) for noise in NOISES for stages in (2, 3)]
+    return tuple(
+        Contest(
+            f"places, {('two', 'three')[stages - 2]} stages, noise {noise:g}",
+            problems=_names(*(problem for problem in PLACED if _is_of(problem, noise, stages))),
+            methods=PIPELINE_METHODS,
+            judged_at=IN_ALL if stages == 2 else IN_ALL[:-1],
+            unit="full runs",
+            most_seeds=dict.fromkeys(PIPELINE_METHODS, SEEDS_OF_A_PLACE),
+        )
+        for noise, stages in groups
+    )
+
+
+def _is_of(problem: StagedFunction, noise: float, stages: int) -> bool:
+    return problem.noise == noise and len(problem.sizes) == stages
+
+
 _ENTRIES = (
     Suite(
         "foundation",
@@ -158,8 +201,17 @@ _ENTRIES = (
                 judged_at=(30, 60),
                 unit="evaluations",
             ),
+            Contest(
+                "the default as run has it",
+                problems=(*_names(*FUNCTIONS, *MORE_FUNCTIONS), *_named("fcnet/"), *_named("hpobench-mlp/")[:2]),
+                methods=("default-by-run", "log-ei"),
+                judged_at=(30, 60),
+                unit="evaluations",
+            ),
         ),
     ),
+    Suite("noisy", (_noisy(NOISY),), seeds=20),
+    Suite("noisy-tuning", (_noisy(NOISY_FOR_TUNING),), seeds=8),
     Suite(
         "cost-aware",
         (
@@ -231,6 +283,15 @@ _ENTRIES = (
                 judged_at=(20,),
                 unit="full runs",
             ),
+            Contest(
+                "stalling",
+                problems=_names(*STALLING),
+                methods=("prefix-ei", "staged-ei-cooled"),
+                judged_at=(5, 10, 13, 18),
+                unit="full runs",
+                most_seeds=dict.fromkeys(("prefix-ei", "staged-ei-cooled"), SEEDS_OF_STALLING),
+            ),
+            *_placed_contests(),
         ),
     ),
     Suite(
@@ -320,32 +381,29 @@ _ENTRIES = (
     ),
 )
 
+REAL_METHODS = ("prefix-ei", "staged-ei-per-price", "lambo", "staged-tpe", "staged-ei", "staged-random")
+
 _REAL_PIPELINES = (
     Suite(
-        "pipeline-nuclei",
+        "pipeline-real",
         (
             Contest(
-                "seconds of work",
-                problems=("nuclei",),
-                methods=("prefix-ei", "staged-ei", "staged-ei-per-price", "lambo", "staged-random"),
-                judged_at=(3, 6, 10, 20),
+                "Fashion-MNIST",
+                problems=("fashion-mnist",),
+                methods=REAL_METHODS,
+                judged_at=(2, 4, 8),
                 unit="full runs",
             ),
-        ),
-        seeds=5,
-    ),
-    Suite(
-        "pipeline-sklearn",
-        (
+            Contest("nuclei", problems=("nuclei",), methods=REAL_METHODS, judged_at=(3, 6, 10, 20), unit="full runs"),
             Contest(
-                "CPU seconds",
+                "PipelineSearchCV",
                 problems=_names(*SKLEARN_TABLES),
                 methods=("search-prefix-ei", "search-optuna-tpe", "search-randomized"),
                 judged_at=(1, 2, 4),
                 unit="full runs",
             ),
         ),
-        seeds=3,
+        seeds=8,
     ),
 )
 """Real work, whose cost is measured: a full run of these problems is one second by definition."""

@@ -15,6 +15,7 @@ from benchmarks.measuring import CpuMeter
 from benchmarks.method import Step
 from benchmarks.problems import Params, Point, Problem
 from benchmarks.problems.data import missing_package
+from benchmarks.problems.problem import Direction
 from farthing.costs import Budget
 from farthing.space import Choice, Fidelity, Float, Int, Parameter, Space
 
@@ -82,6 +83,14 @@ class Optuna:
         with meter.running():
             study.tell(trial, full.value)
         return point if self.prunes else Point(space.full_fidelity, full.value, full.cost)
+
+
+def tpe_study(direction: Direction, *, seed: int) -> "optuna.Study":
+    """A study with the defaults of TPE, which says nothing."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    return optuna.create_study(direction=direction, sampler=optuna.samplers.TPESampler(seed=seed))
 
 
 def suggest(trial: "optuna.Trial", space: Space) -> Params:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.drivers.optuna import suggest
+from benchmarks.drivers.optuna import suggest, tpe_study
 from benchmarks.measuring import CpuMeter
 from benchmarks.method import Step
 from benchmarks.pipelines.sklearn import Table
@@ -91,10 +91,7 @@ def _one(study: Study, work: Pipeline, deciding: "_Optuna | None", problem: Tabl
 
 class _Optuna:
     def __init__(self, space: Space, *, seed: int) -> None:
-        import optuna
-
-        optuna.logging.set_verbosity(optuna.logging.WARNING)
-        self._study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed))
+        self._study = tpe_study("maximize", seed=seed)
         self._space = space
         self._asked: Any = None
 

@@ -9,9 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+from benchmarks.drivers.optuna import suggest, tpe_study
 from benchmarks.measuring import CpuMeter
 from benchmarks.method import Step
 from benchmarks.problems import Problem
+from benchmarks.problems.data import missing_package
 from farthing.costs import Budget, Remaining
 from farthing.space.stages import prefix
 from farthing.strategies import Randomness, Strategy
@@ -63,6 +65,39 @@ class Staged:
             best = min(history.done, key=lambda trial: trial.value or 0.0)
             tallies = {"regret": trial.value or 0.0, "movement": moved}
             yield Step(best.params, trial.cost, meter.seconds, tallies=tallies)
+
+
+@dataclass(frozen=True)
+class StagedTPE:
+    """Optuna's TPE with its defaults, which knows nothing of stages, with the same cache."""
+
+    name: str
+    packages: tuple[str, ...] = ("optuna", "numpy")
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return {"optuna": "TPESampler"}
+
+    def missing(self) -> str | None:
+        return missing_package("optuna")
+
+    def run(self, problem: Problem, *, budget: Budget, seed: int) -> Iterator[Step]:
+        assert isinstance(problem, StagedProblem)
+        optuna, study = tpe_study("minimize", seed=seed), Study(problem.space(), seed=seed, cost_unit="cost")
+        cache, done = _Cache(problem, study), list[Trial]()
+        while True:
+            meter = CpuMeter()
+            with meter.running():
+                asked = optuna.ask()
+                params = suggest(asked, problem.space())
+            trial, moved = cache.evaluate(len(done), Suggestion(params))
+            done.append(trial)
+            with meter.running():
+                optuna.tell(asked, trial.value)
+            best = min(done, key=lambda trial: trial.value or 0.0)
+            yield Step(
+                best.params, trial.cost, meter.seconds, tallies={"regret": trial.value or 0.0, "movement": moved}
+            )
 
 
 class _Cache:

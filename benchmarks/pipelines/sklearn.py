@@ -97,4 +97,5 @@ def _key(params: Params) -> str:
     return repr(sorted(params.items()))
 
 
-SKLEARN_TABLES = tuple(Table(f"sklearn/{file}", file) for file in ("satimage", "spambase", "churn"))
+TABLES_USED = ("satimage", "spambase", "churn", "magic", "optdigits")
+SKLEARN_TABLES = tuple(Table(f"sklearn/{file}", file) for file in TABLES_USED)

@@ -35,6 +35,8 @@ def main() -> int:
 def summary(contest: Contest, records: Sequence[Record]) -> str:
     present = {record["method"] for record in records}
     methods = [method for method in contest.methods if method in present]
+    if not complete_pairs(scores_at(records, contest.judged_at[-1]), methods):
+        return section(contest.name.capitalize(), "No pair that all methods have.", level=2)
     parts = [_standing(contest, records, methods), _movement(contest, records, methods)]
     if contest.name == "centred":
         parts.append(_by_problem(contest, records, methods))

@@ -121,16 +121,42 @@ _CUTS = (
     StagedFunction("griewank-6 [3,3] 10:1", GRIEWANK, (3, 3), TEN),
     StagedFunction("griewank-6 [3,3] 1:1", GRIEWANK, (3, 3), ONE),
 )
+_LONG_FIRST = StagedFunction("ackley-8 [6,2] 10:1", ACKLEY, (6, 2), TEN)
 _IN_THE_PAPER = (0, 3, 6, 7, 9, 10)
+_STALLING = (0, 2)
+"""On these expected improvement without regard to noise kept the same first stage for ever."""
+
+NOISES = (0.0, 0.005, 0.02)
+PLACES = 5
+"""Places of the minimum for every function: ten seeds of one place are ten runs on one landscape."""
 
 
 def _placed(cuts: Iterable[StagedFunction], kind: str, *, first: int) -> tuple[StagedFunction, ...]:
     return tuple(replace(cut, name=f"{kind}/{cut.name}", place=first + number) for number, cut in enumerate(cuts))
 
 
+def _at_places(
+    cuts: Iterable[StagedFunction], kind: str, *, first: int, noises: Iterable[float] = NOISES
+) -> tuple[StagedFunction, ...]:
+    """Every function with every noise at places of its own, which are the same for all noises."""
+    return tuple(
+        replace(
+            cut,
+            name=f"{kind}/{cut.name} noise {noise:g} place {place}",
+            place=first + 100 * place + number,
+            noise=noise,
+        )
+        for place in range(1, PLACES + 1)
+        for noise in noises
+        for number, cut in enumerate(cuts)
+    )
+
+
 SHIFTED = _placed(_CUTS, "shifted", first=1)
 CENTRED = tuple(replace(_CUTS[i], name=f"centred/{_CUTS[i].name}") for i in _IN_THE_PAPER)
 TUNING = _placed(_CUTS, "tuning", first=101)
 """The same functions with their minima elsewhere: what is tuned on them is reported on the others."""
+PLACED = _at_places((*_CUTS, _LONG_FIRST), "places", first=1000)
+STALLING = _at_places([_CUTS[i] for i in _STALLING], "stalling", first=2000, noises=(0.005,))
 
-STAGED_FUNCTIONS = (*SHIFTED, *CENTRED, *TUNING)
+STAGED_FUNCTIONS = (*SHIFTED, *CENTRED, *TUNING, *PLACED, *STALLING)

@@ -1,20 +1,25 @@
 """Every problem by name. A new one is one entry in one of the lists that are joined here."""
 
+from benchmarks.pipelines.fashion import FASHION
 from benchmarks.pipelines.nuclei import NUCLEI
 from benchmarks.pipelines.sklearn import SKLEARN_TABLES
 from benchmarks.pipelines.synthetic import STAGED_FUNCTIONS
 from benchmarks.problems.augmented import AUGMENTED
 from benchmarks.problems.curves import CURVES
 from benchmarks.problems.kernel_learning import KERNEL_LEARNING
+from benchmarks.problems.noisy import NOISY, NOISY_FOR_TUNING
 from benchmarks.problems.problem import Evaluation, Params, Point, Problem, loss, regret
 from benchmarks.problems.recorded import RECORDED
-from benchmarks.problems.synthetic import FUNCTIONS, TUNING_FUNCTIONS
+from benchmarks.problems.synthetic import FUNCTIONS, MORE_FUNCTIONS, TUNING_FUNCTIONS
 from benchmarks.problems.tables import CELLS, TABLES
 from benchmarks.problems.training_size import SIZES
 
 _ALL = (
     *FUNCTIONS,
+    *MORE_FUNCTIONS,
     *TUNING_FUNCTIONS,
+    *NOISY,
+    *NOISY_FOR_TUNING,
     *AUGMENTED,
     *KERNEL_LEARNING,
     *TABLES,
@@ -24,6 +29,7 @@ _ALL = (
     *RECORDED,
     *STAGED_FUNCTIONS,
     NUCLEI,
+    FASHION,
     *SKLEARN_TABLES,
 )
 

@@ -110,6 +110,12 @@ class TestStagedConfidenceBound(StrategyContract):
     trials = 10
 
 
+class TestStagedMaxValueEntropy(StrategyContract):
+    strategy = ft.StagedBO(value="mes", cost="none")
+    space = STAGED_SPACE
+    trials = 10
+
+
 class TestEEIPU(StrategyContract):
     strategy = ft.EEIPU()
     space = STAGED_SPACE

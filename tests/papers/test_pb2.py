@@ -10,7 +10,6 @@ import pytest
 
 import farthing as ft
 from farthing.acquisition.confidence_bound import ConfidenceBound, pb2_beta
-from farthing.acquisition.evidence import chance_of_better
 from farthing.acquisition.fixed_features import with_columns
 from farthing.costs import Remaining
 from farthing.models.fitting import fit
@@ -20,7 +19,7 @@ from farthing.models.likelihood import HyperparameterPosterior
 from farthing.models.linalg import Array
 from farthing.strategies.population.learning import MOST_ROWS, fit_changes, kernel_over, observed_changes
 from farthing.strategies.population.members import Members
-from farthing.strategies.population.picking import Picking
+from farthing.strategies.population.picking import Picking, chance_of_better
 from farthing.strategies.population.strategy import Replacement, RunningParams
 from farthing.trials import History, Problem, State, Suggestion, Trial
 

@@ -4,7 +4,7 @@ import errno
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -14,7 +14,7 @@ from typing import Any
 from farthing.caching.data_identity import checksum
 from farthing.errors import InvalidArgument
 from farthing.files.durable import flush, flush_tree, names_in, remove, size_of
-from farthing.files.file_lock import exclusive, exclusive_if_free, shared
+from farthing.files.file_lock import exclusive, exclusive_if_free, shared, shared_if_free
 from farthing.scalars import as_int
 from farthing.trials.prefixes import Eviction
 from farthing.validation import shown
@@ -63,8 +63,11 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class _Manifest:
-    """The description of an entry. `lineage` are the keys of its shorter prefixes and its own."""
+class Manifest:
+    """The description of an entry. `lineage` are the keys of its shorter prefixes and its own.
+
+    `seconds` are those of each stage that led to it, its own last.
+    """
 
     lineage: tuple[str, ...]
     prefix: str
@@ -85,7 +88,7 @@ class _Manifest:
         path.write_text(f"{hashlib.sha256(content.encode()).hexdigest()}\n{content}")
 
     @classmethod
-    def read(cls, folder: Path) -> "_Manifest | None":
+    def read(cls, folder: Path) -> "Manifest | None":
         """None for one that is not as it was written, or of another format."""
         try:
             digest, _, content = (folder / MANIFEST).read_bytes().partition(b"\n")
@@ -190,28 +193,74 @@ class StageCache:
         if self._limit is None:
             return
         with suppress(OSError), exclusive(self._folder / "shrinking.lock"):
-            entries = {entry.key: entry for entry in self._entries()}
+            entries = {entry.key: entry for entry in self.entries()}
             while sum(entry.size for entry in entries.values()) > self._limit:
                 evicted = self._evict_one(entries)
                 if evicted is None:
                     return
                 del entries[evicted.key]
 
+    def entries(self) -> list[Manifest]:
+        """The descriptions of all outputs that are there, by key."""
+        names = (name for name in names_in(self._folder) if "." not in name)
+        return [manifest for name in names if (manifest := Manifest.read(self._folder / name))]
+
+    def written_at(self, entry: Manifest) -> float:
+        """When the entry was written, in seconds since 1970; 0 for one that is gone."""
+        try:
+            return (self._folder / entry.key).stat().st_mtime
+        except OSError:
+            return 0.0
+
+    def discard(self, entries: Iterable[Manifest]) -> list[Manifest]:
+        """Removes these entries but for those in use, which it does not wait for; returns the ones removed."""
+        return [entry for entry in entries if self._evict(entry, "pruned")]
+
+    def verify(self) -> Iterator[tuple[str, str]]:
+        """The key of every entry with what is wrong with it: nothing for a sound one.
+
+        It changes nothing and never waits. A process that computes, loads or removes an entry goes first: such an entry
+        is left out, as is one that is removed meanwhile.
+        """
+        for name in names_in(self._folder):
+            fault = None if "." in name else self._fault_if_free(name)
+            if fault is not None:
+                yield name, fault
+
     def tidy(self) -> None:
         """Removes what processes that were killed left half-written or half-removed, and what cannot be an entry."""
         for name in names_in(self._folder):
             key, _, ending = name.partition(".")
             with suppress(OSError), exclusive_if_free(self._lock(key)) as is_free:
-                is_entry = not ending and _Manifest.read(self._folder / name) is not None
+                is_entry = not ending and Manifest.read(self._folder / name) is not None
                 if is_free and not is_entry and ending != "lock":
                     remove(self._folder / name)
+
+    def _fault_if_free(self, name: str) -> str | None:
+        """None for an entry that another process holds alone, or that is gone."""
+        with ExitStack() as lock:
+            with suppress(OSError):  # where no lock can be written, no entry can be removed
+                if not lock.enter_context(shared_if_free(self._lock(name))):
+                    return None
+            return self._fault(name) if (self._folder / name).is_dir() else None
+
+    def _fault(self, name: str) -> str:
+        manifest = Manifest.read(self._folder / name)
+        if manifest is None:
+            return "its description is missing or damaged"
+        try:
+            found = _checksums(self._folder / name / OUTPUT)
+        except OSError as error:
+            return f"it cannot be read: {_reason(error)}"
+        wrong = [file for file in {**manifest.checksums, **found} if manifest.checksums.get(file) != found.get(file)]
+        return f"{wrong[0]} is not as it was written" if wrong else ""
 
     def _lock(self, key: str) -> Path:
         return self._folder / f"{key}.lock"
 
     def _load(self, address: CacheKey, load: Load) -> Kept:
         folder = self._folder / address.key
-        manifest = _Manifest.read(folder)
+        manifest = Manifest.read(folder)
         try:
             if manifest is None or _checksums(folder / OUTPUT) != manifest.checksums:
                 raise _Unreadable("its checksum is wrong")
@@ -241,26 +290,24 @@ class StageCache:
             raise OSError(errno.EFBIG, f"its {size} bytes are more than the limit of {self._limit}")
         keys = tuple(address.key for address in lineage)
         checksums = _checksums(staging / OUTPUT)
-        _Manifest(keys, lineage[-1].prefix, tuple(seconds), size, checksums).write(staging / MANIFEST)
+        Manifest(keys, lineage[-1].prefix, tuple(seconds), size, checksums).write(staging / MANIFEST)
         flush_tree(staging)
         self._remove(keys[-1])
         staging.rename(self._folder / keys[-1])
         flush(self._folder)
 
-    def _entries(self) -> Iterator[_Manifest]:
-        for name in names_in(self._folder):
-            if "." not in name and (manifest := _Manifest.read(self._folder / name)):
-                yield manifest
-
-    def _evict_one(self, entries: dict[str, _Manifest]) -> _Manifest | None:
+    def _evict_one(self, entries: dict[str, Manifest]) -> Manifest | None:
         """Removes the entry that is cheapest to do without and not in use; None if all are in use."""
-        for entry in sorted(entries.values(), key=lambda entry: _seconds_per_byte(entry, entries)):
-            with exclusive_if_free(self._lock(entry.key)) as is_free:
-                if is_free:
-                    self._remove(entry.key)
-                    self._evicted.append(Eviction(entry.prefix, entry.length, "limit"))
-                    return entry
-        return None
+        cheapest_first = sorted(entries.values(), key=lambda entry: _seconds_per_byte(entry, entries))
+        return next((entry for entry in cheapest_first if self._evict(entry, "limit")), None)
+
+    def _evict(self, entry: Manifest, why: str) -> bool:
+        """Removes an entry that is not in use, and tells of it."""
+        with exclusive_if_free(self._lock(entry.key)) as is_free:
+            if is_free:
+                self._remove(entry.key)
+                self._evicted.append(Eviction(entry.prefix, entry.length, why))
+            return is_free
 
     def _remove(self, key: str) -> None:
         """Removes the name first, so that no process finds half an entry. The caller holds the lock."""
@@ -269,6 +316,16 @@ class StageCache:
         with suppress(FileNotFoundError):
             (self._folder / key).rename(doomed)
         remove(doomed)
+
+
+def beyond(entries: Iterable[Manifest], limit: int) -> list[Manifest]:
+    """The entries that must go to keep within a limit of bytes, in their order: see `StageCache.shrink`."""
+    kept = {entry.key: entry for entry in entries}
+    gone = []
+    while sum(entry.size for entry in kept.values()) > limit:
+        cheapest = min(kept.values(), key=lambda entry: _seconds_per_byte(entry, kept))
+        gone.append(kept.pop(cheapest.key))
+    return gone
 
 
 def read_limit(limit: int | str | None) -> int | None:
@@ -291,7 +348,7 @@ def _reason(error: OSError) -> str:
     return error.strerror or f"{error}; is the disk full?"
 
 
-def _seconds_per_byte(entry: _Manifest, entries: dict[str, _Manifest]) -> float:
+def _seconds_per_byte(entry: Manifest, entries: dict[str, Manifest]) -> float:
     """Seconds to compute the entry again, from the longest of its prefixes that is kept, per byte."""
     start = max((place + 1 for place, key in enumerate(entry.lineage[:-1]) if key in entries), default=0)
     return sum(entry.seconds[start:]) / max(1, entry.size)

@@ -23,6 +23,7 @@ class RunOptions:
     inline: bool
     as_json: bool
     quiet: bool
+    keep_going: bool = False
 
     @property
     def limits(self) -> dict[str, float]:
@@ -53,5 +54,6 @@ def run_study(study: Study, plan: RunPlan, *, address: StorageAddress, options: 
             retries=plan.retries,
             progress=False if options.quiet else None,
             on_interrupt="return",
+            keep_going=options.keep_going,
         )
     return end(study, stopped, address=address, as_json=options.as_json, quiet=options.quiet)

@@ -1,7 +1,17 @@
 """Costs: budgets, the ledger and the clock."""
 
 from farthing.costs.budget import EFFORT_LEVELS, Budget, EffortLevel, Remaining
-from farthing.costs.clock import Clock, FakeClock, SystemClock
+from farthing.costs.clock import Clock, FakeClock, SystemClock, as_clock
 from farthing.costs.ledger import Ledger
 
-__all__ = ["EFFORT_LEVELS", "Budget", "Clock", "EffortLevel", "FakeClock", "Ledger", "Remaining", "SystemClock"]
+__all__ = [
+    "EFFORT_LEVELS",
+    "Budget",
+    "Clock",
+    "EffortLevel",
+    "FakeClock",
+    "Ledger",
+    "Remaining",
+    "SystemClock",
+    "as_clock",
+]

@@ -24,6 +24,8 @@ from farthing.trials.prefixes import Eviction
 from farthing.validation import listed, shown
 
 LIMIT = "10 GB"
+FOLDER_ARGUMENT = "folder"
+"""The argument under which a stage that asks for one is given a folder of its own."""
 SAVED = "cache"
 """The reason under which a measurement says what a stage from the cache had cost: those that have it were loaded."""
 
@@ -36,12 +38,16 @@ class Stage:
         version: changes whenever outputs do. None takes it from the code of the function, of `save` and of `load`: with
             the constants, functions and objects of yours that it refers to, and the variables it closes over.
         save, load: for outputs that are no plain data: `save(output, folder)` writes files, `load(folder)` reads them.
+        folder: for a stage that writes files: it is called with `folder=` as well, the path of an empty folder of its
+            own. The path of that folder, or of anything in it, is an output that is kept with its content. The folder
+            itself is removed when the trial ends.
     """
 
     function: Callable[..., Any]
     version: str | int | None = None
     save: Callable[[Any, Path], None] | None = field(default=None, kw_only=True)
     load: Callable[[Path], Any] | None = field(default=None, kw_only=True)
+    folder: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         if not callable(self.function):
@@ -102,7 +108,7 @@ class PipelineWork:
                 f"got {listed(self.pipeline.stages) or 'none'}. Name them alike in Space(stages=...) and Pipeline(...)."
             )
         for name, stage in self.pipeline.stages.items():
-            _check_arguments(name, stage.function, problem.space)
+            _check_arguments(name, stage, problem.space)
         if self.pipeline.cache_limit != 0:
             self._take_stock()
 
@@ -232,7 +238,19 @@ class _Passage:
 
     def _compute(self, index: int, previous: object) -> object:
         name, stage = self._stages[index]
-        return stage.function(previous, **self._trial.problem.space.stage_params(name, self._trial.params))
+        params = self._trial.problem.space.stage_params(name, self._trial.params)
+        if not stage.folder:
+            return stage.function(previous, **params)
+        folder = self._own_folder(name)
+        output = stage.function(previous, **params, **{FOLDER_ARGUMENT: folder})
+        _refuse_path_as_text(name, output, folder)
+        return output
+
+    def _own_folder(self, name: str) -> Path:
+        """Beside the folder of what is loaded of this stage."""
+        folder = self._scratch / f"{name}.own" / name
+        folder.mkdir(parents=True)
+        return folder
 
     def _loader(self, index: int) -> Load:
         name, stage = self._stages[index]
@@ -247,8 +265,9 @@ class _Passage:
             self._trial._tell_eviction(eviction)
 
 
-def _check_arguments(name: str, function: Callable[..., Any], space: Space) -> None:
+def _check_arguments(name: str, stage: Stage, space: Space) -> None:
     """Refuses a stage that could not be called with its params, or without those that are not always active."""
+    function = stage.function
     if inspect.iscoroutinefunction(function):
         raise WorkError(f"A stage must be a plain function, got the coroutine {name!r}. Call asyncio.run inside it.")
     try:
@@ -257,14 +276,20 @@ def _check_arguments(name: str, function: Callable[..., Any], space: Space) -> N
         return  # builtins do not say
     params = {local_name(full): space.parameters[full] for full in space.stages[name]}
     always = [param for param, declared in params.items() if not declared.when]
+    own = [FOLDER_ARGUMENT] if stage.folder else []
+    if own and FOLDER_ARGUMENT in params:
+        raise WorkError(
+            f"A stage with folder=True is given its folder as {FOLDER_ARGUMENT!r}, got {name!r}, which has a parameter "
+            "of that name. Rename the parameter."
+        )
     try:
-        signature.bind(None, **params)
-        signature.bind(None, **dict.fromkeys(always))
+        signature.bind(None, **dict.fromkeys([*params, *own]))
+        signature.bind(None, **dict.fromkeys([*always, *own]))
     except TypeError as error:
         raise WorkError(
-            f"A stage must take the output before it, its params ({listed(params) or 'none'}) and no more, and have "
-            f"defaults for those that are not always active; got {name}{signature}: {error}. "
-            f"Write def {name}({', '.join(['previous', *params])})."
+            f"A stage must take the output before it, its params ({listed([*params, *own]) or 'none'}) and no more, "
+            f"and have defaults for those that are not always active; got {name}{signature}: {error}. "
+            f"Write def {name}({', '.join(['previous', *params, *own])})."
         ) from None
 
 
@@ -279,6 +304,18 @@ def _not_a_source(thing: object) -> WorkError:
         f"A pipeline's source must be plain data or have a version, got {shown(thing)} ({type(thing).__name__}). "
         f"Add source_version='1', and change it whenever the source changes."
     )
+
+
+def _refuse_path_as_text(name: str, output: object, folder: Path) -> None:
+    """A text would be kept as it is, and name a file that is gone when it is loaded."""
+    if isinstance(output, str) and output.startswith(str(folder)):
+        raise WorkError(
+            f"A stage must return the path of what it wrote as a pathlib.Path, got the text {shown(output)} from "
+            f"{name!r}. Return folder / …, or Path(…): a text is kept as it is, and the folder goes with its trial."
+        )
+    if isinstance(output, list | tuple | dict):
+        for part in output.values() if isinstance(output, dict) else output:
+            _refuse_path_as_text(name, part, folder)
 
 
 def _version(name: str, stage: Stage) -> str:

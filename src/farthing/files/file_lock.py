@@ -36,6 +36,17 @@ def exclusive_if_free(path: Path) -> Iterator[bool]:
         yield True
 
 
+@contextmanager
+def shared_if_free(path: Path) -> Iterator[bool]:
+    """Holds the lock together with others that share it: True, unless another holds it alone. Never waits."""
+    descriptor = _locked(path, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    if descriptor is None:
+        yield False
+        return
+    with _held(path, descriptor, is_ours_alone=False):
+        yield True
+
+
 def _locked(path: Path, mode: int) -> int | None:
     """A descriptor that holds the lock. The file may be removed by its last holder: then there is a new one.
 

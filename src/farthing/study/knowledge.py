@@ -53,10 +53,11 @@ def without_knowledge(note: Json) -> Json:
 def question_of(history: History, number: int) -> tuple[Question, int]:
     """The question that a trial of the history answered, and its place among the answers."""
     knew = knowledge_of(history[number])
+    before = history.before(knew.get("trials", number))
     known = History(
-        history.problem,
-        _as_known(history, knew.get("trials", number), knew.get("running", ())),
-        events=history.events[: knew.get("events", len(history.events))],
+        before.problem,
+        _as_known(before, knew.get("running", ())),
+        events=before.events[: knew.get("events", len(before.events))],
     )
     remaining = Remaining(**knew.get("left", {}), effort=knew.get("effort"))
     return Question(known, remaining, knew.get("asked", 1)), knew.get("place", 0)
@@ -99,8 +100,8 @@ def _knowledge(question: Question, place: int) -> dict[str, Json]:
     }
 
 
-def _as_known(history: History, count: int, running: Any) -> list[Trial]:
-    known = list(history[:count])
+def _as_known(history: History, running: Any) -> list[Trial]:
+    known = list(history)
     for number, attempt, measurements in running:
         known[number] = _still_running(known[number], attempt, measurements)
     return known

@@ -18,7 +18,7 @@ EVICTED = "stage evicted"
 class Eviction:
     """The output of the first `length` stages, whose params are `prefix`, is not cached any more, or never was.
 
-    `why` is one word: "limit" (others were worth more), "corrupt", "unwritable" or "missing".
+    `why` is one word: "limit" (others were worth more), "corrupt", "unwritable", "missing" or "pruned" (by the user).
     """
 
     prefix: str

@@ -22,7 +22,10 @@ def note(path: str, line: str) -> None:
 
 
 class Recording:
-    """Stages that note when they begin; their outputs are large enough for a write of one to be cut short."""
+    """Stages that note when they begin; their outputs are large enough for a write of one to be cut short.
+
+    One output is plain data, the other a folder of files.
+    """
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -31,13 +34,16 @@ class Recording:
         note(self.path, f"load {size}")
         return {"image": np.full(200_000 * size, source, dtype=float)}
 
-    def scale(self, loaded: dict[str, np.ndarray], factor: int) -> list[np.ndarray]:
+    def scale(self, loaded: dict[str, np.ndarray], factor: int, folder: Path) -> Path:
         image = loaded["image"]
         note(self.path, f"scale {len(image) // 200_000} {factor}")
-        return [image * factor, image[:10]]
+        (folder / "parts").mkdir()
+        for part, pixels in enumerate(np.split(image * factor, 4)):
+            np.save(folder / "parts" / f"{part}.npy", pixels)
+        return folder
 
-    def score(self, scaled: list[np.ndarray], shift: int) -> float:
-        return float(scaled[0].sum()) + shift
+    def score(self, scaled: Path, shift: int) -> float:
+        return sum(float(np.load(part).sum()) for part in sorted(scaled.glob("parts/*.npy"))) + shift
 
 
 def value_of(params: dict[str, int]) -> float:
@@ -49,7 +55,7 @@ def pipeline(folder: Path) -> ft.Pipeline:
     return ft.Pipeline(
         source=7,
         load=ft.Stage(stages.load, version=1),
-        scale=ft.Stage(stages.scale, version=1),
+        scale=ft.Stage(stages.scale, version=1, folder=True),
         score=ft.Stage(stages.score, version=1),
     )
 

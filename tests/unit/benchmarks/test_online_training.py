@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.online.training_report import report
+from benchmarks.online.training_report import calibration, report
 from benchmarks.online.training_suite import METHODS, Session
 from benchmarks.online.trainings import TASKS
 from benchmarks.records import read_records
@@ -45,6 +45,26 @@ def test_the_suite_is_run_through_the_one_command_and_continued(
     assert plausible["rows"]["keep the start"]["median_gain"] == 0.0
     assert 0 < poor["rows"]["default"]["validations"] < STREAM.rounds / 3
     assert poor["rows"]["default"]["most_spent"] <= 0.1
+
+
+def test_predictions_of_the_default_are_recorded() -> None:
+    session = Session(STREAM, STREAM.starts["plausible"], 7, 0.1)
+    told = METHODS["default"](session)
+    assert told.calibration is not None
+    assert told.calibration["n"] == len(told.squares) <= told.validations - 10
+    assert told.calibration["cut_off"] <= told.calibration["mean"]
+
+
+def test_calibration_weighs_every_prediction_alike() -> None:
+    records = [{"calibration": {"n": 1, "mean": 4.0, "cut_off": 3.0}}, {"calibration": None}]
+    records += [{"calibration": {"n": 3, "mean": 1.0, "cut_off": 1.0}}]
+    assert calibration(records) == {"z2_mean": pytest.approx(1.75), "z2_cut_off": pytest.approx(1.5)}
+
+
+def test_the_best_fixed_setting_of_a_grid_is_no_worse_than_any_of_it() -> None:
+    session = Session(STREAM, STREAM.starts["poor"], 7, 0.1)
+    best = METHODS["best fixed of a grid"](session).accuracy
+    assert best == max(session.played(lambda t, at=params: at).accuracy for params in STREAM.grid)  # type: ignore[misc]
 
 
 def test_gains_are_over_the_same_seed() -> None:

@@ -329,6 +329,60 @@ def test_a_file_that_a_stage_wrote_is_there_for_later_trials(three, make_trial, 
     assert values == [0.1, 0.2, 0.6]
 
 
+def folder_pipeline(seen, **changes):
+    """Trains into a folder: two files, one of them in a folder of its own; scoring changes what it is given."""
+
+    def train(previous, rate, folder):
+        seen.append((folder, list(folder.iterdir())))
+        (folder / "weights").mkdir()
+        (folder / "weights" / "0.txt").write_text(str(rate))
+        (folder / "name.txt").write_text("model")
+        return {"model": folder, "note": folder / "name.txt"}
+
+    def score(output, cut):
+        weights = output["model"] / "weights" / "0.txt"
+        value = float(weights.read_text()) + cut
+        assert output["note"].read_text() == "model"
+        weights.write_text("changed")
+        return value
+
+    stages = {"denoise": lambda _, strength: 0, "train": Stage(train, version=1, folder=True), "score": score}
+    return pipeline_work(**stages | changes)
+
+
+def test_a_stage_may_ask_for_a_folder_whose_content_is_kept(three, make_trial):
+    seen = []
+    pipeline = folder_pipeline(seen)
+    pipeline.check(three)
+    values = [run(pipeline, three, make_trial, rate=rate, cut=cut) for rate, cut in [(0.1, 0), (0.2, 0), (0.1, 0.5)]]
+    assert values == [0.1, 0.2, 0.6]
+    (first, empty), (second, _) = seen
+    assert empty == []
+    assert first != second
+    assert not first.exists(), "it goes with its trial"
+
+
+@pytest.mark.parametrize("wrap", [str, lambda path: {"files": [str(path / "a.txt")]}])
+def test_a_path_in_the_folder_of_a_stage_must_not_be_a_text(three, make_trial, wrap):
+    train = Stage(lambda previous, rate, folder: wrap(folder), version=1, folder=True)
+    with pytest.raises(WorkError, match=r"as a pathlib\.Path, got the text '.*' from 'train'\. Return folder / …"):
+        run(folder_pipeline([], train=train), three, make_trial)
+
+
+def test_a_stage_with_a_folder_must_take_it(three):
+    with pytest.raises(WorkError, match=r"'strength', 'folder'\).*Write def denoise\(previous, strength, folder"):
+        folder_pipeline([], denoise=Stage(lambda previous, strength: 0, version=1, folder=True)).check(three)
+
+
+def test_a_stage_with_a_folder_has_no_parameter_of_that_name():
+    space = Space(stages={"one": {"folder": Float(0, 1)}, "two": {"cut": Float(0, 1)}})
+    pipeline = pipeline_work(
+        one=Stage(lambda previous, folder: 0, version=1, folder=True), two=lambda previous, cut: cut
+    )
+    with pytest.raises(WorkError, match=r"got 'one', which has a parameter of that name\. Rename the parameter"):
+        pipeline.check(Problem(space, value="f1"))
+
+
 def test_a_source_that_is_no_plain_data_needs_a_version(three):
     stages = {name: lambda previous, **params: previous for name in three.space.stages}
     with pytest.raises(WorkError, match=r"plain data or have a version, got .*Model.*source_version='1'"):

@@ -12,9 +12,11 @@ from farthing.acquisition.maximize import maximize
 from farthing.models.gp import GP
 from farthing.models.linalg import Array
 from farthing.space.encoding import Encoder
+from farthing.strategies.multifidelity.active_runs import active_runs
 from farthing.strategies.multifidelity.basket import continuing_saves, starts_at
 from farthing.strategies.multifidelity.curve_model import CurveModel, fit_curves
 from farthing.strategies.multifidelity.levels import COMPLETE, Fidelities
+from farthing.strategies.multifidelity.recommending import ranked
 from farthing.strategies.multifidelity.run_cost import RunCost, run_cost
 from farthing.strategies.multifidelity.runs import Run, runs_of
 from farthing.strategies.shared.modelling import domain_of
@@ -166,13 +168,12 @@ def recommended_by_curves(history: History) -> Recommendation | None:
     if search is None:
         return None
     rows = search.fidelities.at_full(search.seen)
-    best = int(np.argmin(search.gp.mean(rows)))
-    trial = [last for run in search.runs if (last := run.last) is not None][best]
-    return Recommendation(trial.params, trial, search.model.predicted(rows[best], sign=history.problem.sign))
+    ranking = ranked(history, search.model, rows, [run for run in search.runs if run.last is not None])
+    return replace(ranking[0], ranking=ranking)
 
 
 def _fitted(history: History, *, may_refit: bool = True) -> CurveSearch | None:
-    runs = runs_of(history)
+    runs = active_runs(history, runs_of(history), retain=RETAINED)
     if all(run.last is None for run in runs):
         return None
     model = fit_curves(history, runs, retain=RETAINED, fidelity_kernel="curves", may_refit=may_refit)

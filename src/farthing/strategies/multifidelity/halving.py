@@ -126,7 +126,8 @@ class Rungs:
         return reached[-1] if reached else None
 
     def may_go_on(self, trial: Trial) -> bool:
-        return trial.state is State.DONE and trial.number not in self.continued
+        is_waiting = trial.state is State.DONE and trial.number not in self.continued
+        return is_waiting and not self.history.ended_early(trial)
 
     def ranked(self, trials: Iterable[Trial]) -> list[Trial]:
         """The best first, what has no value last; ties in the order of their numbers."""

@@ -99,12 +99,14 @@ def offered_again(context: CurveContext) -> list[Candidates]:
 
 def offered_runs(context: CurveContext) -> Candidates:
     """The paused runs of the basket, each at every level that it can reach."""
-    basket = context.basket.latest(context.settings.basket)
+    basket = context.basket
     parts = [crossed(np.zeros((0, context.encoder.dimension)), context.grid)]
-    for place in basket.places:
-        levels = context.fidelities.further(context.grid, basket.runs[place].reached)
-        x = context.encoder.encode([basket.runs[place].params])[0]
-        parts.append(at_levels(x, levels, begun=basket.begun(place), source=place))
+    levels: dict[bytes, Array] = {}
+    for place, x in zip(basket.places, context.params_of([basket.runs[place] for place in basket.places]), strict=True):
+        reached = basket.runs[place].reached
+        if (key := reached.tobytes()) not in levels:
+            levels[key] = context.fidelities.further(context.grid, reached)
+        parts.append(at_levels(x, levels[key], begun=basket.begun(place), source=place))
     return joined(parts)
 
 
@@ -119,7 +121,7 @@ def best_new(context: CurveContext) -> Array:
     gp = context.kriging_believer
     best = float(gp.mean(context.at_full(context.seen[order[:1]]))[0])
     improvement = FixedFeatures(LogExpectedImprovement(gp, best), context.fidelities.full)
-    begun = context.params_of(context.runs)
+    begun = context.encoder.encode([trial.params for trial in context.history if trial.resume_from is None])
     x = search_from(
         unvisited(improvement, domain, np.concatenate([begun, context.pending.X])),
         domain,
@@ -147,7 +149,9 @@ class Lookahead:
         along, seen = kinds_of_rows(context.observed, free=C.shape[1], points=S.shape[1])
         noise = np.concatenate([np.zeros(C.shape[:2]), variance_of_unseen(S, context.fidelities)], axis=1)
         return cls(
-            parts=context.information(context.seen, free=C.shape[1], bought=seen.size - C.shape[1], pairs=PAIRS),
+            parts=context.information(
+                context.recommendable, free=C.shape[1], bought=seen.size - C.shape[1], pairs=PAIRS
+            ),
             rows=with_params(candidates.X, np.concatenate([C, S], axis=1)[:, seen]),
             own=context.at_full(candidates.X)[:, None, :],
             along=along,

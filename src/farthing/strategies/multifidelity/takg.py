@@ -39,7 +39,8 @@ class TraceKG(Strategy):
         retain: points of each curve that enter the model, spread evenly, its end among them. All are in the history.
         samples: "map" for the most probable hyperparameters, or the number of samples of them to average the value of
             information over. The recommendation uses the most probable ones.
-        basket: number of paused runs that may be continued, the latest ones; None for all.
+        basket: number of paused runs that may be continued, the latest ones; None for all, of more than a hundred runs
+            the most promising ones.
         floor: the least share of each fidelity that is suggested, because the first steps of training mislead; None
             for the fidelity's own `low` (a tenth if low fidelities are not avoided otherwise).
         batch_cost: the cost of suggestions made together: the largest, as they run side by side, or the sum.

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from math import ceil, log2
 from typing import Any, Literal
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from farthing.acquisition.boxes import BoxMaxima, maximize_in_boxes
 from farthing.acquisition.confidence_bound import ConfidenceBound, lambo_beta
 from farthing.errors import InvalidArgument
-from farthing.fields import number, whole
+from farthing.fields import number, positive, whole
 from farthing.models.kernels import SE, Kernel
 from farthing.models.linalg import Array
 from farthing.strategies.pipeline.arm_tree import ArmTree, Grids, Region, refined, uncut_tree
@@ -31,6 +32,8 @@ WINDOW, MOST_MOVES = 20, 5
 """d_1 grows when the first stage moved more than five times in twenty steps, as in the paper."""
 UNLIKELY, PATIENCE = 0.1, 10
 """An arm whose probability stays below 0.1/|K| for ten steps is dropped when regions are cut, as in the paper."""
+WEIGHT, DEEPEST = 0.1, 5
+"""λ, which weighs movement against loss, and the greatest depth that was tried, as in the paper."""
 OFFERED = 4
 """Number of the best rows seen that every arm's search may start from; a guess, not tuned."""
 
@@ -42,10 +45,12 @@ class LaMBO(StagedStrategy):
     The space of every stage but the last is cut into regions; an arm is a region for each. The slowly moving bandit
     draws an arm, mostly near the last one. The stages before the first whose region changed keep their parameters,
     and the lower confidence bound μ − √β σ is minimised over the rest (Eq. 8), for all arms in one batched problem.
-    `depths` are d_m of the tree, "auto" for ones and a d_1 that grows when the first stage moves too often. Every
-    `restart` steps the probabilities start again; the first `refine` times unlikely arms go and regions are cut in two.
-    `beta` is β, None for 0.2 D log 2t. `loss` judges an arm by the bound that Eq. 8 reaches with the stages
-    kept ("lazy"), or over all of its regions ("full").
+    `depths` are d_m of the tree, "auto" for those of the declared `costs`, or ones, and a d_1 that grows when the first
+    stage moves too often. Every `restart` steps the probabilities start again; the first `refine` times unlikely arms
+    go and regions are cut in two. `eta` is η, the rate at which the probabilities learn. `beta` is β, None for
+    0.2 D log 2t. `loss` judges an arm by the bound that Eq. 8 reaches with the stages kept ("lazy"), or over all of its
+    regions ("full"). `design` draws the first configurations "evenly", with most stages kept, or "at random". `refit`
+    fits hyperparameters again as observations "grow", or at a "restart". `compress` draws bad losses together.
     """
 
     depths: Literal["auto"] | Sequence[int] = whole("auto", least=1)
@@ -54,22 +59,42 @@ class LaMBO(StagedStrategy):
     beta: float | None = number(None, least=0.0)
     loss: Literal["lazy", "full"] = "lazy"
     linear_beta: bool = False
+    eta: float = positive(1.0)
+    design: Literal["evenly", "at random"] = "evenly"
+    refit: Literal["grow", "restart"] = "grow"
+    compress: bool = True
 
     @classmethod
     def paper(cls, **changes: Any) -> "LaMBO":
-        """As printed: μ − β_t σ with β_t itself, not its root, which explores far too much."""
-        return cls(**{"linear_beta": True, **changes})
+        """As printed: 15 configurations drawn at random (Section 5), hyperparameters fitted at restarts (Section 3.4),
+        losses as they are, and μ − β_t σ with β_t itself, not its root, which explores far too much."""
+        printed = {"initial": 15, "design": "at random", "refit": "restart", "compress": False, "linear_beta": True}
+        return cls(**{**printed, **changes})
+
+    @property
+    def designs_at_random(self) -> bool:
+        return self.design == "at random"
+
+    @property
+    def compresses(self) -> bool:
+        return self.compress
+
+    def refits(self, notes: Sequence[dict[str, Json]]) -> bool | None:
+        if self.refit == "grow":
+            return None
+        state = _latest_state(notes)
+        return state is None or state.epoch_steps >= self.restart
 
     def kernel(self, history: History) -> Kernel:
         return kernel_over(history.problem.space.encoder, radial=SE)
 
     def choose(self, context: PipelineContext) -> ChosenRow:
-        before = _latest_state(context)
+        before = _latest_state(context.notes)
         state = self._begun(context, before)
         last = context.pipeline.purchases.made[-1].params if state.arm is not None else None
         lazy = self._solve(context, state, last)
         judged = lazy if self.loss == "lazy" or last is None else self._solve(context, state, None)
-        step = _play(state, -judged.value / _range(context), rng=context.rng)
+        step = _play(state, -judged.value / _range(context), eta=self.eta, rng=context.rng)
         arm = step.arm if step.arm is not None else 0
         kept = 0 if state.arm is None else state.tree.first_change(arm, state.arm)
         return ChosenRow(lazy.x[arm], kept, last, {"why": _reason(state, kept), "lambo": step.to_json()})
@@ -78,7 +103,7 @@ class LaMBO(StagedStrategy):
         """The state in which the next step is taken: the last one, a deeper tree, or the beginning of an epoch."""
         grids = _grids(context)
         if before is None:
-            start = uncut_tree(grids, self._first_depths(len(grids)))
+            start = uncut_tree(grids, self._first_depths(context.pipeline.layout.stage_names))
             return _epoch(refined(start, np.ones(1, dtype=bool), grids, rng=context.rng), steps=0, refinements=0)
         state = _deepened(before) if self.depths == "auto" and before.steps % WINDOW == 0 else before
         if state.epoch_steps < self.restart:
@@ -88,9 +113,10 @@ class LaMBO(StagedStrategy):
         tree = refined(state.tree, _likely(state), grids, rng=context.rng)
         return _epoch(tree, state.steps, state.refinements + 1, moves=state.moves)
 
-    def _first_depths(self, count: int) -> tuple[int, ...]:
+    def _first_depths(self, stages: Sequence[str]) -> tuple[int, ...]:
+        count = len(stages) - 1
         if self.depths == "auto":
-            return (1,) * count
+            return (1,) * count if self.costs == "learn" else depths_of([self.costs[name] for name in stages])
         if len(self.depths) != count:
             raise InvalidArgument(
                 f"Depths must be given for each stage but the last, {count} of them, got {self.depths!r}. "
@@ -106,6 +132,16 @@ class LaMBO(StagedStrategy):
         bound = ConfidenceBound(context.gp, beta * beta if self.linear_beta else beta)
         offered = context.best_rows[:OFFERED]
         return maximize_in_boxes(bound, context.pipeline.domain, lower, upper, rng=context.rng, offered=offered)
+
+
+def depths_of(costs: Sequence[float]) -> tuple[int, ...]:
+    """d_m ∝ log λ c_m, at least 1, of the costs of all stages (Section 3.4).
+
+    The factor and the unit are not in the paper. A further level halves the steps on which a stage may move, so the
+    logarithm is that to the base of 2; c_m is in units of the last stage's cost, which every step pays.
+    """
+    *early, last = costs
+    return tuple(min(DEEPEST, max(1, ceil(log2(WEIGHT * cost / last)))) for cost in early)
 
 
 # ------------------------------------------------------------------------------------------------------- state
@@ -143,8 +179,8 @@ class BanditState:
         return cls(**{**plain, "tree": ArmTree(regions, arms, tuple(tree["depths"]))})
 
 
-def _latest_state(context: PipelineContext) -> BanditState | None:
-    found = next((note["lambo"] for note in reversed(context.notes) if "lambo" in note), None)
+def _latest_state(notes: Sequence[dict[str, Json]]) -> BanditState | None:
+    found = next((note["lambo"] for note in reversed(notes) if "lambo" in note), None)
     return None if found is None else BanditState.from_json(found)
 
 
@@ -170,13 +206,13 @@ def _likely(state: BanditState) -> "np.ndarray[Any, np.dtype[np.bool_]]":
     return likely
 
 
-def _play(state: BanditState, losses: Array, *, rng: np.random.Generator) -> BanditState:
+def _play(state: BanditState, losses: Array, *, eta: float, rng: np.random.Generator) -> BanditState:
     """One step of Algorithm 1: draw an arm, draw signs, and move the probabilities by the losses of all arms."""
     tree, log_p = state.tree, np.array(state.log_p)
     arm = draw_arm(log_p, tree.subtrees(state.level), state.arm or 0, rng=rng)
     signs = draw_signs(tree.height, rng=rng)
     subtrees = [tree.subtrees(level) for level in range(tree.height)]
-    log_p = updated(log_p, loss_estimate(log_p, relative_losses(losses), signs, subtrees))
+    log_p = updated(log_p, loss_estimate(log_p, relative_losses(losses), signs, subtrees, eta=eta), eta=eta)
     is_low = np.exp(log_p) < UNLIKELY / tree.size
     moved = tree.depths != () and (state.arm is None or tree.first_change(arm, state.arm) == 0)
     return replace(

@@ -3,15 +3,23 @@
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from farthing.acquisition.acquisition import Acquisition
 from farthing.acquisition.confidence_bound import LogHopedGain, lambo_beta
 from farthing.acquisition.expected_improvement import LogAugmentedImprovement
+from farthing.acquisition.max_value_entropy import LogMaxValueEntropy, draw_least_values
+from farthing.acquisition.maximize import sobol
 from farthing.fields import whole
+from farthing.models.linalg import Array
 from farthing.strategies.pipeline.context import ChosenRow, PipelineContext
 from farthing.strategies.pipeline.reuse import ReuseClass, best_of_classes, chosen, those_of
 from farthing.strategies.pipeline.strategy import StagedStrategy
 from farthing.strategies.shared.cooling import share_left
 from farthing.trials import Params
+
+ROWS_FOR_LEAST = 512
+"""Spread-out rows whose least value stands for that of the box, beside those seen. A limit on time, not tuned."""
 
 
 @dataclass(frozen=True)
@@ -19,12 +27,13 @@ class StagedBO(StagedStrategy):
     """Bayesian optimisation that remembers the stages of the latest configuration only, as a pipeline without a cache.
 
     The acquisition function is maximised for every number of stages kept, which a search of all parameters at once
-    would never find, and the best value per price^γ is taken. `value` is expected improvement ("ei") or the distance of
-    the lower confidence bound below the best ("lcb"); `cost` chooses γ: 0 ("none"), 1 ("price"), or the share
-    of the budget that is left ("cooled").
+    would never find, and the best value per price^γ is taken. `value` is expected improvement ("ei"), the distance of
+    the lower confidence bound below the best ("lcb"), or what a measurement tells about the least value, max-value
+    entropy search ("mes"); `cost` chooses γ: 0 ("none"), 1 ("price"), or the share of the budget that is left
+    ("cooled").
     """
 
-    value: Literal["ei", "lcb"] = "ei"
+    value: Literal["ei", "lcb", "mes"] = "ei"
     cost: Literal["none", "price", "cooled"] = "cooled"
 
     def choose(self, context: PipelineContext) -> ChosenRow:
@@ -34,6 +43,8 @@ class StagedBO(StagedStrategy):
     def _acquisition(self, context: PipelineContext) -> Acquisition:
         if self.value == "ei":
             return LogAugmentedImprovement(context.gp, context.best)
+        if self.value == "mes":
+            return LogMaxValueEntropy(context.gp, _least_values(context))
         beta = lambo_beta(context.seen.count, context.gp.X.shape[1])
         return LogHopedGain(context.gp, context.best, beta)
 
@@ -62,6 +73,12 @@ class EEIPU(StagedStrategy):
         history = context.pipeline.history
         ranked = sorted(history.done, key=lambda trial: history.loss(trial.value or 0.0))
         return [trial.params for trial in ranked[: self.pool]]
+
+
+def _least_values(context: PipelineContext) -> Array:
+    domain = context.pipeline.domain
+    spread = domain.snap(domain.from_unit(sobol(domain.width, ROWS_FOR_LEAST, rng=context.rng)))
+    return draw_least_values(context.gp, np.concatenate([spread, context.gp.X]), context.best, rng=context.rng)
 
 
 def _best(context: PipelineContext, classes: list[ReuseClass], value: Acquisition, exponent: float) -> ChosenRow:

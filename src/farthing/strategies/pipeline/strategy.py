@@ -63,6 +63,20 @@ class StagedStrategy(Strategy):
     def design_size(self) -> int:
         return self.initial or INITIAL
 
+    @property
+    def designs_at_random(self) -> bool:
+        """Whether the first configurations are drawn at random with new stages, not evenly with most stages kept."""
+        return False
+
+    @property
+    def compresses(self) -> bool:
+        """Whether losses far above the median are drawn together before they are modelled."""
+        return True
+
+    def refits(self, notes: Sequence[dict[str, Json]]) -> bool | None:
+        """Whether hyperparameters are fitted again; None as the number of observations grows."""
+        return None
+
 
 class _Session:
     """One call of `suggest`: each suggestion sees those before it as purchases and as pending."""
@@ -80,17 +94,26 @@ class _Session:
         self._found: list[Suggestion] = []
 
     def suggestions(self, count: int) -> list[Suggestion]:
-        unit = sobol_unit(self._history, count, self._rng) if self._is_designing(0) else np.zeros((count, 0))
+        unit = self._design(count) if self._is_designing(0) else np.zeros((count, 0))
         for i in range(count):
             choice = self._designed(unit[i]) if self._is_designing(i) else None
             self._take(choice or self._chosen())
         return self._found
+
+    def _design(self, count: int) -> Array:
+        """The next points of the design in the unit cube (count, d)."""
+        if not self._strategy.designs_at_random:
+            return sobol_unit(self._history, count, self._rng)
+        first, width = self._history.configurations, self._pipeline.domain.width
+        return np.stack([self._rng.at("design", first + i).random(width) for i in range(count)])
 
     def _is_designing(self, ahead: int) -> bool:
         size = self._strategy.design_size
         return self._seen.count == 0 or self._history.configurations + ahead < size
 
     def _designed(self, unit: Array) -> ChosenRow | None:
+        if self._strategy.designs_at_random:
+            return ChosenRow(self._pipeline.domain.snap(self._pipeline.domain.from_unit(unit[None, :]))[0], 0, None, {})
         tried = [*(trial.params for trial in self._history), *(found.params for found in self._found)]
         choice = next_of_design(self._pipeline, unit, tried)
         return next_of_design(self._pipeline, unit, ()) if choice is None and self._seen.count == 0 else choice
@@ -120,8 +143,9 @@ class _Session:
                 seen.loss,
                 self._strategy.kernel(self._history),
                 self._history,
-                compression=Compression.of(seen.loss),
+                compression=Compression.of(seen.loss) if self._strategy.compresses else None,
                 is_frugal=self._effort != "ordinary",
+                refits=self._strategy.refits(self._notes()),
             )
         return self._surrogate
 

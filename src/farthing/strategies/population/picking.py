@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtr
 
 from farthing.acquisition.acquisition import Acquisition
 from farthing.acquisition.confidence_bound import ConfidenceBound, pb2_beta
-from farthing.acquisition.evidence import chance_of_better
 from farthing.acquisition.fixed_features import FixedFeatures, with_columns
 from farthing.acquisition.maximize import Effort, maximize
 from farthing.acquisition.trust_region import TrustRegion, maximize_in_trust_region
@@ -22,6 +22,9 @@ from farthing.strategies.shared.randomness import Randomness
 
 COMPARED = 128
 """Random configurations that the donor's is compared with. A limit on time, not tuned."""
+
+LEAST_VARIANCE = 1e-12
+"""The rounding error of a variance that should be zero."""
 
 NEAR_BETA = 4.0
 """Weight of the uncertainty near a donor: there it leads to unknown params, not to the faces of the cube.
@@ -94,3 +97,15 @@ class Picking:
             sign=self.members.history.problem.sign,
         )
         return Pick(self.model.encoder.decode(row[None, :])[0], {**note, **self.model.note()}, predicted)
+
+
+def chance_of_better(gp: GP, rows: Array, x: Array) -> float:
+    """P(f(u) < f(x)) for a loss f and u drawn from the rows: their mean of Φ((μ_x − μ_u)/sd(f_u − f_x)).
+
+    ½ when nothing is known, towards 0 when x is clearly the best.
+    """
+    here = x[None, :]
+    mean, variance = gp.predict(rows)
+    own_mean, own_variance = gp.predict(here)
+    spread = np.maximum(variance + own_variance - 2.0 * gp.covariance(rows, here)[:, 0], LEAST_VARIANCE)
+    return float(np.mean(ndtr((own_mean - mean) / np.sqrt(spread))))

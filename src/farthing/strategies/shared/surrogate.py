@@ -69,19 +69,22 @@ def fit_surrogate(
     compression: Compression | None = None,
     is_frugal: bool = False,
     takes_all: bool = False,
+    refits: bool | None = None,
 ) -> Surrogate:
     """Fits to the rows, starting from the last fit noted in the history, or keeps that one while it is recent.
 
-    Noted fits are of compressed losses: for other losses they only serve as a start. Of more rows than
-    `active_set.MOST` only some are taken, unless all are asked for.
+    Noted fits are of compressed losses: for other losses they only serve as a start. `refits` decides instead whether
+    to fit again; what is noted must then be of losses like these. Of more rows than `active_set.MOST` only some are
+    taken, unless all are asked for.
     """
     loss = loss if compression is None else compression.apply(loss)
     scale = Standardise.of(loss)
     rows = np.arange(loss.size) if takes_all else active_rows(loss)
     posterior = hyperparameter_posterior(kernel, X[rows], scale.apply(loss)[rows], noise_prior=NOISE)
     theta, fitted_on = last_fit(history, "theta", size=len(posterior.parameters))
-    is_noted_scale = compression is not None
-    if theta is None or not is_noted_scale or not is_recent(fitted_on, loss.size, is_frugal=is_frugal):
+    if refits is None:
+        refits = compression is None or not is_recent(fitted_on, loss.size, is_frugal=is_frugal)
+    if theta is None or refits:
         theta, fitted_on = fit(posterior, warm_start=_starts(posterior, theta)), int(loss.size)
     return Surrogate(posterior.process(theta), scale, theta, fitted_on, compression)
 
