@@ -15,6 +15,7 @@ from farthing.study.leases import Leases, held_interrupts, is_gone, this_process
 from farthing.study.pricing import Prices
 from farthing.trials import Attempt, History, Json, Measurement, Outcome, Problem, State, Suggestion, Trial
 from farthing.trials.best_so_far import with_best_so_far
+from farthing.trials.code_changes import CHANGED
 from farthing.trials.extension import EXTENDED, Extension
 from farthing.trials.news import Checkpointed, News
 from farthing.trials.prefixes import EVICTED, Eviction
@@ -124,7 +125,8 @@ class Records:
 
     def leaders(self) -> Leaders | None:
         """The best trials as the database finds them; None if it cannot, or if the history is read already."""
-        is_in_columns = not self.problem.best_so_far and not self.settings.get(IS_EXTENDED)
+        problem = self.problem
+        is_in_columns = not (problem.best_so_far or problem.space.stages or self.settings.get(IS_EXTENDED))
         if self._history.version or not is_in_columns or not isinstance(self._storage, FindsLeaders):
             return None
         return self._storage.leaders(self.name, self.problem)
@@ -235,6 +237,10 @@ class Records:
         """Lets the space grow. The setting comes first: with it, every process reads the history before it decides."""
         self.remember({IS_EXTENDED: True})
         self._storage.log_event(self.name, EXTENDED, extension.to_json())
+        self.refresh()
+
+    def log_code_change(self, payload: Json) -> None:
+        self._storage.log_event(self.name, CHANGED, payload)
         self.refresh()
 
     def log_eviction(self, eviction: Eviction) -> None:

@@ -28,7 +28,7 @@ from farthing.study.asking import (
 )
 from farthing.study.best import NOISE, Best, find_best
 from farthing.study.chosen_strategy import ChosenStrategy
-from farthing.study.collecting import collect_checkpoints, log_lost_prefixes
+from farthing.study.collecting import collect_checkpoints, log_lost_prefixes, note_code
 from farthing.study.display import Callbacks, check_progress, display_for, read_callbacks, say_how_to_resume
 from farthing.study.executors import executor_for
 from farthing.study.extending import extension_of
@@ -212,6 +212,7 @@ class Study:
         progress: bool | None = None,
         on_interrupt: OnInterrupt = "raise",
         keep_going: bool = False,
+        harmless_change: bool = False,
     ) -> Stopped:
         """Runs trials of `work` until the budget, which counts all runs of the study, is spent; returns why it ended.
 
@@ -231,6 +232,8 @@ class Study:
                 with the reason `StopReason.INTERRUPTED` instead.
             keep_going: a run whose first three trials fail with the same exception on the same line, before any
                 succeeded, ends with the reason `StopReason.WORK_FAILS`; True spends the budget all the same.
+            harmless_change: trials of an older version of a pipeline's stage leave the best and the model; True
+                declares that the last change left values as they were.
         """
         check_on_interrupt(on_interrupt)
         check_progress(progress)
@@ -240,6 +243,7 @@ class Study:
         shape = self._checked(work)
         require_budget(budget, self.strategy)
         log_lost_prefixes(self._records, shape, self.checkpoints)
+        note_code(self._records, shape, harmless=harmless_change)
         strategy = self._strategy.stored_in(self._records)
         runner = self._executor(shape, executor, workers=workers, devices=devices, time_limit=time_limit)
         try:
