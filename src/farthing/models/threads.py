@@ -57,7 +57,7 @@ def _leave() -> None:
 
 def _let_this_thread_decide() -> None:
     """Later versions of threadpoolctl ignore every thread but the one that set a limit first, as long as it lives."""
-    openblas = getattr(threadpoolctl, "OpenBLASController", None)
+    openblas: Any = getattr(threadpoolctl, "OpenBLASController", None)
     if hasattr(openblas, "clear_controlling_thread"):
         openblas.clear_controlling_thread(force=True)
 
