@@ -116,7 +116,7 @@ class Distribution:
         expected = math.sqrt(n) * (1.0 - 1.0 / (4.0 * n) + 1.0 / (21.0 * n**2))
         Y = (X - self.mean) / self.sigma
         y = weights @ Y
-        whitened = np.linalg.lstsq(self.axes, y, rcond=None)[0]
+        whitened = np.asarray(np.linalg.lstsq(self.axes, y, rcond=None)[0], dtype=float)
         B_whitened = self._rotated(whitened)
         p_sigma = (1.0 - c_sigma) * self.p_sigma + math.sqrt(c_sigma * (2.0 - c_sigma) * mu_eff) * B_whitened
         length = float(np.linalg.norm(p_sigma))
