@@ -189,7 +189,9 @@ class Study:
         problem = replace(record.problem, declared_cost=cost)
         self._strategy = ChosenStrategy(strategy, record)
         known = replace(record, problem=problem)
-        self._records = Records(storage, known, lease=lease, retries=lost_retries, closes_storage=not is_given)
+        self._records = Records(
+            storage, known, lease=lease, retries=lost_retries, closes_storage=not is_given, clock=clock
+        )
         self._files = StudyFiles(self._records, mark_for(record), place=folder)
         self._handed_out = HandedOut(self._records, self._files, clock=self._clock)
         self._loop: Loop | None = None
