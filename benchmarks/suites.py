@@ -60,6 +60,11 @@ class Contest:
     def allowance(self) -> Allowance:
         return Allowance(self.judged_at[-1], self.unit)
 
+    @property
+    def has_one_scale(self) -> bool:
+        """Whether regrets on different problems may be averaged: normalised, or of functions scaled to [0, 1]."""
+        return self.normalised or all(name.startswith(("shifted/", "centred/")) for name in self.problems)
+
 
 @dataclass(frozen=True)
 class Suite:
@@ -118,7 +123,7 @@ def _noisy(problems: tuple[Problem, ...]) -> Contest:
     return Contest(
         "noise of a third of the distance from the best to the median",
         problems=_names(*problems),
-        methods=("log-ei", "log-ei-as-if-exact", "cmaes", "optuna-gp", "random"),
+        methods=("log-ei", "log-ei-augmented", "log-ei-augmented-by-mean", "cmaes", "optuna-gp", "random"),
         judged_at=(20, 40),
         unit="evaluations",
         most_seeds={"optuna-gp": 5},
@@ -191,6 +196,13 @@ _ENTRIES = (
             ),
             Contest(
                 "measured seconds",
+                problems=(*_names(*FUNCTIONS), *_named("fcnet/"), *_named("hpobench-mlp/")[:2]),
+                methods=("ei-per-cost-measured", "log-ei-measured"),
+                judged_at=(30, 60),
+                unit="evaluations",
+            ),
+            Contest(
+                "the default as run has it",
                 problems=(*_names(*FUNCTIONS, *MORE_FUNCTIONS), *_named("fcnet/"), *_named("hpobench-mlp/")[:2]),
                 methods=("default-by-run", "log-ei"),
                 judged_at=(30, 60),

@@ -104,13 +104,14 @@ def _table(history: History, trials: Sequence[Trial]) -> str:
     is_narrow = len(names) <= MOST_COLUMNS
     header = ["trial", "state", history.problem.value, "cost", "from", *(names if is_narrow else ["params"])]
     chosen = _cells(trials, names) if is_narrow else _one_cell(trials)
-    return aligned(header, [[*_result(trial), *cells] for trial, cells in zip(trials, chosen, strict=True)])
+    return aligned(header, [[*_result(history, trial), *cells] for trial, cells in zip(trials, chosen, strict=True)])
 
 
-def _result(trial: Trial) -> list[str]:
+def _result(history: History, trial: Trial) -> list[str]:
     value = "" if trial.value is None else f"{trial.value:.6g}"
     source = "" if trial.resume_from is None else str(trial.resume_from)
-    return [str(trial.number), trial.state.value, value, f"{trial.cost:.4g}", source]
+    state = f"{trial.state.value}, old code" if history.is_outdated(trial) else trial.state.value
+    return [str(trial.number), state, value, f"{trial.cost:.4g}", source]
 
 
 def _cells(trials: Sequence[Trial], names: Sequence[str]) -> list[list[str]]:

@@ -15,6 +15,7 @@ from farthing.study.leases import Leases, held_interrupts, is_gone, this_process
 from farthing.study.pricing import Prices
 from farthing.trials import Attempt, History, Json, Measurement, Outcome, Problem, State, Suggestion, Trial
 from farthing.trials.best_so_far import with_best_so_far
+from farthing.trials.code_changes import CHANGED
 from farthing.trials.extension import EXTENDED, Extension
 from farthing.trials.news import Checkpointed, News
 from farthing.trials.prefixes import EVICTED, Eviction
@@ -59,8 +60,11 @@ class _Choice:
 class Records:
     """Owns the storage of a study: whatever is read or written goes through here."""
 
-    def __init__(self, storage: Storage, record: StudyRecord, *, lease: float, retries: int) -> None:
+    def __init__(
+        self, storage: Storage, record: StudyRecord, *, lease: float, retries: int, closes_storage: bool = False
+    ) -> None:
         self._storage = storage
+        self._closes_storage = closes_storage
         self.name = record.name
         self.settings = dict(record.settings)
         self.leases = Leases(storage, record.name, seconds=lease)
@@ -104,7 +108,8 @@ class Records:
 
     def leaders(self) -> Leaders | None:
         """The best trials as the database finds them; None if it cannot, or if the history is read already."""
-        is_in_columns = not self.problem.best_so_far and not self.settings.get(IS_EXTENDED)
+        problem = self.problem
+        is_in_columns = not (problem.best_so_far or problem.space.stages or self.settings.get(IS_EXTENDED))
         if self._history.version or not is_in_columns or not isinstance(self._storage, FindsLeaders):
             return None
         return self._storage.leaders(self.name, self.problem)
@@ -202,6 +207,10 @@ class Records:
         self._storage.log_event(self.name, EXTENDED, extension.to_json())
         self.refresh()
 
+    def log_code_change(self, payload: Json) -> None:
+        self._storage.log_event(self.name, CHANGED, payload)
+        self.refresh()
+
     def log_eviction(self, eviction: Eviction) -> None:
         self._storage.log_event(self.name, EVICTED, eviction.to_json())
 
@@ -277,10 +286,11 @@ class Records:
     def is_in_memory(self) -> bool:
         return isinstance(self._storage, MemoryStorage)
 
-    def close_storage(self) -> None:
+    def let_go(self) -> None:
         """Lets go of the storage. Leases that are held end by themselves."""
         self.leases.close()
-        self._storage.close()
+        if self._closes_storage:
+            self._storage.close()
 
     def _claim_one(self, taken: Taken, number: int | None) -> Trial | None:
         with held_interrupts():

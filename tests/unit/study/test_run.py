@@ -1,3 +1,4 @@
+import re
 import signal
 
 import pytest
@@ -127,7 +128,8 @@ def test_a_trial_that_does_not_fit_makes_room_for_cheaper_ones() -> None:
 
 def test_a_declared_cost_in_seconds_must_fit_the_wall_clock() -> None:
     study = study_of(cost=lambda params, fidelity: 100.0)
-    assert "predicted to cost 100, more than the 50 that is left" in str(run(study, budget=ft.Budget(seconds=50)))
+    sentence = str(run(study, budget=ft.Budget(seconds=50)))
+    assert re.search(r"predicted to cost 100, more than the (50|4\d(\.\d)?) that is left", sentence), sentence
     assert study.trials == []
 
 

@@ -12,7 +12,7 @@ from farthing.strategies.shared.design import new_ones, sobol_params
 from farthing.strategies.shared.effort import suggesting_is_expensive
 from farthing.strategies.shared.randomness import Randomness
 from farthing.strategies.shared.strategy import Strategy
-from farthing.trials import History, Suggestion
+from farthing.trials import History, Json, Params, Suggestion
 
 if TYPE_CHECKING:
     from farthing.acquisition.acquisition import Acquisition
@@ -22,11 +22,6 @@ if TYPE_CHECKING:
     from farthing.strategies.shared.modelling import Observations
     from farthing.strategies.shared.surrogate import Surrogate
 
-LEAST_NOISE = 1e-3
-"""Of the variance of losses: measurements with less noise count as exact. Functions without noise are fitted with less.
-
-Chosen with the rule for noise on functions that are not reported (`benchmarks/results/tuning-noise.jsonl`)."""
-
 
 @dataclass(frozen=True)
 class LogEI(Strategy):
@@ -35,9 +30,6 @@ class LogEI(Strategy):
     The first `initial` configurations fill the space evenly (None: two more than there are parameters, at most ten).
     Trials in flight count as if they had returned the model's prediction. Once suggesting takes longer
     than the work itself, the search is shorter and hyperparameters are refitted less often.
-
-    If the model finds that measurements are noisy, improvement counts by the share that one more measurement can learn
-    (augmented EI, Huang et al., 2006).
     """
 
     initial: int | None = whole(None, least=1)
@@ -87,10 +79,9 @@ class LogEI(Strategy):
         return None
 
     def _acquisition(self, gp: "GP", costs: "CostModel | None", history: History, budget: Remaining) -> "Acquisition":
-        from farthing.acquisition.expected_improvement import LogAugmentedImprovement, LogExpectedImprovement
+        from farthing.acquisition.expected_improvement import LogExpectedImprovement
 
-        improvement = LogAugmentedImprovement if gp.noise >= LEAST_NOISE else LogExpectedImprovement
-        return improvement(gp, best=float(gp.mean(gp.X).min()))
+        return LogExpectedImprovement(gp, best=float(gp.mean(gp.X).min()))
 
 
 @dataclass(frozen=True)
@@ -146,7 +137,15 @@ def _described(rows: "Array", history: History, surrogate: "Surrogate", costs: "
             history.problem.space.full_fidelity,
             predicted_value=surrogate.predicted(row, sign=history.problem.sign),
             predicted_cost=costs.predicted(row) if costs else None,
-            note=note,
+            note=note | _repeat(history, params),
         )
         for row, params in zip(encoder.snap(rows), encoder.decode(rows), strict=True)
     ]
+
+
+def _repeat(history: History, params: Params) -> dict[str, Json]:
+    """The reason for an exact repeat, which is made once every configuration of a finite space was tried."""
+    number = next((trial.number for trial in history if trial.params == params), None)
+    if number is None:
+        return {}
+    return {"why": f"the params of trial {number} again, because every configuration was tried"}

@@ -135,7 +135,7 @@ class OnlineTuner(Iterator[Decision]):
         self._run = self._new_run()
         self._is_closed = False
         self._is_loaded_unobserved = False
-        self._log = None if storage is None else self._new_log(open_storage(storage), name)
+        self._log = None if storage is None else self._new_log(storage, name)
         self._continue()
 
     # ---- the loop ----------------------------------------------------------------------------------------------------
@@ -394,10 +394,11 @@ class OnlineTuner(Iterator[Decision]):
             clock=self._clock,
         )
 
-    def _new_log(self, storage: Storage, name: str) -> RoundLog:
+    def _new_log(self, storage: str | Path | Storage, name: str) -> RoundLog:
         settings = self._settings()
         online = Online(**{each.name: settings[each.name] for each in fields(Online)})
-        return RoundLog(storage, name=name, problem=self.problem, online=online)
+        place = open_storage(storage)
+        return RoundLog(place, name=name, problem=self.problem, online=online, closes_storage=place is not storage)
 
     def _continue(self) -> None:
         """Plays the rounds of an interrupted run again, so that the next one is decided as it would have been."""
