@@ -53,7 +53,9 @@ class Cell:
 def measure(*, seeds: int, quick: bool) -> tuple[dict[str, Any], list[Bar], list[str]]:
     """Figures, bars, and what was left out and why."""
     sizes, dimensions = (QUICK_SIZES, QUICK_DIMENSIONS) if quick else (SIZES, DIMENSIONS)
-    by_n, by_d, left_out = [], [], []
+    by_n: list[Cell] = []
+    by_d: list[Cell] = []
+    left_out: list[str] = []
     for name in CONTENDERS:
         if missing := missing_package(NEEDS[name]) if name in NEEDS else None:
             left_out.append(f"{name}: {missing}")

@@ -5,7 +5,9 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -156,10 +158,10 @@ def test_a_team_shares_a_study_on_postgresql(postgres_url: str, tmp_path: Path) 
 class Agent(ft.Trainable):
     """Learns at a rate that should fall as it goes."""
 
-    def setup(self, params: dict[str, float]) -> None:
+    def setup(self, params: Mapping[str, Any]) -> None:
         self.skill, self.steps, self.rate = 0.0, 0, params["rate"]
 
-    def apply(self, params: dict[str, float]) -> None:
+    def apply(self, params: Mapping[str, Any]) -> None:
         self.rate = params["rate"]
 
     def step(self) -> float:

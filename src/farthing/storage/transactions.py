@@ -97,9 +97,6 @@ class Transactions:
                 self._wait(pause, error)
                 if attempt.is_committing and took_effect is not None:
                     taken = _unless_taken(steps, took_effect, attempt.results[0])
-            except KeyboardInterrupt:  # closes the connection in use, and SQLite deletes its log with the last one
-                self._forget_log()
-                raise
             else:
                 self._check_file(is_open=True)
                 self._note_answer()

@@ -276,7 +276,7 @@ def test_watching_follows_changes_until_it_is_interrupted(digits: ft.Study, caps
             raise KeyboardInterrupt
         digits.add({"lr": 0.01, "layers": 2, "act": "relu"}, 0.1)
 
-    monkeypatch.setattr(watch_view.time, "sleep", pause)
+    monkeypatch.setattr("farthing.cli.watch_view.time.sleep", pause)
     with pytest.raises(KeyboardInterrupt):
         watch_view.follow(ft.Study.load("digits", "digits.db"), every=1.0, is_terminal=False)
     lines = capsys.readouterr().out.splitlines()

@@ -14,6 +14,7 @@ from farthing.models.linalg import Array, IntArray
 from farthing.space.encoding import Encoder
 from farthing.strategies.multifidelity.active_runs import active_runs
 from farthing.strategies.multifidelity.basket import Basket
+from farthing.strategies.multifidelity.bought import Bought
 from farthing.strategies.multifidelity.candidates import NEW, Candidates, retained_points, with_params
 from farthing.strategies.multifidelity.curve_model import CurveModel, fit_curves
 from farthing.strategies.multifidelity.levels import Fidelities
@@ -135,6 +136,24 @@ class CurveContext:
 
     def at_full(self, X: Array) -> Array:
         return self.fidelities.at_full(X)
+
+    @cached_property
+    def bought(self) -> Bought:
+        """What is done, in flight or chosen: a second time it would tell nothing new."""
+        return Bought.of(self.history).and_also(self.pending)
+
+    def unbought(self, candidates: Candidates) -> Candidates:
+        """Candidates that were not bought already; all of them where every one was, in a space that is used up."""
+        is_new = ~self.bought.has(candidates.X, candidates.S)
+        return candidates.picked(is_new) if is_new.any() else candidates
+
+    def twin(self, candidate: Candidates) -> Run | None:
+        """A run that has the params of a candidate that is trained from nothing."""
+        place = int(candidate.source[0])
+        if place != NEW or not self.bought.knows(candidate.X)[0]:
+            return None
+        same = np.all(np.isclose(self.params_of(self.runs), candidate.X, rtol=0.0, atol=1e-9, equal_nan=True), axis=1)
+        return self.runs[int(np.argmax(same))] if same.any() else None
 
     def source(self, candidate: Candidates) -> Trial | None:
         """The trial that a candidate continues."""

@@ -96,8 +96,8 @@ def _best_so_far(run: Run, measured: Sequence[Point]) -> tuple[Point, ...]:
     return tuple(curve)
 
 
-def _better(first: Point, second: Point) -> Point:
-    return second if second.loss < first.loss else first
+def _better(one: Point, other: Point) -> Point:
+    return other if other.loss < one.loss else one
 
 
 def _points(history: History, trial: Trial) -> Sequence[Point]:

@@ -13,6 +13,7 @@ from farthing.acquisition.expected_improvement import LogExpectedImprovement
 from farthing.acquisition.fixed_features import FixedFeatures
 from farthing.acquisition.knowledge_gradient import KnowledgeGradient
 from farthing.models.linalg import Array, IntArray
+from farthing.strategies.multifidelity.bought import distinct
 from farthing.strategies.multifidelity.candidates import (
     NEW,
     Candidates,
@@ -57,7 +58,7 @@ def choose_screened(
 
     As what was chosen is pending, VOI adds up. Costs do too, or the largest of them counts.
     """
-    candidates = offered(context, may_be_new=may_be_new)
+    candidates = context.unbought(offered(context, may_be_new=may_be_new))
     cost = context.cost(candidates.X, candidates.S, candidates.begun)
     candidates, cost = candidates.picked(cost <= limit), cost[cost <= limit]
     if cost.size == 0:
@@ -84,16 +85,19 @@ def offered(context: CurveContext, *, may_be_new: bool) -> Candidates:
 
 
 def offered_again(context: CurveContext) -> list[Candidates]:
-    """The best configurations seen, from nothing, with more of what is no trace: that cannot be continued."""
+    """The best configurations seen, from nothing, with more of what is no trace: that cannot be continued.
+
+    More than any run of the configuration had: equal params are one configuration.
+    """
     others = ~context.fidelities.is_trace
     if not others.any():
         return []
-    best = [context.finished[i] for i in np.argsort(context.mean(context.seen), kind="stable")[:AGAIN]]
+    seen = context.seen[np.argsort(context.mean(context.seen), kind="stable")]
     nothing = np.zeros(context.fidelities.count)
     return [
-        at_levels(context.params_of([run])[0], context.grid[more], begun=nothing, source=NEW)
-        for run in best
-        for more in [np.any(context.grid[:, others] > run.reached[others] + LEAST_STEP, axis=1)]
+        at_levels(x, context.grid[more], begun=nothing, source=NEW)
+        for x in seen[distinct(seen)[:AGAIN]]
+        for more in [np.any(context.grid[:, others] > context.bought.most(x)[others] + LEAST_STEP, axis=1)]
     ]
 
 

@@ -12,10 +12,10 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from farthing.acquisition.expected_improvement import expected_excess
 from farthing.fields import Declaration, number
 from farthing.strategies.online.allowance import Allowance
 from farthing.strategies.online.forecast import Forecast
-from farthing.strategies.online.query_rules import expected_excess
 from farthing.strategies.online.skill import Skill
 from farthing.strategies.online.steps import Gradient, Steps
 from farthing.strategies.online.strategy import Observation, OnlineProblem, Place, Play

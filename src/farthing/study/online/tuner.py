@@ -113,6 +113,7 @@ class OnlineTuner(Iterator[Decision]):
         )
         self.rounds = rounds
         self.strategy: OnlineStrategy = PairedProbes() if strategy is None else as_online_strategy(strategy)
+        _check_price_is_used(self.strategy, price)
         self.hold = min(hold or _usual_hold(self.strategy, rounds), rounds)
         self._reward = reward
         self._cost_unit = cost_unit
@@ -504,6 +505,14 @@ def _check_prices(
     if cost_unit is not None and (not isinstance(cost_unit, str) or not cost_unit.strip()):
         raise InvalidArgument(
             f"cost_unit must be the name of a unit, got {shown(cost_unit)}. Write cost_unit='seconds', or leave it out."
+        )
+
+
+def _check_price_is_used(strategy: OnlineStrategy, price: float) -> None:
+    if price and not isinstance(strategy, PairedProbes):
+        raise InvalidArgument(
+            f"A price is for PairedProbes, got price={price:g} for {type(strategy).__name__}. Give its rule a price: "
+            "rule=ft.rules.ValueOfInformation(price=…), in deviations of the value."
         )
 
 
