@@ -4,11 +4,12 @@ from benchmarks.drivers.botorch import BoTorch
 from benchmarks.drivers.botorch_mf import BoTorchMFKG
 from benchmarks.drivers.neps import NePS
 from benchmarks.drivers.optuna import Optuna
-from benchmarks.drivers.ours import Ours
+from benchmarks.drivers.ours import Ours, OursByRun
 from benchmarks.drivers.sklearn import Randomized, Search
 from benchmarks.drivers.smac import SMAC
 from benchmarks.drivers.staged import Staged, StagedTPE
 from benchmarks.method import Method
+from benchmarks.noise_rules import LogEIAugmented
 from farthing.strategies.multifidelity import TraceKG
 from farthing.strategies.multifidelity.boca import BOCA
 from farthing.strategies.multifidelity.bohb import BOHB
@@ -37,6 +38,9 @@ _ENTRIES: tuple[Method, ...] = (
     Ours("boca", BOCA()),
     Ours("freeze-thaw-ei", FreezeThawEI()),
     Ours("log-ei", LogEI()),
+    Ours("log-ei-augmented", LogEIAugmented()),
+    Ours("log-ei-augmented-by-mean", LogEIAugmented(by_mean=True)),
+    OursByRun("default-by-run"),
     Ours("ei-per-cost", EIPerCost()),
     Ours("ei-per-cost-without-cooling", EIPerCost(cooling=False)),
     Ours("ei-per-cost-measured", EIPerCost(), measured=True),

@@ -1,4 +1,7 @@
-"""python -m benchmarks.report NAME: what the results of a suite say, as Markdown or as one JSON object."""
+"""python -m benchmarks.report NAME: what the results of a suite say, as Markdown or as one JSON object.
+
+Without a name it writes docs/benchmarks.md, the page of all committed results, with its figures.
+"""
 
 import argparse
 import json
@@ -98,6 +101,8 @@ class Report:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
+    if options.name is None:
+        return _write_page()
     suite = SUITES[options.name].quick() if options.quick else SUITES[options.name]
     path = options.input or results_path(suite.name)
     records = read_records(path)
@@ -105,6 +110,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"{path} has no results. Make some: python -m benchmarks.run {options.name}\n")
         return 1
     print_report(Report.of(suite, records), as_json=options.json)
+    return 0
+
+
+def _write_page() -> int:
+    from benchmarks.evidence.page import write_page
+
+    print(f"Wrote {write_page()} and its figures.")
     return 0
 
 
@@ -128,18 +140,21 @@ def current_records(contest: Contest, records: Iterable[Record]) -> list[Record]
 
 
 def _tables(judgement: Judgement) -> list[str]:
-    means = [_means(judgement)] if judgement.means else []
-    return [_regrets(judgement), _standings(judgement), *means]
+    means = [means_table([judgement])] if judgement.means else []
+    return [regrets_table(judgement), _standings(judgement), *means]
 
 
-def _means(judgement: Judgement) -> str:
-    rows = [["mean normalised regret", *judgement.methods]]
-    for family, by_method in judgement.means.items():
-        rows.append([family, *(f"{by_method[method]:.3f}" for method in judgement.methods)])
+def means_table(judgements: Sequence[Judgement]) -> str:
+    """Means of each family of problems, in a cell those of one method at every amount judged at."""
+    methods = judgements[0].methods
+    rows = [["mean normalised regret", *methods]]
+    for family in judgements[-1].means:
+        cells = (" / ".join(f"{judged.means[family][method]:.3f}" for judged in judgements) for method in methods)
+        rows.append([family, *cells])
     return table(rows)
 
 
-def _regrets(judgement: Judgement) -> str:
+def regrets_table(judgement: Judgement) -> str:
     """Medians with quartiles, the best median of each problem in bold, and the number of seeds."""
     rows = [["regret: median [quartiles]", *judgement.methods, "n"]]
     for problem, by_method in judgement.spreads.items():
@@ -185,7 +200,7 @@ def _versions(records: Iterable[Record]) -> dict[str, list[str]]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m benchmarks.report", description=__doc__)
-    parser.add_argument("name", choices=SUITES, help="the suite")
+    parser.add_argument("name", nargs="?", choices=SUITES, help="the suite; without it the page of all of them")
     parser.add_argument("--quick", action="store_true", help="the results of `run --quick`")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
     parser.add_argument("--input", type=Path, metavar="FILE", help="JSON lines to read; benchmarks/results/ else")

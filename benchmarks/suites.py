@@ -8,7 +8,8 @@ from benchmarks.pipelines.sklearn import SKLEARN_TABLES
 from benchmarks.pipelines.synthetic import CENTRED, NOISES, PLACED, SHIFTED, STALLING, StagedFunction
 from benchmarks.problems import Problem
 from benchmarks.problems.augmented import AUGMENTED
-from benchmarks.problems.synthetic import FUNCTIONS
+from benchmarks.problems.noisy import NOISY, NOISY_FOR_TUNING
+from benchmarks.problems.synthetic import FUNCTIONS, MORE_FUNCTIONS
 from benchmarks.problems.tables import CELLS, TABLES
 from farthing.costs import Budget
 
@@ -58,6 +59,11 @@ class Contest:
     @property
     def allowance(self) -> Allowance:
         return Allowance(self.judged_at[-1], self.unit)
+
+    @property
+    def has_one_scale(self) -> bool:
+        """Whether regrets on different problems may be averaged: normalised, or of functions scaled to [0, 1]."""
+        return self.normalised or all(name.startswith(("shifted/", "centred/")) for name in self.problems)
 
 
 @dataclass(frozen=True)
@@ -111,6 +117,17 @@ def _names(*problems: Problem) -> tuple[str, ...]:
 
 def _named(beginning: str) -> tuple[str, ...]:
     return tuple(name for name in REPORTED_TABLES if name.startswith(beginning))
+
+
+def _noisy(problems: tuple[Problem, ...]) -> Contest:
+    return Contest(
+        "noise of a third of the distance from the best to the median",
+        problems=_names(*problems),
+        methods=("log-ei", "log-ei-augmented", "log-ei-augmented-by-mean", "cmaes", "optuna-gp", "random"),
+        judged_at=(20, 40),
+        unit="evaluations",
+        most_seeds={"optuna-gp": 5},
+    )
 
 
 PIPELINE_METHODS = ("prefix-ei", "staged-ei-cooled", "eeipu", "lambo", "staged-ei", "staged-mes", "staged-random")
@@ -184,8 +201,17 @@ _ENTRIES = (
                 judged_at=(30, 60),
                 unit="evaluations",
             ),
+            Contest(
+                "the default as run has it",
+                problems=(*_names(*FUNCTIONS, *MORE_FUNCTIONS), *_named("fcnet/"), *_named("hpobench-mlp/")[:2]),
+                methods=("default-by-run", "log-ei"),
+                judged_at=(30, 60),
+                unit="evaluations",
+            ),
         ),
     ),
+    Suite("noisy", (_noisy(NOISY),), seeds=20),
+    Suite("noisy-tuning", (_noisy(NOISY_FOR_TUNING),), seeds=8),
     Suite(
         "cost-aware",
         (

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.linear_model import SGDClassifier
 
 import farthing as ft
+from farthing.integrations.sklearn import Snapshots
 
 ROUNDS, BATCH, VALIDATION, FEATURES = 200, 100, 2000, 20
 SPACE = ft.Space({"eta0": ft.Float(1e-4, 1.0, log=True), "alpha": ft.Float(1e-6, 1e-1, log=True)})
@@ -33,18 +34,25 @@ def run(strategy, seed=0):
     """The mean true accuracy over the run, and what the tuner paid for."""
     draw = stream(seed)
     model = SGDClassifier(loss="log_loss", learning_rate="constant", eta0=0.01, random_state=0)
+    model.partial_fit(*draw(0, BATCH), classes=[-1, 1])
+    snapshots = Snapshots(model)
     tuner = ft.OnlineTuner(
-        SPACE, rounds=ROUNDS, strategy=strategy, initial={"eta0": 0.01, "alpha": 1e-4}, maximize="accuracy", seed=seed
+        SPACE,
+        rounds=ROUNDS,
+        strategy=strategy,
+        initial={"eta0": 0.01, "alpha": 1e-4},
+        overhead=None,  # this little model trains faster than it validates
+        save=snapshots.save,
+        restore=snapshots.restore,
+        maximize="accuracy",
+        seed=seed,
     )
     truth = []
-    for round in range(ROUNDS):
-        decision = tuner.decide()
+    for decision in tuner:
+        round = decision.round
         model.set_params(**decision.params)
-        model.partial_fit(*draw(round, BATCH), classes=[-1, 1])
-        if decision.measure:
-            with decision.timing():
-                accuracy = model.score(*draw(round, VALIDATION))
-            tuner.observe(accuracy)
+        model.partial_fit(*draw(round, BATCH))
+        decision.observe(lambda: model.score(*draw(tuner.round, VALIDATION)))
         truth.append(model.score(*draw(round, 500)))
     return np.mean(truth), tuner.summary
 

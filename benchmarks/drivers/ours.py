@@ -68,6 +68,35 @@ class Ours:
         return Step(best, max(costs), meter.seconds, evaluations=len(costs))
 
 
+@dataclass(frozen=True)
+class OursByRun:
+    """What a user has who calls `run`: the strategy that the study chooses, and cost the seconds that were measured."""
+
+    name: str
+    packages: tuple[str, ...] = ("numpy", "scipy")
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return {"strategy": "default", "by": "run"}
+
+    def missing(self) -> str | None:
+        return None
+
+    def run(self, problem: Problem, *, budget: Budget, seed: int) -> Iterator[Step]:
+        aim: dict[str, Any] = {problem.direction: "value"}
+        steps: list[Step] = []
+
+        def work(trial: RunningTrial) -> float:
+            return problem.evaluate(trial.params, {}, seed=seed).value
+
+        def see(study: Study, trial: Trial) -> None:
+            steps.append(Step(study.best.params, problem.full_cost, trial.overhead))
+
+        with closing(Study(problem.space(), **aim, seed=seed)) as study:
+            study.run(work, budget=budget, executor="inline", callbacks=[see], progress=False)
+        yield from steps
+
+
 def _evaluate(
     study: Study, asked: RunningTrial, problem: Problem, meter: CpuMeter, *, seed: int, measured: bool
 ) -> float:

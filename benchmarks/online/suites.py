@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from benchmarks.online.worlds import ARMS, SENSORS, SYNTHETIC, World
-from farthing.rules import Bernoulli, Confidence, Every, ExpectedRegret, Overlap, ValueOfInformation
+from farthing.rules import Bernoulli, Capped, Confidence, Every, ExpectedRegret, Overlap, Quota, ValueOfInformation
 from farthing.strategies.online import CEGPUCB, OnlineStrategy
 from farthing.strategies.online.bandits import (
     EXP3S,
@@ -46,7 +46,10 @@ class OnlineSuite:
 
 # -------------------------------------------------------------------------------------------------------- synthetic
 
-KAPPAS = (0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
+KAPPAS = (0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99)
+QUOTAS = ((25, 125), (50, 250), (125, 125))
+CAPS = (60, 120)
+"""Measurements of 500: the paper's B1 and B2, and hard caps, around what κ = 0.9 takes without them."""
 SHARES = (0.05, 0.1, 0.2, 0.4, 0.6)
 STEPS = (2, 3, 5, 10, 20)
 PRICES = (0.02, 0.05, 0.1)
@@ -64,12 +67,29 @@ def _ours(rule: QueryRule) -> Make:
     return lambda facts: CEGPUCB(**facts, scale=1.0, rule=rule)
 
 
+def _acquiring(acquisition: Literal["ei", "pi"], p: float) -> Make:
+    """The paper's Figure 1: other acquisitions with a coin; silent rounds exploit, as ours do."""
+    return lambda facts: GPBandit(**facts, scale=1.0, acquisition=acquisition, rule=Bernoulli(p))
+
+
+def _restarted(p: float) -> Make:
+    return lambda facts: RestartedGPUCB(**facts, scale=1.0, beta="paper", rule=Bernoulli(p))
+
+
 _SYNTHETIC: dict[str, Make] = {
     "TV-GP-UCB": _paper(Every(1)),
     **{f"CE κ={kappa:g}": _paper(Confidence(kappa)) for kappa in KAPPAS},
     "CE @*": _paper(Overlap()),
     "CE κ=0.9, silent mean": _paper(Confidence(0.9), silent="mean"),
+    **{
+        f"CE κ=0.9, B1={sure}, B2={allowed}": _paper(Quota(Confidence(0.9), sure=sure, allowed=allowed))
+        for sure, allowed in QUOTAS
+    },
+    **{f"CE κ=0.9, at most {most}": _paper(Capped(Confidence(0.9), most)) for most in CAPS},
     "R-GP-UCB": lambda facts: RestartedGPUCB(**facts, scale=1.0, beta="paper", silent="ucb"),
+    **{f"TV-GP-EI, Bernoulli {p:g}": _acquiring("ei", p) for p in SHARES},
+    **{f"TV-GP-PI, Bernoulli {p:g}": _acquiring("pi", p) for p in SHARES},
+    **{f"R-GP-UCB, Bernoulli {p:g}": _restarted(p) for p in SHARES},
     **{f"Bernoulli {p:g}": _ours(Bernoulli(p)) for p in SHARES},
     **{f"Bernoulli {p:g}, paper's β": _paper(Bernoulli(p), silent="mean") for p in SHARES},
     **{f"Every {n}": _ours(Every(n)) for n in STEPS},
@@ -154,6 +174,9 @@ _ENTRIES = (
             "paper's rule": tuple(f"CE κ={kappa:g}" for kappa in KAPPAS),
             "Bernoulli": tuple(f"Bernoulli {p:g}" for p in SHARES),
             "Bernoulli, paper's β": tuple(f"Bernoulli {p:g}, paper's β" for p in SHARES),
+            "TV-GP-EI, Bernoulli": tuple(f"TV-GP-EI, Bernoulli {p:g}" for p in SHARES),
+            "TV-GP-PI, Bernoulli": tuple(f"TV-GP-PI, Bernoulli {p:g}" for p in SHARES),
+            "R-GP-UCB, Bernoulli": tuple(f"R-GP-UCB, Bernoulli {p:g}" for p in SHARES),
             "Every": tuple(f"Every {n}" for n in STEPS),
             "Every, paper's β": tuple(f"Every {n}, paper's β" for n in STEPS),
         },

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from typing import Any, Protocol
 
 import numpy as np
@@ -43,6 +44,8 @@ class Task:
     begin: Callable[[int], Training]
     rate: str
     """The parameter that a cosine schedule lowers."""
+    grid: tuple[Params, ...] = ()
+    """Fixed settings to find the best of."""
     rounds: int = 100
     drifts: bool = False
     missing: Callable[[], str | None] = lambda: None
@@ -201,6 +204,12 @@ class Stream:
 
 # --------------------------------------------------------------------------------------------------------------- tasks
 
+
+def crossed(**values: tuple[float, ...]) -> tuple[Params, ...]:
+    """All combinations."""
+    return tuple(dict(zip(values, each, strict=True)) for each in product(*values.values()))
+
+
 TASKS = (
     Task(
         "digits",
@@ -211,6 +220,7 @@ TASKS = (
         },
         begin=lambda seed: Network(digits(800), seed),
         rate="lr",
+        grid=crossed(lr=(0.01, 0.1), momentum=(0.5, 0.9), dropout=(0.0, 0.2)),
         missing=lambda: missing_package("sklearn"),
     ),
     Task(
@@ -219,6 +229,7 @@ TASKS = (
         starts={"plausible": {"rate": 0.5, "decay": 1e-3}, "poor": {"rate": 0.02, "decay": 1e-4}},
         begin=Stream,
         rate="rate",
+        grid=crossed(rate=(0.1, 0.3, 1.0, 3.0), decay=(1e-4, 1e-2)),
         rounds=150,
         drifts=True,
     ),
@@ -237,6 +248,7 @@ TASKS = (
         },
         begin=lambda seed: Network(tabular("letter"), seed),
         rate="lr",
+        grid=crossed(lr=(0.03, 0.1), momentum=(0.5, 0.9), weight_decay=(1e-5, 1e-3)),
         rounds=150,
         missing=lambda: missing_file("tabular/letter.npz"),
     ),
@@ -246,6 +258,7 @@ TASKS = (
         starts={"plausible": {"lr": 0.1, "shift": 1, "noise": 0.3}, "poor": {"lr": 0.3, "shift": 3, "noise": 1.5}},
         begin=lambda seed: Network(digits(100), seed, augment=shifted_with_noise),
         rate="lr",
+        grid=crossed(lr=(0.03, 0.1), shift=(0, 1), noise=(0.0, 0.5)),
         missing=lambda: missing_package("sklearn"),
     ),
 )

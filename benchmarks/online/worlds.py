@@ -30,7 +30,7 @@ class Truth:
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """`facts` are what a strategy may know beforehand, such as hyperparameters fitted to earlier data."""
+    """`facts` are what a strategy may know before the first round, such as hyperparameters fitted to earlier data."""
 
     name: str
     space: Space
@@ -101,7 +101,7 @@ def gaussian(t: Array, rng: np.random.Generator) -> Array:
 
 
 def piecewise(t: Array, rng: np.random.Generator) -> Array:
-    """Levels uniform in [0, 1], drawn anew for each arm every 250 rounds."""
+    """Levels uniform in [0, 1], drawn again for each arm every 250 rounds."""
     levels = rng.random((ARM_ROUNDS // 250 + 1, 3))
     return np.asarray(levels[(t // 250).astype(int)])
 

@@ -56,7 +56,6 @@ METHODS: Mapping[str, Method] = {
     "Clone": _population(Clone),
     "PBT": _population(PBT),
     "PB2.paper()": _population(PB2.paper),
-    "PB2 with effects": _population(lambda **size: PB2(effects=True, **size)),
     "PB2": _population(PB2),
     "Ray PB2": _population(RayPB2),
 }
@@ -80,7 +79,9 @@ def task_named(name: str, device: "torch.device", *, data: Path | None) -> "Batc
         return tasks.Classifying("spirals", tasks.spirals(), device, (2, 48, 48, 2), train_size=300, validation=300)
     if name == "clusters":
         return tasks.Classifying("clusters", tasks.clusters(), device, (30, 48, 10), train_size=400, validation=300)
-    return {"pendulum": tasks.Pendulum, "cart-pole": tasks.CartPole, "swing-up": tasks.SwingUp}[name](device)
+    if name == "cart-pole":
+        return tasks.CartPole(device)
+    return tasks.Pendulum(device) if name == "pendulum" else tasks.SwingUp(device)
 
 
 REPORTED = ("digits", "pendulum", "fashion", "cart-pole")

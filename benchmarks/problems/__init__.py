@@ -7,15 +7,19 @@ from benchmarks.pipelines.synthetic import STAGED_FUNCTIONS
 from benchmarks.problems.augmented import AUGMENTED
 from benchmarks.problems.curves import CURVES
 from benchmarks.problems.kernel_learning import KERNEL_LEARNING
+from benchmarks.problems.noisy import NOISY, NOISY_FOR_TUNING
 from benchmarks.problems.problem import Evaluation, Params, Point, Problem, loss, regret
 from benchmarks.problems.recorded import RECORDED
-from benchmarks.problems.synthetic import FUNCTIONS, TUNING_FUNCTIONS
+from benchmarks.problems.synthetic import FUNCTIONS, MORE_FUNCTIONS, TUNING_FUNCTIONS
 from benchmarks.problems.tables import CELLS, TABLES
 from benchmarks.problems.training_size import SIZES
 
 _ALL = (
     *FUNCTIONS,
+    *MORE_FUNCTIONS,
     *TUNING_FUNCTIONS,
+    *NOISY,
+    *NOISY_FOR_TUNING,
     *AUGMENTED,
     *KERNEL_LEARNING,
     *TABLES,

@@ -109,6 +109,34 @@ def griewank(x: Array) -> float:
     return float(np.sum(x**2) / 4000 - np.prod(np.cos(x / np.sqrt(i))) + 1)
 
 
+def six_hump_camel(x: Array) -> float:
+    """(4 − 2.1 x1² + x1⁴/3) x1² + x1 x2 + (4 x2² − 4) x2²."""
+    first, second = x[0] ** 2, x[1] ** 2
+    return float((4 - 2.1 * first + first**2 / 3) * first + x[0] * x[1] + (4 * second - 4) * second)
+
+
+SHEKEL_BETA = 0.1 * np.array([1, 2, 2, 4, 4, 6, 3, 7, 5, 5])
+SHEKEL_C = np.array(
+    [
+        [4, 1, 8, 6, 3, 2, 5, 8, 6, 7],
+        [4, 1, 8, 6, 7, 9, 3, 1, 2, 3.6],
+        [4, 1, 8, 6, 3, 2, 5, 8, 6, 7],
+        [4, 1, 8, 6, 7, 9, 3, 1, 2, 3.6],
+    ]
+)
+
+
+def shekel(x: Array) -> float:
+    """−Σ_i 1/(Σ_j (x_j − C_ji)² + β_i), ten terms."""
+    return float(-np.sum(1.0 / (np.sum((x[:, None] - SHEKEL_C) ** 2, axis=0) + SHEKEL_BETA)))
+
+
+def zakharov(x: Array) -> float:
+    """Σ x_i² + (Σ i x_i/2)² + (Σ i x_i/2)⁴."""
+    weighted = float(np.arange(1, x.size + 1) @ x) / 2
+    return float(x @ x) + weighted**2 + weighted**4
+
+
 FUNCTIONS: tuple[Problem, ...] = (
     Function("branin", branin, ((-5, 10), (0, 15)), optimum=(math.pi, 2.275), best_value=0.39788735772973816),
     Function(
@@ -128,6 +156,25 @@ FUNCTIONS: tuple[Problem, ...] = (
     Function("ackley-5", ackley, ((-32.768, 32.768),) * 5, optimum=(0,) * 5, best_value=0.0),
     Function("rosenbrock-4", rosenbrock, ((-5, 10),) * 4, optimum=(1,) * 4, best_value=0.0),
 )
+
+MORE_FUNCTIONS: tuple[Problem, ...] = (
+    Function(
+        "six-hump-camel",
+        six_hump_camel,
+        ((-3, 3), (-2, 2)),
+        optimum=(0.08984201, -0.71265640),
+        best_value=-1.0316284534898774,
+    ),
+    Function(
+        "shekel-4",
+        shekel,
+        ((0, 10),) * 4,
+        optimum=(4.00074687, 3.99950948, 4.00074687, 3.99950948),
+        best_value=-10.53644315348353,
+    ),
+    Function("zakharov-5", zakharov, ((-5, 10),) * 5, optimum=(0,) * 5, best_value=0.0),
+)
+"""For contests that have time for more of them."""
 
 TUNING_FUNCTIONS: tuple[Problem, ...] = (
     Function("levy-4", levy, ((-10, 10),) * 4, optimum=(1,) * 4, best_value=0.0),

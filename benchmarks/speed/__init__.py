@@ -1,1 +1,1 @@
-"""What Farthing's own work costs, in CPU time and in ratios to peers. Each module here is a benchmark by its name."""
+"""Measures the cost of Farthing's own work, in CPU time and in ratios to peers. Each module is a benchmark."""

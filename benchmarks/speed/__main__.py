@@ -1,4 +1,4 @@
-"""python -m benchmarks.speed NAME: measures, and says bar by bar whether it holds."""
+"""Runs a benchmark and says for each bar whether it holds: python -m benchmarks.speed NAME."""
 
 import argparse
 import json
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def measure(name: str, *, seeds: int, quick: bool) -> dict[str, Any]:
-    """The result of a benchmark, with what it is a result of."""
+    """The result of a benchmark, with the settings and the machine that it comes from."""
     result = import_module(f"benchmarks.speed.{name}").run(seeds=seeds, quick=quick)
     if not {"figures", "bars"} <= result.keys():
         raise TypeError(f"benchmarks.speed.{name}.run must return figures and bars, got {', '.join(result)}.")
@@ -71,7 +71,7 @@ def benchmark_names() -> list[str]:
 
 
 def _figures(figures: Mapping[str, Any]) -> Iterator[str]:
-    """Single figures in one table, a spread as one of them; every list of rows in a table of its own."""
+    """Writes single figures and spreads in one table, and each list of rows in a table of its own."""
     flat = dict(_flattened(figures))
     single = [[name, _shown(value)] for name, value in flat.items() if not _is_rows(value)]
     yield table([["figure", "measured"], *single])

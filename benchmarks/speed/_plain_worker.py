@@ -1,4 +1,4 @@
-"""Runs one trial of a plain function in a worker process and prints what that process had imported, as JSON."""
+"""Runs one trial of a plain function in a worker process and prints the imported modules of that process, as JSON."""
 
 import json
 import sys

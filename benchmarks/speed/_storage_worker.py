@@ -1,8 +1,8 @@
-"""One process of the storage benchmark: full trials, one after another, for as long as it is told.
+"""One process of the storage benchmark: runs full trials one after another until its order is done.
 
     python -m benchmarks.speed._storage_worker CONTENDER ADDRESS
 
-It says `ready`, waits for an order in one line (`3.0 s` or `40 trials`), and answers with what it did.
+It says `ready`, waits for an order in one line (`3.0 s` or `40 trials`), and answers with its results.
 """
 
 import json
@@ -25,7 +25,7 @@ FullTrial = Callable[[], None]
 
 
 def farthings(address: str) -> FullTrial:
-    """What `study.ask`, `report` and `tell` ask of a storage, the reads included."""
+    """Makes the calls to a storage that `study.ask`, `report` and `tell` make, reads included."""
     from farthing.storage import open_storage
     from farthing.trials import Attempt, Measurement, Outcome, State, Suggestion
 
@@ -80,7 +80,7 @@ def create_optunas(address: str) -> None:
 
 
 def _optuna_storage(address: str) -> Any:
-    """A file of Optuna's journal where the address is no URL, its relational storage where it is one."""
+    """Optuna's relational storage if the address is a URL, otherwise a file of its journal."""
     import optuna
     from optuna.storages.journal import JournalFileBackend
 
@@ -94,7 +94,7 @@ CONTENDERS = {"farthing": (create_farthings, farthings), "optuna": (create_optun
 
 
 def _turns(order: str) -> Iterator[int]:
-    """As many turns as an order says: `3.0 s` or `40 trials`."""
+    """Yields once for each trial of an order: `3.0 s` or `40 trials`."""
     amount, unit = order.split()
     if unit == "trials":
         return iter(range(int(amount)))

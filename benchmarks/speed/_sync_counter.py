@@ -1,4 +1,4 @@
-"""Counts how often a program makes the disk write down what it has: its calls of fsync and fdatasync."""
+"""Counts the calls of fsync and fdatasync that a program makes."""
 
 import ctypes
 import shutil
@@ -26,7 +26,7 @@ int fdatasync(int file) {
 
 
 def compiled(folder: Path) -> Path | None:
-    """A library to preload into the program that is counted; None without a C compiler."""
+    """Builds the library to preload into the counted program; None without a C compiler."""
     compiler = shutil.which("cc")
     if compiler is None:
         return None
@@ -37,7 +37,7 @@ def compiled(folder: Path) -> Path | None:
 
 
 def syncs() -> int | None:
-    """How many there were in this process so far; None when the library was not preloaded."""
+    """The number of calls in this process so far; None if the library was not preloaded."""
     counter = getattr(ctypes.CDLL(None), "count_of_syncs", None)
     if counter is None:
         return None

@@ -2,8 +2,8 @@
 
 The two take turns in one process on one thread, and CPU time is counted. The model is BoTorch's default: squared
 exponential with one lengthscale per column, log-normal priors, fitted noise and constant mean. The log posteriors
-compared are of standardised values at each one's fitted hyperparameters. They have several modes in some problems, so
-either may end higher: the table counts the seeds in which we do, and in which BoTorch does.
+compared are of standardised values at each one's fitted hyperparameters. Some problems have several modes, so
+either may end higher: the table counts the seeds in which ours does, and those in which BoTorch's does.
 """
 
 import time

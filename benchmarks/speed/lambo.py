@@ -1,9 +1,9 @@
-"""Eq. 8 of LaMBO for all arms in one batched search, beside a loop of `scipy.optimize.minimize` over the same starts.
+"""Compares one batched search for Eq. 8 of LaMBO, over all arms, with a loop of `scipy.optimize.minimize`.
 
 The function is the lower confidence bound of a Gaussian process with 100 observations in 6 dimensions; an arm is a box
 of its first three, and each arm has two starts, the best of 32 points of its box, with the effort that LaMBO has.
-SciPy's L-BFGS-B has the same starts, one row at a time: once as it is called by default, with differences for a
-gradient, and once with our exact gradient. Screening is not timed. The optima compared are those of the arms, over
+SciPy's L-BFGS-B gets the same starts, one row at a time: once by default, with finite differences, and once with our
+exact gradient. Screening is not timed. The optima compared are those of the arms, over
 their starts.
 """
 
@@ -29,7 +29,7 @@ N, D, STARTS, SCREENED = 100, 6, EFFORT.restarts, EFFORT.screened
 SHARE = 0.05
 """Of the loop's CPU time, at most."""
 SAME = 1e-4
-"""How far the optima may differ, in standardised units."""
+"""The largest allowed difference of the optima, in standardised units."""
 TIMES = ("ours", "loop", "loop with our gradient")
 SHARES = ("ours / loop", "ours / loop with our gradient")
 
@@ -76,7 +76,7 @@ def _compare(arms: int, *, seed: int) -> dict[str, float]:
 
 
 def _problem(arms: int, *, seed: int) -> tuple[ConfidenceBound, Array, Array, Array]:
-    """The bound, and for every start of every arm where it is and the box of its arm."""
+    """Returns the bound, and for every start of every arm its place and the box of the arm."""
     rng = np.random.default_rng([seed, arms])
     X = rng.random((N, D))
     y = np.sum(np.cos(3.0 * X + rng.random(D)), axis=1) + 0.05 * rng.standard_normal(N)

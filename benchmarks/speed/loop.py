@@ -1,7 +1,7 @@
-"""What the loop itself costs: trials of an empty function, in memory and in process, drawn at random.
+"""Measures the loop itself: random trials of an empty function, in memory and in this process.
 
-The same number of trials of the same space is run by Farthing and by `optuna.Study.optimize`, which take turns, each
-first as often as the other. Growth is what a trial costs late in a long study against early in it.
+The same number of trials of the same space is run by Farthing and by `optuna.Study.optimize`, which take turns; each
+begins equally often. Growth is the cost of a trial late in a long study divided by that of an early one.
 """
 
 import time
@@ -28,7 +28,7 @@ SPACE = Space(
 
 
 class Marks:
-    """A callback of either library that notes the CPU time when trials end."""
+    """A callback for both libraries: notes the CPU time at the end of each trial."""
 
     def __init__(self) -> None:
         self.times = [time.process_time()]
@@ -113,7 +113,7 @@ def _nothing(trial: RunningTrial) -> float:
 
 
 def _nothing_for_optuna(trial: Any) -> float:
-    """Empty but for asking: Optuna draws a parameter when the objective asks for it."""
+    """Only asks for its parameters: Optuna draws one when the objective asks for it."""
     trial.suggest_float("rate", 1e-5, 1.0, log=True)
     trial.suggest_float("dropout", 0.0, 1.0)
     trial.suggest_int("layers", 1, 10)

@@ -1,7 +1,7 @@
-"""What a round of online tuning costs: the CPU time of deciding, and of taking an observation in, and how it grows.
+"""Times a round of online tuning: the CPU time of a decision and of an observation, and how both grow.
 
 A fifth of the rounds is measured, with ε = 0.03. The rounds around a mark are timed one by one, silent and measured
-ones apart. The textbook GP factorises all observations anew in every round, as published code does.
+ones apart. The textbook GP factorises all observations again in every round, as published code does.
 """
 
 import time
@@ -52,7 +52,7 @@ class Mark:
     silent: float
     measured: float
     mixed: float
-    """Of any round, on average: what follows a measurement is paid in the next round."""
+    """The mean over all rounds: the work after a measurement is done in the next round."""
     bytes: int
 
 
@@ -157,7 +157,7 @@ def _timed(player_and_function: tuple[Player, Callable[[Any], float]], marks: tu
 
 
 def _trimmed_mean(times: list[float]) -> float:
-    """Without the slowest twentieth, which the machine's other work makes slow."""
+    """Leaves out the slowest twentieth, which other work on the machine makes slow."""
     return mean(sorted(times)[: -max(1, len(times) // 20)])
 
 

@@ -1,8 +1,8 @@
-"""What deciding costs a population: the CPU time of all choices at the end of one interval, beside Ray Tune's PB2.
+"""Compares the CPU time of all choices of a population at the end of an interval with that of Ray Tune's PB2.
 
-A population has trained for some intervals on a 4-d task with noise, its params redrawn at random and, at the last
-interval but one, chosen by the model, whose fit the timed one starts from. Reading the history is part of it. Ray's PB2
-refits everything for each member that is replaced: one of its choices is timed, and multiplied by their number. It is
+A population has trained for some intervals on a 4-d task with noise. Its params were drawn at random, except at the
+last interval but one, where the model chose them: the timed fit starts from that fit. Reading the history is timed too.
+Ray's PB2 refits everything for each replaced member: one of its choices is timed and multiplied by their number. It is
 not measured at B = 64.
 """
 
@@ -30,7 +30,7 @@ TASK = Drifting("speed", dimension=4, intervals=60, width=0.3, drift=0.1, noise=
 SIZES, QUICK_SIZES = (4, 8, 16, 32, 64), (4, 8)
 AFTER, QUICK_AFTER = (5, 20, 50), (5, 20)
 RAY_SEEDS = {4: 5, 8: 5, 16: 3, 32: 1}
-"""How often Ray is timed; its time varies much with where its fits end up, but a choice at B = 32 takes minutes."""
+"""Repeats for Ray. Its time varies much with the end point of its fits, but a choice at B = 32 takes minutes."""
 
 EVERYWHERE, LARGE, SECONDS, GROWTH = 0.25, 0.1, 1.0, 1.5
 

@@ -1,4 +1,4 @@
-"""How long it takes to begin: CPU seconds of whole processes, the interpreter's own start included."""
+"""Measures start-up: CPU seconds of whole processes, the start of the interpreter included."""
 
 import json
 import re
@@ -50,13 +50,13 @@ def measured_seconds(programs: dict[str, tuple[str, ...]], *, repeats: int) -> d
 
 
 def heavy_imports(program: Sequence[str]) -> list[str] | None:
-    """Which of the heavy packages a program imports; None when it fails."""
+    """The heavy packages that a program imports; None if it fails."""
     ended = _python(("-X", "importtime", *program))
     return None if ended.code else _heavy(IMPORTED.findall(ended.errors))
 
 
 def plain_worker() -> dict[str, Any]:
-    """What a worker process had imported and spent when it began a plain function, or why that is not known."""
+    """The imports and CPU seconds of a worker process at the start of a plain function, or why they are not known."""
     ended = _python(("-m", "benchmarks.speed._plain_worker"))
     found: dict[str, Any] = {"failed": ended.last_words} if ended.code else json.loads(ended.output)
     return found

@@ -1,9 +1,8 @@
 """Full trials on SQLite and PostgreSQL beside Optuna's storages: four parameters, one report, one result.
 
 Every step is durable when it returns, with the defaults of either library, on the same disk and the same server. The
-contenders take turns, each in fresh processes with a fresh study, for the same number of seconds of wall clock: most of
-what is measured is waiting for the disk, so this is the one place where CPU time would not do. Ratios are of
-neighbours.
+contenders take turns, each in fresh processes with a fresh study, for the same number of seconds of wall clock: they
+mostly wait for the disk, so CPU time would say little here. Ratios are of neighbouring turns.
 
 Counted are the calls of fsync and fdatasync in the process that writes, by a library preloaded into it. Over so few
 trials SQLite does not yet move its write-ahead log into the file (a checkpoint, once in about a thousand pages), which
@@ -55,7 +54,7 @@ NewAddress = Callable[[], str]
 
 @dataclass(frozen=True)
 class Contender:
-    """A library and a kind of storage. `new_address` names one that nobody has used."""
+    """A library and a kind of storage. `new_address` returns an unused address."""
 
     name: str
     library: str
@@ -65,7 +64,7 @@ class Contender:
 
 @dataclass(frozen=True)
 class Contest:
-    """Ours first; the others are what it is compared with."""
+    """Our contender, and those that it is compared with."""
 
     name: str
     contenders: tuple[Contender, ...]
@@ -122,7 +121,7 @@ def _contests(folder: Path, server: PostgresServer | None, *, with_optuna: bool)
 
 
 def _rates(contest: Contest, *, rounds: int, seconds: float) -> dict[str, list[float]]:
-    """Trials a second of each contender in each round; who begins changes from round to round."""
+    """Trials per second of each contender in each round. Each round begins with another contender."""
     rates: dict[str, list[float]] = {contender.name: [] for contender in contest.contenders}
     for number in range(rounds):
         for contender in contest.contenders[:: -1 if number % 2 else 1]:
@@ -141,7 +140,7 @@ def _syncs(contest: Contest, folder: Path) -> dict[str, float | None]:
 
 
 def _work(contender: Contender, order: str, *, preload: Path | None = None) -> list[dict[str, Any]]:
-    """What the contender's processes say they did; they begin together, on a study that is new."""
+    """The reports of the contender's processes, which begin together on a new study."""
     address = contender.new_address()
     create, _ = CONTENDERS[contender.library]
     create(address)

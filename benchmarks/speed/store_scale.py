@@ -1,4 +1,4 @@
-"""A large store: opening 100 000 trials with a million measurements, and what commands take that read it.
+"""Measures a large store: opens 100 000 trials with a million measurements, and runs the commands that read them.
 
 Figures are CPU seconds and the highest memory of whole processes, the start of the interpreter included.
 """
@@ -32,7 +32,7 @@ SPACE = ft.Space(
 MEMORY = (
     "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')), file=sys.stderr)"
 )
-"""The highest memory of this program alone: what `getrusage` says begins with that of the program that started it."""
+"""The peak memory of this program alone: the figure of `getrusage` starts at that of its parent."""
 OPEN = "import sys, farthing as ft; assert len(ft.Study.load(sys.argv[1], sys.argv[2]).history)"
 EXPORT = "import sys, os, farthing as ft; ft.Study.load(sys.argv[1], sys.argv[2]).export(os.devnull, format='json')"
 COMMAND = (

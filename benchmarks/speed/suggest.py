@@ -6,7 +6,8 @@ loss before the next; the figure is their mean. Ours keep a fit until there are 
 long enough to hold fits at every size, about as many as a long study has. BoTorch, which fits again every time, has a
 shorter row; it takes continuous numbers only and is timed on that space.
 
-In large studies only ours are timed, `LogEI` and `EIPerCost` with a cost that varies, a few suggestions in a row.
+How time and memory grow, from 10 trials to 10 000 and from 2 parameters to 100, is measured in fresh processes, for our
+strategies of every kind, Optuna's samplers and BoTorch (`_growth`).
 """
 
 import time
@@ -25,13 +26,13 @@ from benchmarks.drivers.optuna import suggest as suggest_by_optuna
 from benchmarks.problems import Params
 from benchmarks.problems.data import missing_package
 from benchmarks.problems.synthetic import hartmann_6
+from benchmarks.speed._growth import measure as measure_growth
 from benchmarks.spread import Spread
 from farthing.costs import Remaining
 from farthing.space import Choice, Float, Int, Space
-from farthing.strategies import Strategy
-from farthing.strategies.plain.bayesian import EIPerCost, LogEI
+from farthing.strategies.plain.bayesian import LogEI
 from farthing.strategies.shared.randomness import Randomness
-from farthing.trials import History, Measurement, Problem, State, Suggestion, Trial
+from farthing.trials import History, Problem, State, Suggestion, Trial
 
 SIZES, QUICK_SIZES = (20, 50, 100, 200), (20, 50)
 IN_A_ROW, BOTORCH_IN_A_ROW = 11, 3
@@ -39,13 +40,7 @@ IN_A_ROW, BOTORCH_IN_A_ROW = 11, 3
 SHARE = 0.5
 """Of GPSampler's CPU time, at most."""
 GROWTH = (50, 200)
-LARGE_SIZES, QUICK_LARGE_SIZES = (1000, 2000, 10_000), (1000, 2000)
-LARGE_IN_A_ROW = 4
-LARGE_LIMIT = 0.2
-"""CPU seconds of a suggestion in the largest study."""
-
 LOG_EI = LogEI()
-STRATEGIES: tuple[Strategy, ...] = (LOG_EI, EIPerCost())
 
 Seconds = dict[str, float]
 """CPU seconds of each contender."""
@@ -112,44 +107,31 @@ def run(*, seeds: int, quick: bool) -> Result:
             seconds = {n: [_compare(task, chosen, n, seed=seed) for seed in range(seeds)] for n in sizes}
             rows += [_row(task, n, found) for n, found in seconds.items()]
             bars += _bars(task, seconds)
-        large = [_large(strategy, n) for n in (QUICK_LARGE_SIZES if quick else LARGE_SIZES) for strategy in STRATEGIES]
     without_greenlet = missing_package("greenlet") and "greenlet is absent: GPSampler then takes a slower path"
     left_out = [reason for reason in (*missing.values(), without_greenlet) if reason]
-    bars += [_large_bar(row) for row in large if row["n"] == LARGE_SIZES[-1]]
-    return Result(figures={"one suggestion": rows, "large studies": large}, bars=bars, left_out=left_out)
+    growth, growth_bars, growth_left_out = measure_growth(seeds=seeds, quick=quick)
+    return Result(
+        figures={"one suggestion": rows, **growth}, bars=[*bars, *growth_bars], left_out=[*left_out, *growth_left_out]
+    )
 
 
 # ------------------------------------------------------------------------------------------------- contenders
 
 
-def ours(task: Task, drawn: Sequence[Params], *, strategy: Strategy = LOG_EI, in_a_row: int = IN_A_ROW) -> float:
+def ours(task: Task, drawn: Sequence[Params]) -> float:
     problem = Problem(task.space)
     trials = [_trial(number, Suggestion(params), task) for number, params in enumerate(drawn)]
     seconds = []
-    for _ in range(1 + in_a_row):
+    for _ in range(1 + IN_A_ROW):
         began = time.process_time()
-        [suggestion] = strategy.suggest(History(problem, trials), Remaining(), 1, Randomness(0))
+        [suggestion] = LOG_EI.suggest(History(problem, trials), Remaining(), 1, Randomness(0))
         seconds.append(time.process_time() - began)
         trials.append(_trial(len(trials), suggestion, task))
     return fmean(seconds[1:])
 
 
 def _trial(number: int, suggestion: Suggestion, task: Task) -> Trial:
-    """What it costs differs by a factor of seven along the first parameter."""
-    [first, *_] = task.space.encoder.encode([suggestion.params])[0]
-    paid = Measurement(cost={"training": float(np.exp(2.0 * first))}, charged=True)
-    return Trial(number, suggestion, State.DONE, value=task.loss(suggestion.params), measurements=(paid,))
-
-
-def _large(strategy: Strategy, n: int) -> dict[str, Any]:
-    """On the first task; the first suggestion, in which hyperparameters are fitted, is not timed."""
-    seconds = ours(TASKS[0], TASKS[0].drawn(n - 1, seed=0), strategy=strategy, in_a_row=LARGE_IN_A_ROW)
-    return {"strategy": type(strategy).__name__, "n": n, "CPU s, hyperparameters kept": round(seconds, 3)}
-
-
-def _large_bar(row: dict[str, Any]) -> Bar:
-    name = f"{row['strategy']}, n = {row['n']}"
-    return at_most(name, limit=LARGE_LIMIT, measured=row["CPU s, hyperparameters kept"], unit="CPU s")
+    return Trial(number, suggestion, State.DONE, value=task.loss(suggestion.params))
 
 
 def optunas(task: Task, drawn: Sequence[Params]) -> float:

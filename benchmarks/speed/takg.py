@@ -1,12 +1,12 @@
-"""One suggestion of `TraceKG` beside BoTorch's multi-fidelity knowledge gradient, which take turns on the same data.
+"""Compares a suggestion of `TraceKG` with BoTorch's multi-fidelity knowledge gradient, in turns on the same data.
 
 The data are n observations: n/2 runs at uniform params and fidelities, each seen at half of its trace and at its end,
 which is what enters our model by default. One suggestion is made untimed, so that a method that warm-starts its next
 fit does so, as in the middle of a study; then several in a row are timed, by CPU, on one thread, each told its result
 before the next. BoTorch fits a `SingleTaskMultiFidelityGP` to the same rows and optimises
 `qMultiFidelityKnowledgeGradient` with 16 fantasies and 3 restarts. On some of these data all attempts of its fit fail;
-that time counts too, and it goes on from there. With the settings of its tutorial (128 fantasies, 10 restarts, 512 raw
-samples, at most 200 iterations) it is timed once, at the sizes in `TUTORIAL_SIZES`.
+that time counts too, and it continues from there. With the settings of its tutorial (128 fantasies, 10 restarts, 512
+raw samples, at most 200 iterations) it is timed once, at the sizes in `TUTORIAL_SIZES`.
 """
 
 import math
@@ -159,7 +159,7 @@ def _row(problem: Augmented, n: int, found: list[Seconds], tutorial: float | Non
 
 
 def _compared(found: list[Seconds]) -> list[Seconds]:
-    """Where BoTorch had an answer."""
+    """The seeds for which BoTorch had an answer."""
     return [seconds for seconds in found if math.isfinite(seconds.get("botorch", math.nan))]
 
 

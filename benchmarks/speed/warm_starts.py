@@ -1,8 +1,8 @@
-"""What continuing saves: the study of `examples/1_multifidelity.py`, and the same trials each trained from the start.
+"""Measures the savings of continued runs: the study of `examples/1_multifidelity.py`, with and without checkpoints.
 
-Both train the same networks to the same losses; what differs is what they pay. The number of configurations is limited,
-not the time: the study goes on with them until all have come to the end of their epochs, however busy the machine is.
-Work is counted in epochs of all of the data; cost is measured seconds, in which the start-up of every trial is.
+Both train the same networks to the same losses and differ only in cost. The number of configurations is limited, not
+the time: the study continues until all of them have finished their epochs, however busy the machine is. Work is counted
+in epochs over all of the data; cost is measured seconds, which include the start-up of every trial.
 """
 
 import os

@@ -59,12 +59,14 @@ if TYPE_CHECKING:
     from farthing.strategies.population.pbt import PBT as PBT
     from farthing.strategies.population.pbt import Clone as Clone
     from farthing.study import Best as Best
+    from farthing.study import Checked as Checked
     from farthing.study import Deleted as Deleted
     from farthing.study import Lineage as Lineage
     from farthing.study import Schedule as Schedule
     from farthing.study import Stopped as Stopped
     from farthing.study import StopReason as StopReason
     from farthing.study import Study as Study
+    from farthing.study import Verification as Verification
     from farthing.study import delete_study as delete_study
     from farthing.study import maximize as maximize
     from farthing.study import minimize as minimize
@@ -90,12 +92,14 @@ _HOMES = {
     "farthing.storage": ("Storage", "StudySummary"),
     "farthing.study": (
         "Best",
+        "Checked",
         "Deleted",
         "Lineage",
         "Schedule",
         "StopReason",
         "Stopped",
         "Study",
+        "Verification",
         "delete_study",
         "maximize",
         "minimize",
@@ -123,6 +127,7 @@ __all__ = [
     "PBT",
     "Best",
     "Budget",
+    "Checked",
     "Choice",
     "Clone",
     "Command",
@@ -173,6 +178,7 @@ __all__ = [
     "TraceKG",
     "Trainable",
     "Trial",
+    "Verification",
     "delete_study",
     "maximize",
     "minimize",

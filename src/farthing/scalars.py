@@ -1,10 +1,12 @@
 """Plain Python numbers and scalars from any kind of number, NumPy's included, without importing NumPy."""
 
 import math
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
 Scalar: TypeAlias = str | int | float | bool | None
+Option: TypeAlias = Scalar | tuple[Scalar, ...]
 
 # Values travel through JSON, logarithms and other people's arithmetic; these absorb the rounding, nothing more.
 ROUNDING = 1e-12
@@ -50,6 +52,15 @@ def as_whole(value: object) -> int | None:
     return nearest if abs(number - nearest) <= GRID_TOLERANCE else None
 
 
+def is_number(text: str) -> bool:
+    """Whether a text reads as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def as_scalar(value: object) -> Scalar:
     """The JSON scalar that was given, of exactly Python's own type; TypeError for anything else."""
     given = plain(value)
@@ -61,6 +72,18 @@ def as_scalar(value: object) -> Scalar:
     if exact is None and number is None:
         raise TypeError("not a JSON scalar")
     return number if exact is None else exact
+
+
+def as_option(value: object) -> Option:
+    """A scalar, or a tuple of scalars; lists are tuples that came through JSON or TOML. TypeError for anything else."""
+    return tuple(as_scalar(part) for part in value) if isinstance(value, list | tuple) else as_scalar(value)
+
+
+def with_tuples(params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The params with tuples where JSON made lists of them."""
+    if not any(type(value) is list for value in params.values()):
+        return params
+    return {name: tuple(value) if type(value) is list else value for name, value in params.items()}
 
 
 def _as_text(given: str) -> str:

@@ -9,6 +9,7 @@ suggests itself.
 
 import json
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -82,12 +83,11 @@ def online_tuner(name: str, storage: str) -> ft.OnlineTuner:
 
 def play(tuner: ft.OnlineTuner, rounds: int) -> Iterator[ft.Decision]:
     """Value is best at a rate that grows from round to round."""
-    for _ in range(rounds):
-        decision = tuner.decide()
+    for decision in islice(tuner, rounds):
         yield decision
         if decision.measure:
             rate, kind = decision.params["rate"], decision.params["kind"]
-            tuner.observe(-abs(rate - 0.1 - decision.round / ROUNDS) - 0.1 * (kind == "b"))
+            decision.observe(-abs(rate - 0.1 - decision.round / ROUNDS) - 0.1 * (kind == "b"))
 
 
 def described(decision: ft.Decision) -> dict[str, Any]:

@@ -17,8 +17,10 @@ import json
 import os
 import random
 import resource
+import signal
 import sys
 import tempfile
+import threading
 import tomllib
 import traceback
 import warnings
@@ -33,6 +35,9 @@ SOURCE = ROOT / "src"
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
 HEAVY = ("numpy", "scipy.linalg", "scipy.optimize", "scipy.stats", "hypothesis", "sqlalchemy", "botorch")
 """Imported once, before the first fork: they are most of what a test run costs."""
+
+WAITING = 5.0
+"""Seconds of wall clock for a second of CPU, on a machine that is busy with other things too."""
 
 
 @dataclass(frozen=True)
@@ -240,7 +245,10 @@ class MutantLoader(importlib.machinery.SourceFileLoader):
 
 
 def in_child(work: Callable[[], int], *, output: Path, cpu_seconds: float | None = None) -> int:
-    """The exit status of `work` in a forked child that prints to a file; not 0 where its CPU time ran out."""
+    """The exit status of `work` in a forked child that prints to a file; not 0 where its CPU time ran out.
+
+    A child that waits for ever uses none: it is killed after `WAITING` times as many seconds of wall clock.
+    """
     pid = os.fork()
     if pid == 0:
         status = 1
@@ -255,7 +263,13 @@ def in_child(work: Callable[[], int], *, output: Path, cpu_seconds: float | None
         except BaseException:
             traceback.print_exc()
         os._exit(status)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    killer = threading.Timer(WAITING * (cpu_seconds or threading.TIMEOUT_MAX / WAITING), os.kill, (pid, signal.SIGKILL))
+    killer.daemon = True
+    killer.start()
+    try:
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    finally:
+        killer.cancel()
 
 
 def run_tests(names: Sequence[str], *, plugins: Sequence[object] = (), home: str) -> int:

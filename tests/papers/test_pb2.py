@@ -10,7 +10,6 @@ import pytest
 
 import farthing as ft
 from farthing.acquisition.confidence_bound import ConfidenceBound, pb2_beta
-from farthing.acquisition.evidence import chance_of_better
 from farthing.acquisition.fixed_features import with_columns
 from farthing.costs import Remaining
 from farthing.models.fitting import fit
@@ -18,9 +17,9 @@ from farthing.models.gp import condition
 from farthing.models.kernels import SE, Constant
 from farthing.models.likelihood import HyperparameterPosterior
 from farthing.models.linalg import Array
-from farthing.strategies.population.learning import MOST_ROWS, NO_EFFECTS, fit_changes, kernel_over, observed_changes
+from farthing.strategies.population.learning import MOST_ROWS, fit_changes, kernel_over, observed_changes
 from farthing.strategies.population.members import Members
-from farthing.strategies.population.picking import Picking
+from farthing.strategies.population.picking import Picking, chance_of_better
 from farthing.strategies.population.strategy import Replacement, RunningParams
 from farthing.trials import History, Problem, State, Suggestion, Trial
 
@@ -95,47 +94,6 @@ def test_time_counts_whole_intervals_and_members_of_one_interval_share_it() -> N
     assert K[0, 2] == pytest.approx(0.8**2)  # (1 − ω)^{4/2}
 
 
-# ----------------------------------------------------------------------------------------------- effects, a mixed model
-
-
-def test_levels_of_intervals_and_the_score_begun_from_are_taken_out_of_what_params_explain() -> None:
-    """Against least squares with a column for each interval and one for the score: the same curve along x."""
-    rng = np.random.default_rng(5)
-    interval, began = np.repeat(np.arange(2.0, 12.0), 8), rng.standard_normal(80)
-    X = np.column_stack([rng.random((80, 2)), interval, interval, began])
-    y = X[:, 0] + 3.0 * np.sin(interval) - 2.0 * began
-    kernel = kernel_over(SPACE.encoder, effects=True)
-    theta = np.concatenate([kernel_theta(1e-12), np.log([100.0, 100.0])])
-    new = with_columns(np.column_stack([np.linspace(0.1, 0.9, 5), np.full(5, 0.5)]), 12.0, *NO_EFFECTS)
-    mean, variance = condition(kernel, theta, X, y, noise=1e-4).predict(new)
-    np.testing.assert_allclose(np.diff(mean), 0.2, atol=0.02)
-    assert variance.max() < 1.0  # the prior's own: an effect adds nothing to a row that has none
-    without = condition(kernel_over(SPACE.encoder), kernel_theta(1e-12), X, y, noise=1e-4).predict(new)[0]
-    assert np.abs(np.diff(without) - 0.2).max() > 0.5
-
-
-def test_the_score_begun_from_is_standardised_within_its_interval() -> None:
-    history = train(ft.PB2(population=8, interval=1))
-    changes = observed_changes(Members(history, 8), before=None)
-    began, interval = changes.X[:, -1], changes.X[:, -2]
-    for each in np.unique(interval):
-        assert began[interval == each].mean() == pytest.approx(0.0, abs=1e-12)
-        assert began[interval == each].std() == pytest.approx(1.0)
-
-
-def test_a_level_of_an_interval_leaves_no_trace_in_the_picks() -> None:
-    """The same run, but with scores that all members gain together, makes the same choices to rounding."""
-    levels = np.random.default_rng(0).normal(0.0, 3.0, 11)
-
-    def lifted(params: Mapping[str, Any], interval: int) -> float:
-        return gain(params, interval) + float(levels[interval])
-
-    strategy = ft.PB2(population=8, interval=1, effects=True)
-    plain, moved = train(strategy), train(strategy, gain=lifted)
-    far = [abs(a.params["x"] - b.params["x"]) for a, b in zip(plain, moved, strict=True)]
-    assert sum(distance < 0.1 for distance in far) > 0.6 * len(far)
-
-
 # ----------------------------------------------------------------------------------------------------- the bound, Eq. 5
 
 
@@ -156,7 +114,7 @@ def test_pending_points_shrink_the_variance_and_leave_the_mean() -> None:
     history = train(ft.PB2(population=4, interval=1), until=24)
     model = fit_changes(observed_changes(Members(history, 4), before=7), Members(history, 4))
     pending = model.rows([{"x": 0.2, "y": 0.3}, {"x": 0.9, "y": 0.4}], [7, 7])
-    new = with_columns(np.random.default_rng(1).random((20, 2)), 7.0, *NO_EFFECTS)
+    new = with_columns(np.random.default_rng(1).random((20, 2)), 7.0)
     (mean, variance), (later_mean, later_variance) = (
         model.gp.predict(new),
         model.gp.kriging_believer(pending).predict(new),
@@ -207,9 +165,8 @@ def test_a_change_is_measured_from_where_the_interval_began() -> None:
     assert changes.count == len(later) == 36
     assert any(trial.note["donor"] is not None for trial in later)
     np.testing.assert_allclose(changes.change, [-gain(t.params, t.note["interval"]) for t in later], atol=1e-12)
-    for column in (-2, -3):
-        np.testing.assert_array_equal(changes.X[:, column], [t.note["interval"] for t in later])
-    np.testing.assert_array_equal(changes.X[:, :-3], SPACE.encoder.encode([t.params for t in later]))
+    np.testing.assert_array_equal(changes.X[:, -1], [t.note["interval"] for t in later])
+    np.testing.assert_array_equal(changes.X[:, :-1], SPACE.encoder.encode([t.params for t in later]))
 
 
 def test_only_the_latest_rows_are_modelled() -> None:
@@ -219,7 +176,7 @@ def test_only_the_latest_rows_are_modelled() -> None:
     history = train(ft.Clone(population=8, interval=1), space=space)
     changes = observed_changes(Members(history, 8), before=None)
     assert changes.count == MOST_ROWS
-    assert changes.X[:, -3].min() == 40 - MOST_ROWS // 8
+    assert changes.X[:, -1].min() == 40 - MOST_ROWS // 8
 
 
 def test_a_clone_resumes_its_donor_with_params_of_its_own() -> None:

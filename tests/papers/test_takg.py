@@ -11,6 +11,7 @@ from scipy.stats import norm
 import farthing as ft
 from farthing.acquisition.knowledge_gradient import KnowledgeGradient, antithetic_normals
 from farthing.models.gp import GP, condition
+from farthing.models.kernels import SE, Constant
 from farthing.models.linalg import Array
 from farthing.strategies.multifidelity import ascent
 from farthing.strategies.multifidelity.candidates import Candidates, crossed, retained_points, with_params, zeroed
@@ -62,6 +63,25 @@ def information(space: ft.Space, found: Candidates, *, zero_avoiding: bool, reta
 
 
 # ---------------------------------------------------------------------------------------------- value of information
+
+
+def test_antithetic_normals_are_standard_normal() -> None:
+    normals = antithetic_normals(512, 1, 2, rng=np.random.default_rng(0))
+    assert normals.shape == (512, 3)
+    np.testing.assert_allclose(normals.mean(axis=0), 0.0, atol=0.02)  # quasi-Monte Carlo: far below 1/√512
+    np.testing.assert_allclose(normals.std(axis=0), 1.0, atol=0.02)
+
+
+def test_the_noise_of_future_observations_is_relative_to_the_variance_of_the_prior() -> None:
+    """In other units of the value, what is known exactly stays as exact."""
+    kernel, X = Constant() * SE((0, 1)), np.random.default_rng(0).random((5, 2))
+
+    def noise(variance: float) -> Array:
+        gp = condition(kernel, np.log([variance, 0.5, 0.5]), X, np.zeros(5), noise=1e-9)
+        return KnowledgeGradient((gp,), X, antithetic_normals(4, 1, 1, rng=np.random.default_rng(0)), 1).variances(2)
+
+    assert noise(1.0)[0] < noise(1.0)[1]
+    np.testing.assert_allclose(noise(400.0), 400.0 * noise(1.0))
 
 
 @pytest.mark.parametrize("space", SPACES)

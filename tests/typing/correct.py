@@ -98,9 +98,9 @@ freed: int = deleted.freed
 # ---- online
 
 tuner = ft.OnlineTuner(SPACE, rounds=100, strategy=ft.CEGPUCB(rule=ft.rules.Capped(ft.rules.Every(5), most=10)))
-decision: ft.Decision = tuner.decide()
+decision: ft.Decision = next(tuner)
 if decision.measure:
-    tuner.observe(0.5, cost=2.0)
+    decision.observe(0.5, cost=2.0)
 
 
 # ---- of one's own

@@ -137,7 +137,7 @@ ft.OnlineTuner(SPACE)  # mistake
 ft.OnlineTuner(SPACE, rounds="100")  # mistake
 ft.OnlineTuner(SPACE, rounds=100, strategy=ft.Random())  # mistake
 ft.OnlineTuner(SPACE, rounds=100, reward="gains")  # mistake
-ft.OnlineTuner(SPACE, rounds=100).decide().value  # mistake
+next(ft.OnlineTuner(SPACE, rounds=100)).value  # mistake
 ft.CEGPUCB(rule=5)  # mistake
 ft.CEGPUCB(silent="upper")  # mistake
 ft.rules.Capped(ft.rules.Every(5), most="10")  # mistake

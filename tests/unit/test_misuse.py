@@ -32,6 +32,12 @@ def run(**settings: Any) -> Any:
     return study(**chosen).run(lambda trial: 0.0, **{"budget": ft.Budget(trials=1), "executor": "inline", **settings})
 
 
+def finished() -> Any:
+    one = study(strategy=ft.Random())
+    one.add({"x": 0.5}, 1.0)
+    return one
+
+
 def told(value: Any, **settings: Any) -> Any:
     one = study(strategy=ft.Random())
     return one.tell(one.ask(), value, **settings)
@@ -142,6 +148,52 @@ MISUSES: dict[str, tuple[Call, str, str, str]] = {
     "a number for a trace": (lambda: told(1.0, trace=3), "pairs of fidelity and value", "got 3", "Write trace=[("),
     "a number for metrics": (lambda: told(1.0, metrics=3), "must map names to values", "got 3", "Pass a dict"),
     "a number for params": (lambda: study().enqueue(5), "must map names", "got 5", "Pass a dict"),
+    "a clock that is a number": (lambda: study(clock=3), "A clock must have", "got 3", "Leave it out for the system"),
+    "a text for a display": (lambda: run(progress="no"), "true or false", "got 'no'", "Leave it out to see it in"),
+    "a number for a display": (lambda: run(progress=1), "progress must be true or false", "got 1", "Leave it out to"),
+    "a text for a display of a verification": (
+        lambda: finished().verify(lambda trial: 0.0, progress="no"),
+        "true or false",
+        "got 'no'",
+        "Leave it out to see it in",
+    ),
+    "a number for the budget of a verification": (
+        lambda: finished().verify(lambda trial: 0.0, budget=60),
+        "needs a budget",
+        "got 60",
+        "ft.Budget(",
+    ),
+    "a text for an import": (
+        lambda: ft.Study.load("study", "none.db", import_strategy="no"),
+        "import_strategy must be true or false",
+        "got 'no'",
+        "Leave it out",
+    ),
+    "a number for a failure": (lambda: told(None, failure=3), "must be a text", "got 3", "failure='out of memory'"),
+    "a text for pruned": (lambda: told(None, pruned="no"), "must be true or false", "got 'no'", "pruned=True"),
+    "a text for tags": (
+        lambda: study().add({"x": 0.5}, 1.0, tags="old"),
+        "a list, each a text",
+        "got 'old'",
+        "tags=['",
+    ),
+    "a number for tags": (lambda: study().enqueue({"x": 0.5}, tags=3), "a list, each a text", "got 3", "tags=['"),
+    "tags that are numbers": (lambda: finished().annotate(0, tags=[1]), "a list, each a text", "got [1]", "tags=['"),
+    "a number for a comment": (lambda: finished().annotate(0, comment=3), "must be a text", "got 3", "comment='"),
+    "a number for a path": (lambda: study().export(3), "a path or an open file", "got 3", "study.export('trials.csv')"),
+    "a list for a format": (lambda: study().export(format=[1]), "must be 'csv' or 'json'", "got [1]", "'csv'"),
+    "steps as text": (
+        lambda: ft.replay(lambda trial: 0.0, [(0, {"x": 1})], steps="3"),
+        "a whole number ≥ 1",
+        "got '3'",
+        "Give steps=100",
+    ),
+    "a replay in a folder that is a number": (
+        lambda: ft.replay(lambda trial: 0.0, [(0, {"x": 1})], steps=3, folder=3),
+        "a text or a path",
+        "got 3",
+        "Write folder=",
+    ),
     # arguments of strategies
     "a text for a whole number": (
         lambda: ft.ASHA("3"),
@@ -216,7 +268,7 @@ MISUSES: dict[str, tuple[Call, str, str, str]] = {
         lambda: tuner(rounds="9"),
         "rounds must be a whole number ≥ 1",
         "got '9'",
-        "Count the decisions",
+        "Count the passes",
     ),
     "a reward that is none": (
         lambda: tuner(reward="loss"),
@@ -224,6 +276,7 @@ MISUSES: dict[str, tuple[Call, str, str, str]] = {
         "got 'loss'",
         "Leave it out for 'value'",
     ),
+    "an online clock that is a text": (lambda: tuner(clock="no"), "A clock must have", "got 'no'", "Leave it out"),
     "candidates that are a number": (lambda: tuner(candidates=3), "a list of params", "got 3", "Write [{"),
     "initial params that are a text": (lambda: tuner(initial="x"), "a list of params", "got 'x'", "Write [{"),
     "a rule with missing numbers": (
@@ -284,6 +337,30 @@ def test_a_wrong_argument_is_refused_with_the_rule_what_came_and_what_to_do(name
     message = str(refusal.value)
     assert [part for part in (rule, came, remedy) if part not in message] == [], message
     assert message.index(rule) < message.index(remedy)
+
+
+CALLS = {
+    "Study": lambda: ft.Study(SPACE, minimise="error"),
+    "Float": lambda: ft.Float(0.0, 1.0, logarithmic=True),
+    "Space": lambda: ft.Space({"x": ft.Float(0, 1)}, fidelity={}),
+    "Fidelity": lambda: ft.Fidelity(1, 9, whole=True),
+    "OnlineTuner": lambda: ft.OnlineTuner(SPACE, round=9),
+    "Study.run": lambda: study().run(print, worker=2),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_an_unknown_keyword_is_pythons_own_error_and_names_the_call_and_the_keyword(name: str) -> None:
+    with pytest.raises(TypeError, match=rf"{name}.*unexpected keyword argument '\w+'"):
+        CALLS[name]()
+
+
+def test_a_study_with_a_wrong_argument_is_not_begun(tmp_path: Path) -> None:
+    database = tmp_path / "study.db"
+    for wrong in ({"lease": -1}, {"lost_retries": 0.5}, {"clock": 3}, {"folder": 3}):
+        with pytest.raises(InvalidArgument):
+            study(storage=database, **wrong)
+        assert not database.exists()
 
 
 def test_the_errors_are_of_the_kind_that_says_so() -> None:

@@ -51,6 +51,13 @@ def _far_rest(z: Array) -> Array:
     return np.asarray(v * (1.0 - v * (3.0 - v * (15.0 - v * (105.0 - v * 945.0)))))
 
 
+def expected_excess(mean: Array, variance: Array) -> Array:
+    """E max(D, 0) = σ h(μ/σ) for D ~ N(mean, variance); with D = y* − f this is EI. A variance of zero is allowed."""
+    sigma = np.sqrt(np.maximum(variance, np.finfo(float).tiny))
+    with np.errstate(over="ignore"):  # of z², where φ(z) is zero
+        return np.asarray(sigma * h(mean / sigma))
+
+
 def log_expected_improvement(mean: Array, variance: Array, best: float) -> Array:
     """log E max(best − f, 0) for f ~ N(mean, variance)."""
     sigma = np.sqrt(variance)

@@ -15,6 +15,7 @@ from farthing.acquisition.acquisition import Acquisition
 from farthing.acquisition.maximize import Domain, Effort, improve, perturbed, sobol
 from farthing.costs.switching import StageCosts
 from farthing.models.linalg import Array, BoolArray, IntArray
+from farthing.scalars import ROUNDING
 
 FEW = 1024
 """Classes with no more rows than this are searched one by one. A limit on time, not tuned."""
@@ -53,14 +54,18 @@ class PricedClasses:
     def __call__(self, X: Array) -> Array:
         rows, kept = split(X)
         price = self.costs.price(rows, kept)
-        return np.where(price > self.limit, -np.inf, self.log_value(rows) - self.exponent * np.log(price))
+        return np.where(self._is_above(price), -np.inf, self.log_value(rows) - self.exponent * np.log(price))
 
     def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
         rows, kept = split(X)
         value, gradient = self.log_value.value_and_gradient(rows)
         log_price, slope = self.costs.log_price_with_gradient(rows, kept)
-        total = np.where(np.exp(log_price) > self.limit, -np.inf, value - self.exponent * log_price)
+        total = np.where(self._is_above(np.exp(log_price)), -np.inf, value - self.exponent * log_price)
         return total, np.pad(gradient - self.exponent * slope, ((0, 0), (0, 1)))
+
+    def _is_above(self, price: Array) -> BoolArray:
+        """A price of exactly the limit is not, also after a logarithm and back."""
+        return np.asarray(price > self.limit * (1.0 + ROUNDING))
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,10 @@ class Unvisited:
         value, gradient = self.other.value_and_gradient(X)
         return np.where(self._is_visited(X), -np.inf, value), gradient
 
+    def has(self, x: Array) -> bool:
+        """Whether a row (D,) was visited."""
+        return bool(self._is_visited(x[None, :])[0])
+
     @cached_property
     def _keys(self) -> frozenset[bytes]:
         return frozenset(_keys_of(self.visited))

@@ -11,8 +11,10 @@ from farthing.errors import FarthingError
 COMMANDS = {
     "demo": "Tune a neural network on handwritten digits, in about a minute.",
     "run": "Run the study that FILE declares, until its budget is spent.",
-    "resume": "Continue a study that `farthing run` began.",
+    "resume": "Continue a study.",
+    "enqueue": "Put a configuration in line, to be run next.",
     "list": "List the studies of a storage, with their best values and costs.",
+    "watch": "Watch a study as it goes, from any machine that reaches its storage.",
     "show": "Show a study: its best trials, learning curves and bill.",
     "best": "Print the best configuration found so far.",
     "verify": "Train the recommended configuration to full fidelity.",

@@ -9,7 +9,7 @@ import click
 from farthing.cli.digits import SPACE, Network, load_examples, save_examples
 from farthing.cli.ending import EXIT_CODE_INTERRUPTED, best_text
 from farthing.cli.file_work import FileWork
-from farthing.cli.files import save_figure, writing
+from farthing.cli.files import make_folder, save_figure
 from farthing.cli.run_plan import RunPlan, store_plan
 from farthing.cli.running import ending_cleanly_on_sigterm
 from farthing.cli.storages import StorageAddress, address_of, opened_storage
@@ -26,9 +26,8 @@ FINISHED = "demo_finished"
 def run_demo(folder: Path, *, seconds: float) -> int:
     """Runs the demo in that folder; returns the exit code."""
     require_matplotlib()
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        save_examples(folder)
+    make_folder(folder)
+    save_examples(folder)
     address = address_of(folder / "demo.db")
     with closing(begin_or_continue(address)) as study:
         plan = _plan(folder, seconds=seconds)

@@ -5,17 +5,19 @@ from pathlib import Path
 import click
 import numpy as np
 
-from farthing.cli.files import save_figure, writing
+from farthing.cli.files import make_folder, save_figure
 from farthing.cli.storages import address_of, opened_storage
 from farthing.plots import require_matplotlib
 from farthing.space import Float, Space
-from farthing.strategies.online import CEGPUCB, OnlineStrategy
+from farthing.strategies.online import CEGPUCB, OnlineStrategy, PairedProbes
 from farthing.strategies.online.query_rules import Every
 from farthing.study import Study
 from farthing.study.online import OnlineTuner
 
 ROUNDS, BATCH, VALIDATION, FEATURES = 150, 100, 4000, 20
 SPACE = Space({"rate": Float(1e-2, 3.0, log=True), "decay": Float(1e-5, 1e-1, log=True)})
+START = {"rate": 0.1, "decay": 1e-3}
+"""A setting that a user might begin with; the best rate grows as the weights do."""
 
 Array = np.ndarray
 
@@ -37,8 +39,7 @@ class Stream:
 def run_online_demo(folder: Path) -> int:
     """Runs the demo in that folder; returns the exit code."""
     require_matplotlib()
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     address = address_of(folder / "online.db")
     with opened_storage(address) as storage:
         number = len(storage.list_studies()) // 2 + 1
@@ -48,7 +49,8 @@ def run_online_demo(folder: Path) -> int:
         told = tuner.summary
         click.echo(
             f"{name}: mean accuracy {accuracy:.3f}, {told['validations']} validations "
-            f"({told['paid']:.2f} s), {told['skipped']} skipped ({told['saved']:.2f} s saved)"
+            f"({told['paid']:.2f} s), {told['skipped']} skipped ({told['saved']:.2f} s saved), "
+            f"{told['undone']} rounds taken back"
         )
         _draw(name, folder, address.place)
     click.echo(f"\nPictures of both: {folder}\nNext:\n  farthing list --storage {folder / 'online.db'}")
@@ -56,7 +58,7 @@ def run_online_demo(folder: Path) -> int:
 
 
 def _contenders(number: int) -> dict[str, OnlineStrategy]:
-    return {f"by-price-{number}": CEGPUCB(), f"always-{number}": CEGPUCB(rule=Every(1))}
+    return {f"probes-{number}": PairedProbes(), f"always-{number}": CEGPUCB(rule=Every(1))}
 
 
 def train(
@@ -68,30 +70,46 @@ def train(
     rounds: int = ROUNDS,
 ) -> tuple[float, OnlineTuner]:
     """One training run with online tuning: its mean accuracy on examples that no decision saw, and the tuner."""
-    stream, weights = Stream(seed), np.zeros(FEATURES)
+    model, stream = Classifier(), Stream(seed)
     tuner = OnlineTuner(
-        SPACE, rounds=rounds, strategy=strategy, maximize="accuracy", storage=storage, name=name, seed=seed
+        SPACE,
+        rounds=rounds,
+        strategy=strategy,
+        initial=START,
+        overhead=None,
+        maximize="accuracy",
+        save=model.save,
+        restore=model.restore,
+        storage=storage,
+        name=name,
+        seed=seed,
     )
     truth = []
-    for round in range(rounds):
-        decision = tuner.decide()
-        weights = descended(weights, *stream.draw(round, BATCH), **decision.params)
-        if decision.measure:
-            with decision.timing():
-                accuracy = accuracy_of(weights, *stream.draw(round, VALIDATION))
-            tuner.observe(accuracy)
-        truth.append(accuracy_of(weights, *stream.draw(round, 1000)))
+    for decision in tuner:
+        model.descend(*stream.draw(decision.round, BATCH), **decision.params)
+        decision.observe(lambda: model.accuracy(*stream.draw(tuner.round, VALIDATION)))
+        truth.append(model.accuracy(*stream.draw(decision.round, 1000)))
     return float(np.mean(truth)), tuner
 
 
-def descended(weights: Array, inputs: Array, labels: Array, *, rate: float, decay: float) -> Array:
-    """One step of gradient descent for logistic regression."""
-    pull = labels / (1.0 + np.exp(labels * (inputs @ weights)))
-    return np.asarray(weights + rate * (inputs.T @ pull / len(labels) - decay * weights))
+class Classifier:
+    """Logistic regression, trained by gradient descent."""
 
+    def __init__(self) -> None:
+        self.weights = np.zeros(FEATURES)
 
-def accuracy_of(weights: Array, inputs: Array, labels: Array) -> float:
-    return float(np.mean(np.sign(inputs @ weights) == labels))
+    def descend(self, inputs: Array, labels: Array, *, rate: float, decay: float) -> None:
+        pull = labels / (1.0 + np.exp(labels * (inputs @ self.weights)))
+        self.weights = self.weights + rate * (inputs.T @ pull / len(labels) - decay * self.weights)
+
+    def accuracy(self, inputs: Array, labels: Array) -> float:
+        return float(np.mean(np.sign(inputs @ self.weights) == labels))
+
+    def save(self) -> Array:
+        return self.weights.copy()
+
+    def restore(self, saved: Array) -> None:
+        self.weights = saved.copy()
 
 
 def _draw(name: str, folder: Path, storage: str | Path) -> None:

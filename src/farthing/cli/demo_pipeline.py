@@ -11,7 +11,7 @@ from scipy import ndimage
 
 from farthing.cli.ending import EXIT_CODE_INTERRUPTED, best_text
 from farthing.cli.file_work import FileWork
-from farthing.cli.files import save_figure, writing
+from farthing.cli.files import make_folder, save_figure
 from farthing.cli.run_plan import RunPlan, store_plan
 from farthing.cli.running import ending_cleanly_on_sigterm
 from farthing.cli.storages import address_of, opened_storage
@@ -72,8 +72,7 @@ pipeline = Pipeline(source=_images(), cache_limit="1 GB", enlarge=enlarge, featu
 def run_pipeline_demo(folder: Path, *, seconds: float) -> int:
     """Runs the demo in that folder; returns the exit code."""
     require_matplotlib()
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     address = address_of(folder / "pipeline.db")
     with opened_storage(address) as storage:
         name = f"pipeline-{len(storage.list_studies()) + 1}"

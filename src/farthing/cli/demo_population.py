@@ -9,7 +9,7 @@ import click
 from farthing.cli.digits import Network, load_examples, save_examples
 from farthing.cli.ending import EXIT_CODE_INTERRUPTED
 from farthing.cli.file_work import FileWork
-from farthing.cli.files import save_figure, writing
+from farthing.cli.files import make_folder, save_figure
 from farthing.cli.population_view import lanes_text, schedule_text
 from farthing.cli.run_plan import RunPlan, store_plan
 from farthing.cli.running import ending_cleanly_on_sigterm
@@ -59,9 +59,8 @@ class Reader(Trainable):
 def run_population_demo(folder: Path) -> int:
     """Runs the demo in that folder; returns the exit code."""
     require_matplotlib()
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        save_examples(folder)
+    make_folder(folder)
+    save_examples(folder)
     address = address_of(folder / "population.db")
     with closing(_begin_or_continue(address)) as study:
         if _train(study, folder).reason is StopReason.INTERRUPTED:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from farthing.cli.files import writing
 from farthing.errors import MissingExtra
 from farthing.execution import RunningTrial
 from farthing.space import Choice, Fidelity, Float, Int, Space
@@ -69,8 +70,9 @@ def save_examples(folder: Path) -> None:
     data = load_digits()
     order = np.random.default_rng(SEED).permutation(len(data.target))
     unfinished = folder / f"unfinished-{DATA_FILE}"
-    np.savez(unfinished, images=data.data[order] / 16.0, digits=data.target[order])
-    unfinished.replace(folder / DATA_FILE)
+    with writing(folder):
+        np.savez(unfinished, images=data.data[order] / 16.0, digits=data.target[order])
+        unfinished.replace(folder / DATA_FILE)
 
 
 @lru_cache

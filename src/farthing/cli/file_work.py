@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 from farthing.errors import FarthingError, WorkError
-from farthing.execution import CarriesOut, Command, KeepsOutputs, RunningTrial, as_work
+from farthing.execution import CarriesOut, Command, HasStages, KeepsOutputs, RunningTrial, as_work
 from farthing.trials import Json, Problem
 from farthing.validation import did_you_mean
 
@@ -19,12 +19,14 @@ from farthing.validation import did_you_mean
 class FileWork:
     """Work by name. Every worker looks it up itself and carries it out in `folder`, where the study file is.
 
-    `python` is `train.py:train` or `package.module:function`; either it or `command` is given.
+    `python` is `train.py:train` or `package.module:function`; either it or `command` is given. `pattern` has the
+    regular expressions that find values in the command's text.
     """
 
     folder: Path
     command: str | None = None
     python: str | None = None
+    pattern: tuple[str, ...] = ()
 
     def check(self, problem: Problem) -> None:
         if not self.folder.is_dir():
@@ -47,12 +49,25 @@ class FileWork:
             work = _looked_up(self)
             return work.lost_prefixes(prefixes, root) if isinstance(work, KeepsOutputs) else []
 
+    def code(self) -> Mapping[str, str]:
+        """Of a pipeline's stages; other work has none."""
+        with contextlib.chdir(self.folder):
+            work = _looked_up(self)
+            return work.code() if isinstance(work, HasStages) else {}
+
     def to_json(self) -> dict[str, Json]:
-        return {"folder": str(self.folder), "command": self.command, "python": self.python}
+        return {
+            "folder": str(self.folder),
+            "command": self.command,
+            "python": self.python,
+            "pattern": list(self.pattern),
+        }
 
     @classmethod
     def from_json(cls, form: Mapping[str, Json]) -> "FileWork":
-        return cls(Path(form["folder"]), command=form["command"], python=form["python"])
+        """Plans that an older version stored have no pattern."""
+        pattern = tuple(form.get("pattern", ()))
+        return cls(Path(form["folder"]), command=form["command"], python=form["python"], pattern=pattern)
 
 
 def make_importable(folder: Path) -> None:
@@ -64,7 +79,7 @@ def make_importable(folder: Path) -> None:
 @lru_cache
 def _looked_up(work: FileWork) -> CarriesOut:
     if work.command is not None:
-        return Command(work.command)
+        return Command(work.command, pattern=work.pattern)
     return as_work(_import(work.python or "", folder=work.folder))
 
 

@@ -26,6 +26,11 @@ def writing(path: Path) -> Iterator[None]:
         ) from error
 
 
+def make_folder(path: Path) -> None:
+    with writing(path):
+        path.mkdir(parents=True, exist_ok=True)
+
+
 def save_figure(figure: "Figure", path: Path) -> None:
     """Saves a picture in the format that its name ends in."""
     try:

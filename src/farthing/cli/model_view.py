@@ -108,7 +108,10 @@ def _parameters(study: Study, diagnosis: "Diagnosis") -> "Table":
     for name, share in diagnosis.importance.items():
         chosen = short_number(params[name]) if name in params else "inactive"
         bar = Bar(1.0, 0.0, share, width=BAR_WIDTH, color="cyan")
-        table.add_row(name, bar, f"{share:.0%}", chosen, *_along(slices.get(name), minimize=study.problem.minimize))
+        spread = diagnosis.importance_deviation[name]
+        table.add_row(
+            name, bar, f"{share:.0%} ± {spread:.0%}", chosen, *_along(slices.get(name), minimize=study.problem.minimize)
+        )
     return table
 
 

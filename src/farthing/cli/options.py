@@ -30,17 +30,37 @@ _seconds = click.option("--seconds", type=float, metavar="LIMIT", help="Most sec
 _cost = click.option("--cost", type=float, metavar="LIMIT", help="Most cost of all trials, in the study's unit.")
 _trials = click.option("--trials", type=int, metavar="LIMIT", help="Most configurations to try, over all runs.")
 _inline = click.option("--inline", is_flag=True, help="Run trials in this process, one at a time, for debugging.")
+_keep_going = click.option(
+    "--keep-going", is_flag=True, help="Spend the budget even if the first trials all fail in the same way."
+)
+_harmless = click.option(
+    "--harmless-change", is_flag=True, help="Of a pipeline: the last change of its code left values as they were."
+)
 _quiet = click.option("--quiet", is_flag=True, help="Print nothing but errors (and the JSON, with --json).")
+
+
+_work = click.option("--work", metavar="FILE.py:FUNCTION", help="The work, of a study that a Python program began.")
+_command = click.option("--command", metavar="LINE", help="The same for a program: a command line with {fields}.")
+
+
+def work_options(command: Command) -> Command:
+    """Options that name the work of a study whose storage does not."""
+    return _with(command, _work, _command)
 
 
 def run_options(command: Command) -> Command:
     """Options of `run` and `resume`; the limits replace those of the study."""
-    return _with(command, _workers, _seconds, _cost, _trials, _inline, json_option, _quiet)
+    return _with(command, _workers, _seconds, _cost, _trials, _inline, _keep_going, _harmless, json_option, _quiet)
+
+
+_measured = click.option("--measured", is_flag=True, help="By measured values instead of what the model recommends.")
+_top = click.option("--top", type=click.IntRange(min=1), metavar="N", help="Number of configurations to train.")
+_repeats = click.option("--repeats", type=click.IntRange(min=1), metavar="N", help="Full trainings of each, in all.")
 
 
 def verify_options(command: Command) -> Command:
-    """The options for a run of one trial."""
-    return _with(command, _seconds, _cost, _inline, json_option, _quiet)
+    """The options for a run of the trials that verify."""
+    return _with(command, _measured, _top, _repeats, _workers, _seconds, _cost, _inline, json_option, _quiet)
 
 
 def _with(command: Command, *options: Command) -> Command:

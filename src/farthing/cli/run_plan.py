@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import click
@@ -59,15 +60,19 @@ def import_strategy(study: Study) -> None:
         study._import_strategy()
 
 
-def stored_plan(study: Study) -> RunPlan:
-    """How the study was run last."""
+def stored_plan(study: Study, *, work: str | None = None, command: str | None = None) -> RunPlan:
+    """How the study was run last; with the work that is named now, if any, which is looked up in this folder."""
     form = study._settings.get(SETTING)
-    if form is None:
+    plan = None if form is None else RunPlan.from_json(form)
+    if work is not None or command is not None:
+        named = FileWork(Path.cwd(), python=work, command=command)
+        return RunPlan(named, {}) if plan is None else replace(plan, work=named)
+    if plan is None:
         raise InvalidArgument(
-            f"A study is resumed here when `farthing run` began it, got {study.name!r}, which a Python program began. "
-            "Start that program again: it continues where it stopped."
+            f"A study that a Python program began needs its work by name, got none for {study.name!r}. Name it: "
+            "--work train.py:train, or --command; or start that program again."
         )
-    return RunPlan.from_json(form)
+    return plan
 
 
 def store_plan(study: Study, plan: RunPlan) -> None:

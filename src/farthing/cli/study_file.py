@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from farthing.cli.file_work import FileWork, make_importable
 from farthing.cli.run_plan import RunPlan
 from farthing.errors import InvalidArgument, InvalidFile
-from farthing.fields import Number, Rule, Text, Whole
+from farthing.fields import Number, Rule, Several, Text, Whole
+from farthing.fields.rules import Either
 from farthing.space import Space
 from farthing.space.space import space_from_tables
 from farthing.strategies import Strategy, strategy_from_json
@@ -43,9 +44,19 @@ STUDY_KEYS = {
     "folder": Key(TEXT, '"checkpoints"'),
 }
 BUDGET_KEYS = {"seconds": Key(AMOUNT, "600"), "cost": Key(AMOUNT, "100.0"), "trials": Key(COUNT, "50")}
-WORK_KEYS = {"command": Key(TEXT, '"python train.py --lr {lr}"'), "python": Key(TEXT, '"train.py:train"')}
+WORK_KEYS = {
+    "command": Key(TEXT, '"python train.py --lr {lr}"'),
+    "python": Key(TEXT, '"train.py:train"'),
+    "pattern": Key(Either((TEXT, Several(TEXT, fewest=1))), "'loss=(?P<value>[0-9.e+-]+)'"),
+}
 STRATEGY_NAME = {"name": Key(TEXT, '"ASHA"')}
-TABLES = ("study", "budget", "space", "fidelities", "stages", "strategy", "work")
+TABLES = ("study", "budget", "space", "fidelities", "stages", "strategy", "work", "enqueue")
+ENQUEUED = "enqueued"
+"""The setting of a study whose file's configurations are in line already."""
+
+
+Wish = tuple[Mapping[str, Any], Mapping[str, float]]
+"""Params, some or all of them, and a fidelity to begin with."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +69,19 @@ class StudyFile:
     storage: str | None
     folder: str | None
     plan: RunPlan
+    wishes: tuple[Wish, ...] = ()
 
     def create_or_continue(self, storage: str | Path) -> Study:
         """The study in that storage, once it is certain that its work could be started."""
         self.plan.work.check(self.problem)
+        study = self._study(storage)
+        if self.wishes and not study._settings.get(ENQUEUED):
+            study._remember(**{ENQUEUED: True})
+            for params, fidelity in self.wishes:
+                study.enqueue(params, fidelity=fidelity)
+        return study
+
+    def _study(self, storage: str | Path) -> Study:
         return Study(
             self.problem.space,
             **{self.problem.direction: self.problem.value},  # type: ignore[arg-type]
@@ -96,7 +116,27 @@ def _study_file(tables: Mapping[str, Any], *, path: Path) -> StudyFile:
         storage=study.get("storage"),
         folder=study.get("folder"),
         plan=RunPlan(_work(tables, folder=folder), limits, **run),
+        wishes=tuple(_wish(table, space) for table in _wish_tables(tables)),
     )
+
+
+def _wish_tables(tables: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    given = tables.get("enqueue", [])
+    if not isinstance(given, list) or not all(isinstance(table, Mapping) for table in given):
+        raise InvalidArgument(
+            f"enqueue must be a list of tables, got {shown(given)}. Write [[enqueue]] before the params of each."
+        )
+    return given
+
+
+def _wish(table: Mapping[str, Any], space: Space) -> Wish:
+    """What a table [[enqueue]] asks for, once it is certain that the space has it."""
+    fidelity = {name: table[name] for name in space.fidelities if name in table}
+    params = {name: value for name, value in table.items() if name not in fidelity}
+    refuse_unknown(params, [*space.parameters, *space.fidelities], what="Params of [[enqueue]]", error=InvalidArgument)
+    for name, value in params.items():
+        space.parameters[name].check(value, name=f"{name} in [[enqueue]]")
+    return params, space.check_fidelity(fidelity)
 
 
 def _problem(study: Mapping[str, Any], space: Space) -> Problem:
@@ -128,12 +168,17 @@ def _strategy(tables: Mapping[str, Any], *, folder: Path) -> Strategy | None:
 
 def _work(tables: Mapping[str, Any], *, folder: Path) -> FileWork:
     work = _table(tables, "work", keys=WORK_KEYS)
+    pattern = work.pop("pattern", ())
     if len(work) != 1:
         raise InvalidArgument(
             f"[work] must have a command or a python function, got {' and '.join(work) or 'neither'}. "
             'Write command = "python train.py --lr {lr}" or python = "train.py:train".'
         )
-    return FileWork(folder, **work)
+    if pattern and "command" not in work:
+        raise InvalidArgument(
+            "A pattern in [work] reads what a command prints, got one beside python. Return the value instead."
+        )
+    return FileWork(folder, **work, pattern=(pattern,) if isinstance(pattern, str) else tuple(pattern))
 
 
 def _table(tables: Mapping[str, Any], name: str, *, keys: Mapping[str, Key]) -> dict[str, Any]:

@@ -4,6 +4,8 @@ import shutil
 import sys
 from collections.abc import Sequence
 
+from farthing.scalars import is_number
+
 Row = Sequence[str]
 
 
@@ -17,16 +19,8 @@ def aligned(header: Row, rows: Sequence[Row]) -> str:
 
 def _column(cells: Sequence[str]) -> list[str]:
     width = max(map(len, cells))
-    is_numeric = all(_is_number(cell) for cell in cells[1:] if cell)
+    is_numeric = all(is_number(cell) for cell in cells[1:] if cell)
     return [f"{cell:>{width}}" if is_numeric else f"{cell:<{width}}" for cell in cells]
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
 
 
 def _cut(line: str) -> str:

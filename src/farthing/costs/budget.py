@@ -45,7 +45,7 @@ class Budget(Declaration):
     """The limits of a study, over every run and resume: the one that is reached first ends it.
 
     `cost` is the sum over trials in the study's cost unit, `seconds` is wall clock, `trials` counts new
-    configurations, not continuations.
+    configurations: neither continuations nor results that were added from elsewhere.
     """
 
     cost: float | None = positive(None)
@@ -70,7 +70,7 @@ class Budget(Declaration):
         return Remaining(
             cost=math.inf if self.cost is None else self.cost - history.cost - _committed(committed),
             seconds=math.inf if self.seconds is None else self.seconds - seconds,
-            trials=math.inf if self.trials is None else self.trials - history.configurations,
+            trials=math.inf if self.trials is None else self.trials - history.configurations + history.added,
         )
 
     def to_json(self) -> dict[str, float]:

@@ -3,6 +3,9 @@
 import time
 from typing import Protocol
 
+from farthing.errors import InvalidArgument
+from farthing.validation import shown
+
 
 class Clock(Protocol):
     def now(self) -> float:
@@ -20,6 +23,17 @@ class SystemClock:
 
     def elapsed(self) -> float:
         return time.perf_counter()
+
+
+def as_clock(given: Clock | None) -> Clock:
+    """The clock that was given, or the system's."""
+    if given is None:
+        return SystemClock()
+    if isinstance(given, type) or not all(callable(getattr(given, name, None)) for name in ("now", "elapsed")):
+        raise InvalidArgument(
+            f"A clock must have now() and elapsed(), got {shown(given)}. Leave it out for the system's."
+        )
+    return given
 
 
 class FakeClock:

@@ -6,9 +6,8 @@ e is the share of the full work that was done, and c₀ the fixed cost of a run,
 The cost grows with e by construction, for any g, so that continuing a run never has a negative cost.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 
@@ -17,8 +16,6 @@ from farthing.models.gp import GP
 from farthing.models.kernels import Kernel
 from farthing.models.linalg import Array
 from farthing.models.transforms import Standardise
-
-T = TypeVar("T")
 
 FIXED_SHARES: Sequence[float] = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 """Values of c₀ that are tried; the likeliest is taken. The grid is a guess, not tuned: about two to each decade."""
@@ -78,17 +75,29 @@ def learn_cost(
     shares = np.ones(cost.size) if done is None else done
     tried = [_Shared(X, cost, kernel, shares, share) for share in FIXED_SHARES[: None if np.ptp(shares) > 0.0 else 1]]
     if warm_start is not None:  # which share is likeliest hardly depends on the rest: one fit will do
-        tried = [_highest(tried, lambda model: model.likeliest(warm_start))]
+        tried = [_likeliest(tried, warm_start)]
         if keeps_theta:
             return tried[0].learned(warm_start)
     fitted = [(model, fit(model.posterior, warm_start=warm_start)) for model in tried]
-    best, theta = _highest(fitted, lambda pair: pair[0].density(pair[1]))
+    best, theta = fitted[0] if len(fitted) == 1 else max(fitted, key=lambda pair: pair[0].density(pair[1]))
     return best.learned(theta)
 
 
-def _highest(candidates: Sequence[T], density: Callable[[T], float]) -> T:
-    """The one of highest density; a single one is not asked for its own, which costs a likelihood."""
-    return candidates[0] if len(candidates) == 1 else max(candidates, key=density)
+def _likeliest(models: Sequence["_Shared"], warm_start: Array) -> "_Shared":
+    """The model of highest density, at the better of an earlier fit and the prior's mode.
+
+    The earlier fit may have been one of another c₀. The models differ in what was observed, not in where, so that each
+    of the two needs one factor for all of them; a single model needs none.
+    """
+    if len(models) == 1:
+        return models[0]
+    densities = [_densities(models, theta) for theta in (warm_start, models[0].posterior.priors.mean)]
+    return models[int(np.argmax(np.maximum(*densities)))]
+
+
+def _densities(models: Sequence["_Shared"], theta: Array) -> Array:
+    values = models[0].posterior.values_of(theta, [model.posterior.y for model in models])
+    return np.array([model.on_log_scale(value) for model, value in zip(models, values, strict=True)])
 
 
 class _Shared:
@@ -102,12 +111,10 @@ class _Shared:
 
     def density(self, theta: Array) -> float:
         """The log posterior density, on the scale of log t, so that all c₀ can be compared."""
-        log_density = float(self.posterior.value_and_gradient(theta[None, :])[0][0])
-        return log_density - self._g.size * float(np.log(self._scale.scale))
+        return self.on_log_scale(float(self.posterior.value_and_gradient(theta[None, :])[0][0]))
 
-    def likeliest(self, warm_start: Array) -> float:
-        """The density at the better of an earlier fit, which may have been one of another c₀, and the prior's mode."""
-        return max(self.density(warm_start), self.density(self.posterior.priors.mean))
+    def on_log_scale(self, log_density: float) -> float:
+        return log_density - self._g.size * float(np.log(self._scale.scale))
 
     def learned(self, theta: Array) -> LearnedCost:
         least = float(np.exp(np.min(self._g))) if self._g.size else np.finfo(float).tiny

@@ -8,11 +8,13 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterator
-from typing import IO, Any
+from collections.abc import Iterator, Sequence
+from queue import Empty, Queue
+from typing import IO, Any, Literal
 
 from farthing.errors import WorkError
 from farthing.execution.failures import WorkFailed, describe_exit
+from farthing.execution.patterns import Patterns
 from farthing.execution.results import GRADIENT
 from farthing.execution.running_trial import RunningTrial
 from farthing.execution.template import Template
@@ -21,7 +23,11 @@ from farthing.validation import shown
 
 LONGEST_LINE = 1 << 20
 LINES_KEPT = 20
+LINES_READ_AHEAD = 1000
 OWN_FIELDS = ("resume_dir", "checkpoint_dir", "trial")
+
+
+_Stream = Literal["output", "errors"]
 
 
 class Command:
@@ -34,17 +40,23 @@ class Command:
     `trial.report`: fidelities and `step` say where it was measured, `cost` is charged, `gradient` has derivatives along
     params, other numbers are metrics. In a space with a trace fidelity, a last line that does not name it is the
     result. Other lines go to the trial's log.
+
+    A program that prints text needs no change: `pattern` has one regular expression or several, whose groups say what
+    the text means, as in `pattern=r"epoch (?P<epochs>\\d+) loss (?P<value>\\S+)"`; `Patterns` says how they are read.
     """
 
-    def __init__(self, line: str) -> None:
+    def __init__(self, line: str, *, pattern: str | Sequence[str] | None = None) -> None:
         if not isinstance(line, str):
             raise WorkError(f"A command must be one string, got {shown(line)}. Write it as in a terminal.")
         self._template = Template(line)
+        self._patterns = Patterns.of(pattern)
 
     def __repr__(self) -> str:
-        return f"Command({self._template.text!r})"
+        pattern = f", pattern={list(self._patterns.texts)!r}" if self._patterns.texts else ""
+        return f"Command({self._template.text!r}{pattern})"
 
     def check(self, problem: Problem) -> None:
+        self._patterns.check(problem)
         chosen = [*problem.space.parameters, *problem.space.fidelities]
         self._template.check_fields([*chosen, *OWN_FIELDS], needed=chosen)
         program = self._template.program
@@ -55,13 +67,15 @@ class Command:
             )
 
     def run(self, trial: RunningTrial) -> object:
-        with _started(self._template.filled(self._fields(trial))) as process:
-            last_errors = _LastLines(_pipe(process.stderr))
-            reports = _Reports(trial)
-            for line in _lines(_pipe(process.stdout)):
-                reports.read(line)
-            errors = last_errors.text()
-        _check_exit(process, errors)
+        reports, last_errors = _Reports(trial, self._patterns), deque[str](maxlen=LINES_KEPT)
+        with _started(self._template.filled(self._fields(trial))) as process, _Output(process) as output:
+            for stream, line in output:
+                if stream == "errors":
+                    last_errors.append(reports.read_error(line))
+                else:
+                    reports.read(line)
+        _check_exit(process, "".join(last_errors))
+        reports.require_a_value()
         return reports.result
 
     def _fields(self, trial: RunningTrial) -> dict[str, object]:
@@ -76,8 +90,11 @@ class Command:
 class _Reports:
     """Turns the lines of a command into reports of its trial."""
 
-    def __init__(self, trial: RunningTrial) -> None:
+    def __init__(self, trial: RunningTrial, patterns: Patterns) -> None:
         self.result: dict[str, Any] | None = None
+        self._patterns = patterns.reader(trial.problem)
+        self._has_value = trial._job.reported is not None
+        self._last_line = ""
         self._trial = trial
         self._value = trial.problem.value
         self._fidelities = trial.problem.space.fidelities
@@ -85,15 +102,43 @@ class _Reports:
 
     def read(self, line: bytes) -> None:
         said = _json_object(line)
-        if said is None or not (self._value in said or "cost" in said):
-            sys.stdout.write(line.decode(errors="backslashreplace"))
+        if said is not None and (self._value in said or "cost" in said):
+            self._hear(said)
             return
+        text = line.decode(errors="backslashreplace")
+        sys.stdout.write(text)
+        self._read_text(text)
+
+    def read_error(self, line: bytes) -> str:
+        """A line of standard error, where many programs log: it is passed on, and patterns are searched for in it."""
+        text = line.decode(errors="backslashreplace")
+        sys.stderr.write(text)
+        self._read_text(text)
+        return text
+
+    def _read_text(self, text: str) -> None:
+        for line in text.split("\r"):  # a progress bar writes over its own line
+            self._last_line = line.strip() or self._last_line
+            self._hear(self._patterns.read(line))
+
+    def _hear(self, said: dict[str, Any]) -> None:
         if "cost" in said:
             self._trial.charge(said.pop("cost"))
         if self._value in said:
             self._take(said)
 
+    def require_a_value(self) -> None:
+        """Raises when the program has ended well and said nothing that is a value."""
+        if self._has_value:
+            return
+        last = f"; its last line was {shown(self._last_line)}" if self._last_line else " and no text at all"
+        raise WorkFailed(
+            f"A command must print its value, got no {self._value!r}{last}. Print a line of JSON such as "
+            f'{{"{self._value}": 0.5}}, or give a pattern with a group (?P<value>…) that finds it in the text.'
+        )
+
     def _take(self, said: dict[str, Any]) -> None:
+        self._has_value = True
         if self.result is not None:
             self._report(self.result)
         is_result = self._has_trace and "step" not in said and not self._fidelities.keys() & said.keys()
@@ -109,25 +154,43 @@ class _Reports:
         self._trial.report(value, metrics=metrics, gradient=gradient, **place)
 
 
-class _LastLines:
-    """Passes a program's standard error on to our own and keeps the last lines of it."""
+class _Output:
+    """The lines of a program's two streams, in the order in which they come; ends when it has closed both.
 
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
-        self._lines: deque[str] = deque(maxlen=LINES_KEPT)
-        self._thread = threading.Thread(target=self._read, daemon=True)
-        self._thread.start()
+    Two threads read, so that a program that fills one stream does not wait for us at the other.
+    """
 
-    def text(self) -> str:
-        """The last lines, once the program has closed its end."""
-        self._thread.join()
-        return "".join(self._lines)
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._lines: Queue[tuple[_Stream, bytes]] = Queue(maxsize=LINES_READ_AHEAD)
+        self._is_wanted = True
+        for stream, pipe in (("output", process.stdout), ("errors", process.stderr)):
+            threading.Thread(target=self._read, args=(stream, _pipe(pipe)), daemon=True).start()
 
-    def _read(self) -> None:
-        for line in _lines(self._stream):
-            text = line.decode(errors="backslashreplace")
-            self._lines.append(text)
-            sys.stderr.write(text)
+    def __enter__(self) -> "_Output":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Lets the threads end: each has at most one more line to put where there is room now."""
+        self._is_wanted = False
+        with contextlib.suppress(Empty):
+            while True:
+                self._lines.get_nowait()
+
+    def __iter__(self) -> "Iterator[tuple[_Stream, bytes]]":
+        open_streams = 2
+        while open_streams:
+            stream, line = self._lines.get()
+            if line:
+                yield stream, line
+            else:
+                open_streams -= 1
+
+    def _read(self, stream: "_Stream", pipe: IO[bytes]) -> None:
+        while self._is_wanted:
+            line = pipe.readline(LONGEST_LINE)
+            self._lines.put((stream, line))
+            if not line:
+                return
 
 
 def _environment() -> dict[str, str]:
@@ -152,11 +215,6 @@ def _started(arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
 def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
     assert stream is not None
     return stream
-
-
-def _lines(stream: IO[bytes]) -> Iterator[bytes]:
-    """Lines as they come; one that never ends comes in pieces."""
-    return iter(lambda: stream.readline(LONGEST_LINE), b"")
 
 
 def _check_exit(process: subprocess.Popen[bytes], errors: str) -> None:

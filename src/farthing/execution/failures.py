@@ -1,15 +1,23 @@
 """Says why an attempt came to nothing: in one line, with the user's part of the traceback behind it."""
 
 import os
+import re
 import signal
+from dataclasses import dataclass, field
 from pathlib import Path
 from traceback import TracebackException
 
 from farthing.errors import FarthingError
 from farthing.trials import Failure
+from farthing.trials.measurement import IS_NOT_FINITE
 
 LONGEST_REASON = 300
 LONGEST_TRACEBACK = 10_000
+PLACE = re.compile(r'File "([^"]+)", line (\d+)')
+COMMANDS = ("The command exited", "A command must")
+"""How the failure of a program begins that ended by itself."""
+BY_THE_PARAMS = ("MemoryError", "OutOfMemoryError")
+"""Exceptions that some params raise and others do not: they say little about the work."""
 OUR_FOLDERS = tuple(f"{Path(__file__).parents[1] / folder}{os.sep}" for folder in ("execution", "trials", "space"))
 
 
@@ -26,6 +34,29 @@ def failure_of(error: BaseException) -> Failure:
     if isinstance(error, WorkFailed):
         return Failure(_shortened(str(error)), error.details)
     return Failure(_reason(error), _traceback(error))
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A mistake in the work: failures are alike if their causes are equal, whatever the message of the exception."""
+
+    exception: str
+    place: tuple[str, ...]
+    text: str = field(compare=False)
+
+
+def cause_of(failure: Failure) -> Cause | None:
+    """The exception and the line of the work that raised it, or what a command said.
+
+    None where the machine, the time limit or the params may be the cause: a kill, no memory, a value that is NaN.
+    """
+    exception = failure.reason.partition(":")[0]
+    if IS_NOT_FINITE in failure.reason or exception in BY_THE_PARAMS:
+        return None
+    if places := PLACE.findall(failure.traceback):
+        return Cause(exception, places[-1], f"{failure.reason} ({Path(places[-1][0]).name}, line {places[-1][1]})")
+    is_said = bool(failure.traceback) or failure.reason.startswith(COMMANDS)
+    return Cause(failure.reason, (), failure.reason) if is_said else None
 
 
 def describe_exit(code: int) -> str:

@@ -37,8 +37,8 @@ def mark_of(folder: Path) -> Mark | None:
 
 
 def is_free(folder: Path) -> bool:
-    """Whether the folder is missing or empty."""
-    return not names_in(folder)
+    """Whether the folder is missing, or empty but for a mark that a killed program had not finished."""
+    return all(name.startswith(f"{MARK}.") for name in names_in(folder))
 
 
 def carries(folder: Path, mark: Mark) -> bool:

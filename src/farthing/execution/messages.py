@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from farthing.execution.executor import Job
+from farthing.scalars import with_tuples
 from farthing.trials import Attempt, Failure, Json, Measurement, Outcome
 from farthing.trials.news import Checkpointed, News
 from farthing.trials.prefixes import Eviction
@@ -69,7 +70,7 @@ def job_from_json(form: dict[str, Any]) -> Job:
     resume_dir = form["resume_dir"]
     return Job(
         Attempt(*form["attempt"]),
-        form["params"],
+        with_tuples(form["params"]),
         form["fidelity"],
         resume_from=form["resume_from"],
         resume_dir=None if resume_dir is None else Path(resume_dir),

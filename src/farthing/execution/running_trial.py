@@ -15,6 +15,7 @@ from farthing.execution.failures import failure_of
 from farthing.execution.meter import Meter
 from farthing.execution.results import Result, read_gradient, read_metrics, read_result, read_value
 from farthing.trials import Failure, Kind, Measurement, Outcome, Problem, State
+from farthing.trials.best_so_far import stops_early
 from farthing.trials.news import Checkpointed, News
 from farthing.trials.prefixes import Eviction
 
@@ -54,7 +55,7 @@ class RunningTrial:
         self._checkpoints = checkpoints
         self._meter = Meter(clock or SystemClock(), measures=problem.measures_cost)
         self._sequence = count(first_sequence)
-        self._last: Measurement | None = None
+        self._reported: list[Measurement] = []
         self._staging: Path | None = None
         self._announced: str | None = None
 
@@ -105,7 +106,7 @@ class RunningTrial:
             gradient=read_gradient(gradient, space, self.params),
         )
         self._send(point)
-        self._last = point
+        self._reported = [*(self._reported if self.problem.best_so_far else ()), point]
 
     def charge(self, amount: SupportsFloat, kind: Kind = "training") -> None:
         """Adds to the cost of the trial. Once charged, its measured seconds do not count."""
@@ -167,6 +168,10 @@ class RunningTrial:
         return self._outcome(State.PRUNED, value=value, closing=self._measurement())
 
     @property
+    def _last(self) -> Measurement | None:
+        return self._reported[-1] if self._reported else None
+
+    @property
     def _last_step(self) -> int:
         return (self._last.step or 0) if self._last else 0
 
@@ -184,16 +189,24 @@ class RunningTrial:
         return Result(self._last.value)
 
     def _closing(self, returned: object, result: Result, gradient: Mapping[str, float] | None) -> Measurement:
-        """The last measurement: the returned value at the trial's fidelity, or only the rest of the cost."""
+        """The last measurement: the returned value where the work ended, or only the rest of the cost."""
         if returned is None:
             return self._measurement()
         return self._measurement(
             value=result.value,
-            fidelity=self.fidelity,
+            fidelity=self._closing_fidelity,
             step=self._closing_step(result),
             metrics=result.metrics,
             gradient=gradient or self._gradient_reported_with(result),
         )
+
+    @property
+    def _closing_fidelity(self) -> Mapping[str, float]:
+        """The trial's own, or the last reported if the work stopped by itself there."""
+        is_continued = self.resume_from is not None
+        if self._last and stops_early(self.problem, self.fidelity, self._reported, is_continued=is_continued):
+            return self._last.fidelity
+        return self.fidelity
 
     def _gradient_reported_with(self, result: Result) -> Mapping[str, float] | None:
         """A result that was reported before takes the place of that report, and must not lose its gradient."""

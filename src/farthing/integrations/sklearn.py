@@ -39,6 +39,7 @@ try:
 
     from farthing.integrations.sklearn_folds import VALUE, Data, split_name, work_of
     from farthing.integrations.sklearn_identity import digest_of, identity_of
+    from farthing.integrations.sklearn_snapshots import Snapshots as Snapshots
     from farthing.integrations.sklearn_steps import SpaceLike, Steps
 except ImportError as error:
     raise MissingExtra(

@@ -42,10 +42,13 @@ def calibration(residuals: Array, levels: Array) -> Array:
     return np.array([float(np.mean(central <= level)) if central.size else float("nan") for level in levels])
 
 
-def importance(gp: GP) -> Array:
-    """Each column's share (D,) of Σ_j 1/ℓ_j²; columns that no lengthscale governs have none."""
-    weights = np.zeros(gp.X.shape[1])
-    for column, weight in gp.kernel.importance(gp.theta).items():
-        weights[column] = weight
-    total = float(np.sum(weights))
-    return weights / total if total > 0.0 else weights
+def variance_shares(base: Array, moved: Array) -> Array:
+    """Each input's share (…, D) of the variance of a function: its total effect, all of them divided by their sum.
+
+    `base` (…, N) has values at random inputs, `moved` (…, D, N) the values where input j alone is drawn again. By
+    Jansen's estimator, T_j = E(f − f_j)²/(2 Var f); interactions count for all of their inputs. The shares are zero
+    for a constant.
+    """
+    effects = np.mean((moved - base[..., None, :]) ** 2, axis=-1)
+    total = np.sum(effects, axis=-1, keepdims=True)
+    return np.asarray(np.divide(effects, total, out=np.zeros_like(effects), where=total > 0.0))

@@ -2,12 +2,13 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import expit, xlogy
 
 from farthing.models.kernels import Correlation, Covariance, Jet, Kernel, zero_jet
-from farthing.models.linalg import Array
+from farthing.models.linalg import Array, IntArray
 from farthing.models.parameters import Parameter
 
 FORGETTING = Parameter("forgetting", median=0.05, spread=1.5, lower=1e-4, upper=0.9, scale="logit")
@@ -17,6 +18,10 @@ BETA = Parameter("beta", median=0.3, spread=0.7, lower=1e-2, upper=1e1)
 C = Parameter("c", median=0.5, spread=1.0, lower=1e-2, upper=1e2)
 DELTA = Parameter("delta", median=1.0, spread=0.7, lower=1e-2, upper=1e1)
 """The kernels are those of Wu et al. (2020) and, with forgetting, of Bogunovic et al. (2016). Priors are guesses."""
+
+
+FEW, FEWER = 4096, 4
+"""Pairs of values below which repetitions are not looked for, and the least factor that they must save. Limits time."""
 
 
 class ColumnCovariance(Covariance):
@@ -137,10 +142,44 @@ class LearningCurveCovariance(ColumnCovariance):
         super().__init__(column, X, Z)
 
     def _value(self) -> Array:
-        self._u = (self._s + self._z) / self._beta
-        self._log_base = np.log1p(self._u)
-        self._decay = np.exp(-self._alpha * self._log_base)
-        return np.asarray(self._w + self._decay)
+        s, z = self._distinct()
+        self._small_u = (s + z) / self._beta
+        self._small_log_base = np.log1p(self._small_u)
+        self._small_decay = np.exp(-self._alpha * self._small_log_base)
+        return self._spread(self._w + self._small_decay)
+
+    def _distinct(self) -> tuple[Array, Array]:
+        """s and s' without repetitions, where that is much less: curves are seen at the same few places.
+
+        The logarithm and the power of every pair would be a good part of the time of a suggestion.
+        """
+        self._places: tuple[IntArray, IntArray] | None = None
+        if self._s.ndim > 2 or self._s.size * self._z.size < FEW:
+            return self._s, self._z
+        (s, i), (z, j) = (np.unique(column, return_inverse=True) for column in (self._s, self._z))
+        if s.size * z.size > self._s.size * self._z.size // FEWER:
+            return self._s, self._z
+        self._places = i.reshape(-1), j.reshape(-1)
+        return s[:, None], z
+
+    def _spread(self, small: Array) -> Array:
+        """From distinct values back to all pairs."""
+        if self._places is None:
+            return np.asarray(small)
+        i, j = self._places
+        return np.asarray(small.take(i, axis=-2).take(j, axis=-1))
+
+    @cached_property
+    def _u(self) -> Array:
+        return self._spread(self._small_u)
+
+    @cached_property
+    def _log_base(self) -> Array:
+        return self._spread(self._small_log_base)
+
+    @cached_property
+    def _decay(self) -> Array:
+        return self._spread(self._small_decay)
 
     def _theta_derivatives(self) -> tuple[Array, ...]:
         return (

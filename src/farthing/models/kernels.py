@@ -86,10 +86,6 @@ class Kernel(ABC):
         """Columns along which no derivative of the process exists."""
         return frozenset()
 
-    def importance(self, theta: Array) -> dict[int, float]:
-        """How strongly the process varies along each column: an inverse squared lengthscale."""
-        return {}
-
     def __mul__(self, other: "Kernel") -> "Product":
         return Product((*_factors(self, Product), *_factors(other, Product)))
 
@@ -124,13 +120,6 @@ class Composite(Kernel):
     @property
     def rough_columns(self) -> frozenset[int]:
         return frozenset().union(*(kernel.rough_columns for kernel in self.kernels))
-
-    def importance(self, theta: Array) -> dict[int, float]:
-        total: dict[int, float] = {}
-        for kernel, part in zip(self.kernels, self._split(theta), strict=True):
-            for column, weight in kernel.importance(part).items():
-                total[column] = total.get(column, 0.0) + weight
-        return total
 
     @cached_property
     def _places(self) -> list[slice]:
@@ -304,10 +293,6 @@ class Radial(Correlation):
 
     def evaluate(self, theta: Array, X: Array, Z: Array | None = None) -> Covariance:
         return RadialCovariance(self, theta, X, Z)
-
-    def importance(self, theta: Array) -> dict[int, float]:
-        weights = np.broadcast_to(np.exp(-2.0 * theta), (len(self.columns),))
-        return {column: float(weight) for column, weight in zip(self.columns, weights, strict=True)}
 
     @staticmethod
     @abstractmethod
@@ -548,10 +533,6 @@ class CategoryOverlap(Correlation):
 
     def evaluate(self, theta: Array, X: Array, Z: Array | None = None) -> Covariance:
         return OverlapCovariance(self, theta, X, X if Z is None else Z)
-
-    def importance(self, theta: Array) -> dict[int, float]:
-        weights = np.broadcast_to(2.0 * np.exp(-theta), (len(self.columns),))
-        return {column: float(weight) for column, weight in zip(self.columns, weights, strict=True)}
 
 
 def _codes(X: Array) -> Array:

@@ -1,5 +1,6 @@
 """The log posterior of hyperparameters, with its gradient, for a batch of them at once."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log, pi
@@ -64,6 +65,14 @@ class HyperparameterPosterior:
         values, gradients = zip(*map(self._value_and_gradient_of_chunk, chunks), strict=True)
         return np.concatenate(values), np.concatenate(gradients)
 
+    def values_of(self, theta: Array, observations: Sequence[Array]) -> list[float]:
+        """The log posterior at one θ (p,) of several observations y (n,) at the same rows, all by one factor."""
+        kernel_theta, noise = self._split(theta[None, :])
+        K = np.array(row_covariance(self.kernel, kernel_theta, self.X, self.along)[0])
+        np.einsum("ii->i", K)[...] += noise[0] if self.given_noise is None else noise
+        L, prior = _factor(K), float(self.priors.log_density(theta[None, :])[0][0])
+        return [self._log_evidence(L, np.stack([y, self._level], axis=1))[0] + prior for y in observations]
+
     def process(self, theta: Array) -> GP:
         """The GP with these hyperparameters (p,)."""
         kernel_theta, noise = self._split(theta)
@@ -117,16 +126,21 @@ class HyperparameterPosterior:
         The half of K⁻¹ that LAPACK leaves out is not filled in: W carries the other half twice instead.
         """
         L = _factor(K)
-        solved, _ = lapack.dpotrs(L, self._right_sides, lower=1)
-        m = _best_mean(solved, self._right_sides, self.mean_spread)
-        alpha = solved[:, 0] - m * solved[:, 1]
-        misfit = float(alpha @ (self.y - m * self._level)) + (m / self.mean_spread) ** 2
-        half_log_determinant = float(np.sum(np.log(np.diagonal(L))))
+        value, alpha = self._log_evidence(L, self._right_sides)
         half_inverse, _ = lapack.dpotri(L, lower=1, overwrite_c=1)
         np.multiply.outer(0.5 * alpha, alpha, out=K)
         K -= half_inverse.T
         np.einsum("ii->i", K)[...] += 0.5 * np.diagonal(half_inverse)
-        return -0.5 * misfit - half_log_determinant - self.y.size * LOG_SQRT_2PI
+        return value
+
+    def _log_evidence(self, L: Array, right_sides: Array) -> tuple[float, Array]:
+        """log p(y) and α for `right_sides` (y, 1), at the best constant mean."""
+        solved, _ = lapack.dpotrs(L, right_sides, lower=1)
+        m = _best_mean(solved, right_sides, self.mean_spread)
+        alpha = solved[:, 0] - m * solved[:, 1]
+        misfit = float(alpha @ (right_sides[:, 0] - m * right_sides[:, 1])) + (m / self.mean_spread) ** 2
+        half_log_determinant = float(np.sum(np.log(np.diagonal(L))))
+        return -0.5 * misfit - half_log_determinant - right_sides.shape[0] * LOG_SQRT_2PI, alpha
 
     def _with_priors(self, theta: Array, value: Array, gradient: Array, W: Array, noise: Array) -> tuple[Array, Array]:
         if self.given_noise is None:

@@ -116,7 +116,7 @@ def draw_importance(axes: Any, diagnosis: Diagnosis) -> None:
     bars = axes.barh(names, shares, color=MIDDLE, height=0.62)
     axes.bar_label(bars, [f"{share:.0%}" for share in shares], padding=4, fontsize=8, color=INK)
     axes.set_ylim(max(len(names), FEWEST_BARS) - 0.5, -0.5)
-    axes.set_xlim(0, 1.12 * max(shares))
+    axes.set_xlim(0, 1.12 * (max(shares) or 1.0))
     axes.set_xticks([])
     axes.grid(visible=False)
     axes.tick_params(left=False)

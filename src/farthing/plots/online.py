@@ -1,6 +1,7 @@
 """A picture of an online run: what was measured and what was not, and what was believed after the last measurement."""
 
 from collections.abc import Sequence
+from math import ceil, inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from farthing.strategies.online.gp_player import GPPlayer
 from farthing.strategies.online.strategy import Observation, Place
 from farthing.study import Study
 from farthing.study.online import Online, played_rounds
+from farthing.study.online.stored import BAD
 from farthing.trials import Measurement
 
 if TYPE_CHECKING:
@@ -57,6 +59,17 @@ def measured(rounds: Sequence[Measurement]) -> list[Measurement]:
     return [point for point in rounds if point.value is not None]
 
 
+def neighbours(points: Sequence[Measurement]) -> list[list[Measurement]]:
+    """The points in groups of rounds that follow each other."""
+    groups: list[list[Measurement]] = []
+    for point in points:
+        if groups and (groups[-1][-1].step or 0) + 1 == point.step:
+            groups[-1].append(point)
+        else:
+            groups.append([point])
+    return groups
+
+
 def replayed(study: Study, rounds: Sequence[Measurement]) -> GPPlayer | None:
     """The player as it was after the last measurement; None for a strategy without a model, or for gains."""
     online = study.strategy
@@ -64,12 +77,13 @@ def replayed(study: Study, rounds: Sequence[Measurement]) -> GPPlayer | None:
     player = online_strategy_from_json(online.strategy).begin(problem_of(study))
     if not isinstance(player, GPPlayer) or online.reward != "value":
         return None
-    for point in measured(rounds):
+    for point in rounds:
         assert point.params is not None
-        assert point.value is not None
         assert point.step is not None
-        place = problem_of(study).place(point.params)
-        player.observe(Observation(point.step, place, -study.problem.sign * point.value))
+        if point.value is not None or BAD in point.metrics:
+            reward = -inf if point.value is None else -study.problem.sign * point.value
+            decision = (point.step - 1) // online.hold + 1
+            player.observe(Observation(decision, problem_of(study).place(point.params), reward))
     return player
 
 
@@ -78,17 +92,27 @@ def problem_of(study: Study) -> OnlineProblem:
     assert isinstance(online, Online)
     candidates = None if online.candidates is None else [dict(params) for params in online.candidates]
     return OnlineProblem(
-        study.space.encoder, online.rounds, study.problem.seed, candidates=candidates, initial=list(online.initial)
+        study.space.encoder,
+        ceil(online.rounds / online.hold),
+        study.problem.seed,
+        candidates=candidates,
+        initial=list(online.initial),
+        hold=online.hold,
     )
 
 
 def _draw_values(axes: Any, study: Study, rounds: Sequence[Measurement]) -> None:
+    """Lines join rounds that follow each other: what lies between others was not measured."""
     points = measured(rounds)
-    axes.plot([p.step for p in points], [p.value for p in points], "-", color=SHADES[1], linewidth=1)
+    for run in neighbours(points):
+        axes.plot([p.step for p in run], [p.value for p in run], "-", color=SHADES[1], linewidth=1)
     axes.plot([p.step for p in points], [p.value for p in points], "o", color=ACCENT, markersize=4)
-    silent = [p.step for p in rounds if p.value is None]
+    bad = [p.step for p in rounds if BAD in p.metrics]
+    axes.plot(bad, [0.06] * len(bad), "x", color=ACCENT, markersize=6, transform=axes.get_xaxis_transform())
+    silent = [p.step for p in rounds if p.value is None and BAD not in p.metrics]
     axes.plot(silent, [0.02] * len(silent), "|", color=MUTED, markersize=5, transform=axes.get_xaxis_transform())
-    axes.set_title(f"{study.name}: {len(points)} of {len(rounds)} rounds measured (red); the others are marked below")
+    title = f"{study.name}: {len(points)} of {len(rounds)} rounds measured (red); the others are marked below"
+    axes.set_title(f"{title}, bad ones by a cross" if bad else title)
     axes.set_xlabel("round")
     axes.set_ylabel(study.problem.value)
 
@@ -112,7 +136,9 @@ def _draw_posterior(
     axes.set_xlabel(name)
     axes.set_ylabel(study.problem.value)
     points = measured(rounds)
-    last = points[-1].step or 1
+    online = study.strategy
+    assert isinstance(online, Online)
+    last = ((points[-1].step or 1) - 1) // online.hold + 1
     shades = np.linspace(0.2, 1.0, len(points))
     for point, shade in zip(points, shades, strict=True):
         if name in (point.params or {}):

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
 from farthing.errors import InvalidParams, InvalidSpace
-from farthing.scalars import GRID_TOLERANCE, ROUNDING, Scalar, as_float, as_scalar, as_whole, clipped
+from farthing.scalars import GRID_TOLERANCE, ROUNDING, Option, as_float, as_option, as_whole, clipped
 from farthing.space import validation
 from farthing.space.conditions import Condition, When, read_condition
 from farthing.validation import did_you_mean, listed, shown
@@ -189,20 +189,20 @@ class Int:
 
 @dataclass(frozen=True, init=False, repr=False)
 class Choice:
-    """One of the options: strings, finite numbers, booleans or None.
+    """One of the options: strings, finite numbers, booleans, None, or tuples of these.
 
     `ordered` says that neighbours resemble each other, as in `Choice("small", "medium", "large", ordered=True)`.
     Options are told apart by Python's `==`, so 1, 1.0 and True are the same option. `when` makes the parameter
     conditional.
     """
 
-    options: tuple[Scalar, ...]
+    options: tuple[Option, ...]
     ordered: bool
     when: Condition = field(hash=False)
 
     can_be_parent: ClassVar[bool] = True
 
-    def __init__(self, *options: Scalar, ordered: bool = False, when: When = None) -> None:
+    def __init__(self, *options: Option, ordered: bool = False, when: When = None) -> None:
         validation.store(
             self,
             options=tuple(_option(option) for option in options),
@@ -224,18 +224,18 @@ class Choice:
         """The number of options."""
         return len(self.options)
 
-    def index_of(self, value: Scalar) -> int:
+    def index_of(self, value: Option) -> int:
         """The index of the option, from 0."""
         return self._indices[value]
 
-    def value_at(self, index: int) -> Scalar:
+    def value_at(self, index: int) -> Option:
         """The option with this index."""
         return self.options[index]
 
-    def check(self, value: object, *, name: str) -> Scalar:
+    def check(self, value: object, *, name: str) -> Option:
         """The option as it was declared; InvalidParams when it is none."""
         try:
-            return self.value_at(self.index_of(as_scalar(value)))
+            return self.value_at(self.index_of(as_option(value)))
         except (KeyError, TypeError):
             raise InvalidParams(
                 f"{name} must be one of {listed(self.options)}, got {shown(value)}. "
@@ -243,10 +243,14 @@ class Choice:
             ) from None
 
     @cached_property
-    def _indices(self) -> dict[Scalar, int]:
+    def _indices(self) -> dict[Option, int]:
         return {option: index for index, option in enumerate(self.options)}
 
     def _check_options(self) -> None:
+        if len(self.options) == 1 and isinstance(self.options[0], tuple):
+            raise InvalidSpace(
+                f"A Choice of tuples must have several, got one: {self!r}. Unpack options: Choice(*options)."
+            )
         if not self.options:
             raise InvalidSpace("A Choice must have at least one option, got none. Write it like Choice('a', 'b').")
         for index, option in enumerate(self.options):
@@ -271,11 +275,13 @@ def _agree(number: float, other: float, *, step: float) -> bool:
     return math.isclose(number, other, rel_tol=ROUNDING, abs_tol=GRID_TOLERANCE * step)
 
 
-def _option(value: object) -> Scalar:
+def _option(value: object) -> Option:
     try:
-        return as_scalar(value)
+        if isinstance(value, list):
+            raise TypeError("most often a list of options that was not unpacked")
+        return as_option(value)
     except TypeError:
         raise InvalidSpace(
-            f"The options of a Choice must be strings, finite numbers, booleans or None, got {shown(value)}. "
+            f"The options of a Choice must be strings, finite numbers, booleans, None or tuples, got {shown(value)}. "
             "Pass a list as Choice(*options); give anything else a name and look it up in the work."
         ) from None

@@ -27,12 +27,17 @@ class Kind(NamedTuple):
 PARAMETERS = {
     "float": Kind(("log", "step", "when"), Float),
     "int": Kind(("log", "step", "when"), Int),
-    "choice": Kind(("ordered", "when"), Choice),
+    "choice": Kind(("ordered", "when"), lambda *options, **keys: Choice(*map(_hashable, options), **keys)),
 }
 FIDELITIES = {
-    "float": Kind(("trace",), Fidelity),
-    "int": Kind(("trace",), lambda low, high, **keys: Fidelity(low, high, integer=True, **keys)),
+    "float": Kind(("trace", "best_so_far"), Fidelity),
+    "int": Kind(("trace", "best_so_far"), lambda low, high, **keys: Fidelity(low, high, integer=True, **keys)),
 }
+
+
+def _hashable(option: Any) -> Any:
+    """Tuples are lists in JSON and TOML."""
+    return tuple(option) if isinstance(option, list) else option
 
 
 def parameter_tables(parameters: Mapping[str, Parameter]) -> Table:
@@ -47,7 +52,7 @@ def fidelity_tables(fidelities: Mapping[str, Fidelity]) -> Table:
 
 def read_parameters(tables: object) -> dict[str, Parameter]:
     """The parameters of a mapping from names to tables."""
-    return _read_each(tables, what="parameter", read=lambda table: _read(table, kinds=PARAMETERS))
+    return _read_each(tables, what="parameter", read=_read_parameter)
 
 
 def read_fidelities(tables: object) -> dict[str, Fidelity]:
@@ -65,14 +70,15 @@ def _parameter_table(parameter: Parameter) -> Table:
     if parameter.when:
         settings["when"] = {parent: list(values) for parent, values in parameter.when.items()}
     if isinstance(parameter, Choice):
-        return {"choice": list(parameter.options), **settings}
+        return {"choice": [list(one) if isinstance(one, tuple) else one for one in parameter.options], **settings}
     kind = "int" if isinstance(parameter, Int) else "float"
     return {kind: [parameter.low, parameter.high], **settings}
 
 
 def _fidelity_table(fidelity: Fidelity) -> Table:
     kind = "int" if fidelity.integer else "float"
-    return {kind: [fidelity.low, fidelity.high], **({"trace": True} if fidelity.trace else {})}
+    flags = {name: flag for name, flag in fidelity.settings.items() if name != "integer"}
+    return {kind: [fidelity.low, fidelity.high], **flags}
 
 
 def _read_each(tables: object, *, what: str, read: Callable[[object], T]) -> dict[str, T]:
@@ -103,6 +109,13 @@ def _read(table: object, *, kinds: Mapping[str, Kind]) -> Any:
     kind = _kind(keys, kinds)
     refuse_unknown(keys, (kind, *kinds[kind].keys), what="Keys of the table", error=InvalidSpace)
     return kinds[kind].make(*_arguments(kind, keys.pop(kind)), **keys)
+
+
+def _read_parameter(table: object) -> Any:
+    """A declaration, or a constant: `batch = 32`."""
+    if table is None or isinstance(table, str | int | float):
+        return Choice(table)
+    return _read(table, kinds=PARAMETERS)
 
 
 def _kind(keys: Table, kinds: Mapping[str, Kind]) -> str:

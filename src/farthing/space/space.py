@@ -9,11 +9,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from farthing.errors import InvalidParams, InvalidSpace
+from farthing.scalars import Scalar
 from farthing.space import serialization
 from farthing.space.conditions import is_active
 from farthing.space.dependencies import activation_order, resolve_conditions
 from farthing.space.fidelity import Fidelity
-from farthing.space.parameters import Parameter
+from farthing.space.parameters import Choice, Parameter
 from farthing.space.space_validation import check_parts
 from farthing.space.stages import flatten, local_name
 from farthing.space.toml import read_toml, write_toml
@@ -28,7 +29,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Space:
-    """The parameters of a study, with fidelities or in stages.
+    """The parameters of a study, with fidelities or in stages. A plain number or text is a constant.
 
     `parameters` holds them all under the names they have in a trial's params. In a staged space that is the plain
     name if one stage has it and `stage.name` if several have; `stages` lists the names of each stage. Two
@@ -42,12 +43,12 @@ class Space:
 
     def __init__(
         self,
-        params: Mapping[str, Parameter] | None = None,
+        params: Mapping[str, Parameter | Scalar] | None = None,
         *,
         fidelities: Mapping[str, Fidelity] | None = None,
         stages: Mapping[str, Mapping[str, Parameter]] | None = None,
     ) -> None:
-        plain, amounts, staged = _given(params), _given(fidelities), _given(stages)
+        plain, amounts, staged = declared(params), _given(fidelities), _given(stages)
         check_parts(plain, amounts, stages=staged)
         flat, layout = flatten(staged) if staged else (plain, {})
         parameters = resolve_conditions(flat)
@@ -177,6 +178,17 @@ class Space:
             f"An inactive parameter must be absent, got {name}={shown(params[name])}. "
             f"Leave it out, or meet its condition {shown(self.parameters[name].when)}."
         )
+
+
+def declared(params: Mapping[str, Any] | None) -> Mapping[str, Parameter]:
+    """The parameters, with a choice of one for each constant; anything else is left for the validation to refuse."""
+    if not isinstance(params, Mapping):
+        return _given(params)
+    return {name: Choice(value) if _is_constant(value) else value for name, value in params.items()}
+
+
+def _is_constant(value: object) -> bool:
+    return value is None or isinstance(value, str | int | float)
 
 
 def _given(section: Mapping[str, T] | None) -> Mapping[str, T]:

@@ -14,7 +14,7 @@ RESERVED = frozenset({"step", "value", "cost", "metrics", "gradient", "resume_di
 
 def check_parts(params: Mapping[str, Any], fidelities: Mapping[str, Any], *, stages: Mapping[str, Any]) -> None:
     """Refuse parts that do not go together, wrong names, and declarations that are none."""
-    _check_params(params)
+    _check_params(params, is_staged=False)
     _check_fidelities(fidelities)
     _check_distinct(params, fidelities)
     _check_stages(stages)
@@ -24,9 +24,9 @@ def check_parts(params: Mapping[str, Any], fidelities: Mapping[str, Any], *, sta
         raise InvalidSpace("A space must have at least one parameter, got none. Add one, such as a Float.")
 
 
-def _check_params(params: Mapping[str, Any]) -> None:
+def _check_params(params: Mapping[str, Any], *, is_staged: bool) -> None:
     refuse_non_mapping(params, what="The parameters of a space", error=InvalidSpace)
-    _check_names(params, role="parameter")
+    _check_names(params, role="parameter", also="" if is_staged else ".-")
     for name, declaration in params.items():
         if not isinstance(declaration, Float | Int | Choice):
             raise InvalidSpace(
@@ -50,7 +50,7 @@ def _check_stages(stages: Mapping[str, Any]) -> None:
     refuse_non_mapping(stages, what="The stages of a space", error=InvalidSpace)
     for stage, params in stages.items():
         _check_identifier(stage, role="stage")
-        _check_params(params)
+        _check_params(params, is_staged=True)
 
 
 def _not_beside_stages(section: str) -> InvalidSpace:
@@ -58,10 +58,13 @@ def _not_beside_stages(section: str) -> InvalidSpace:
     return InvalidSpace(f"Stages must stand alone in a space, got {section} beside them. {remedy[section]}")
 
 
-def _check_names(names: Iterable[object], *, role: str) -> None:
-    """Refuse names that are no identifiers or that reports and commands use; `lambda` and other keywords are fine."""
+def _check_names(names: Iterable[object], *, role: str, also: str = "") -> None:
+    """Refuse names that are no identifiers or that reports and commands use; `lambda` and other keywords are fine.
+
+    The characters in `also` may stand inside a name.
+    """
     for name in names:
-        _check_identifier(name, role=role)
+        _check_identifier(_with_underscores(name, also), role=role, given=name)
         if name in RESERVED:
             raise InvalidSpace(
                 f"The name of a {role} must not be a word of reports and commands, got {name!r}. "
@@ -69,11 +72,18 @@ def _check_names(names: Iterable[object], *, role: str) -> None:
             )
 
 
-def _check_identifier(name: object, *, role: str) -> None:
+def _with_underscores(name: object, characters: str) -> object:
+    """The name with underscores for those characters, except at its ends."""
+    if not isinstance(name, str) or len(name) < 3:
+        return name
+    return name[0] + name[1:-1].translate(str.maketrans(characters, "_" * len(characters))) + name[-1]
+
+
+def _check_identifier(name: object, *, role: str, given: object = None) -> None:
     """Refuse a name that could not be a keyword argument."""
     if not (isinstance(name, str) and name.isidentifier()):
         raise InvalidSpace(
-            f"The name of a {role} must be an identifier, got {shown(name)}. "
+            f"The name of a {role} must be an identifier, got {shown(name if given is None else given)}. "
             "Use letters, digits and underscores, such as 'learning_rate'."
         )
 

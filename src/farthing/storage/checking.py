@@ -9,6 +9,9 @@ from farthing.storage import rows, schema, statements
 from farthing.storage.invariants import broken_invariants
 from farthing.storage.study_rows import StudyRows
 
+UNREADABLE = (FarthingError, TypeError, KeyError, ValueError, AttributeError)
+"""What reading a row raises if it was changed by hand."""
+
 
 def found_faults(connection: Connection) -> list[str]:
     """Empty when all is well. A damaged file is not read further than its damage."""
@@ -36,20 +39,24 @@ def _damage(connection: Connection) -> Iterator[str]:
 def _faults(connection: Connection, name: str) -> list[str]:
     study = StudyRows.found(connection, name, clock=None)
     own = [*_record_faults(connection, name), *_version_faults(study), *_name_faults(connection, study, name)]
-    return [*(f"Study {name!r}: {fault}." for fault in own), *_trial_faults(study, name)]
+    return [*(_sentence(name, fault) for fault in own), *_trial_faults(study, name)]
+
+
+def _sentence(study: str, fault: str) -> str:
+    return f"Study {study!r}: {fault.rstrip('.')}."
+
+
+def _said(error: Exception) -> str:
+    """An error of ours in its own words; others say little without their kind."""
+    return str(error) if isinstance(error, FarthingError) else repr(error)
 
 
 def _record_faults(connection: Connection, name: str) -> Iterator[str]:
     """Defects of the study's own row, which every command reads first."""
     try:
-        record = rows.study_record(connection.execute(statements.LOAD_STUDY, {"name": name}).one())
-    except FarthingError as error:
-        yield f"the problem cannot be read: {error}"
-    except (TypeError, KeyError, ValueError, AttributeError) as error:
-        yield f"the problem cannot be read: {error!r}"
-    else:
-        if not isinstance(record.settings, dict):
-            yield f"the settings are no mapping: {record.settings!r}"
+        rows.study_record(connection.execute(statements.LOAD_STUDY, {"name": name}).one())
+    except UNREADABLE as error:
+        yield f"the problem or the settings cannot be read: {_said(error)}"
 
 
 def _name_faults(connection: Connection, study: StudyRows, name: str) -> Iterator[str]:
@@ -57,7 +64,7 @@ def _name_faults(connection: Connection, study: StudyRows, name: str) -> Iterato
     try:
         space = rows.study_record(connection.execute(statements.LOAD_STUDY, {"name": name}).one()).problem.space
         trials = [entry.trial for entry in study.all_entries()]
-    except (FarthingError, TypeError, KeyError, ValueError, AttributeError):
+    except UNREADABLE:
         return
     known = {*space.parameters, *space.fidelities}
     for trial in trials:
@@ -76,9 +83,7 @@ def _version_faults(study: StudyRows) -> Iterator[str]:
 def _trial_faults(study: StudyRows, name: str) -> list[str]:
     try:
         trials = [entry.trial for entry in study.all_entries()]
-        miscounted = [f"Study {name!r}: it counts {study.trials} trials and has {len(trials)}."]
+        miscounted = [_sentence(name, f"it counts {study.trials} trials and has {len(trials)}")]
         return [*(miscounted if study.trials != len(trials) else []), *broken_invariants(name, trials)]
-    except FarthingError as error:
-        return [f"Study {name!r}: {error}"]
-    except (TypeError, KeyError, ValueError, AttributeError) as error:
-        return [f"Study {name!r}: its trials cannot be read: {error!r}."]
+    except UNREADABLE as error:
+        return [_sentence(name, f"its trials cannot be read: {_said(error)}")]

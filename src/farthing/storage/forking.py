@@ -1,14 +1,15 @@
-"""No connection to a database crosses a fork.
+"""No connection to a database crosses a fork, and no lock that another thread holds.
 
 SQLite notes in memory which locks its process holds, but the system gives a child none of its parent's: a child that
-went on with that memory could write where others write. On PostgreSQL two processes would mix up their words.
+went on with that memory could write where others write. On PostgreSQL two processes would mix up their words. A lock
+that a thread of the parent holds would stay locked in the child, which does not have that thread.
 """
 
 import os
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 from weakref import WeakSet
 
@@ -25,14 +26,16 @@ class _Gate:
     def passing(self) -> Iterator[None]:
         me = threading.get_ident()
         with self._changed:
-            self._changed.wait_for(lambda: self._is_open or self._inside[me])
+            if not self._is_open:
+                self._changed.wait_for(lambda: self._is_open or self._inside[me])
             self._inside[me] += 1
         try:
             yield
         finally:
             with self._changed:
                 self._inside[me] -= 1
-                self._changed.notify_all()
+                if not self._is_open:
+                    self._changed.notify_all()
 
     def close(self) -> None:
         """Waits for the transactions of other threads to end and lets no more begin."""
@@ -68,6 +71,13 @@ def close_before_forks(connections: Closable) -> None:
 def no_fork_meanwhile() -> Iterator[None]:
     """For the time of a transaction: a fork waits for its end."""
     with _gate.passing():
+        yield
+
+
+@contextmanager
+def held(lock: AbstractContextManager[object]) -> Iterator[None]:
+    """Holds a lock for a short time, for whose end a fork waits: a child finds it free and what it guards whole."""
+    with _gate.passing(), lock:
         yield
 
 

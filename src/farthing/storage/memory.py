@@ -7,11 +7,12 @@ from threading import RLock
 
 from farthing.costs import Clock, SystemClock
 from farthing.storage import lifecycle
+from farthing.storage.forking import held
 from farthing.storage.invariants import broken_invariants
 from farthing.storage.json_text import as_stored, stored_record, stored_suggestion
 from farthing.storage.lifecycle import Entry, Moment
 from farthing.storage.runs import Run, next_beginning, seconds_covered
-from farthing.storage.storage import Changes, StudyRecord, StudySummary
+from farthing.storage.storage import Changes, Choice, StudyRecord, StudySummary
 from farthing.storage.summaries import summary
 from farthing.storage.validation import (
     check_expected_trials,
@@ -128,13 +129,13 @@ class MemoryStorage:
 
     @contextmanager
     def _study(self, name: str) -> Iterator[_Study]:
-        with self._lock:
+        with held(self._lock):
             if name not in self._studies:
                 raise study_not_found(name)
             yield self._studies[name]
 
     def create_study(self, record: StudyRecord) -> StudyRecord:
-        with self._lock:
+        with held(self._lock):
             if record.name in self._studies:
                 raise study_exists(record.name)
             stored = stored_record(record, created_at=self.now())
@@ -154,7 +155,7 @@ class MemoryStorage:
                 study.record = replace(study.record, settings={**study.record.settings, **named})
 
     def list_studies(self) -> list[StudySummary]:
-        with self._lock:
+        with held(self._lock):
             studies = [self._studies[name] for name in sorted(self._studies)]
             return [summary(study.record, [entry.trial for entry in study.entries]) for study in studies]
 
@@ -183,6 +184,13 @@ class MemoryStorage:
             found.put(*entries)
             self._watch.hear(study, *entries)
             return [entry.trial for entry in entries]
+
+    def open_in_turn(
+        self, study: str, choose: Choice, *, since: int, owner: str, lease: float, retries: int = 0
+    ) -> list[Trial]:
+        with self._study(study):
+            suggestions, overhead = choose(self.history(study, since=since))
+            return self.open_trials(study, suggestions, owner=owner, lease=lease, retries=retries, overhead=overhead)
 
     def enqueue_trial(self, study: str, suggestion: Suggestion, *, retries: int = 0, tags: Sequence[str] = ()) -> Trial:
         with self._study(study) as found:
@@ -307,7 +315,7 @@ class MemoryStorage:
         return Moment(self._clock.now(), self._clock.elapsed())
 
     def check(self) -> list[str]:
-        with self._lock:
+        with held(self._lock):
             return [
                 problem
                 for study in self._studies.values()

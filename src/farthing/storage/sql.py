@@ -18,7 +18,7 @@ from farthing.storage.lifecycle import Entry
 from farthing.storage.listing import summaries
 from farthing.storage.reading import HistoryReader
 from farthing.storage.runs import Run, next_beginning, seconds_covered
-from farthing.storage.storage import Changes, Leaders, StudyRecord, StudySummary
+from farthing.storage.storage import Changes, Choice, Leaders, StudyRecord, StudySummary
 from farthing.storage.study_rows import NothingChanged, StudyRows
 from farthing.storage.transactions import Transactions
 from farthing.storage.validation import check_expected_trials, study_exists, study_not_found, unknown_run
@@ -115,24 +115,40 @@ class SqlStorage:
         expected_trials: int | None = None,
         overhead: float = 0.0,
     ) -> list[Trial]:
-        share = overhead / max(1, len(suggestions))
-
         def open_all(found: StudyRows) -> list[Trial]:
             check_expected_trials(expected_trials, trials=found.trials - len(suggestions))
-            queued = _queued(found, suggestions, retries=retries, overhead=share)
-            entries = [lifecycle.claimed(entry, owner=owner, lease=lease, at=found.at) for entry in queued]
-            found.insert_trials(entries)
-            self._watch.hear(study, *entries)
-            return [entry.trial for entry in entries]
+            queued = _queued(found, suggestions, retries=retries, overhead=overhead / len(suggestions))
+            return self._opened(study, found, queued, owner=owner, lease=lease)
 
         if not suggestions:
             return []
-        return self._change(
-            study,
-            open_all,
-            opens=len(suggestions),
-            took_effect=lambda found, opened: _is_opened(found, opened[0]),
-        )
+        return self._change(study, open_all, opens=len(suggestions), took_effect=_are_opened)
+
+    def open_in_turn(
+        self, study: str, choose: Choice, *, since: int, owner: str, lease: float, retries: int = 0
+    ) -> list[Trial]:
+        def open_all(connection: Connection) -> list[Trial]:
+            StudyRows.locked(connection, study, clock=self._clock)
+            changes = self._histories.read(connection, study, since=since, clock=self._clock)
+            suggestions, overhead = choose(changes)
+            if not suggestions:
+                return []
+            found = StudyRows.changed(connection, study, clock=self._clock, opens=len(suggestions))
+            queued = _queued(found, suggestions, retries=retries, overhead=overhead / len(suggestions))
+            return self._opened(study, found, queued, owner=owner, lease=lease)
+
+        def is_opened(connection: Connection, opened: list[Trial]) -> bool:
+            return _are_opened(StudyRows.locked(connection, study, clock=self._clock), opened)
+
+        return self._database.write(open_all, took_effect=is_opened)
+
+    def _opened(
+        self, study: str, found: StudyRows, queued: Sequence[Entry], *, owner: str, lease: float
+    ) -> list[Trial]:
+        entries = [lifecycle.claimed(entry, owner=owner, lease=lease, at=found.at) for entry in queued]
+        found.insert_trials(entries)
+        self._watch.hear(study, *entries)
+        return [entry.trial for entry in entries]
 
     def enqueue_trial(self, study: str, suggestion: Suggestion, *, retries: int = 0, tags: Sequence[str] = ()) -> Trial:
         def enqueue(found: StudyRows) -> Trial:
@@ -416,6 +432,11 @@ def _load(connection: Connection, name: str) -> StudyRecord | None:
 
 def _is_opened(found: StudyRows, opened: Trial) -> bool:
     return lifecycle.is_same_trial(found.stored(opened.number), opened)
+
+
+def _are_opened(found: StudyRows, opened: Sequence[Trial]) -> bool:
+    """All were opened in one transaction, so the first tells."""
+    return not opened or _is_opened(found, opened[0])
 
 
 def _runs(found: StudyRows) -> list[Run]:

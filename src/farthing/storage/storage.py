@@ -1,6 +1,6 @@
 """The promises of every storage."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -65,6 +65,25 @@ class FindsLeaders(Protocol):
 
     def leaders(self, study: str, problem: Problem) -> Leaders | None:
         """None if no trial is done with a value. Of equally good trials, the first."""
+        ...
+
+
+Choice = Callable[[Changes], tuple[Sequence[Suggestion], float]]
+"""From the changes since a version to suggestions and the seconds that making them took."""
+
+
+@runtime_checkable
+class OpensInTurn(Protocol):
+    """A storage that can keep others from opening trials while suggestions are made, so that these are not in vain."""
+
+    def open_in_turn(
+        self, study: str, choose: Choice, *, since: int, owner: str, lease: float, retries: int = 0
+    ) -> list[Trial]:
+        """Opens what `choose` suggests for the history as it is, of which version `since` is known.
+
+        Everyone else who would change the study waits meanwhile, so `choose` must be quick. It may be called again, as
+        every transaction may.
+        """
         ...
 
 

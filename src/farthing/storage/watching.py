@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from farthing.costs import Clock
+from farthing.storage.forking import held
 from farthing.storage.lifecycle import Entry
 from farthing.trials import Attempt, State
 
@@ -33,7 +34,7 @@ class LeaseWatch:
     def see(self, study: str, running: Iterable[Entry]) -> None:
         """Takes note of all attempts that run."""
         now = self._clock.elapsed()
-        with self._lock:
+        with held(self._lock):
             before = self._sights.get(study, {})
             entries = {_attempt(entry): entry for entry in running if entry.trial.state is State.RUNNING}
             self._sights[study] = {
@@ -43,7 +44,7 @@ class LeaseWatch:
     def hear(self, study: str, *running: Entry) -> None:
         """Takes note of attempts that have just been renewed."""
         now = self._clock.elapsed()
-        with self._lock:
+        with held(self._lock):
             sights = self._sights.setdefault(study, {})
             for entry in running:
                 sights[_attempt(entry)] = _Sight(entry.renewed_at, entry.lease, now)
@@ -51,14 +52,14 @@ class LeaseWatch:
     def hear_renewals(self, study: str, attempts: Iterable[Attempt], *, renewed_at: float, lease: float) -> None:
         """The same for attempts of which only that much is known."""
         now = self._clock.elapsed()
-        with self._lock:
+        with held(self._lock):
             sights = self._sights.setdefault(study, {})
             sights.update((attempt, _Sight(renewed_at, lease, now)) for attempt in attempts)
 
     def begin_again(self) -> None:
         """Counts every lease from now on: no process could renew while the database was away."""
         now = self._clock.elapsed()
-        with self._lock:
+        with held(self._lock):
             for study, sights in self._sights.items():
                 self._sights[study] = {
                     attempt: _Sight(sight.renewed_at, sight.lease, now) for attempt, sight in sights.items()
@@ -66,13 +67,15 @@ class LeaseWatch:
 
     def has_ended(self, study: str, entry: Entry) -> bool:
         """Whether the lease that the entry shows has ended, as far as was seen here."""
-        with self._lock:
+        if entry.trial.state is not State.RUNNING:
+            return False
+        with held(self._lock):
             sight = self._sights.get(study, {}).get(_attempt(entry))
         return sight is not None and sight.renewed_at == entry.renewed_at and self._is_silent(sight)
 
     def ended(self, study: str) -> list[Renewal]:
         """The last renewals of the attempts whose leases have ended."""
-        with self._lock:
+        with held(self._lock):
             return [
                 (attempt.number, attempt.attempt, sight.renewed_at)
                 for attempt, sight in self._sights.get(study, {}).items()

@@ -1,16 +1,18 @@
 """Joining them: the study, its loop and its results."""
 
+from farthing.study.best import Best
+from farthing.study.limits import Stopped, StopReason
 from farthing.study.lineage import Lineage
 from farthing.study.one_line import maximize, minimize
 from farthing.study.replaying import Replay, replay
-from farthing.study.results import Best
 from farthing.study.schedule import Schedule
-from farthing.study.stopping import Stopped, StopReason
 from farthing.study.studies import Deleted, delete_study, studies
 from farthing.study.study import Study
+from farthing.study.verification import Checked, Verification
 
 __all__ = [
     "Best",
+    "Checked",
     "Deleted",
     "Lineage",
     "Replay",
@@ -18,6 +20,7 @@ __all__ = [
     "StopReason",
     "Stopped",
     "Study",
+    "Verification",
     "delete_study",
     "maximize",
     "minimize",

@@ -1,18 +1,154 @@
 """Trials that are handed out to the user, and the results that come back."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TypeAlias
 
-from farthing.costs import Clock
-from farthing.errors import InvalidArgument, InvalidValue
-from farthing.execution import Checkpoints, Job, RunningTrial
+from farthing.costs import Budget, Clock, Remaining
+from farthing.errors import InvalidArgument, InvalidParams, InvalidValue
+from farthing.execution import Job, RunningTrial
+from farthing.execution.curve import fidelity_of_report, next_step
 from farthing.execution.results import GRADIENT, read_gradient
+from farthing.fields import Flag, Several, Text
 from farthing.scalars import as_int
-from farthing.study.records import Records
-from farthing.trials import Attempt, Failure, Measurement, Outcome, Problem, State, Trial
+from farthing.strategies import Randomness, Strategy
+from farthing.strategies.shared.design import draw
+from farthing.study.folder import StudyFiles
+from farthing.study.records import Records, Taken, is_waiting
+from farthing.trials import Attempt, Failure, History, Measurement, Outcome, Params, Problem, State, Suggestion, Trial
+from farthing.trials.best_so_far import stops_early
 from farthing.trials.measurement import cost_amount, finite_number
-from farthing.validation import refuse_non_mapping, shown
+from farthing.validation import refuse_non_mapping, refuse_unknown, shown
+
+Trace: TypeAlias = Iterable[tuple[Mapping[str, float], float]]
+"""Points of a curve: where each was measured, as `trial.report` names it, and its value."""
+
+DRAWS = 1000
+"""Draws among which every parameter is active at least once, unless it hardly ever is."""
+
+
+class HandedOut:
+    """The trials that this process asked for and has not told yet."""
+
+    def __init__(self, records: Records, files: StudyFiles, *, clock: Clock) -> None:
+        self._records = records
+        self._files = files
+        self._clock = clock
+        self._asked: dict[int, RunningTrial] = {}
+
+    def ask(self, count: int, budget: Budget | None, strategy: Callable[[], Strategy]) -> list[RunningTrial]:
+        """Up to `count` trials: those that wait first, then what the strategy suggests. All of them, or none."""
+        taken: Taken = {}
+        try:
+            trials = self._open(count, budget, strategy, taken)
+            asked = {trial.number: self._running(trial) for trial in trials}
+        except BaseException:
+            self._records.give_back(taken)
+            raise
+        self._asked |= asked
+        return list(asked.values())
+
+    def _open(self, count: int, budget: Budget | None, strategy: Callable[[], Strategy], taken: Taken) -> list[Trial]:
+        self._records.sweep()
+        history = self._records.refresh()
+        claimed = self._records.claim(count, taken=taken) if is_waiting(history) else []
+        if len(claimed) == count:
+            return claimed
+        if claimed:
+            self._records.refresh()
+
+        def plan(history: History) -> tuple[Remaining, int]:
+            left = Remaining() if budget is None else budget.remaining(history, seconds=0.0)
+            return left, count - len(claimed)
+
+        return [*claimed, *self._records.open(strategy(), plan, taken=taken).trials]
+
+    def why_none(self) -> str:
+        if self._records.refresh().in_flight:
+            return (
+                "The strategy waits for trials in flight, so there is none to ask for. Tell a result, then ask again."
+            )
+        return "The strategy or the budget has no trial left to ask for. See `study.best`, or give a larger budget."
+
+    def find(self, trial: RunningTrial | Trial | int) -> RunningTrial:
+        """The trial that this or another process handed out."""
+        if isinstance(trial, RunningTrial):
+            return trial
+        number = number_of(trial)
+        return self._asked.get(number) or self._elsewhere(self._records.refresh()[number])
+
+    def _elsewhere(self, trial: Trial) -> RunningTrial:
+        """A trial that another process handed out: what it cost is the time since it was opened or last reported."""
+        running = self._running(trial)
+        if self._records.problem.measures_cost:
+            running.charge(self._records.now() - max([trial.opened_at, *(point.time for point in trial.measurements)]))
+        return running
+
+    def close(self, running: RunningTrial, outcome: Outcome) -> Trial:
+        closed = self._records.close(Attempt(running.number, running.attempt), outcome)
+        self._asked.pop(running.number, None)
+        return closed
+
+    def _running(self, trial: Trial) -> RunningTrial:
+        """The trial as its worker sees it, ready to report."""
+        checkpoints = self._files.to_write()
+        return RunningTrial(
+            Job.of(trial, checkpoints),
+            self._records.problem,
+            send=partial(self._records.record, Attempt(trial.number, trial.attempt)),
+            checkpoints=checkpoints,
+            clock=self._clock,
+            first_sequence=1 + max((point.sequence for point in trial.measurements), default=-1),
+        )
+
+
+def suggested(problem: Problem, params: Params, fidelity: Mapping[str, float] | None) -> Suggestion:
+    """The configuration that a user asks for, once it is certain that the space has it."""
+    return Suggestion(problem.space.check(params), problem.space.check_fidelity(fidelity))
+
+
+def obtained(
+    problem: Problem, value: float, *, cost: float | None, fidelity: Mapping[str, float], trace: Trace = ()
+) -> Outcome:
+    """The outcome of a trial that was run elsewhere."""
+    points = _trace_points(problem, fidelity, trace)
+    is_early = stops_early(problem, fidelity, points, is_continued=False)
+    measurement = Measurement(
+        value=finite_number(value, what=f"The value {problem.value!r}"),
+        cost={} if cost is None else {"training": cost_amount(cost)},
+        charged=cost is not None,
+        fidelity=points[-1].fidelity if is_early else fidelity,
+    )
+    return _joined(points, Outcome(State.DONE, value=measurement.value, measurements=[measurement]), None)
+
+
+def completed(history: History, params: Params, strategy: Callable[[], Strategy], rng: Randomness) -> Params:
+    """The params with values for those active parameters that have none: as the strategy proposes, else drawn."""
+    space = history.problem.space
+    refuse_non_mapping(params, what="Params", error=InvalidParams)
+    refuse_unknown(params, space.parameters, what="Parameters", error=InvalidParams)
+    missing = [name for name in space.active_names(params) if name not in params]
+    if not missing:
+        return params
+    proposed = [one.params for one in strategy().suggest(history, Remaining(), 1, rng) if one.resume_from is None]
+    whole = dict(params)
+    while missing:
+        drawn = draw(history, range(len(history), len(history) + DRAWS), rng)
+        source = next(one for one in [*proposed, *drawn] if missing[0] in one)
+        whole[missing[0]] = source[missing[0]]
+        missing = [name for name in space.active_names(whole) if name not in whole]
+    return whole
+
+
+def read_tags(given: Sequence[str]) -> tuple[str, ...]:
+    return tuple(Several(Text()).checked(given, what="tags", advice="Write for example tags=['baseline']."))
+
+
+def read_comment(given: str | None) -> str | None:
+    if given is not None:
+        Text().checked(given, what="A comment", advice="Write for example comment='a new seed'.")
+    return given
 
 
 def number_of(trial: RunningTrial | Trial | int) -> int:
@@ -24,36 +160,26 @@ def number_of(trial: RunningTrial | Trial | int) -> int:
     return number
 
 
-def hand_out(trial: Trial, records: Records, checkpoints: Checkpoints, *, clock: Clock) -> RunningTrial:
-    """The trial as its worker sees it, ready to report."""
-    attempt = Attempt(trial.number, trial.attempt)
-    return RunningTrial(
-        Job.of(trial, checkpoints),
-        records.problem,
-        send=partial(records.record, attempt),
-        checkpoints=checkpoints,
-        clock=clock,
-        first_sequence=1 + max((point.sequence for point in trial.measurements), default=-1),
-    )
-
-
 def told(
     running: RunningTrial,
     *,
     value: float | None,
     cost: float | None = None,
-    trace: Iterable[tuple[Mapping[str, float], float]] = (),
+    trace: Trace = (),
     metrics: Mapping[str, float] | None = None,
     gradient: Mapping[str, float] | None = None,
     failure: str | None = None,
     pruned: bool = False,
 ) -> Outcome:
     """The outcome that `tell` describes. Raises for any mistake in it, before anything is recorded."""
+    Flag().checked(pruned, what="pruned", advice="Write pruned=True, or leave it out.")
+    if failure is not None:
+        Text().checked(failure, what="A failure", advice="Write for example failure='out of memory'.")
     if sum([value is not None, failure is not None, pruned]) > 1:
         raise InvalidArgument(
             f"A trial has one result, got value={value!r}, failure={failure!r}, pruned={pruned}. Tell one of them."
         )
-    points = _trace_points(running.problem, trace)
+    points = _trace_points(running.problem, running.fidelity, trace)
     refuse_non_mapping(metrics or {}, what="Metrics", error=InvalidValue)
     slopes = read_gradient(gradient, running.problem.space, running.params)
     if slopes and (failure is not None or pruned or (value is None and not points)):
@@ -72,22 +198,35 @@ def told(
     outcome = running._finish(result if slopes is None else {**(result or {}), GRADIENT: slopes})
     if outcome.state is State.FAILED:
         raise InvalidValue(outcome.failure.reason if outcome.failure else "The result could not be read.")
-    return _joined(points, outcome, charge)
+    return _joined(points, _ending_early(running, points, outcome), charge)
 
 
-def _trace_points(problem: Problem, trace: Iterable[tuple[Mapping[str, float], float]]) -> list[Measurement]:
-    return [
-        Measurement(
-            value=finite_number(value, what=f"The value {problem.value!r} in the trace"),
-            fidelity=problem.space.check_fidelity(fidelity),
-        )
-        for fidelity, value in _pairs(trace)
-    ]
+def _ending_early(running: RunningTrial, points: list[Measurement], outcome: Outcome) -> Outcome:
+    """The outcome where the trace ends, if the work stopped by itself there."""
+    is_continued = running.resume_from is not None
+    if not stops_early(running.problem, running.fidelity, points, is_continued=is_continued):
+        return outcome
+    closing = [replace(point, fidelity=points[-1].fidelity) for point in outcome.measurements]
+    return replace(outcome, measurements=closing)
 
 
-def _pairs(trace: Iterable[tuple[Mapping[str, float], float]]) -> list[tuple[Mapping[str, float], float]]:
+def _trace_points(problem: Problem, own: Mapping[str, float], trace: Trace) -> list[Measurement]:
+    """Points as `trial.report` takes them: below the least amount too, and by steps where there are no fidelities."""
+    points: list[Measurement] = []
+    for place, value in _pairs(trace):
+        refuse_non_mapping(place, what="The place of a point in a trace", error=InvalidValue)
+        named = {name: amount for name, amount in place.items() if name != "step"}
+        fidelity = fidelity_of_report(problem.space, own, named)
+        last = (points[-1].step or 0) if points else 0
+        number = finite_number(value, what=f"The value {problem.value!r} in the trace")
+        step = None if fidelity else next_step(place.get("step"), last)
+        points.append(Measurement(value=number, fidelity=fidelity, step=step))
+    return points
+
+
+def _pairs(trace: Trace) -> list[tuple[Mapping[str, float], float]]:
     try:
-        return [(fidelity, value) for fidelity, value in trace]
+        return [(place, value) for place, value in trace]
     except (TypeError, ValueError):
         raise InvalidValue(
             f"A trace must be pairs of fidelity and value, got {shown(trace)}. Write trace=[({{'epochs': 1}}, 0.5)]."
@@ -96,7 +235,15 @@ def _pairs(trace: Iterable[tuple[Mapping[str, float], float]]) -> list[tuple[Map
 
 def _joined(points: list[Measurement], outcome: Outcome, charge: Mapping[str, float] | None) -> Outcome:
     """The outcome with the points of a trace before its own measurement, which takes what was charged."""
-    own = [replace(last, cost=charge, charged=True) if charge is not None else last for last in outcome.measurements]
+    closing = [_after(points, last) for last in outcome.measurements]
+    own = [replace(last, cost=charge, charged=True) if charge is not None else last for last in closing]
     first = own[0].sequence
     measurements = [replace(point, sequence=first + index) for index, point in enumerate([*points, *own])]
     return replace(outcome, measurements=measurements)
+
+
+def _after(points: list[Measurement], last: Measurement) -> Measurement:
+    """A result without a fidelity comes a step after its trace, unless it is the value that the trace ends with."""
+    if not points or points[-1].step is None or last.value is None:
+        return last
+    return replace(last, step=points[-1].step + (last.value != points[-1].value))

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from farthing.models.diagnostics import LeaveOneOut, calibration, importance, leave_one_out
+from farthing.models.diagnostics import LeaveOneOut, calibration, leave_one_out
 from farthing.models.threads import one_thread
 from farthing.study.fitted_history import FittedHistory, fit_history
+from farthing.study.importance import shares_of
 from farthing.study.slicing import Slice, slice_along
 from farthing.trials import Json
 
@@ -32,7 +33,8 @@ class Diagnosis:
     `calibration` maps a level, such as 0.8, to the share of values in the interval that should hold that many.
 
     `noise` is the change of a good trial's value when it is repeated, as estimated by the model. `importance`
-    has a share for each parameter, the greatest first; `slices` through the `best` trial are in the same order.
+    has a share for each parameter, the greatest first: its part in the variance of the model over the space, with the
+    standard deviations in `importance_deviation`; `slices` through the `best` trial are in the same order.
     `failed` trials count in the model as the worst value.
     """
 
@@ -49,6 +51,7 @@ class Diagnosis:
     calibration: Mapping[float, float]
     noise: float
     importance: Mapping[str, float]
+    importance_deviation: Mapping[str, float]
     best: int
     slices: tuple[Slice, ...]
     failed: int
@@ -69,7 +72,8 @@ def diagnose(study: "Study") -> Diagnosis:
 
 
 def _diagnosis(fitted: FittedHistory) -> Diagnosis:
-    left_out, shares, best = _leave_one_out(fitted), _importance(fitted), fitted.trials[fitted.best]
+    left_out, best = _leave_one_out(fitted), fitted.trials[fitted.best]
+    shares = shares_of(fitted.gp, fitted.encoder)
     observed = fitted.values(left_out.observed)
     predicted, low, high = fitted.intervals(left_out.mean, left_out.variance)
     errors, explained = np.abs(observed - predicted), left_out.explained
@@ -86,7 +90,8 @@ def _diagnosis(fitted: FittedHistory) -> Diagnosis:
         explained=None if math.isnan(explained) else explained,
         calibration=dict(zip(LEVELS, calibration(left_out.residuals, np.array(LEVELS)).tolist(), strict=True)),
         noise=_noise(fitted),
-        importance=shares,
+        importance={name: share.share for name, share in shares.items()},
+        importance_deviation={name: share.deviation for name, share in shares.items()},
         best=best.number,
         slices=tuple(slice_along(fitted, name) for name in shares if name in best.params),
         failed=int(np.sum(~fitted.is_measured)),
@@ -104,11 +109,6 @@ def _noise(fitted: FittedHistory) -> float:
     best = fitted.gp.y[fitted.best]
     there, beside = fitted.values(np.array([best, best - np.sqrt(fitted.gp.noise)]))
     return abs(float(beside - there))
-
-
-def _importance(fitted: FittedHistory) -> dict[str, float]:
-    shares = dict(zip(fitted.encoder.names, importance(fitted.gp).tolist(), strict=True))
-    return dict(sorted(shares.items(), key=lambda item: -item[1]))
 
 
 def _with_lists(form: Json) -> Json:

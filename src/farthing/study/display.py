@@ -1,12 +1,16 @@
 """A live display of a run, and the words at its end."""
 
 import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager, contextmanager
+from html import escape
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
 
 from farthing.costs import Budget, Remaining
 from farthing.errors import InvalidArgument
+from farthing.fields import Flag
 from farthing.study.views import short_params, short_point
 from farthing.trials import Measurement, State, Trial
 from farthing.validation import shown
@@ -18,8 +22,42 @@ if TYPE_CHECKING:
     from farthing.study.study import Study
 
 
-def shows_progress(wanted: bool | None) -> bool:
-    return sys.stderr.isatty() if wanted is None else wanted
+SECONDS_BETWEEN_LINES = 60.0
+SECONDS_BETWEEN_PICTURES = 0.5
+
+
+class Display(Protocol):
+    """An observer that shows how a run goes."""
+
+    def on_start(self, trial: Trial) -> None: ...
+
+    def on_report(self, trial: Trial, measurement: Measurement) -> None: ...
+
+    def on_end(self, trial: Trial) -> None: ...
+
+    def showing(self, loop: "Loop") -> AbstractContextManager[None]:
+        """Shows it while the block runs."""
+        ...
+
+
+def check_progress(wanted: bool | None) -> None:
+    if wanted is not None:
+        Flag().checked(wanted, what="progress", advice="Leave it out to see it in a terminal or a notebook.")
+
+
+def display_for(study: "Study", budget: Budget | None, *, wanted: bool | None) -> "Display | None":
+    """In a notebook a bar, in a terminal a live picture, elsewhere a line now and then; False is none."""
+    if wanted is False:
+        return None
+    if is_notebook():
+        return NotebookProgress(study, budget)
+    return Progress(study, budget) if wanted or sys.stderr.isatty() else ProgressLines(study, budget)
+
+
+def is_notebook() -> bool:
+    """Whether this runs in a Jupyter kernel; asked of IPython only if the program has imported it."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return shell is not None and getattr(shell, "kernel", None) is not None
 
 
 def read_callbacks(given: "Iterable[Callback]") -> "tuple[Callback, ...]":
@@ -48,8 +86,8 @@ class Callbacks:
             callback(self._study, trial)
 
 
-class Progress:
-    """Trials, the best value, what is spent and left, and what each worker does, redrawn four times a second."""
+class Standing:
+    """How a run stands: the trials by state, the best value, what each worker does."""
 
     def __init__(self, study: "Study", budget: Budget | None) -> None:
         self._study = study
@@ -68,17 +106,9 @@ class Progress:
         self._latest.pop(trial.number, None)
         self._count(trial)
 
-    @contextmanager
-    def showing(self, loop: "Loop") -> Iterator[None]:
-        from rich.console import Console
-        from rich.live import Live
-
+    def _count_all(self) -> None:
         for trial in self._study.trials:
             self._count(trial)
-        console = Console(stderr=True)
-        with Live(console=console, refresh_per_second=4, get_renderable=lambda: self._render(loop), transient=True):
-            yield
-        console.print(self._summary(loop))
 
     def _count(self, trial: Trial) -> None:
         self._counts[trial.state] += 1
@@ -87,6 +117,34 @@ class Progress:
             is_first = self._best is None or self._best.value is None
             if is_first or better(trial.value, self._best.value):  # type: ignore[union-attr, arg-type]
                 self._best = trial
+
+    def _best_text(self) -> str:
+        return f"best {self._study.problem.value} {self._best.value:.6g}" if self._best else "no result yet"
+
+    def _parts(self, loop: "Loop") -> list[str]:
+        counts = ", ".join(f"{count} {state}" for state, count in self._counts.items() if count)
+        cost = f"{loop.history.cost:.4g} {self._study.problem.cost_unit} spent"
+        return [self._best_text(), counts or "starting", cost]
+
+    def _limits(self, left: Remaining) -> list[tuple[str, float, float]]:
+        """For each limit of the budget its name, what is spent of it, and the limit."""
+        limits = self._budget.to_json() if self._budget else {}
+        return [(name, min(max(limit - getattr(left, name), 0.0), limit), limit) for name, limit in limits.items()]
+
+
+class Progress(Standing):
+    """A live picture in a terminal, redrawn four times a second."""
+
+    @contextmanager
+    def showing(self, loop: "Loop") -> Iterator[None]:
+        from rich.console import Console
+        from rich.live import Live
+
+        self._count_all()
+        console = Console(stderr=True)
+        with Live(console=console, refresh_per_second=4, get_renderable=lambda: self._render(loop), transient=True):
+            yield
+        console.print(self._summary(loop))
 
     def _render(self, loop: "Loop") -> Any:
         from rich.console import Group
@@ -98,22 +156,85 @@ class Progress:
         return Group(self._summary(loop), self._bars(loop.remaining(loop.history)), workers)
 
     def _summary(self, loop: "Loop") -> str:
-        counts = ", ".join(f"{count} {state}" for state, count in self._counts.items() if count)
-        best = f"best {self._study.problem.value} [bold]{self._best.value:.6g}[/]" if self._best else "no result yet"
-        cost = f"{loop.history.cost:.4g} {self._study.problem.cost_unit} spent"
-        return f"[bold]{self._study.name}[/] · {best} · {counts or 'starting'} · {cost}"
+        return " · ".join([f"[bold]{self._study.name}[/]", *self._parts(loop)])
 
     def _bars(self, left: Remaining) -> Any:
         from rich.progress_bar import ProgressBar
         from rich.table import Table
 
         bars = Table.grid(padding=(0, 2))
-        for name, limit in (self._budget.to_json() if self._budget else {}).items():
-            spent = min(max(limit - getattr(left, name), 0.0), limit)
+        for name, spent, limit in self._limits(left):
             bars.add_row(
                 f"{name} budget", ProgressBar(total=limit, completed=spent, width=40), f"{spent:.4g} of {limit:g}"
             )
         return bars
+
+
+class NotebookProgress(Standing):
+    """A bar for each limit and a line for each worker, in the output of the cell; plain HTML, without widgets."""
+
+    @contextmanager
+    def showing(self, loop: "Loop") -> Iterator[None]:
+        self._count_all()
+        self._loop, self._drawn_at = loop, time.monotonic()
+        self._shown: Any = import_module("IPython.display")  # a notebook has it; there are no types of it
+        self._handle = self._shown.display(self._shown.HTML(self.html(loop)), display_id=True)
+        try:
+            yield
+        finally:
+            self._handle.update(self._shown.HTML(self.html(loop)))
+
+    def on_report(self, trial: Trial, measurement: Measurement) -> None:
+        super().on_report(trial, measurement)
+        self._draw()
+
+    def on_end(self, trial: Trial) -> None:
+        super().on_end(trial)
+        self._draw()
+
+    def _draw(self) -> None:
+        if time.monotonic() - self._drawn_at >= SECONDS_BETWEEN_PICTURES:
+            self._drawn_at = time.monotonic()
+            self._handle.update(self._shown.HTML(self.html(self._loop)))
+
+    def html(self, loop: "Loop") -> str:
+        title = " · ".join([f"<b>{escape(self._study.name)}</b>", *map(escape, self._parts(loop))])
+        bars = "".join(
+            f"<div>{name} <progress value='{spent:g}' max='{limit:g}'></progress> {spent:.4g} of {limit:g}</div>"
+            for name, spent, limit in self._limits(loop.remaining(loop.history))
+        )
+        workers = "".join(
+            f"<div>trial {number}: {escape(short_params(trial.params))} {escape(short_point(trial, point))}</div>"
+            for number, (trial, point) in sorted(self._latest.items())
+        )
+        return f"<div>{title}</div>{bars}{workers}"
+
+
+class ProgressLines(Standing):
+    """A line on standard error once a minute, for logs of batch jobs; nothing at all in a run of seconds."""
+
+    @contextmanager
+    def showing(self, loop: "Loop") -> Iterator[None]:
+        self._loop, self._said_at = loop, time.monotonic()
+        yield
+
+    def on_start(self, trial: Trial) -> None: ...
+
+    def on_report(self, trial: Trial, measurement: Measurement) -> None:
+        self._say()
+
+    def on_end(self, trial: Trial) -> None:
+        self._say()
+
+    def _say(self) -> None:
+        if time.monotonic() - self._said_at < SECONDS_BETWEEN_LINES:
+            return
+        self._said_at = time.monotonic()
+        self._counts, self._best = dict.fromkeys(State, 0), None
+        self._count_all()
+        left = self._limits(self._loop.remaining(self._loop.history))
+        limits = [f"{spent:.4g} of {limit:g} {name}" for name, spent, limit in left]
+        sys.stderr.write(f"{self._study.name}: {', '.join([*self._parts(self._loop), *limits])}\n")
 
 
 def say_how_to_resume(records: "Records") -> None:

@@ -63,9 +63,9 @@ class FittedHistory:
 
 def fit_history(history: History) -> FittedHistory:
     """Fits the model. Raises `NoResult` where there are too few values to judge it by."""
-    trials = tuple(trial for trial in history if trial.is_finished and history.is_full(trial))
+    trials = _ended_in_full(history)
     count = sum(map(_has_value, trials))
-    if count < FEWEST:
+    if not has_enough(history):
         where = " at full fidelity" if history.problem.space.fidelities else ""
         raise NoResult(
             f"A model needs at least {FEWEST} trials that ended with a value{where}, got {count} among "
@@ -76,6 +76,15 @@ def fit_history(history: History) -> FittedHistory:
     compression = Compression.of(seen.loss)
     surrogate = fit_surrogate(seen.X, seen.loss, kernel, history, compression=compression, takes_all=True)
     return FittedHistory(history, trials, seen, surrogate)
+
+
+def has_enough(history: History) -> bool:
+    """Whether there are values enough at full fidelity."""
+    return sum(map(_has_value, _ended_in_full(history))) >= FEWEST
+
+
+def _ended_in_full(history: History) -> tuple[Trial, ...]:
+    return tuple(trial for trial in history if trial.is_finished and history.is_full(trial))
 
 
 def _has_value(trial: Trial) -> bool:

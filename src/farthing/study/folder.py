@@ -9,9 +9,11 @@ from pathlib import Path
 from uuid import uuid4
 
 from farthing.errors import InvalidArgument
+from farthing.execution import Checkpoints
 from farthing.execution.folder_mark import Mark, carries, is_free, mark_of
 from farthing.files.scratch import remove_abandoned, scratch_folder
 from farthing.storage import StudyRecord
+from farthing.study.records import Records
 from farthing.trials import Json
 from farthing.validation import shown
 
@@ -21,7 +23,50 @@ IDENTITY, FOLDER = "identity", "folder"
 LONGEST_READABLE = 60
 
 
-def folder_path(given: str | Path) -> Path:
+class StudyFiles:
+    """A study's checkpoints and logs. Nothing is written before a trial runs."""
+
+    def __init__(self, records: Records, mark: Mark, *, place: Path | None) -> None:
+        self._records = records
+        self._mark = mark
+        self._place = place
+        self._found: Checkpoints | None = None
+
+    @property
+    def checkpoints(self) -> Checkpoints:
+        if self._found is None:
+            self._found = self._find()
+        return self._found
+
+    def to_write(self) -> Checkpoints:
+        """For a trial that is about to run: from then on the study remembers where its files are."""
+        root = str(self.checkpoints.root)
+        if self._records.settings.get(FOLDER) != root and not self._are_temporary:
+            self._records.remember({FOLDER: root})
+        return self.checkpoints
+
+    def _find(self) -> Checkpoints:
+        if self._are_temporary:
+            return Checkpoints(temporary_folder(self))
+        folder = find_folder(
+            self._mark,
+            settings=self._records.settings,
+            place=self._place,
+            beside=self._records.folder,
+            is_in_memory=self._records.is_in_memory,
+        )
+        return Checkpoints(folder, mark=self._mark)
+
+    @property
+    def _are_temporary(self) -> bool:
+        """Whether the files cannot be found again, so that they are deleted with this object."""
+        return self._place is None and self._records.is_in_memory and FOLDER not in self._records.settings
+
+
+def folder_path(given: str | Path | None) -> Path | None:
+    """The folder that a user chose, if any."""
+    if given is None:
+        return None
     if not isinstance(given, (str, Path)):
         raise InvalidArgument(f"A folder must be a text or a path, got {shown(given)}. Write folder='runs'.")
     return Path(given).absolute()
@@ -51,17 +96,21 @@ def find_folder(
     """The study's folder: the one it has, else a new one in that place, beside the database or under `.farthing`.
 
     `beside` is the database's own place for it. Folders that others use are refused in a given place. If no place
-    was given, and for a study in memory, which cannot be continued, the name is lengthened instead.
+    was given, and for a study in memory, which cannot be continued, the name is lengthened instead; under `.farthing`
+    always, as studies of several databases may begin there at the same moment.
     """
     had = _had(mark, settings=settings, beside=beside)
     if had is not None and place in (None, had.parent):
         return had
-    folder = (place or beside or Path.cwd() / ".farthing") / folder_name(mark.study)
+    parent = place or beside
+    if parent is None:
+        return _lengthened(Path.cwd() / ".farthing" / folder_name(mark.study), mark)
+    folder = parent / folder_name(mark.study)
     if carries(folder, mark) or is_free(folder):
         return folder
     if place is not None and not is_in_memory:
         raise _not_free(folder)
-    return folder.with_name(f"{folder.name}-{mark.identity[:8]}")
+    return _lengthened(folder, mark)
 
 
 def temporary_folder(owner: object) -> Path:
@@ -85,6 +134,10 @@ def _had(mark: Mark, *, settings: Mapping[str, Json], beside: Path | None) -> Pa
         moved = beside / stored.name
         return moved if carries(moved, mark) else stored
     return stored
+
+
+def _lengthened(folder: Path, mark: Mark) -> Path:
+    return folder.with_name(f"{folder.name}-{mark.identity[:8]}")
 
 
 def _not_free(folder: Path) -> InvalidArgument:

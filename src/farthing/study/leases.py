@@ -1,11 +1,18 @@
-"""Keeps the leases of running trials alive from a background thread."""
+"""The leases of running trials: their owner, their renewal from a background thread, and Ctrl-C while one is taken."""
 
 import logging
 import os
+import signal
+import socket
 import threading
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
 
 from farthing.errors import FarthingError
+from farthing.execution.platform import machine_marks, start_of
 from farthing.storage import Storage
 from farthing.trials import Attempt
 
@@ -107,4 +114,49 @@ def _start_over_in_child() -> None:
         leases._hold_nothing()
 
 
+@cache
+def this_process() -> str:
+    """The owner of its leases, as `machine:pid:start`: another process on the machine can tell whether it is alive.
+
+    It is the same for the life of this process, and never given to another, a fork of it included.
+    """
+    return f"{_machine()}:{os.getpid()}:{start_of(os.getpid())}"
+
+
+def is_gone(owner: str | None) -> bool:
+    """Whether the owner is certainly dead. Of other machines nothing is certain: there the lease must run out."""
+    parts = (owner or "").rsplit(":", 2)
+    if len(parts) != 3 or parts[0] != _machine() or not parts[1].isdigit():
+        return False
+    return start_of(int(parts[1])) != parts[2]
+
+
+@cache
+def _machine() -> str:
+    """Host, boot and process namespace: within these three a process id means one process at a time."""
+    return "/".join([socket.gethostname(), *machine_marks()]).replace(":", "")
+
+
+@contextmanager
+def held_interrupts() -> Iterator[None]:
+    """Lets a Ctrl-C wait until the block has ended.
+
+    For blocks that take a trial in a database and note it here: interrupted in between, it would never be given back.
+    They must be short. If Ctrl-C raises nothing, in another thread or with a handler of C, nothing is changed.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    came: list[tuple[int, Any]] = []
+    signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if came:
+            handler(*came[0])
+
+
 os.register_at_fork(after_in_child=_start_over_in_child)
+os.register_at_fork(after_in_child=this_process.cache_clear)

@@ -3,41 +3,29 @@
 import logging
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
-from farthing.costs import Budget, Clock, Remaining
-from farthing.errors import InvalidArgument, StaleAttempt, TrialFinished, WorkError
+from farthing.costs import Clock, Remaining
+from farthing.errors import StaleAttempt, TrialFinished, WorkError
 from farthing.execution import Checkpoints, Ended, Executor, Job
-from farthing.fields import Number, Whole
 from farthing.strategies import Strategy
 from farthing.study.collecting import collect_checkpoints, collect_leftovers
+from farthing.study.first_failures import FirstFailures
+from farthing.study.limits import Limits, Stopped, StopReason
 from farthing.study.records import Opening, Records, Taken, is_waiting
-from farthing.study.stopping import Stopped, StopReason
 from farthing.trials import Attempt, History, Measurement, State, Trial
-from farthing.trials.measurement import LARGEST_WHOLE
 from farthing.trials.news import News
 from farthing.trials.prefixes import Eviction
 
 log = logging.getLogger("farthing")
 
-FAILURES_BEFORE_WARNING = 3
-
 SPENT = Stopped(StopReason.BUDGET_SPENT, "the budget is spent")
 
 PATIENCE_BETWEEN_COORDINATORS = 1.0
 """Seconds after which a loop with nothing to do looks at what other coordinators did."""
-
-
-def check_retries(retries: int, *, name: str) -> None:
-    Whole(least=0, most=LARGEST_WHOLE).checked(retries, what=f"The number of {name}", advice="Use 0 for none.")
-
-
-def check_budget(budget: object) -> None:
-    if not isinstance(budget, (Budget, type(None))):
-        raise InvalidArgument(f"A run needs a budget, got {budget!r}. Give budget=ft.Budget(seconds=600).")
 
 
 class Observer(Protocol):
@@ -50,42 +38,11 @@ class Observer(Protocol):
     def on_end(self, trial: Trial) -> None: ...
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Limits of a run: the budget in all, and for each trial its seconds and its number of retries.
-
-    Without a budget the strategy alone decides when it ends. `killed_retries` is the number of retries of a trial whose
-    worker the system killed: that says little about the configuration.
-    """
-
-    budget: Budget | None
-    time_limit: float | None = None
-    retries: int = 0
-    killed_retries: int = 1
-
-    def __post_init__(self) -> None:
-        check_budget(self.budget)
-        if self.time_limit is not None:
-            Number(above=0.0).checked(self.time_limit, what="A trial's time limit", advice="Leave it out for none.")
-        check_retries(self.retries, name="retries")
-
-    @classmethod
-    def of(
-        cls, budget: Budget | None, time_limit: float | None, *, retries: int | None, strategy: Strategy
-    ) -> "Limits":
-        """The limits that a user set. Without `retries` only a killed worker's trial is tried again, and in a
-        population any, so that a failure leaves no trace in who is copied over whom.
-        """
-        if retries is None:
-            return cls(budget, time_limit, retries=int(strategy.needs_checkpoints))
-        return cls(budget, time_limit, retries=retries, killed_retries=retries)
-
-
 class Loop:
     """Joins a strategy, the records and an executor. It is also the executor's listener.
 
-    With `only`, the number of an enqueued trial, it runs that one instead of suggestions, and
-    ends when the trial does, even if another process ran it.
+    With `only`, the numbers of enqueued trials, it runs those instead of suggestions, and
+    ends when they do, even if another process ran them.
     """
 
     def __init__(
@@ -98,7 +55,7 @@ class Loop:
         checkpoints: Checkpoints,
         clock: Clock,
         observers: Sequence[Observer] = (),
-        only: int | None = None,
+        only: Collection[int] | None = None,
     ) -> None:
         self._records = records
         self._strategy = strategy
@@ -114,6 +71,7 @@ class Loop:
         self._stopped: Stopped | None = None
         self._warned_of: set[str] = set()
         self._kills: Counter[int] = Counter()
+        self._first_failures: FirstFailures | None = None
 
     def run(self) -> Stopped:
         """Runs until the budget is spent, the strategy has finished or `stop` is called; says which."""
@@ -176,8 +134,7 @@ class Loop:
     def _start_some(self) -> tuple[list[Trial], Stopped | None]:
         history = self._records.refresh()
         if self._only is not None:
-            claimed = self._records.claim(1, taken=self._trials, number=self._only)
-            return claimed, Stopped(StopReason.STOPPED, "the trial has ended")
+            return self._claim(self._only, history), Stopped(StopReason.STOPPED, "the trials have ended")
         if self._can_pay_for_waiting(history) and (
             claimed := self._records.claim(self._executor.free, taken=self._trials)
         ):
@@ -192,18 +149,32 @@ class Loop:
         )
         return list(opening.trials), None if opening.trials else self._why_nothing_started(opening)
 
+    def _claim(self, numbers: Collection[int], history: History) -> list[Trial]:
+        """Those of these trials that wait, or whose owner is gone, as far as there are workers for them."""
+        claimed: list[Trial] = []
+        for trial in history.in_flight:
+            if trial.number in numbers and not self._records.holds(trial) and len(claimed) < self._executor.free:
+                claimed += self._records.claim(1, taken=self._trials, number=trial.number)
+        return claimed
+
     def _why_nothing_started(self, opening: Opening) -> Stopped:
         remaining = opening.remaining
         if remaining.is_spent:
             return SPENT
         predicted = opening.uncovered[0].predicted_cost if opening.uncovered else None
         if predicted is None:
-            nothing = f"the strategy has nothing more to suggest{_for_what_is_left(remaining.cost)}"
-            return Stopped(StopReason.STRATEGY_FINISHED, nothing)
+            return self._finished(remaining.cost)
         is_time = self._records.problem.cost_unit == "seconds"
         left = min(remaining.cost, remaining.seconds) if is_time else remaining.cost
         costs = f"the next trial is predicted to cost {predicted.mean:.3g}, more than the {left:.3g} that is left"
         return Stopped(StopReason.TOO_EXPENSIVE, costs)
+
+    def _finished(self, left: float) -> Stopped:
+        """A strategy that has an end has come to it; one that knows costs suggests nothing that is too expensive."""
+        if self._strategy.has_end or left == math.inf:
+            return Stopped(StopReason.STRATEGY_FINISHED, self._strategy.when_finished)
+        nothing = f"nothing that is worth suggesting fits the {left:.3g} that is left"
+        return Stopped(StopReason.TOO_EXPENSIVE, nothing)
 
     def _can_pay_for_waiting(self, history: History) -> bool:
         """Whether a trial waits for a worker and the budget still has something for it."""
@@ -237,7 +208,7 @@ class Loop:
             self._trials.pop(job.attempt)
             return
         self._trials.pop(job.attempt)
-        self._warn_when_nothing_works(trial)
+        self._stop_when_nothing_works(trial)
         self._require_checkpoint(trial)
         collect_checkpoints(self._records, self._strategy, self._checkpoints, ended=trial)
         for observer in self._observers:
@@ -249,12 +220,12 @@ class Loop:
         is_killed_seldom = job.was_killed and self._kills[job.attempt.number] <= self._limits.killed_retries
         return is_killed_seldom or job.attempt.attempt <= self._limits.retries
 
-    def _warn_when_nothing_works(self, trial: Trial) -> None:
-        """Says so once, early, when every trial fails: most often the work itself is broken."""
-        if trial.number != FAILURES_BEFORE_WARNING - 1 or trial.failure is None:
-            return
-        if all(other.state is State.FAILED for other in self._records.refresh() if other.is_finished):
-            log.warning("The first trials all failed, trial %d with: %s", trial.number, trial.failure.reason)
+    def _stop_when_nothing_works(self, trial: Trial) -> None:
+        """Ends the run early when its first trials all fail in the same way: the work itself is broken."""
+        if self._first_failures is None:
+            before = self._records.history
+            self._first_failures = FirstFailures(before, keep_going=self._limits.keep_going)
+        self._stopped = self._stopped or self._first_failures.stops_after(trial)
 
     def _require_checkpoint(self, trial: Trial) -> None:
         """Ends the run before a member that can only start over is mistaken for one that continues."""
@@ -281,7 +252,7 @@ class Loop:
         if self._stopped is not None:
             return False
         history = self._records.history
-        in_question = [trial for trial in history.in_flight if self._only in (None, trial.number)]
+        in_question = [trial for trial in history.in_flight if self._only is None or trial.number in self._only]
         awaited = [trial for trial in in_question if not self._records.holds(trial)]
         is_running = any(trial.state is State.RUNNING for trial in awaited)
         return is_running or (bool(awaited) and (self._only is not None or self._can_pay_for_waiting(history)))
@@ -290,8 +261,3 @@ class Loop:
         """No limit when every event that matters will come from our own workers."""
         in_flight = {Attempt(trial.number, trial.attempt) for trial in self._records.history.in_flight}
         return PATIENCE_BETWEEN_COORDINATORS if self._executor.free or in_flight - self._trials.keys() else None
-
-
-def _for_what_is_left(left: float) -> str:
-    """A strategy that knows costs suggests nothing that is too expensive."""
-    return f" for the {left:.3g} that is left" if left < math.inf else ""

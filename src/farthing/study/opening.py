@@ -1,5 +1,7 @@
 """Creates a study, or continues the one of that name."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from farthing.errors import InvalidArgument, InvalidSpace, StudyExists, StudyMismatch
@@ -7,9 +9,22 @@ from farthing.fields import Text
 from farthing.space import Space
 from farthing.storage import Storage, StudyRecord
 from farthing.strategies import strategy_from_json
+from farthing.study.extending import differences
+from farthing.study.records import IS_EXTENDED
 from farthing.study.stored_strategy import is_at_hand
-from farthing.trials import Problem
+from farthing.trials import History, Problem
 from farthing.validation import shown
+
+
+@contextmanager
+def closed_on_error(opened: Storage, *, given: object) -> Iterator[None]:
+    """Closes the storage if what follows fails, unless it was given open."""
+    try:
+        yield
+    except BaseException:
+        if opened is not given:
+            opened.close()
+        raise
 
 
 def require_space(space: object) -> None:
@@ -33,13 +48,26 @@ def create_or_continue(storage: Storage, wanted: StudyRecord, *, seed: int | Non
     except StudyExists:
         found = storage.load_study(wanted.name)
     expected = wanted.problem if seed is not None else replace(wanted.problem, seed=found.problem.seed)
-    require_same_problem(found, replace(expected, space=_shaped(expected.space, found)))
+    require_same_problem(_of_today(storage, found), replace(expected, space=_shaped(expected.space, found)))
     return found
+
+
+def _of_today(storage: Storage, found: StudyRecord) -> StudyRecord:
+    """The study with the space that it was extended to, if it was."""
+    if not found.settings.get(IS_EXTENDED):
+        return found
+    return replace(found, problem=History(found.problem, events=storage.history(found.name).events).problem)
 
 
 def require_same_problem(found: StudyRecord, expected: Problem) -> None:
     for aspect in ("space", "value", "minimize", "seed", "cost_unit", "measures_cost"):
         old, new = getattr(found.problem, aspect), getattr(expected, aspect)
+        if aspect == "space" and old != new:
+            raise StudyMismatch(
+                f"A study is continued with the space it has, got one for {found.name!r} in which "
+                f"{differences(old, new)}. Let it grow with Study.load(…).extend(space, fill={{…}}), give the study "
+                "another name=, or delete the old one."
+            )
         if old != new:
             raise StudyMismatch(
                 f"A study is continued with the {aspect} it began with, got {_shown(new)} where {found.name!r} has "

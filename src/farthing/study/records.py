@@ -1,26 +1,35 @@
 """One coordinator's way to a stored study: reads what changed, and opens, prices and closes trials under its leases."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from farthing.costs import Remaining
 from farthing.errors import FarthingError, HistoryMoved, InvalidArgument
 from farthing.storage import MemoryStorage, Storage, StudyRecord
-from farthing.storage.storage import FindsLeaders, Leaders
+from farthing.storage.storage import Changes, FindsLeaders, Leaders, OpensInTurn
 from farthing.strategies import Randomness, Strategy
-from farthing.study.interrupts import held_interrupts
-from farthing.study.leases import Leases
-from farthing.study.owner import is_gone, this_process
+from farthing.study.leases import Leases, held_interrupts, is_gone, this_process
 from farthing.study.pricing import Prices
-from farthing.trials import Attempt, History, Json, Measurement, Outcome, State, Suggestion, Trial
+from farthing.trials import Attempt, History, Json, Measurement, Outcome, Problem, State, Suggestion, Trial
+from farthing.trials.best_so_far import with_best_so_far
+from farthing.trials.code_changes import CHANGED
+from farthing.trials.extension import EXTENDED, Extension
 from farthing.trials.news import Checkpointed, News
 from farthing.trials.prefixes import EVICTED, Eviction
 
 MORE_CHOICES = 8
 """Number of further suggestions to ask for if none of the first fits the budget; a guess, not tuned."""
+
+TRIES_BEFORE_A_TURN = 5
+"""Number of suggestions that may be in vain because others were quicker; a guess, not tuned."""
+
+LONGEST_TURN = 1.0
+"""Seconds of suggesting for which others may be made to wait: far less than a lease, or than SQLite's busy timeout."""
+IS_EXTENDED = "extended"
+"""The setting of a study whose space has grown."""
 
 Plan = Callable[[History], tuple[Remaining, int]]
 """From the history to the rest of the budget and the largest number of trials to open."""
@@ -38,19 +47,40 @@ class Opening:
     uncovered: Sequence[Suggestion] = ()
 
 
+@dataclass(frozen=True)
+class _Choice:
+    """What a strategy suggests for the rest of the budget, what of it is covered, and how many seconds that took."""
+
+    remaining: Remaining
+    suggestions: Sequence[Suggestion]
+    covered: Sequence[Suggestion]
+    overhead: float
+
+
 class Records:
     """Owns the storage of a study: whatever is read or written goes through here."""
 
-    def __init__(self, storage: Storage, record: StudyRecord, *, lease: float, retries: int) -> None:
+    def __init__(
+        self, storage: Storage, record: StudyRecord, *, lease: float, retries: int, closes_storage: bool = False
+    ) -> None:
         self._storage = storage
+        self._closes_storage = closes_storage
         self.name = record.name
-        self.problem = record.problem
+        self.settings = dict(record.settings)
         self.leases = Leases(storage, record.name, seconds=lease)
         self._retries = retries
         self._prices = Prices(record.problem)
-        self._rng = Randomness(record.problem.seed)
+        self.randomness = Randomness(record.problem.seed)
         self._history = History(record.problem)
         self._running: dict[Attempt, Trial] = {}
+        self._is_still = False
+
+    @property
+    def problem(self) -> Problem:
+        """The problem of today: its space may have been extended."""
+        if self.settings.get(IS_EXTENDED) and not self._history.version:
+            self.refresh()
+        return self._history.problem
 
     @property
     def history(self) -> History:
@@ -59,14 +89,28 @@ class Records:
 
     def refresh(self) -> History:
         """The history as it is now, at the price of what changed since the last call."""
+        if self._is_still:
+            return self._history
         changes = self._storage.history(self.name, since=self._history.version)
         if changes.trials or changes.events or changes.version != self._history.version:
             self._history = self._history.updated(changes.trials, events=changes.events, version=changes.version)
         return self._history
 
+    @contextmanager
+    def still(self) -> Iterator[History]:
+        """The history of one moment: inside, `refresh` reads nothing new, so that all that is shown agrees."""
+        history = self.refresh()
+        before, self._is_still = self._is_still, True
+        try:
+            yield history
+        finally:
+            self._is_still = before
+
     def leaders(self) -> Leaders | None:
         """The best trials as the database finds them; None if it cannot, or if the history is read already."""
-        if self._history.version or not isinstance(self._storage, FindsLeaders):
+        problem = self.problem
+        is_in_columns = not (problem.best_so_far or problem.space.stages or self.settings.get(IS_EXTENDED))
+        if self._history.version or not is_in_columns or not isinstance(self._storage, FindsLeaders):
             return None
         return self._storage.leaders(self.name, self.problem)
 
@@ -88,31 +132,66 @@ class Records:
     def open(self, strategy: Strategy, plan: Plan, *, taken: Taken) -> Opening:
         """Opens what the strategy suggests for the history last read, as far as the budget covers it.
 
-        If others opened trials meanwhile, it reads the history and plans again.
+        If others opened trials meanwhile, it reads the history and plans again. If they are always quicker, they are
+        made to wait for one suggestion.
         """
-        while True:
-            history = self._history
-            remaining, count = plan(history)
-            began = time.perf_counter()
-            suggestions = self._suggest(strategy, history, remaining, count)
-            overhead = time.perf_counter() - began
-            covered = self._covered(suggestions, remaining)
-            if suggestions and not covered:
-                covered = self._covered(self._alternatives(strategy, history, remaining, count), remaining)[:count]
-            if not covered:
-                return Opening([], remaining, suggestions)
-            try:
-                opened = self._open_all(covered, taken, expected_trials=len(history), overhead=overhead)
-            except HistoryMoved:
-                self.refresh()
-                continue
-            return Opening(opened, remaining)
+        for _ in range(TRIES_BEFORE_A_TURN - 1):
+            opening = self._try_to_open(strategy, plan, taken)
+            if opening is not None:
+                return opening
+        while (opening := self._try_to_open(strategy, plan, taken, in_turn=True)) is None:
+            pass
+        return opening
+
+    def _try_to_open(self, strategy: Strategy, plan: Plan, taken: Taken, *, in_turn: bool = False) -> Opening | None:
+        """None if others opened trials meanwhile; the history is then read again."""
+        choice = self._choose(strategy, plan, self._history)
+        if not choice.covered:
+            return Opening([], choice.remaining, choice.suggestions)
+        try:
+            opened = self._open_all(choice, taken, expected_trials=len(self._history))
+        except HistoryMoved:
+            if in_turn and choice.overhead < LONGEST_TURN and isinstance(self._storage, OpensInTurn):
+                return self._open_in_turn(self._storage, strategy, plan, taken)
+            self.refresh()
+            return None
+        return Opening(opened, choice.remaining)
+
+    def _open_in_turn(self, storage: OpensInTurn, strategy: Strategy, plan: Plan, taken: Taken) -> Opening:
+        known, choices = self._history, list[_Choice]()
+
+        def choose(changes: Changes) -> tuple[Sequence[Suggestion], float]:
+            self._history = known.updated(changes.trials, events=changes.events, version=changes.version)
+            choices.append(self._choose(strategy, plan, self._history))
+            return choices[-1].covered, choices[-1].overhead
+
+        with held_interrupts():
+            opened = storage.open_in_turn(
+                self.name,
+                choose,
+                since=known.version,
+                owner=this_process(),
+                lease=self.leases.seconds,
+                retries=self._retries,
+            )
+            trials = self._take(opened, taken)
+        return Opening(trials, choices[-1].remaining, [] if trials else choices[-1].suggestions)
+
+    def _choose(self, strategy: Strategy, plan: Plan, history: History) -> "_Choice":
+        remaining, count = plan(history)
+        began = time.perf_counter()
+        suggestions = self._suggest(strategy, history, remaining, count)
+        overhead = time.perf_counter() - began
+        covered = self._covered(suggestions, remaining)
+        if suggestions and not covered:
+            covered = self._covered(self._alternatives(strategy, history, remaining, count), remaining)[:count]
+        return _Choice(remaining, suggestions, covered, overhead)
 
     def record(self, attempt: Attempt, news: News) -> None:
         """Makes durable what a running trial says of itself."""
         match news:
             case Measurement():
-                priced = self._prices.measurement(self._running[attempt], news)
+                priced = self._prices.measurement(self._trial_of(attempt), news)
                 self._storage.record(self.name, attempt, [priced], lease=self.leases.seconds)
             case Checkpointed(checkpoint):
                 self._storage.save_checkpoint(self.name, attempt, checkpoint)
@@ -122,15 +201,32 @@ class Records:
     def retire_checkpoint(self, number: int) -> bool:
         return self._storage.retire_checkpoint(self.name, number)
 
+    def extend(self, extension: Extension) -> None:
+        """Lets the space grow. The setting comes first: with it, every process reads the history before it decides."""
+        self.remember({IS_EXTENDED: True})
+        self._storage.log_event(self.name, EXTENDED, extension.to_json())
+        self.refresh()
+
+    def log_code_change(self, payload: Json) -> None:
+        self._storage.log_event(self.name, CHANGED, payload)
+        self.refresh()
+
     def log_eviction(self, eviction: Eviction) -> None:
         self._storage.log_event(self.name, EVICTED, eviction.to_json())
 
     def close(self, attempt: Attempt, outcome: Outcome) -> Trial:
-        trial = self._running.get(attempt) or self.refresh()[attempt.number]
         try:
-            return self._storage.close_trial(self.name, attempt, self._prices.outcome(trial, outcome))
+            final = self._with_best_so_far(attempt.number, outcome)
+            priced = self._prices.outcome(self._trial_of(attempt), final)
+            return self._storage.close_trial(self.name, attempt, priced)
         finally:
             self.forget(attempt)
+
+    def _with_best_so_far(self, number: int, outcome: Outcome) -> Outcome:
+        if not self.problem.best_so_far:
+            return outcome
+        run = self.refresh().lineage(number)
+        return with_best_so_far(self.problem, outcome, before=[point.value for trial in run for point in trial.points])
 
     def release(self, attempt: Attempt) -> None:
         """Gives a trial back unfinished."""
@@ -157,7 +253,8 @@ class Records:
         self.leases.drop(attempt)
 
     def add(self, suggestion: Suggestion, outcome: Outcome, *, tags: Sequence[str]) -> Trial:
-        return self._storage.add_trial(self.name, suggestion, outcome, tags=tags)
+        best = with_best_so_far(self.problem, outcome)
+        return self._storage.add_trial(self.name, suggestion, best, tags=tags)
 
     def enqueue(self, suggestion: Suggestion, *, tags: Sequence[str]) -> Trial:
         return self._storage.enqueue_trial(self.name, suggestion, retries=self._retries, tags=tags)
@@ -165,9 +262,13 @@ class Records:
     def annotate(self, number: int, *, tags: Sequence[str] | None, comment: str | None) -> None:
         self._storage.annotate(self.name, number, tags=tags, comment=comment)
 
-    def store(self, *, strategy: Json = None, settings: Mapping[str, Json] | None = None) -> None:
-        """Keeps the strategy, or settings, with the study."""
-        self._storage.update_study(self.name, strategy=strategy, settings=settings)
+    def store_strategy(self, form: Json) -> None:
+        self._storage.update_study(self.name, strategy=form)
+
+    def remember(self, settings: Mapping[str, Json]) -> None:
+        """Stores settings with the study, for the command line and the integrations to find at a resume."""
+        self.settings |= settings
+        self._storage.update_study(self.name, settings=settings)
 
     def seconds_run(self) -> float:
         return self._storage.seconds_run(self.name)
@@ -185,39 +286,39 @@ class Records:
     def is_in_memory(self) -> bool:
         return isinstance(self._storage, MemoryStorage)
 
-    def close_storage(self) -> None:
+    def let_go(self) -> None:
         """Lets go of the storage. Leases that are held end by themselves."""
         self.leases.close()
-        self._storage.close()
+        if self._closes_storage:
+            self._storage.close()
 
     def _claim_one(self, taken: Taken, number: int | None) -> Trial | None:
         with held_interrupts():
             trial = self._storage.claim_trial(self.name, owner=this_process(), lease=self.leases.seconds, number=number)
             return None if trial is None else self._take([trial], taken)[0]
 
-    def _open_all(
-        self, suggestions: Sequence[Suggestion], taken: Taken, *, expected_trials: int, overhead: float
-    ) -> list[Trial]:
+    def _open_all(self, choice: "_Choice", taken: Taken, *, expected_trials: int) -> list[Trial]:
         with held_interrupts():
             opened = self._storage.open_trials(
                 self.name,
-                suggestions,
+                choice.covered,
                 owner=this_process(),
                 lease=self.leases.seconds,
                 retries=self._retries,
                 expected_trials=expected_trials,
-                overhead=overhead,
+                overhead=choice.overhead,
             )
             return self._take(opened, taken)
 
     def _take(self, trials: list[Trial], taken: Taken) -> list[Trial]:
-        taken.update({Attempt(trial.number, trial.attempt): trial for trial in trials})
-        return [self._begin(trial) for trial in trials]
+        grown = [self._history.filled(trial) for trial in trials]
+        taken.update({Attempt(trial.number, trial.attempt): trial for trial in grown})
+        return [self._begin(trial) for trial in grown]
 
     def _suggest(self, strategy: Strategy, history: History, remaining: Remaining, count: int) -> list[Suggestion]:
         if count < 1:
             return []
-        suggestions = list(strategy.suggest(history, remaining, count, self._rng))
+        suggestions = list(strategy.suggest(history, remaining, count, self.randomness))
         if len(suggestions) > count:
             raise InvalidArgument(
                 f"A strategy must suggest at most as many trials as asked, got {len(suggestions)} for {count} "
@@ -246,6 +347,10 @@ class Records:
         return replace(
             suggestion, params=space.check(suggestion.params), fidelity=space.check_fidelity(suggestion.fidelity)
         )
+
+    def _trial_of(self, attempt: Attempt) -> Trial:
+        """Also one that this coordinator does not run, or no longer: the storage says whether the attempt may write."""
+        return self._running.get(attempt) or self.refresh()[attempt.number]
 
     def _begin(self, trial: Trial) -> Trial:
         attempt = Attempt(trial.number, trial.attempt)

@@ -10,6 +10,7 @@ from farthing.errors import InvalidArgument, WorkError
 from farthing.execution import CarriesOut, Checkpoints, Job, RunningTrial, Work, as_work
 from farthing.execution.attempts import run_attempt
 from farthing.space import Choice, Fidelity, Space
+from farthing.study.folder import folder_path
 from farthing.study.schedule import Change, Schedule
 from farthing.trials import Attempt, Measurement, Problem, State
 from farthing.trials.news import News
@@ -47,7 +48,7 @@ def replay(
     plan = _schedule(schedule, steps=steps, value=value)
     shape = as_work(work)
     shape.check(problem_of(plan))
-    checkpoints = Checkpoints(Path(folder) if folder is not None else Path(mkdtemp(prefix="farthing-replay-")))
+    checkpoints = Checkpoints(folder_path(folder) or Path(mkdtemp(prefix="farthing-replay-")))
     values: list[tuple[int, float]] = []
     checkpoint: Path | None = None
     for number, (start, end, params) in enumerate(plan.segments):

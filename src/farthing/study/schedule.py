@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 from farthing.errors import InvalidArgument
+from farthing.fields import Whole
 from farthing.scalars import as_int
 from farthing.trials import History, Json, Params, Problem, Trial
 from farthing.validation import shown
@@ -29,6 +30,7 @@ class Schedule(Sequence[Change]):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "changes", tuple(_change(change) for change in self.changes))
+        Whole(least=1).checked(self.steps, what="The steps of a schedule", advice="Give steps=100.")
         starts = [start for start, _ in self.changes]
         if not starts or starts[0] != 0 or sorted(set(starts)) != starts or starts[-1] >= self.steps:
             raise InvalidArgument(

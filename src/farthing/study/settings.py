@@ -35,6 +35,7 @@ class StudySettings(TypedDict, total=False):
     lease: float
     lost_retries: int
     clock: Clock | None
+    noise: bool | None
 
 
 class RunSettings(TypedDict, total=False):
@@ -48,6 +49,8 @@ class RunSettings(TypedDict, total=False):
     callbacks: Iterable[Callback]
     progress: bool | None
     on_interrupt: OnInterrupt
+    keep_going: bool
+    harmless_change: bool
 
 
 class Settings(StudySettings, RunSettings, total=False):

@@ -1,69 +1,58 @@
 """The study: what a user holds."""
 
-import io
-import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO, overload
 
-from farthing.costs import Budget, Clock, Ledger, Remaining, SystemClock
-from farthing.errors import InvalidArgument, NoResult, NoSuggestion
-from farthing.execution import (
-    CarriesOut,
-    Checkpoints,
-    Executor,
-    InlineExecutor,
-    ProcessExecutor,
-    RunningTrial,
-    Work,
-    as_work,
-)
-from farthing.execution.executor import check_workers
-from farthing.fields import Number, Several, Text, Whole
+from farthing.costs import Budget, Clock, Ledger, SystemClock, as_clock
+from farthing.errors import NoSuggestion
+from farthing.execution import CarriesOut, Checkpoints, Executor, RunningTrial, Work, as_work
+from farthing.fields import Flag, Whole
 from farthing.space import Space
 from farthing.storage import Storage, StudyRecord, open_storage
-from farthing.strategies import Strategy, as_strategy, best_by_value, strategy_from_json
-from farthing.study import results
-from farthing.study.asking import hand_out, number_of, told
-from farthing.study.choosing import default_strategy, require_budget
-from farthing.study.collecting import collect_checkpoints, log_lost_prefixes
-from farthing.study.display import Callbacks, Progress, read_callbacks, say_how_to_resume, shows_progress
-from farthing.study.folder import (
-    FOLDER,
-    find_folder,
-    folder_path,
-    mark_for,
-    new_identity,
-    temporary_folder,
+from farthing.strategies import Strategy, as_strategy
+from farthing.study import exporting
+from farthing.study.asking import (
+    HandedOut,
+    Trace,
+    completed,
+    number_of,
+    obtained,
+    read_comment,
+    read_tags,
+    suggested,
+    told,
+)
+from farthing.study.best import NOISE, Best, find_best
+from farthing.study.chosen_strategy import ChosenStrategy
+from farthing.study.collecting import collect_checkpoints, log_lost_prefixes, note_code
+from farthing.study.display import Callbacks, check_progress, display_for, read_callbacks, say_how_to_resume
+from farthing.study.executors import executor_for
+from farthing.study.extending import extension_of
+from farthing.study.folder import StudyFiles, folder_path, mark_for, new_identity
+from farthing.study.limits import (
+    Limits,
+    Stopped,
+    StopReason,
+    check_budget,
+    check_leases,
+    check_on_interrupt,
+    require_budget,
 )
 from farthing.study.lineage import Lineage
-from farthing.study.loop import Limits, Loop, Observer, check_budget, check_retries
-from farthing.study.opening import create_or_continue, require_space, value_name
-from farthing.study.records import Records, Taken, is_waiting
-from farthing.study.results import Best
-from farthing.study.schedule import schedule_along, schedule_of
+from farthing.study.loop import Loop, Observer
+from farthing.study.opening import closed_on_error, create_or_continue, require_space, value_name
+from farthing.study.records import Records
 from farthing.study.settings import Callback, ExecutorName, ExportFormat, OnInterrupt, StorageLike
-from farthing.study.stopping import Stopped, StopReason, check_on_interrupt
-from farthing.study.stored_strategy import is_at_hand, name_of, strategy_at_hand
-from farthing.study.verifying import require_covered, require_done, verification, verified
+from farthing.study.top import Top
+from farthing.study.verification import Chosen, Verification
+from farthing.study.verifying import require_covered
 from farthing.study.views import study_html, study_text
-from farthing.trials import (
-    Attempt,
-    DeclaredCost,
-    History,
-    Json,
-    Measurement,
-    Outcome,
-    Params,
-    Problem,
-    State,
-    Suggestion,
-    Trial,
-)
-from farthing.trials.measurement import cost_amount, finite_number
+from farthing.trials import DeclaredCost, History, Json, Params, Problem, Trial
+from farthing.trials.history import ADDED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,8 +60,7 @@ if TYPE_CHECKING:
 
     from farthing.plots import PlotKind
     from farthing.study.diagnosing import Diagnosis
-
-log = logging.getLogger("farthing")
+    from farthing.study.importance import Share
 
 
 class Study:
@@ -91,6 +79,8 @@ class Study:
         folder: the place for checkpoints and logs, in a folder of the study's name; by default beside the database.
         lease: seconds after which a trial whose owner no longer answers is offered again.
         lost_retries: the number of times a trial may be lost in that way before it is given up.
+        noise: False declares that equal params give equal values: then a value measured at full fidelity is never
+            passed over for a prediction that is worse. The study remembers it.
     """
 
     def __init__(
@@ -109,8 +99,13 @@ class Study:
         lease: float = 60.0,
         lost_retries: int = 3,
         clock: Clock | None = None,
+        noise: bool | None = None,
     ) -> None:
         require_space(space)
+        check_leases(lease, lost_retries=lost_retries)
+        clock, own_folder = as_clock(clock), folder_path(folder)
+        if noise is not None:
+            Flag().checked(noise, what="noise=", advice="Write noise=False where equal params give equal values.")
         strategy = None if strategy is None else as_strategy(strategy)
         problem = Problem(
             space if strategy is None else strategy.shaped(space),
@@ -122,17 +117,21 @@ class Study:
             declared_cost=cost,
         )
         place = open_storage(storage, patience=lease)
-        record = create_or_continue(place, StudyRecord(name, problem, settings=new_identity()), seed=seed)
+        with closed_on_error(place, given=storage):
+            record = create_or_continue(place, StudyRecord(name, problem, settings=new_identity()), seed=seed)
         self._join(
             place,
             record,
+            is_given=place is storage,
             strategy=strategy,
             cost=cost,
-            folder=folder,
+            folder=own_folder,
             lease=lease,
             lost_retries=lost_retries,
             clock=clock,
         )
+        if noise is not None:
+            self._remember(**{NOISE: noise})
 
     @classmethod
     def load(
@@ -151,14 +150,25 @@ class Study:
         Reading it imports nothing that the database names. A strategy of your own is imported when the study runs or is
         asked for a trial; with `import_strategy` at once, so that `best` is its recommendation.
         """
+        check_leases(lease, lost_retries=lost_retries)
+        Flag().checked(import_strategy, what="import_strategy", advice="Leave it out to import nothing.")
         study = cls.__new__(cls)
         place = open_storage(storage, patience=lease)
-        record = place.load_study(name)
+        with closed_on_error(place, given=storage):
+            record = place.load_study(name)
         study._join(
-            place, record, strategy=strategy, cost=cost, folder=None, lease=lease, lost_retries=lost_retries, clock=None
+            place,
+            record,
+            is_given=place is storage,
+            strategy=strategy,
+            cost=cost,
+            folder=None,
+            lease=lease,
+            lost_retries=lost_retries,
+            clock=SystemClock(),
         )
         if import_strategy:
-            study._import_strategy()
+            study._strategy.imported()
         return study
 
     def _join(
@@ -166,27 +176,22 @@ class Study:
         storage: Storage,
         record: StudyRecord,
         *,
+        is_given: bool,
         strategy: Strategy | str | None,
         cost: DeclaredCost | None,
-        folder: str | Path | None,
+        folder: Path | None,
         lease: float,
         lost_retries: int,
-        clock: Clock | None,
+        clock: Clock,
     ) -> None:
         self.name = record.name
-        self.problem = replace(record.problem, declared_cost=cost)
-        self._strategy = None if strategy is None else as_strategy(strategy)
-        self._stored_strategy = record.strategy
-        self._settings = dict(record.settings)
-        self._mark = mark_for(record)
-        self._clock = clock or SystemClock()
-        known = replace(record, problem=self.problem)
-        self._records = Records(storage, known, lease=lease, retries=lost_retries)
-        Number(above=0.0).checked(lease, what="A lease, in seconds,", advice="60 suits most work.")
-        check_retries(lost_retries, name="lost_retries")
-        self._folder = None if folder is None else folder_path(folder)
-        self._checkpoints: Checkpoints | None = None
-        self._asked: dict[int, RunningTrial] = {}
+        self._clock = clock
+        problem = replace(record.problem, declared_cost=cost)
+        self._strategy = ChosenStrategy(strategy, record)
+        known = replace(record, problem=problem)
+        self._records = Records(storage, known, lease=lease, retries=lost_retries, closes_storage=not is_given)
+        self._files = StudyFiles(self._records, mark_for(record), place=folder)
+        self._handed_out = HandedOut(self._records, self._files, clock=self._clock)
         self._loop: Loop | None = None
 
     # ---- running ----------------------------------------------------------------------------------------------------
@@ -204,6 +209,8 @@ class Study:
         callbacks: Iterable[Callback] = (),
         progress: bool | None = None,
         on_interrupt: OnInterrupt = "raise",
+        keep_going: bool = False,
+        harmless_change: bool = False,
     ) -> Stopped:
         """Runs trials of `work` until the budget, which counts all runs of the study, is spent; returns why it ended.
 
@@ -218,19 +225,24 @@ class Study:
                 exception or the time limit; in a population once after any failure.
             devices: for example `["cuda:0", "cuda:1"]`, given to the workers in turn.
             callbacks: each is called as `callback(study, trial)` when a trial has ended; it may call `study.stop()`.
-            progress: a live display; None shows it when standard error is a terminal.
+            progress: a live display; None shows it in a terminal or a notebook, and elsewhere a line a minute.
             on_interrupt: Ctrl-C gives running trials back, and then raises `KeyboardInterrupt`; "return" ends the run
                 with the reason `StopReason.INTERRUPTED` instead.
+            keep_going: a run whose first three trials fail with the same exception on the same line, before any
+                succeeded, ends with the reason `StopReason.WORK_FAILS`; True spends the budget all the same.
+            harmless_change: trials of an older version of a pipeline's stage leave the best and the model; True
+                declares that the last change left values as they were.
         """
         check_on_interrupt(on_interrupt)
-        self._import_strategy()
-        limits = Limits.of(budget, time_limit, retries=retries, strategy=self.strategy)
+        check_progress(progress)
+        strategy = self._strategy.imported()
+        limits = Limits.of(budget, time_limit, retries=retries, strategy=strategy, keep_going=keep_going)
         called = read_callbacks(callbacks)
-        shape = as_work(work)
-        shape.check(self.problem)
+        shape = self._checked(work)
         require_budget(budget, self.strategy)
         log_lost_prefixes(self._records, shape, self.checkpoints)
-        strategy = self._decider()
+        note_code(self._records, shape, harmless=harmless_change)
+        strategy = self._strategy.stored_in(self._records)
         runner = self._executor(shape, executor, workers=workers, devices=devices, time_limit=time_limit)
         try:
             return self._loop_through(strategy, runner, limits, callbacks=called, progress=progress)
@@ -240,39 +252,82 @@ class Study:
                 raise
             return Stopped(StopReason.INTERRUPTED, "interrupted")
 
+    @overload
     def verify(
         self,
         work: Work,
         *,
+        measured: bool = False,
+        top: None = None,
+        repeats: None = None,
         budget: Budget | None = None,
+        workers: int = 1,
         executor: ExecutorName | Executor = "processes",
         time_limit: float | None = None,
         retries: int | None = None,
         devices: Sequence[str] | None = None,
         progress: bool | None = None,
-    ) -> Trial:
+    ) -> Trial: ...
+    @overload
+    def verify(
+        self,
+        work: Work,
+        *,
+        measured: bool = False,
+        top: int | None = None,
+        repeats: int | None = None,
+        budget: Budget | None = None,
+        workers: int = 1,
+        executor: ExecutorName | Executor = "processes",
+        time_limit: float | None = None,
+        retries: int | None = None,
+        devices: Sequence[str] | None = None,
+        progress: bool | None = None,
+    ) -> Verification: ...
+    def verify(
+        self,
+        work: Work,
+        *,
+        measured: bool = False,
+        top: int | None = None,
+        repeats: int | None = None,
+        budget: Budget | None = None,
+        workers: int = 1,
+        executor: ExecutorName | Executor = "processes",
+        time_limit: float | None = None,
+        retries: int | None = None,
+        devices: Sequence[str] | None = None,
+        progress: bool | None = None,
+    ) -> Trial | Verification:
         """Trains the recommendation of `study.best` to full fidelity and returns that trial, with value and checkpoint.
 
         Continues from the configuration's own checkpoint if there is one, and is recorded like any other trial.
         If the recommendation is already trained to the end, returns that trial and runs nothing. Other
-        waiting trials are left alone. The arguments are those of `run`; without a budget there is no limit.
+        waiting trials are left alone. The other arguments are those of `run`; without a budget there is no limit.
+
+        With `top` or `repeats`, several configurations are trained to the end, each several times in all, and a
+        `Verification` is returned: the mean and the spread of each, the best first.
+
+        Args:
+            measured: goes by the values measured at full fidelity instead of what the model recommends.
+            top: the number of configurations, the most promising first.
+            repeats: the number of full trainings of each, those that there are counted. New ones start afresh.
         """
-        self._import_strategy()
-        params, history = self.best.params, self.history
-        found = verified(history, params)
-        if found is not None and found.state is State.DONE:
-            return found
-        shape = as_work(work)
-        shape.check(self.problem)
-        limits = Limits.of(budget, time_limit, retries=retries, strategy=self.strategy)
-        suggestion = verification(history, params)
-        if budget is not None and found is None:
-            left = budget.remaining(history, seconds=self._records.seconds_run())
-            require_covered(suggestion, left, in_seconds=self.problem.cost_unit == "seconds")
-        runner = self._executor(shape, executor, workers=1, devices=devices, time_limit=time_limit)
-        number = (found or self._records.enqueue(suggestion, tags=["verification"])).number
-        self._loop_through(self.strategy, runner, limits, progress=progress, only=number)
-        return require_done(self.history[number])
+        check_progress(progress)
+        limits = Limits.of(budget, time_limit, retries=retries, strategy=self._strategy.imported())
+        chosen = Chosen.of(self.best, self.history, measured=measured, top=top, repeats=repeats)
+        numbers = chosen.waiting(self.history)
+        missing = chosen.missing(self.history)
+        if missing or numbers:
+            shape = self._checked(work)
+            if budget is not None:
+                left = budget.remaining(self.history, seconds=self._records.seconds_run())
+                require_covered(missing, left, in_seconds=self.problem.cost_unit == "seconds")
+            runner = self._executor(shape, executor, workers=workers, devices=devices, time_limit=time_limit)
+            numbers += [self._records.enqueue(one, tags=["verification"]).number for one in missing]
+            self._loop_through(self.strategy, runner, limits, progress=progress, only=numbers)
+        done = chosen.checked(self.history, ran=numbers)
+        return done if top is not None or repeats is not None else done[0].trials[0]
 
     def _loop_through(
         self,
@@ -282,9 +337,9 @@ class Study:
         *,
         callbacks: Iterable[Callback] = (),
         progress: bool | None,
-        only: int | None = None,
+        only: Collection[int] | None = None,
     ) -> Stopped:
-        display = Progress(self, limits.budget) if shows_progress(progress) else None
+        display = display_for(self, limits.budget, wanted=progress)
         observers: list[Observer] = [Callbacks(self, tuple(callbacks)), *([display] if display else [])]
         self._loop = Loop(
             self._records,
@@ -311,27 +366,21 @@ class Study:
         devices: Sequence[str] | None,
         time_limit: float | None,
     ) -> Executor:
-        if not isinstance(executor, str) and callable(getattr(executor, "submit", None)):
-            return executor
-        check_workers(workers)
-        if devices is not None:
-            Several(Text()).checked(devices, what="devices", advice="Write for example devices=['cuda:0'].")
-        files = self._files_to_write()
-        files.claim()
-        if executor == "processes":
-            return ProcessExecutor(
-                work, self.problem, workers=workers, checkpoints=files, devices=devices, clock=self._clock
-            )
-        if executor == "inline":
-            if workers != 1 or time_limit is not None:
-                raise InvalidArgument(
-                    "The inline executor has one worker, which cannot be stopped, got "
-                    f"workers={workers} and time_limit={time_limit}. Use executor='processes' for either."
-                )
-            return InlineExecutor(work, self.problem, checkpoints=files, clock=self._clock)
-        raise InvalidArgument(
-            f"An executor must be 'processes' or 'inline', got {executor!r}. Leave it out for processes."
+        return executor_for(
+            work,
+            self.problem,
+            executor,
+            files=self._files,
+            clock=self._clock,
+            workers=workers,
+            devices=devices,
+            time_limit=time_limit,
         )
+
+    def _checked(self, work: Work) -> CarriesOut:
+        shape = as_work(work)
+        shape.check(self.problem)
+        return shape
 
     def stop(self) -> None:
         """Ends a run once its running trials have ended; to be called from a callback or another thread."""
@@ -349,43 +398,12 @@ class Study:
         if count is not None:
             Whole(least=1).checked(count, what="The count of trials to ask for", advice="Leave it out for one trial.")
         check_budget(budget)
-        taken: Taken = {}
-        try:
-            asked = [self._hand_out(trial) for trial in self._open(count or 1, budget, taken)]
-        except BaseException:
-            self._records.give_back(taken)
-            raise
+        asked = self._handed_out.ask(count or 1, budget, lambda: self._strategy.stored_in(self._records))
         if count is not None:
             return asked
         if not asked:
-            raise NoSuggestion(self._why_none())
+            raise NoSuggestion(self._handed_out.why_none())
         return asked[0]
-
-    def _open(self, count: int, budget: Budget | None, taken: Taken) -> list[Trial]:
-        self._records.sweep()
-        history = self._records.refresh()
-        claimed = self._records.claim(count, taken=taken) if is_waiting(history) else []
-        if len(claimed) == count:
-            return claimed
-        if claimed:
-            self._records.refresh()
-
-        def plan(history: History) -> tuple[Remaining, int]:
-            left = Remaining() if budget is None else budget.remaining(history, seconds=0.0)
-            return left, count - len(claimed)
-
-        return [*claimed, *self._records.open(self._decider(), plan, taken=taken).trials]
-
-    def _hand_out(self, trial: Trial) -> RunningTrial:
-        self._asked[trial.number] = hand_out(trial, self._records, self._files_to_write(), clock=self._clock)
-        return self._asked[trial.number]
-
-    def _why_none(self) -> str:
-        if self._records.refresh().in_flight:
-            return (
-                "The strategy waits for trials in flight, so there is none to ask for. Tell a result, then ask again."
-            )
-        return "The strategy or the budget has no trial left to ask for. See `study.best`, or give a larger budget."
 
     def tell(
         self,
@@ -393,7 +411,7 @@ class Study:
         value: float | None = None,
         *,
         cost: float | None = None,
-        trace: Iterable[tuple[Mapping[str, float], float]] = (),
+        trace: Trace = (),
         metrics: Mapping[str, float] | None = None,
         gradient: Mapping[str, float] | None = None,
         failure: str | None = None,
@@ -405,8 +423,7 @@ class Study:
         that of the whole trial, instead of the seconds since it was asked for. `gradient` has derivatives of the value
         along numeric params, in their own units.
         """
-        number = number_of(trial)
-        running = trial if isinstance(trial, RunningTrial) else self._handed_out(number)
+        running = self._handed_out.find(trial)
         outcome = told(
             running,
             value=value,
@@ -417,21 +434,10 @@ class Study:
             failure=failure,
             pruned=pruned,
         )
-        closed = self._records.close(Attempt(number, running.attempt), outcome)
-        self._asked.pop(number, None)
+        closed = self._handed_out.close(running, outcome)
         if self._has_strategy:
             collect_checkpoints(self._records, self.strategy, self.checkpoints, ended=closed)
         return closed
-
-    def _handed_out(self, number: int) -> RunningTrial:
-        """The trial that this or another process handed out under that number."""
-        if number in self._asked:
-            return self._asked[number]
-        trial = self._records.refresh()[number]
-        running = hand_out(trial, self._records, self._files_to_write(), clock=self._clock)
-        if self.problem.measures_cost:
-            running.charge(self._records.now() - max([trial.opened_at, *(point.time for point in trial.measurements)]))
-        return running
 
     # ---- results from elsewhere, and wishes --------------------------------------------------------------------------
 
@@ -442,36 +448,53 @@ class Study:
         *,
         cost: float | None = None,
         fidelity: Mapping[str, float] | None = None,
+        trace: Trace = (),
         tags: Sequence[str] = (),
     ) -> Trial:
-        """Adds a result that was obtained elsewhere; without a cost it counts as free."""
-        suggestion = self._suggestion(params, fidelity)
-        measurement = Measurement(
-            value=finite_number(value, what=f"The value {self.problem.value!r}"),
-            cost={} if cost is None else {"training": cost_amount(cost)},
-            charged=cost is not None,
-            fidelity=suggestion.fidelity,
-        )
-        outcome = Outcome(State.DONE, value=measurement.value, measurements=[measurement])
-        return self._records.add(suggestion, outcome, tags=tags)
+        """Adds a result that was obtained elsewhere; without a cost it counts as free. A budget of trials ignores it.
+
+        `trace` holds points of its curve, as for `tell`.
+        """
+        suggestion = replace(suggested(self.problem, params, fidelity), note={ADDED: True})
+        outcome = obtained(self.problem, value, cost=cost, fidelity=suggestion.fidelity, trace=trace)
+        return self._records.add(suggestion, outcome, tags=read_tags(tags))
 
     def enqueue(
         self, params: Params, *, fidelity: Mapping[str, float] | None = None, tags: Sequence[str] = ()
     ) -> Trial:
-        """Puts a configuration of your own in line: it is run, or handed out, before the strategy is asked again."""
-        return self._records.enqueue(self._suggestion(params, fidelity), tags=tags)
+        """Puts a configuration of your own in line: it is run, or handed out, before the strategy is asked again.
+
+        It may have some of the params only; the strategy proposes the others.
+        """
+        whole = completed(self.history, params, self._strategy.imported, self._records.randomness)
+        return self._records.enqueue(suggested(self.problem, whole, fidelity), tags=read_tags(tags))
+
+    def extend(self, space: Space, *, fill: Params | None = None) -> None:
+        """Lets the space grow: wider bounds, more options, new parameters. All results are kept.
+
+        It is an event of the history: trials before it were suggested in the old space, and every program that works on
+        the study goes on in the new one.
+
+        Args:
+            space: the whole new space, in which every trial so far must be possible.
+            fill: for each new parameter the value that it had in the trials so far: `{"dropout": 0.0}`.
+        """
+        require_space(space)
+        self._records.extend(extension_of(self.history, self._strategy.imported().shaped(space), fill or {}))
 
     def annotate(
         self, trial: RunningTrial | Trial | int, *, tags: Sequence[str] | None = None, comment: str | None = None
     ) -> None:
         """Replaces a trial's tags or comment."""
-        self._records.annotate(number_of(trial), tags=tags, comment=comment)
-
-    def _suggestion(self, params: Params, fidelity: Mapping[str, float] | None) -> Suggestion:
-        space = self.problem.space
-        return Suggestion(space.check(params), space.check_fidelity(fidelity))
+        own = None if tags is None else read_tags(tags)
+        self._records.annotate(number_of(trial), tags=own, comment=read_comment(comment))
 
     # ---- results -----------------------------------------------------------------------------------------------------
+
+    @property
+    def problem(self) -> Problem:
+        """The space, the value that is optimised, and the unit in which cost is paid."""
+        return self._records.problem
 
     @property
     def space(self) -> Space:
@@ -480,35 +503,18 @@ class Study:
     @property
     def strategy(self) -> Strategy:
         """The strategy in use: the one given, else the one stored, else one chosen by the shape of the problem."""
-        if self._strategy is None:
-            stored = self._stored_strategy
-            self._strategy = strategy_at_hand(stored) if stored else default_strategy(self.problem)
-        return self._strategy
+        return self._strategy.get()
 
     @property
     def _has_strategy(self) -> bool:
-        """Whether the strategy can be used without importing a module that only the database names."""
-        return self._strategy is not None or not self._stored_strategy or is_at_hand(self._stored_strategy)
+        return self._strategy.is_at_hand
 
     @property
     def _strategy_json(self) -> dict[str, Json]:
-        """The strategy's name and arguments; nothing is imported for them."""
-        return self.strategy.to_json() if self._has_strategy else dict(self._stored_strategy)
+        return self._strategy.to_json()
 
     def _import_strategy(self) -> None:
-        """Imports the strategy that the database names, and says so."""
-        if not self._has_strategy:
-            log.info("importing the strategy %s, which the study %r names", name_of(self._stored_strategy), self.name)
-            self._strategy = strategy_from_json(self._stored_strategy)
-
-    def _decider(self) -> Strategy:
-        """The strategy, stored with the study from its first decision on."""
-        self._import_strategy()
-        form = self.strategy.to_json()
-        if form != self._stored_strategy:
-            self._records.store(strategy=form)
-            self._stored_strategy = form
-        return self.strategy
+        self._strategy.imported()
 
     @property
     def history(self) -> History:
@@ -532,47 +538,19 @@ class Study:
         `verify` trains it to the end. If the strategy would have to be imported first, it is the best measured, and
         `is_fallback` says so.
         """
-        return self._best_by_search() or self._best_by_history()
-
-    def _best_by_search(self) -> Best | None:
-        """The recommendation by measured value, found by the database if the history is not read anyway."""
-        is_by_value = not self._has_strategy or type(self.strategy).recommend is Strategy.recommend
-        found = self._records.leaders() if is_by_value else None
-        if found is None:
-            return None
-        best, schedule = found.lineage[-1], schedule_along(self.problem, found.lineage)
-        assert best.value is not None, "only trials with a value are looked for"
-        return Best(
-            best.params, best.value, best, measured=found.full, schedule=schedule, is_fallback=not self._has_strategy
-        )
-
-    def _best_by_history(self) -> Best:
-        history = self.history
-        found = self.strategy.recommend(history) if self._has_strategy else best_by_value(history)
-        if found is None or found.trial.value is None:
-            raise NoResult(f"The best trial is one that is done, got none among {len(history)} trials. Run some first.")
-        return Best(
-            found.params,
-            found.trial.value,
-            found.trial,
-            found.predicted,
-            results.best_measured(history),
-            schedule_of(history, found.trial),
-            found.best_ever,
-            is_fallback=not self._has_strategy,
-        )
+        return find_best(self._records, self._strategy.get_if_at_hand())
 
     @property
     def checkpoints(self) -> Checkpoints:
         """The study's files: checkpoints and logs. Nothing is written before a trial runs."""
-        if self._checkpoints is None:
-            self._checkpoints = self._find_files()
-        return self._checkpoints
+        return self._files.checkpoints
+
+    @property
+    def _settings(self) -> Mapping[str, Json]:
+        return self._records.settings
 
     def _remember(self, **settings: Json) -> None:
-        """Stores settings with the study, for the command line and the integrations to find at a resume."""
-        self._settings |= settings
-        self._records.store(settings=settings)
+        self._records.remember(settings)
 
     @overload
     def export(self, path: None = None, *, format: ExportFormat | None = None) -> str: ...
@@ -584,28 +562,30 @@ class Study:
         They are written to `path`, whose ending decides the format, or to a file that is open; one by one, however many
         there are. Without either, the text is returned.
         """
-        history = self.history
-        if path is None:
-            text = io.StringIO()
-            results.export(history, format or "csv", text)
-            return text.getvalue()
-        if not isinstance(path, (str, Path)):
-            results.export(history, format or "csv", path)
-            return None
-        form = results.known_format(format or Path(path).suffix.lstrip("."))
-        with open(path, "w", encoding="utf-8") as file:
-            results.export(history, form, file)
-        return None
+        return exporting.export(self.history, path, format=format)
 
     def to_pandas(self) -> "pd.DataFrame":
-        """A data frame with a row for each trial."""
-        return results.to_pandas(self.history)
+        """A data frame with a row for each trial: params, fidelities, metrics, costs, times and predictions."""
+        return exporting.to_pandas(self.history)
+
+    def top(self, count: int = 10) -> Top:
+        """The best runs: a list of trials that prints as a table. What went furthest comes first, then the best."""
+        return Top.of(self.history, count)
 
     def diagnose(self) -> "Diagnosis":
         """Fits a model to the trials: which parameters matter, and how far to trust the answer."""
         from farthing.study.diagnosing import diagnose
 
         return diagnose(self)
+
+    def importance(self) -> "dict[str, Share]":
+        """Which parameters matter: each one's share of the variance over the space, with its standard deviation.
+
+        By a model of the full trainings; if there are too few, by a model of the learning curves.
+        """
+        from farthing.study.importance import importance_of
+
+        return importance_of(self.history)
 
     def plot(self, kind: "PlotKind" = "all") -> "Figure":
         """A picture of the study, as a matplotlib figure: `study.plot("curves").savefig("curves.png")`.
@@ -625,8 +605,11 @@ class Study:
         return Lineage.of(self.history)
 
     def close(self) -> None:
-        """Closes the storage. Trials that were asked for and not told keep their lease until it ends."""
-        self._records.close_storage()
+        """Closes the storage, unless it was given open: whoever opens it closes it.
+
+        Trials that were asked for and not told keep their lease until it ends.
+        """
+        self._records.let_go()
 
     def __enter__(self) -> Self:
         return self
@@ -644,27 +627,3 @@ class Study:
 
     def _repr_html_(self) -> str:
         return study_html(self)
-
-    def _find_files(self) -> Checkpoints:
-        if self._is_temporary:
-            return Checkpoints(temporary_folder(self))
-        folder = find_folder(
-            self._mark,
-            settings=self._settings,
-            place=self._folder,
-            beside=self._records.folder,
-            is_in_memory=self._records.is_in_memory,
-        )
-        return Checkpoints(folder, mark=self._mark)
-
-    @property
-    def _is_temporary(self) -> bool:
-        """Whether the files cannot be found again, so that they are deleted with this study."""
-        return self._folder is None and self._records.is_in_memory and FOLDER not in self._settings
-
-    def _files_to_write(self) -> Checkpoints:
-        """The study's files for a trial that is about to run; from then on the study remembers where they are."""
-        files = self.checkpoints
-        if self._settings.get(FOLDER) != str(files.root) and not self._is_temporary:
-            self._remember(**{FOLDER: str(files.root)})
-        return files

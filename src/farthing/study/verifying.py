@@ -1,7 +1,7 @@
-"""Training the recommended configuration to full fidelity: one trial, and no other."""
+"""Training recommended configurations to full fidelity: these trials, and no others."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from farthing.costs import Remaining
 from farthing.costs.warm_starts import work_behind
@@ -11,7 +11,7 @@ from farthing.trials import History, Params, Prediction, State, Suggestion, Tria
 
 def verified(history: History, params: Params) -> Trial | None:
     """The trial that ran these params to full fidelity, is to do so, or does; the first such one."""
-    full = [trial for trial in history if history.is_full(trial) and trial.params == params]
+    full = _at_full(history, params)
     done = [trial for trial in full if trial.state is State.DONE]
     return next(iter([*done, *(trial for trial in full if not trial.is_finished)]), None)
 
@@ -42,7 +42,34 @@ def furthest(history: History, params: Params) -> Trial | None:
     return max(leading, key=lambda trial: (trial.checkpoint is not None, history.reach(trial)), default=None)
 
 
-def require_covered(suggestion: Suggestion, left: Remaining, *, in_seconds: bool) -> None:
+def runs_missing(history: History, params: Params, *, repeats: int) -> list[Suggestion]:
+    """The trials that these params still need to have been trained to the end `repeats` times.
+
+    The first continues what there is; the others start afresh, because they are to have a luck of their own.
+    """
+    there = len(trained(history, params))
+    first = [verification(history, params)] if there == 0 else []
+    fresh = Suggestion(params, history.problem.space.full_fidelity)
+    return [*first, *[fresh] * (repeats - there - len(first))]
+
+
+def trained(history: History, params: Params) -> list[Trial]:
+    """The trials that trained these params to the end, or are to."""
+    return [trial for trial in _at_full(history, params) if not trial.is_finished or trial.state is State.DONE]
+
+
+def _at_full(history: History, params: Params) -> list[Trial]:
+    return [trial for trial in history if history.is_full(trial) and trial.params == params]
+
+
+def require_covered(suggestions: Sequence[Suggestion], left: Remaining, *, in_seconds: bool) -> None:
+    for suggestion in suggestions:
+        is_new = suggestion.resume_from is None
+        _require_covered(suggestion, left, in_seconds=in_seconds)
+        left = left.less(suggestion.predicted_cost, is_new=is_new)
+
+
+def _require_covered(suggestion: Suggestion, left: Remaining, *, in_seconds: bool) -> None:
     predicted = suggestion.predicted_cost
     if left.covers(predicted, is_new=suggestion.resume_from is None, in_seconds=in_seconds):
         return

@@ -1,5 +1,6 @@
 """How studies and trials look in a terminal and in a notebook."""
 
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ from farthing.study.stored_strategy import name_of
 from farthing.trials import History, Measurement, Params, Prediction, Trial
 
 if TYPE_CHECKING:
-    from farthing.study.results import Best
+    from farthing.study.best import Best
     from farthing.study.study import Study
 
 ROWS_SHOWN = 10
@@ -52,8 +53,8 @@ def found_best(study: "Study") -> "Best | None":
 
 
 def best_lines(study: "Study", best: "Best") -> list[str]:
-    """The recommendation with its value, and beside a prediction the best measurement at full fidelity."""
-    return [*_best_lines(study, best), *_fallback(study, best)]
+    """The recommendation in words, and whether the strategy was asked."""
+    return [*best.lines(), *_fallback(study, best)]
 
 
 def _fallback(study: "Study", best: "Best") -> list[str]:
@@ -63,77 +64,56 @@ def _fallback(study: "Study", best: "Best") -> list[str]:
     return [f"It is the best measured: {name} is not imported to read a study. --import asks what it recommends."]
 
 
-def _best_lines(study: "Study", best: "Best") -> list[str]:
-    problem, trial = study.problem, best.trial
-    at = f", {short_params(trial.fidelity)}" if trial.fidelity else ""
-    measured, is_tried = f"{best.value:.6g} (trial {trial.number}{at}", best.params == trial.params
-    if best.predicted is None or not trial.fidelity:
-        return [f"Best {problem.value}: {measured})"]
-    if is_tried and study.history.is_full(trial):
-        return [f"Best {problem.value}: {measured}; predicted {short_prediction(best.predicted)})", *_rival(best)]
-    full = short_params(problem.space.full_fidelity)
-    return [
-        f"Best {problem.value}: predicted {short_prediction(best.predicted)} at {full}",
-        f"{'Measured so far' if is_tried else 'Not tried yet; the best that was'}: "
-        f"{best.value:.6g} at {short_params(trial.fidelity)} (trial {trial.number})",
-        *(_rival(best) or ["Measured at full fidelity: none yet"]),
-    ]
-
-
-def _rival(best: "Best") -> list[str]:
-    """The best that was measured at full fidelity, where that is another trial than the recommended one."""
-    if best.measured is None or best.measured.number == best.trial.number:
-        return []
-    return [f"Best measured at full fidelity: {best.measured.value:.6g} (trial {best.measured.number})"]
-
-
 def short_prediction(predicted: Prediction) -> str:
     """`0.0812 ± 0.004`: the expected value and one standard deviation."""
     deviation = "" if predicted.deviation is None else f" ± {predicted.deviation:.2g}"
     return f"{predicted.mean:.4g}{deviation}"
 
 
-def best_rows(history: History) -> list[list[str]]:
-    """The runs that went furthest, the best first, as rows of text: number, value, cost, fidelity, params."""
-    return [
-        [
-            str(trial.number),
-            f"{trial.value:.6g}",
-            f"{trial.cost:.4g}",
-            short_params(trial.fidelity),
-            short_params(trial.params),
-        ]
-        for trial in ranked_runs(history)[:ROWS_SHOWN]
-    ]
+def trial_row(trial: Trial) -> list[str]:
+    """Number, value, cost, fidelity and params as text."""
+    value = "" if trial.value is None else f"{trial.value:.6g}"
+    return [str(trial.number), value, f"{trial.cost:.4g}", short_params(trial.fidelity), short_params(trial.params)]
+
+
+def text_table(rows: Sequence[Sequence[str]]) -> str:
+    """Rows in columns, the header first."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+
+
+def html_table(rows: Sequence[Sequence[str]]) -> str:
+    """The same for notebooks."""
+    head, *body = [[escape(cell) for cell in row] for row in rows]
+    header = "".join(f"<th>{cell}</th>" for cell in head)
+    cells = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in body)
+    return f"<table><thead><tr>{header}</tr></thead><tbody>{cells}</tbody></table>"
+
+
+def _best_table(study: "Study", history: History) -> list[list[str]]:
+    header = ["trial", study.problem.value, "cost", "fidelity", "params"]
+    return [header, *map(trial_row, ranked_runs(history)[:ROWS_SHOWN])]
 
 
 def study_text(study: "Study") -> str:
-    history = study.history
-    rows = [_header(study), *best_rows(history)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return "\n".join([_title(study, history), *_recommendation(study), "", *lines, "", str(study.ledger)])
+    with study._records.still():
+        history = study.history
+        table = text_table(_best_table(study, history))
+        return "\n".join([_title(study, history), *_recommendation(study), "", table, "", str(study.ledger)])
 
 
 def study_html(study: "Study") -> str:
-    history = study.history
-    header = "".join(
-        f"<th>{escape(name)}</th>" for name in ["trial", study.problem.value, "cost", "fidelity", "params"]
-    )
-    rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in best_rows(history))
-    table = f"<table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>"
-    words = "".join(f"<br>{escape(line)}" for line in _recommendation(study))
-    return f"<p><b>{escape(_title(study, history))}</b>{words}</p>{table}{study.ledger._repr_html_()}"
+    with study._records.still():
+        history = study.history
+        words = "".join(f"<br>{escape(line)}" for line in _recommendation(study))
+        title = f"<p><b>{escape(_title(study, history))}</b>{words}</p>"
+        return f"{title}{html_table(_best_table(study, history))}{study.ledger._repr_html_()}"
 
 
 def _recommendation(study: "Study") -> list[str]:
     """The recommendation of a model, which the table of measurements does not show."""
     best = found_best(study)
     return [*best_lines(study, best), short_params(best.params)] if best and best.predicted else []
-
-
-def _header(study: "Study") -> list[str]:
-    return ["trial", study.problem.value, "cost", "fidelity", "params"]
 
 
 def _title(study: "Study", history: History) -> str:

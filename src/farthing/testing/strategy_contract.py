@@ -69,7 +69,7 @@ class StrategyContract:
     def test_every_suggestion_can_be_made_again_from_the_history_before_it(self) -> None:
         history = self.run_alone().history
         for trial in history:
-            before = History(history.problem, history[: trial.number])
+            before = history.before(trial.number)
             again = self.suggest(before)[0]
             assert (again.params, again.fidelity, again.resume_from, again.note) == (
                 trial.params,

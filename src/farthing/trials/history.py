@@ -1,15 +1,21 @@
 """The trials of one study, read-only: the only state there is."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import overload
 
 from farthing.errors import TrialNotFound
+from farthing.trials.best_so_far import stops_early
+from farthing.trials.code_changes import CodeChanges
+from farthing.trials.extension import EXTENDED, as_suggested, extensions_of, filled
 from farthing.trials.problem import Problem
 from farthing.trials.suggestion import Json
 from farthing.trials.trial import State, Trial
+
+ADDED = "added"
+"""In the note of a trial whose result was obtained elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,34 +33,55 @@ class History(Sequence[Trial]):
     def __init__(
         self, problem: Problem, trials: Iterable[Trial] = (), *, events: Iterable[Event] = (), version: int = 0
     ) -> None:
-        self.problem = problem
         self.version = version
         self.events = tuple(events)
+        self._extensions = extensions_of(self.events)
+        grown = self._extensions[-1].after if self._extensions else problem.space
+        self.problem = problem if grown == problem.space else replace(problem, space=grown)
         self._trials: list[Trial] = []
         self._in_flight: dict[int, Trial] = {}
         self._configurations = 0
+        self._added = 0
         self._take(trials)
 
     def updated(self, trials: Iterable[Trial], *, events: Iterable[Event] = (), version: int) -> "History":
         """This history with some trials replaced or appended, at a price that does not grow with its length."""
         later = History(self.problem, events=(*self.events, *events), version=version)
-        later._trials = self._trials.copy()
-        later._in_flight = self._in_flight.copy()
+        grew = len(later._extensions) > len(self._extensions)
+        later._trials = [later.filled(trial) for trial in self._trials] if grew else self._trials.copy()
+        later._in_flight = {number: later._trials[number] for number in self._in_flight}
         later._configurations = self._configurations
+        later._added = self._added
         later._take(sorted(trials, key=lambda trial: trial.number))
         return later
 
     def _take(self, trials: Iterable[Trial]) -> None:
-        for trial in trials:
+        for stored in trials:
+            trial = self.filled(stored)
             if trial.number < len(self._trials):
                 self._trials[trial.number] = trial
             else:
                 self._trials.append(trial)
                 self._configurations += trial.resume_from is None
+                self._added += isinstance(trial.note, dict) and ADDED in trial.note
             if trial.is_finished:
                 self._in_flight.pop(trial.number, None)
             else:
                 self._in_flight[trial.number] = trial
+
+    def filled(self, trial: Trial) -> Trial:
+        """The trial in the space of today: one that is older than a parameter has the value it was extended with."""
+        return filled(trial, self._extensions) if self._extensions else trial
+
+    def before(self, number: int) -> "History":
+        """The trials before that one, in the space that it was suggested in: what a replay of it starts from."""
+        events = [event for event in self.events if event.kind != EXTENDED or event.payload["trials"] <= number]
+        later = [extension for extension in self._extensions if extension.trials > number]
+        if not later:
+            return History(self.problem, self._trials[:number], events=events, version=self.version)
+        space = later[0].before
+        trials = [as_suggested(trial, space) for trial in self._trials[:number]]
+        return History(replace(self.problem, space=space), trials, events=events, version=self.version)
 
     @overload
     def __getitem__(self, index: int) -> Trial: ...
@@ -88,7 +115,17 @@ class History(Sequence[Trial]):
 
     @cached_property
     def done(self) -> tuple[Trial, ...]:
-        return tuple(trial for trial in self._trials if trial.state is State.DONE)
+        """The trials that have a result, but for those of code that is gone."""
+        done = tuple(trial for trial in self._trials if trial.state is State.DONE)
+        return tuple(trial for trial in done if not self.is_outdated(trial)) if self._changes.times else done
+
+    @cached_property
+    def _changes(self) -> CodeChanges:
+        return CodeChanges.of(self.events) if self.problem.space.stages else CodeChanges()
+
+    def is_outdated(self, trial: Trial) -> bool:
+        """Whether the trial is of an older version of a stage, which gives other values."""
+        return self._changes.is_outdated(trial)
 
     @cached_property
     def cost(self) -> float:
@@ -100,13 +137,35 @@ class History(Sequence[Trial]):
         """The number of trials that are new configurations rather than continuations."""
         return self._configurations
 
+    @property
+    def added(self) -> int:
+        """The number of results that were obtained elsewhere."""
+        return self._added
+
     def reach(self, trial: Trial) -> float:
         """How much of the full fidelity a trial has, from 0 to 1, all fidelities multiplied."""
-        return self.problem.reach(trial.fidelity)
+        return self.problem.reach(self.fidelity_known(trial))
 
     def is_full(self, trial: Trial) -> bool:
-        """Whether the trial was to run at full fidelity."""
-        return self.problem.is_full(trial.fidelity)
+        """Whether the trial was to run at full fidelity, or stopped by itself, so that more would change nothing.
+
+        A trial of code that is gone is no full one.
+        """
+        return self.problem.is_full(self.fidelity_known(trial)) and not self.is_outdated(trial)
+
+    def ended_early(self, trial: Trial) -> bool:
+        """Whether the work stopped by itself, before its amount was done, where a run is worth its best point."""
+        if not self.problem.best_so_far or trial.state is not State.DONE:
+            return False
+        is_continued = trial.resume_from is not None
+        return stops_early(self.problem, trial.fidelity, trial.points, is_continued=is_continued)
+
+    def fidelity_known(self, trial: Trial) -> Mapping[str, float]:
+        """The fidelity at which the trial's value holds: its own, with the full trace if it stopped by itself."""
+        if not self.ended_early(trial):
+            return trial.fidelity
+        full = self.problem.space.full_fidelity
+        return {**trial.fidelity, **{name: full[name] for name in self.problem.best_so_far}}
 
     def lineage(self, number: int) -> list[Trial]:
         """The chain of trials that this one continues, the oldest first, itself last."""

@@ -12,6 +12,9 @@ from farthing.trials.suggestion import Params
 LARGEST_WHOLE = 2**63 - 1
 """The largest whole number that a database keeps, and the most that one measurement may cost: so sums are finite."""
 
+IS_NOT_FINITE = "must be finite"
+"""In every message about a value that is NaN or infinite."""
+
 Kind = Literal["training", "validation", "stage", "overhead", "failed"]
 KINDS: tuple[str, ...] = get_args(Kind)
 
@@ -95,7 +98,9 @@ def finite_number(number: object, *, what: str) -> float:
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidValue(f"{what} must be one number, got {_shown(number)}. Return or report a float.") from error
     if not math.isfinite(result):
-        raise InvalidValue(f"{what} must be finite, got {result}. Raise an error or ft.Pruned for a run that diverged.")
+        raise InvalidValue(
+            f"{what} {IS_NOT_FINITE}, got {result}. Raise an error or ft.Pruned for a run that diverged."
+        )
     return result
 
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from farthing.errors import InvalidArgument
@@ -47,6 +48,11 @@ class Problem:
                 f"A declared cost must be a function of params and fidelity, got {shown(self.declared_cost)}. "
                 "Write cost=lambda params, fidelity: fidelity['epochs']."
             )
+
+    @cached_property
+    def best_so_far(self) -> tuple[str, ...]:
+        """The fidelities along which a run is worth the best point of its curve."""
+        return tuple(name for name, fidelity in self.space.fidelities.items() if fidelity.best_so_far)
 
     @property
     def sign(self) -> float:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from farthing.scalars import with_tuples
+
 Params = Mapping[str, Any]
 Json = Any
 """A value that `json.dumps` takes and `json.loads` gives back unchanged."""
@@ -31,3 +33,6 @@ class Suggestion:
     predicted_cost: Prediction | None = None
     predicted_value: Prediction | None = None
     note: Json = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "params", with_tuples(self.params))

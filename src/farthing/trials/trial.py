@@ -7,6 +7,7 @@ from functools import cached_property
 
 from farthing.scalars import as_int
 from farthing.trials.measurement import Measurement, payments, savings, total
+from farthing.trials.rounds import kept_rounds
 from farthing.trials.suggestion import Json, Params, Suggestion
 
 
@@ -101,16 +102,20 @@ class Trial:
 
     @cached_property
     def costs(self) -> dict[str, float]:
-        """The cost by kind. The cost of an attempt without a result is `failed` work, of every kind."""
+        """The cost by kind. The cost of an attempt without a result is `failed` work, of every kind.
+
+        The rounds of an online run that a later attempt went on from are not: they were used.
+        """
         paid = payments(self.measurements)
         wasted = self.state in (State.FAILED, State.LOST)
         if not wasted and paid.are_all_measured_in(self.attempt):
             return total(paid.costs)
         rows = list(zip(*paid, strict=True))
         charged = {attempt for attempt, is_charged, _ in rows if is_charged}
+        used = set() if wasted else set(kept_rounds(self.measurements))
         return total(
-            {"failed": sum(cost.values())} if wasted or attempt != self.attempt else cost
-            for attempt, is_charged, cost in rows
+            cost if not wasted and (attempt == self.attempt or at in used) else {"failed": sum(cost.values())}
+            for at, (attempt, is_charged, cost) in enumerate(rows)
             if cost and (is_charged or attempt not in charged)
         )
 

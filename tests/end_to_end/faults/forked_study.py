@@ -13,7 +13,7 @@ SPACE = ft.Space({"x": ft.Float(0, 1)})
 LONG_LEASE = 3600.0
 
 
-def study_in(storage: str, *, lease: float = LONG_LEASE) -> ft.Study:
+def study_in(storage: str | None, *, lease: float = LONG_LEASE) -> ft.Study:
     return ft.Study(SPACE, minimize="error", storage=storage, strategy=ft.Random(), name="forked", lease=lease, seed=0)
 
 
@@ -155,7 +155,7 @@ def children_run_together(storage: str) -> None:
 def forks_in_the_midst_of_transactions(storage: str) -> None:
     study = used(study_in(storage))
     is_over = threading.Event()
-    threads = [threading.Thread(target=keep_annotating, args=(study, is_over)) for _ in range(3)]
+    threads = [threading.Thread(target=keep_adding, args=(study, is_over)) for _ in range(3)]
     for thread in threads:
         thread.start()
     children = [Child(lambda: [study.tell(study.ask(), 0.25).number for _ in range(3)] and "told") for _ in range(10)]
@@ -170,10 +170,33 @@ def forks_in_the_midst_of_transactions(storage: str) -> None:
     assert study._records._storage.check() == []
 
 
-def keep_annotating(study: ft.Study, is_over: threading.Event) -> None:
+def keep_adding(study: ft.Study, is_over: threading.Event) -> None:
+    while not is_over.is_set():
+        study.add({"x": 0.5}, 0.5)
+
+
+def forks_in_the_midst_of_work_in_memory(storage: None = None) -> None:
+    """The storage lives on in each process, by itself."""
+    study = used(study_in(storage))
+    is_over = threading.Event()
+    threads = [threading.Thread(target=keep_reading, args=(study, is_over)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    children = [Child(lambda: study.tell(study.ask(), 0.25).number) for _ in range(20)]
+    assert [child.said() for child in children] == ["1"] * 20
+    is_over.set()
+    for thread in threads:
+        thread.join()
+    for child in children:
+        child.end()
+    assert study.tell(study.ask(), 0.5).number == 1
+
+
+def keep_reading(study: ft.Study, is_over: threading.Event) -> None:
     while not is_over.is_set():
         study.annotate(0, comment="still here")
+        assert study._records._storage.check() == []
 
 
 if __name__ == "__main__":
-    globals()[sys.argv[1]](sys.argv[2])
+    globals()[sys.argv[1]](*sys.argv[2:])

@@ -12,7 +12,7 @@ import pytest
 
 import farthing as ft
 from farthing.execution.wire import HEADER
-from farthing.study.results import write_csv
+from farthing.study.exporting import write_csv
 from farthing.trials import State
 
 SPACE = ft.Space({"x": ft.Float(0, 1)})

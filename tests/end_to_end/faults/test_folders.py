@@ -64,6 +64,27 @@ def test_a_folder_that_holds_somebody_elses_files_is_refused(tmp_path):
     assert (photos / "holiday.jpg").exists()
 
 
+def test_a_kill_while_the_folder_is_marked_does_not_make_it_anothers(tmp_path):
+    root = tmp_path / "files" / "study"
+    root.mkdir(parents=True)
+    (root / f"{MARK}.0123456789abcdef").write_text('{"iden')
+    study = run(tmp_path / "a.db", folder=tmp_path / "files")
+    assert study.checkpoints.root == root
+    assert kept(study)
+
+
+def test_studies_of_two_servers_that_begin_together_have_folders_of_their_own(postgres_urls, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    options = {"minimize": "e", "strategy": ft.ASHA(), "seed": 0}
+    studies = [ft.Study(SPACE, storage=url, **options) for url, _ in zip(postgres_urls, range(2), strict=False)]
+    assert len({study.checkpoints.root for study in studies}) == 2  # both were found before either was marked
+    for study in studies:
+        study.run(leave_checkpoint, budget=ft.Budget(trials=3), executor="inline")
+    for study in studies:
+        assert all(kept(study))
+        study.close()
+
+
 def test_what_a_deleted_database_left_is_neither_used_nor_removed(tmp_path):
     left = run(tmp_path / "a.db").checkpoints.root
     for file in tmp_path.glob("a.db*"):

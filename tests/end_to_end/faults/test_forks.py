@@ -18,9 +18,9 @@ SCENES = [
 ]
 
 
-def play(scene: str, storage: str) -> None:
+def play(scene: str, *storage: str) -> None:
     # From Python 3.12 on a fork beside other threads is warned of; that it works all the same is what is tested here.
-    command = [sys.executable, "-W", "ignore::DeprecationWarning", str(PROGRAM), scene, storage]
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", str(PROGRAM), scene, *storage]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
@@ -33,6 +33,10 @@ def test_a_study_is_used_on_both_sides_of_a_fork_on_sqlite(scene: str, tmp_path:
 @pytest.mark.parametrize("scene", SCENES)
 def test_a_study_is_used_on_both_sides_of_a_fork_on_postgresql(scene: str, postgres_url: str) -> None:
     play(scene, postgres_url)
+
+
+def test_a_study_in_memory_is_used_on_both_sides_of_a_fork() -> None:
+    play("forks_in_the_midst_of_work_in_memory")
 
 
 @pytest.mark.long

@@ -45,6 +45,12 @@ def test_the_greedy_choice_is_within_its_guarantee_of_the_best_one() -> None:
         assert greedy_gains(improvement, k)[k - 1] >= (1 - 1 / np.e) * best
 
 
+def test_each_row_of_a_bundle_is_added_to_those_before_it() -> None:
+    """Each of three rows improves in one draw of three; the third, which improves the most, is added first."""
+    improvement = np.array([[3.0, 0.0, 0.0], [0.0, 6.0, 0.0], [0.0, 0.0, 9.0]])
+    np.testing.assert_allclose(greedy_gains(improvement, 3), [1.0, 4.0, 6.0])
+
+
 def test_improvement_too_rare_to_be_sampled_still_counts() -> None:
     gains = log_gains(-30.0)
     assert np.isfinite(gains).all()

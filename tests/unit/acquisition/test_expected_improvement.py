@@ -5,11 +5,13 @@ import numpy as np
 import pytest
 import torch
 from scipy.integrate import quad
+from scipy.special import erfcx
 from scipy.stats import norm
 
 from farthing.acquisition.expected_improvement import (
     LogAugmentedImprovement,
     LogExpectedImprovement,
+    expected_excess,
     h,
     log_expected_improvement,
     log_h,
@@ -34,6 +36,25 @@ def test_log_h_equals_botorch_in_the_body_and_both_tails():
     z = np.concatenate([-np.logspace(6, -6, 400), np.logspace(-6, 3, 200)])
     expected = _log_ei_helper(torch.tensor(z)).numpy()
     np.testing.assert_allclose(log_h(z), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_an_expected_excess_is_the_expected_improvement_of_its_negative():
+    mean, variance = np.array([-0.6, 0.0, 0.7]), np.array([0.04, 0.25, 4.0])
+    expected = np.exp(log_expected_improvement(-mean, variance, best=0.0))
+    np.testing.assert_allclose(expected_excess(mean, variance), expected, rtol=1e-12)
+
+
+def test_without_variance_the_expected_excess_is_the_excess():
+    found = expected_excess(np.array([-1.0, 0.0, 2.0, 1e9]), np.zeros(4))
+    np.testing.assert_allclose(found, [0.0, 0.0, 2.0, 1e9], atol=1e-100)
+
+
+def test_the_series_far_to_the_left_agrees_with_mills_ratio():
+    """Just left of the seam, where the ratio still has 12 digits and each term of the series counts."""
+    z = np.linspace(-50.5, -50.01, 5)
+    mills = np.sqrt(np.pi / 2.0) * erfcx(-z / np.sqrt(2.0))
+    expected = -0.5 * z * z - 0.5 * np.log(2.0 * np.pi) + np.log(1.0 + z * mills)
+    np.testing.assert_allclose(log_h(z), expected, rtol=0.0, atol=2e-11)
 
 
 def test_log_h_is_continuous_where_its_formulas_meet():

@@ -15,7 +15,7 @@ from farthing.acquisition.confidence_bound import (
     upper_confidence_bound,
 )
 from farthing.acquisition.expected_improvement import LogExpectedImprovement
-from farthing.acquisition.per_cost import LogValuePerCost, cooling_exponent
+from farthing.acquisition.per_cost import Affordable, LogValuePerCost, cooling_exponent
 from farthing.models.gp import condition
 from farthing.models.kernels import SE
 
@@ -61,14 +61,42 @@ def test_a_bound_is_as_far_above_a_value_as_below_a_loss(sign):
     np.testing.assert_array_equal(ConfidenceBound(LOSS, 2.0, sign=sign)(X), sign * mean + np.sqrt(2.0 * variance))
 
 
+def test_the_posterior_mean_is_that_of_the_process_or_its_negative():
+    X = np.random.default_rng(3).random((4, 2))
+    np.testing.assert_array_equal(PosteriorMean(LOSS)(X), LOSS.mean(X))
+    np.testing.assert_array_equal(PosteriorMean(LOSS, sign=-1.0)(X), -LOSS.mean(X))
+
+
+def test_a_hoped_gain_of_exactly_nothing_is_none_and_its_slope_is_that_of_the_bound():
+    X = np.random.default_rng(4).random((1, 2))
+    bound, slope = ConfidenceBound(LOSS, 2.0).value_and_gradient(X)
+    value, gradient = LogHopedGain(LOSS, float(-bound[0]), 2.0).value_and_gradient(X)
+    assert value[0] == -np.inf
+    np.testing.assert_array_equal(gradient, slope)
+
+
+def test_what_is_expected_to_cost_more_than_the_limit_is_not_offered():
+    X = np.random.default_rng(5).random((20, 2))
+    limit = float(np.exp(np.median(LOG_COST.mean(X))))
+    affordable = Affordable(PosteriorMean(LOSS), PosteriorMean(LOG_COST), limit)
+    expected = np.where(LOG_COST.mean(X) > np.log(limit), -np.inf, LOSS.mean(X))
+    assert np.isinf(expected).sum() == 10
+    np.testing.assert_array_equal(affordable(X), expected)
+    value, gradient = affordable.value_and_gradient(X)
+    np.testing.assert_allclose(value, expected)
+    np.testing.assert_array_equal(gradient, PosteriorMean(LOSS).value_and_gradient(X)[1])
+
+
 def test_schedules_are_those_of_the_papers():
-    assert ce_gp_ucb_beta(1) == pytest.approx(0.8 * np.log(4))
+    assert [ce_gp_ucb_beta(t) for t in (1, 25)] == pytest.approx([0.8 * np.log(4), 0.8 * np.log(100)])
     assert [pb2_beta(t) for t in (1, 2)] == [0.2, 0.2]
     assert pb2_beta(10) == pytest.approx(0.2 + np.log(4))
     assert lambo_beta(3, D=5) == pytest.approx(np.log(6))
     assert boca_beta(3, D=4) == pytest.approx(2 * np.log(7))
 
 
-@pytest.mark.parametrize(("left", "total", "expected"), [(10, 10, 1), (5, 10, 0.5), (0, 10, 0), (-1, 10, 0), (3, 0, 0)])
+@pytest.mark.parametrize(
+    ("left", "total", "expected"), [(12, 10, 1), (10, 10, 1), (5, 10, 0.5), (0, 10, 0), (-1, 10, 0), (3, 0, 0)]
+)
 def test_cooling_follows_the_budget(left, total, expected):
     assert cooling_exponent(left, total) == expected

@@ -5,7 +5,7 @@ from farthing.acquisition.boxes import maximize_in_boxes
 from farthing.acquisition.confidence_bound import ConfidenceBound, LogHopedGain
 from farthing.acquisition.expected_improvement import LogExpectedImprovement
 from farthing.acquisition.maximize import Domain, Effort, maximize
-from farthing.acquisition.prefix_classes import NewPrefixes, PrefixClass, PricedClasses, maximize_classes
+from farthing.acquisition.prefix_classes import NEAR, NewPrefixes, PrefixClass, PricedClasses, maximize_classes
 from farthing.costs.switching import ConstantCost, StageCosts
 from farthing.models.gp import condition
 from farthing.models.kernels import Matern52
@@ -41,6 +41,46 @@ def test_the_class_that_keeps_nothing_is_at_least_as_valuable_and_as_good_as_an_
     assert fresh.value == pytest.approx(alone.value, abs=1e-3)
 
 
+def test_the_class_that_keeps_nothing_is_as_valuable_as_any_however_short_its_own_search() -> None:
+    hardly = Effort(screened=2, restarts=1, rounds=1, most_calls=1)
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        priced = PricedClasses(IMPROVEMENT, COSTS, exponent=0.0)
+        fresh, kept = maximize_classes(priced, CONTINUOUS, classes(X), rng=rng, effort=hardly)
+        assert fresh.value >= kept.value - 1e-12  # sums over other batches of rows round differently
+
+
+class Needle:
+    """One at a single row, zero elsewhere: no slope leads there, so that only a search that starts there finds it."""
+
+    def __init__(self, at: np.ndarray) -> None:
+        self._at = at
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        return np.all(self._at == X, axis=1).astype(float)
+
+    def value_and_gradient(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self(X), np.zeros_like(X)
+
+
+@pytest.mark.parametrize("place", range(NEAR))
+def test_a_search_of_classes_starts_from_the_best_rows_seen(place: int) -> None:
+    needle = PricedClasses(Needle(X[place]), COSTS, exponent=0.0)
+    assert [best.value for best in found_in(needle)] == [1.0, 1.0]
+
+
+def test_the_best_rows_are_tried_with_every_prefix() -> None:
+    row = np.where(FIRST, X[-1], X[0])
+    _, kept = found_in(PricedClasses(Needle(row), COSTS, exponent=0.0))
+    assert (kept.value, kept.source) == (1.0, len(X) - 1)
+
+
+def test_a_class_may_be_searched_alone() -> None:
+    priced = PricedClasses(IMPROVEMENT, COSTS)
+    [kept] = maximize_classes(priced, CONTINUOUS, classes(X)[1:], rng=np.random.default_rng(1), effort=EFFORT)
+    assert kept.x[0] == X[kept.source, 0]
+
+
 def test_the_price_is_that_of_the_class() -> None:
     for best, price in zip(found_in(PricedClasses(IMPROVEMENT, COSTS)), (11.0, 1.0), strict=True):
         assert best.value == pytest.approx(IMPROVEMENT(best.x[None])[0] - np.log(price))
@@ -50,6 +90,13 @@ def test_what_is_not_affordable_is_not_offered() -> None:
     fresh, kept = found_in(PricedClasses(IMPROVEMENT, COSTS, limit=5.0))
     assert fresh.value == -np.inf
     assert kept.value > -np.inf
+
+
+def test_what_costs_exactly_the_limit_is_affordable() -> None:
+    priced = PricedClasses(IMPROVEMENT, COSTS, limit=11.0)
+    assert all(best.value > -np.inf for best in found_in(priced))
+    rows = np.column_stack([X, np.zeros(len(X))])
+    np.testing.assert_allclose(priced(rows), priced.value_and_gradient(rows)[0])
 
 
 @pytest.mark.parametrize("kind", [0.0, 1.0])
@@ -122,3 +169,11 @@ def test_boxes_of_gridded_columns_hold_values_of_the_grid() -> None:
     found = maximize_in_boxes(BOUND, domain, lower, upper, rng=np.random.default_rng(0))
     assert found.x[0, 0] in (2.0, 3.0)
     assert found.x[0, 1] in grid[1:3]
+
+
+@pytest.mark.parametrize("place", [0, 4, 9])
+def test_a_search_of_boxes_starts_from_the_best_row_offered(place: int) -> None:
+    rng, effort = np.random.default_rng(0), Effort(screened=8, restarts=1)
+    lower, upper = np.zeros((2, 3)), np.ones((2, 3))
+    found = maximize_in_boxes(Needle(X[place]), CONTINUOUS, lower, upper, rng=rng, offered=X, effort=effort)
+    np.testing.assert_array_equal(found.value, 1.0)

@@ -54,6 +54,13 @@ def test_a_trajectory_ends_with_its_evaluations_and_never_gets_worse_without_noi
     assert standings[-1].value == BRANIN.full_value(standings[-1].params)
 
 
+def test_what_a_user_has_by_run_is_judged_like_any_method() -> None:
+    standings = list(trajectory(METHODS["default-by-run"], BRANIN, allowance=Allowance(7, "evaluations"), seed=0))
+    assert [standing.evaluations for standing in standings] == list(range(1, 8))
+    assert standings[-1].value == BRANIN.full_value(standings[-1].params)
+    assert standings[-1].suggest_seconds > 0.0
+
+
 def test_the_same_seed_repeats_a_trajectory_and_another_does_not() -> None:
     def params(seed: int) -> list[Params]:
         return [

@@ -11,9 +11,10 @@ from benchmarks.problems import PROBLEMS, Problem, regret
 from benchmarks.problems.augmented import AUGMENTED
 from benchmarks.problems.curves import LearningCurves
 from benchmarks.problems.kernel_learning import KERNEL_LEARNING, likelihood
+from benchmarks.problems.noisy import DEVIATION, NOISY, NOISY_FOR_TUNING, Noisy
 from benchmarks.problems.problem import random_params, span_of
 from benchmarks.problems.recorded import RECORDED
-from benchmarks.problems.synthetic import FUNCTIONS, TUNING_FUNCTIONS, Function, branin
+from benchmarks.problems.synthetic import FUNCTIONS, MORE_FUNCTIONS, TUNING_FUNCTIONS, Function, branin
 from benchmarks.problems.tables import CELLS, TABLES, Table
 from benchmarks.problems.training_size import SIZES
 
@@ -35,11 +36,14 @@ def usable(problem: Problem) -> Problem:
     return problem
 
 
+EVERY_FUNCTION = (*FUNCTIONS, *MORE_FUNCTIONS, *TUNING_FUNCTIONS)
+
+
 def params_at(function: Function | StagedFunction, x: tuple[float, ...]) -> dict[str, float]:
     return {f"x{i}": number for i, number in enumerate(x, start=1)}
 
 
-@pytest.mark.parametrize("function", [*FUNCTIONS, *TUNING_FUNCTIONS], ids=lambda function: function.name)
+@pytest.mark.parametrize("function", EVERY_FUNCTION, ids=lambda function: function.name)
 def test_the_known_optimum_has_the_known_value_and_lies_in_the_space(function: Function) -> None:
     params = params_at(function, function.optimum)
     assert function.space().check(params) == params
@@ -49,7 +53,7 @@ def test_the_known_optimum_has_the_known_value_and_lies_in_the_space(function: F
     assert (cost, trace) == (1.0, ())
 
 
-@pytest.mark.parametrize("function", [*FUNCTIONS, *TUNING_FUNCTIONS], ids=lambda function: function.name)
+@pytest.mark.parametrize("function", EVERY_FUNCTION, ids=lambda function: function.name)
 def test_no_random_point_beats_the_known_optimum(function: Function) -> None:
     encoder = function.space().encoder
     drawn = encoder.decode(encoder.from_unit(np.random.default_rng(0).random((2000, encoder.dimension))))
@@ -70,6 +74,18 @@ def test_a_staged_function_has_its_minimum_at_its_place_and_values_of_unit_scale
     assert max(values) < 2.0
 
 
+@pytest.mark.parametrize("noisy", NOISY, ids=lambda noisy: noisy.name)
+def test_noise_is_about_the_true_value_and_the_same_for_every_method(noisy: Noisy) -> None:
+    drawn = random_params(noisy, 400)
+    values = np.array([noisy.full_value(params) for params in drawn])
+    noise = np.array([noisy.evaluate(params, {}, seed=1).value for params in drawn]) - values
+    assert np.median(values) == pytest.approx(1.0, abs=0.25)  # of 400 configurations, five times its deviation
+    assert noise.mean() == pytest.approx(0.0, abs=5 * DEVIATION / 20)
+    assert noise.std() == pytest.approx(DEVIATION, rel=0.2)
+    assert noisy.evaluate(drawn[0], {}, seed=1) == noisy.evaluate(drawn[0], {}, seed=1)
+    assert noisy.evaluate(drawn[0], {}, seed=1) != noisy.evaluate(drawn[0], {}, seed=2)
+
+
 def test_branin_has_three_minima() -> None:
     for minimiser in ((-np.pi, 12.275), (np.pi, 2.275), (9.42478, 2.475)):
         assert branin(np.array(minimiser)) == pytest.approx(0.397887, abs=1e-6)
@@ -81,8 +97,9 @@ def test_names_are_those_in_the_registry_and_differ() -> None:
         len(PROBLEMS)
         == len(
             (
-                *FUNCTIONS,
-                *TUNING_FUNCTIONS,
+                *EVERY_FUNCTION,
+                *NOISY,
+                *NOISY_FOR_TUNING,
                 *TABLES,
                 *CELLS,
                 *AUGMENTED,

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.bars import at_most, none_of
 from benchmarks.measuring import CpuMeter, run_program
 from benchmarks.speed import __main__ as program
-from benchmarks.speed import startup, suggest
+from benchmarks.speed import _growth, startup, suggest
 from benchmarks.speed._plain_worker import HEAVY
 from benchmarks.speed.loop import ours
 
@@ -61,6 +61,34 @@ def test_growth_is_judged_beside_each_peer() -> None:
         **{f"6-d, n = {n}, ours / GPSampler": True for n in (20, 50, 100, 200)},
         "6-d, growth from n = 50 to 200, beside botorch": False,
         "6-d, growth from n = 50 to 200, beside optuna": True,
+    }
+
+
+@pytest.mark.parametrize("name", ["LogEI", "EIPerCost", "TraceKG", "PrefixEI", "PB2"])
+def test_growth_is_measured_in_a_process_of_its_own(name: str) -> None:
+    found = _growth._timed(name, 12, 2, seed=0)
+    assert found is not None
+    assert found["seconds"] > 0.0
+    assert found["megabytes"] >= 0.0
+
+
+def test_exponents_and_bars_come_from_the_cells() -> None:
+    cells = [
+        _growth.Cell(name, n, 6, first=1.0, seconds=seconds * n / 1000, megabytes=100.0)
+        for n in (100, 1000, 10_000)
+        for name, seconds in (("EIPerCost", 0.1), ("Optuna GPSampler", 0.15), ("TraceKG", 0.2))
+    ]
+    assert _growth.exponents(cells, []) == [
+        {"contender": name, "time over n": "1.00 (100 to 10000)", "time over d": ""}
+        for name in ("EIPerCost", "Optuna GPSampler", "TraceKG")
+    ]
+    holds = {(bar["what"], bar["bar"]): bar["holds"] for bar in _growth.bars(cells)}
+    assert holds == {
+        ("n = 100, EIPerCost / Optuna GPSampler", "≤ 0.5 CPU"): False,
+        ("n = 1000, EIPerCost / Optuna GPSampler", "≤ 0.5 CPU"): False,
+        ("EIPerCost, n = 10000", "≤ 0.2 CPU s"): False,
+        ("TraceKG, 1000 runs", "≤ 0.3 CPU s"): True,
+        ("TraceKG, 1000 runs", "≤ 200 MB"): True,
     }
 
 

@@ -15,15 +15,22 @@ def test_the_params_in_force_at_the_best_value_and_at_the_end_are_shown() -> Non
     strategy = EpsilonGreedy(rule=Every(1), explore=1.0)
     tuner = ft.OnlineTuner(ARMS, rounds=12, strategy=strategy, minimize="loss", storage=storage, name="run", seed=3)
     played = []
-    for _ in range(12):
-        decision = tuner.decide()
+    for decision in tuner:
         played.append(arm := decision.params["arm"])
-        if decision.measure:
-            tuner.observe(LOSS[arm])
+        decision.observe(LOSS[arm])
     best, end = online_text(ft.Study.load("run", storage)).splitlines()[-2:]
     best_arm = min(played, key=lambda arm: LOSS[arm])
     assert best.split() == ["0", "its", "best", str(played.index(best_arm) + 1), str(LOSS[best_arm]), best_arm]
     assert end.split() == ["0", "its", "end", "12", str(LOSS[played[-1]]), played[-1]]
+
+
+def test_a_bad_end_is_shown_as_one() -> None:
+    storage = MemoryStorage()
+    strategy = EpsilonGreedy(rule=Every(1))
+    for decision in ft.OnlineTuner(ARMS, rounds=5, strategy=strategy, minimize="loss", storage=storage, name="run"):
+        decision.observe(float("inf") if decision.round == 5 else 0.3)
+    *_, end = online_text(ft.Study.load("run", storage)).splitlines()
+    assert end.split()[:5] == ["0", "its", "end", "5", "bad"]
 
 
 def test_other_studies_have_no_such_part() -> None:

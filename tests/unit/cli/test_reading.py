@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -209,10 +210,11 @@ class Predicting(ft.Strategy):
         return Recommendation(history[0].params, history[0], Prediction(0.0812, 0.0039))
 
 
-def predicted_study(*, full: bool) -> ft.Study:
+def predicted_study(*, full: bool, strategy: ft.Strategy | None = None) -> ft.Study:
     """Trial 0 is recommended, at 3 epochs or at all 9; trial 1 was measured at 9."""
     space = ft.Space({"lr": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(1, 9, integer=True, trace=True)})
-    study = ft.Study(space, minimize="error", storage="predicted.db", name="predicted", strategy=Predicting(), seed=1)
+    strategy = strategy or Predicting()
+    study = ft.Study(space, minimize="error", storage="predicted.db", name="predicted", strategy=strategy, seed=1)
     study.add({"lr": 0.5}, 0.13, fidelity={"epochs": 9 if full else 3})
     study.add({"lr": 0.25}, 0.125, fidelity={"epochs": 9})
     return study
@@ -253,6 +255,51 @@ class Elsewhere(Predicting):
 
 
 def test_what_was_not_tried_is_not_said_to_have_been_measured() -> None:
-    study = predicted_study(full=False)
-    study._strategy = Elsewhere()
+    study = predicted_study(full=False, strategy=Elsewhere())
     assert best_lines(study, study.best)[1] == "Not tried yet; the best that was: 0.13 at epochs=3 (trial 0)"
+
+
+def test_watching_shows_the_whole_study_and_every_trial_in_flight(farthing, digits: ft.Study) -> None:
+    shown = farthing("watch", "digits", "--once").output.splitlines()
+    assert shown[0].startswith("digits: 1 pending, 1 running, 4 done, 1 failed;")
+    assert "error measured" in shown[1]
+    rows = [line.split() for line in shown[3:]]
+    assert [row[:2] for row in rows] == [["5", "running"], ["6", "pending"]]
+    assert str(os.getpid()) in shown[3], "the process that runs it"
+
+
+def test_watching_follows_changes_until_it_is_interrupted(digits: ft.Study, capsys, monkeypatch) -> None:
+    from farthing.cli import watch_view
+
+    def pause(seconds: float) -> None:
+        if len(digits.trials) > 8:
+            raise KeyboardInterrupt
+        digits.add({"lr": 0.01, "layers": 2, "act": "relu"}, 0.1)
+
+    monkeypatch.setattr("farthing.cli.watch_view.time.sleep", pause)
+    with pytest.raises(KeyboardInterrupt):
+        watch_view.follow(ft.Study.load("digits", "digits.db"), every=1.0, is_terminal=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert ["4 done" in lines[0], "5 done" in lines[1], "6 done" in lines[2]] == [True] * 3
+
+
+def test_all_that_is_shown_is_of_one_moment(digits: ft.Study) -> None:
+    other = ft.Study.load("digits", "digits.db")
+    with other._records.still() as history:
+        digits.add({"lr": 0.01, "layers": 2, "act": "relu"}, 0.1, cost=5.0)
+        assert other.history is history
+        assert other.ledger.total == history.cost
+    assert len(other.history) == len(history) + 1
+
+
+def test_a_trials_note_is_in_words(farthing, folder: Path) -> None:
+    study = ft.Study(
+        ft.Space({"x": ft.Float(0, 1)}), minimize="e", storage="w.db", name="w", strategy=ft.LogEI(initial=3)
+    )
+    study.run(lambda trial: trial.params["x"], budget=ft.Budget(trials=5), executor="inline")
+    study.add({"x": 0.5}, 0.5)
+    shown = farthing("show", "w", "--trial", 4).output
+    assert "theta" not in shown
+    assert "by a model fitted to " in shown
+    assert re.search(r"predicted +e -?[\d.e-]+ ± ", shown)
+    assert re.search(r"note +added\n", farthing("show", "w", "--trial", 5).output)

@@ -285,3 +285,37 @@ def test_importing_the_work_is_not_on_a_trials_bill(file: Path, monkeypatch: pyt
     FileWork(file.parent, python="slow_work.py:work").run(trial)
     sys.modules.pop("slow_work")
     assert [report.cost for report in reports] == [{"training": 2.0}]
+
+
+def test_a_configuration_is_put_in_line_from_the_terminal_and_the_file(farthing, folder: Path) -> None:
+    (folder / "study.toml").write_text(
+        '[study]\nname = "wishes"\nminimize = "error"\nstorage = "wishes.db"\n[budget]\ntrials = 3\n'
+        '[space]\nx = {float = [0, 1]}\nact = {choice = ["relu", "tanh"]}\n'
+        '[strategy]\nname = "Random"\n[[enqueue]]\nx = 0.25\n'
+        "[work]\ncommand = '''python -c \"import sys; print('error', sys.argv[1])\" {x} {act}'''\n"
+        "pattern = 'error (?P<value>[0-9.e-]+)'\n"
+    )
+    ended = farthing("run", "study.toml", "--inline", "--json")
+    assert ended.exit_code == 0, ended.output
+    study = ft.Study.load("wishes", "wishes.db")
+    assert [trial.params["x"] for trial in study.trials].count(0.25) == 1
+    farthing("run", "study.toml", "--inline", "--quiet")
+    assert len(study.trials) == 3, "the file's configurations are put in line once"
+    put = farthing("enqueue", "wishes", "x=0.125", "act=tanh")
+    assert put.output == "Trial 3 waits: x=0.125 act=tanh\n"
+    assert farthing("enqueue", "wishes", "x").exit_code == 2
+    assert "must lie in" in farthing("enqueue", "wishes", "x=7").output
+
+
+def test_a_study_of_a_python_program_is_resumed_by_naming_its_work(farthing, folder: Path) -> None:
+    (folder / "work_of_mine.py").write_text("def train(trial):\n    return trial.params['x']\n")
+    study = ft.Study(ft.Space({"x": ft.Float(0, 1)}), minimize="error", storage="p.db", name="p", strategy=ft.Random())
+    study.run(lambda trial: trial.params["x"], budget=ft.Budget(trials=2), executor="inline")
+    refused = farthing("resume", "p", "--trials", 4)
+    assert "--work train.py:train" in refused.output
+    ended = farthing("resume", "p", "--work", "work_of_mine.py:train", "--trials", 4, "--inline", "--quiet")
+    assert (ended.exit_code, len(study.trials)) == (0, 4), ended.output
+    again = farthing("resume", "p", "--trials", 5, "--inline", "--quiet")
+    assert (again.exit_code, len(study.trials)) == (0, 5), "it is remembered"
+    line = "python -c 'print('{\"error\": 1}')' {x}".replace('{"', '{{"').replace("1}", "1}}")
+    assert farthing("resume", "p", "--command", line, "--trials", 6, "--inline", "--quiet").exit_code == 0

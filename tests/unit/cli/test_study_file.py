@@ -77,6 +77,26 @@ def test_stages_can_be_declared(folder: Path) -> None:
     assert dict(read_study_file(written(folder, text)).problem.space.stages) == {"denoise": ("lr",), "score": ("k",)}
 
 
+PATTERN = "pattern = 'loss=(?P<value>[0-9.]+)'"
+
+
+def test_patterns_stay_with_the_work_over_a_resume(folder: Path) -> None:
+    one = read_study_file(written(folder, f"{SMALL}{PATTERN}\n")).plan
+    several = read_study_file(written(folder, SMALL + "pattern = ['a', 'b']\n")).plan
+
+    assert one.work.pattern == ("loss=(?P<value>[0-9.]+)",)
+    assert several.work.pattern == ("a", "b")
+    assert type(one).from_json(one.to_json()) == one
+
+
+def test_a_plan_that_an_older_version_stored_has_no_pattern(folder: Path) -> None:
+    plan = read_study_file(written(folder, SMALL)).plan
+    form = plan.to_json()
+    del form["work"]["pattern"]
+
+    assert type(plan).from_json(form) == plan
+
+
 BAD = {
     "a typo in the syntax": (SMALL.replace('minimize = "error"', "minimize = error"), "line 3", "Correct it"),
     "a name twice": (SMALL.replace("[work]", "lr = {int = [1, 2]}\n[work]"), "line 6", "Correct it"),

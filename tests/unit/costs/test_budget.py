@@ -31,6 +31,13 @@ def test_trials_in_flight_hold_back_what_they_are_predicted_to_cost_still() -> N
     assert Budget(cost=10).remaining(history, seconds=0).cost == 10 - 5
 
 
+def test_trials_that_wait_hold_nothing_back_from_each_other() -> None:
+    history = History(PROBLEM, [trial(0, State.RUNNING, paid=2, predicted=5), trial(1, State.PENDING, predicted=4)])
+    budget = Budget(cost=10, seconds=60)
+    assert budget.remaining_for_waiting(history, seconds=20) == Remaining(cost=10 - 5, seconds=40)
+    assert budget.remaining(history, seconds=20) == Remaining(cost=10 - 5 - 4, seconds=40)
+
+
 def test_continuations_do_not_count_as_trials() -> None:
     history = History(PROBLEM, [trial(0, State.DONE), trial(1, State.DONE, resume_from=0)])
     assert Budget(trials=5).remaining(history, seconds=0).trials == 4
@@ -46,6 +53,11 @@ def test_a_predicted_cost_that_does_not_fit_is_not_covered() -> None:
     left = Remaining(cost=4.0)
     assert left.covers(Prediction(4.0), is_new=True, in_seconds=False)
     assert not left.covers(Prediction(4.1), is_new=True, in_seconds=False)
+
+
+def test_the_last_trial_may_start() -> None:
+    assert Remaining(trials=1).covers(None, is_new=True, in_seconds=False)
+    assert not Remaining(trials=0).covers(None, is_new=True, in_seconds=False)
 
 
 def test_a_cost_in_seconds_must_fit_the_wall_clock_too() -> None:
@@ -73,6 +85,13 @@ def test_a_trial_that_started_takes_its_prediction_and_a_new_one_takes_a_trial()
 def test_a_trial_that_has_overspent_holds_nothing_back() -> None:
     history = History(PROBLEM, [trial(0, State.RUNNING, paid=7, predicted=5)])
     assert Budget(cost=10).remaining(history, seconds=0).cost == 10 - 7
+
+
+@pytest.mark.parametrize("limit", ["cost", "seconds", "trials"])
+@pytest.mark.parametrize(("left", "is_spent"), [(-1, True), (0, True), (1, False)])
+def test_what_is_left_is_spent_when_one_limit_is(limit: str, left: float, is_spent: bool) -> None:
+    assert Remaining(**{limit: left}).is_spent is is_spent
+    assert Remaining(**{limit: left}).pays_nothing is (is_spent and limit != "trials")
 
 
 def test_the_clock_counts_against_seconds() -> None:

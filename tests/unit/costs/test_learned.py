@@ -30,6 +30,15 @@ def test_a_known_cost_is_recovered_with_its_fixed_part() -> None:
         assert np.quantile(np.abs(np.log(ratio)), 0.9) < 0.1  # five times the noise of the observations
 
 
+@pytest.mark.parametrize("fixed_share", [0.01, 0.1, 1.0])
+def test_the_fixed_part_is_the_one_that_leaves_least_to_explain(fixed_share: float) -> None:
+    """Nothing but the share decides these costs: with the right fixed part they are all the same."""
+    rng = np.random.default_rng(3)
+    X, done = rng.random((30, 2)), rng.uniform(0.02, 1.0, 30)
+    cost = (fixed_share + done) / (fixed_share + 1.0) * np.exp(0.01 * rng.standard_normal(30))
+    assert learn_cost(X, cost, KERNEL, done=done).fixed_share == fixed_share
+
+
 def test_the_cost_grows_with_the_share_that_is_done() -> None:
     X = np.random.default_rng(2).random((50, 2))
     costs = np.array([learnt().cost(X, done) for done in np.linspace(0.0, 1.0, 21)])
@@ -89,3 +98,13 @@ def test_hyperparameters_that_are_kept_cost_no_likelihood() -> None:
     Counted.evaluations = 0
     learn_cost(X, true_cost(X), kernel, warm_start=warm_start, keeps_theta=True)
     assert Counted.evaluations <= 3, "more than conditioning on the rows takes"
+
+
+def test_all_fixed_parts_are_compared_by_one_factor_for_each_of_two_hyperparameters() -> None:
+    rng = np.random.default_rng(6)
+    kernel, X, done = Constant() * Counted((0, 1)), rng.random((30, 2)), rng.uniform(0.02, 1.0, 30)
+    warm_start = learn_cost(X, true_cost(X, done), kernel, done=done).theta
+    Counted.evaluations = 0
+    learnt = learn_cost(X, true_cost(X, done), kernel, done=done, warm_start=warm_start, keeps_theta=True)
+    assert learnt.fixed_share == 0.1
+    assert Counted.evaluations <= 5, "more than two factors, and conditioning on the rows"

@@ -119,6 +119,13 @@ def test_what_comes_after_the_last_stage_is_on_its_bill() -> None:
     assert {name: bill.spent for name, bill in bills.items()} == {"load": 16.0, "denoise": 8.0, "score": 2.5}
 
 
+def test_a_stage_that_was_not_reached_yet_has_no_bill() -> None:
+    problem = Problem(Space(stages={"load": {"x": Float(0, 1)}, "denoise": {}, "score": {}}))
+    running = Trial(0, Suggestion({"x": 0.5}), State.RUNNING, measurements=(stage(0, 8.0), stage(1, 4.0)))
+    bills = Ledger.of(History(problem, [running])).stages
+    assert {name: bill.spent for name, bill in bills.items()} == {"load": 8.0, "denoise": 4.0}
+
+
 def test_a_study_without_stages_has_no_bills_for_them() -> None:
     assert Ledger.of(History(PROBLEM, [trial(0, {"training": 3.0})])).stages == {}
 
@@ -146,6 +153,18 @@ def test_the_start_up_that_a_continued_run_pays_again_is_not_saved() -> None:
     """A run takes 10 seconds to start and 2 an epoch: starting over takes 10 + 2·9, continuing took 10 + 2·6."""
     history = History(SECONDS, [reported(0, [12, 2, 2], first=1), reported(1, [12, 2, 2, 2, 2, 2], first=4, source=0)])
     assert Ledger.of(history).saved == {"warm starts": pytest.approx(6.0)}
+
+
+def test_the_rate_is_that_of_all_later_reports() -> None:
+    """An epoch took 2 and 6 seconds, 4 in the mean: 8 of the first 12 were the start."""
+    history = History(SECONDS, [reported(0, [12, 2, 6], first=1), reported(1, [12], first=4, source=0)])
+    assert Ledger.of(history).saved == {"warm starts": pytest.approx(20.0 - 8.0)}
+
+
+def test_a_first_report_after_several_epochs_has_their_training_in_it() -> None:
+    """Three epochs of 2 seconds are in the first 16: 10 were the start."""
+    history = History(SECONDS, [reported(0, [16, 2, 2], first=3), reported(1, [12], first=6, source=0)])
+    assert Ledger.of(history).saved == {"warm starts": pytest.approx(20.0 - 10.0)}
 
 
 def test_what_stands_behind_a_second_continuation_has_no_start_up_in_it_either() -> None:

@@ -68,6 +68,11 @@ def program(source, *, fields="{lr}"):
     return Command(f"{shlex.quote(sys.executable)} -c {escaped} {fields}")
 
 
+def printing(*lines, pattern):
+    """A command that prints these lines, of which the pattern finds something in some."""
+    return Command(program(f"print({chr(10).join(lines)!r})")._template.text, pattern=pattern)
+
+
 def run(command, trial):
     return trial._finish(command.run(trial))
 
@@ -114,9 +119,86 @@ def test_json_of_the_programs_own_goes_to_the_log(plain, make_trial, capfd):
     assert capfd.readouterr().out == '{"level": "info"}\n[1]\n{broken\n'
 
 
-def test_a_program_that_says_nothing_has_no_result(plain, make_trial):
-    outcome = run(program(""), make_trial(plain))
-    assert "returned no value and reported none" in outcome.failure.reason
+@pytest.mark.parametrize(
+    ("source", "said"), [("", "and no text at all"), ("print('loss 0.5')", "its last line was 'loss 0.5'")]
+)
+def test_a_program_without_a_value_is_told_of_the_json_line_and_the_pattern(plain, make_trial, source, said):
+    with pytest.raises(WorkFailed) as failure:
+        run(program(source), make_trial(plain))
+    assert said in str(failure.value)
+    assert 'a line of JSON such as {"error": 0.5}' in str(failure.value)
+    assert "a pattern with a group (?P<value>…)" in str(failure.value)
+
+
+def test_a_pattern_reads_the_value_from_text_which_goes_to_the_log_too(plain, make_trial, capfd):
+    command = printing("epoch done", "val_loss=0.25 (best)", pattern=r"val_loss=(?P<value>[0-9.e+-]+)")
+    command.check(plain)
+    outcome = run(command, make_trial(plain))
+    assert (outcome.state, outcome.value) == (State.DONE, 0.25)
+    assert capfd.readouterr().out == "epoch done\nval_loss=0.25 (best)\n"
+
+
+def test_places_and_metrics_of_earlier_lines_belong_to_the_next_value(traced, make_trial, recorder):
+    patterns = [r"epoch=(?P<epochs>\d+)", r"auc (?P<auc>\S+)", r"error (?P<error>\S+)"]
+    lines = ["epoch=1 of 2", "auc 0.75", "error 0.5", "epoch=2 of 2 error 0.25"]
+    outcome = run(printing(*lines, pattern=patterns), make_trial(traced))
+    points = [(point.value, point.fidelity["epochs"], point.metrics) for point in recorder.measurements]
+    assert points == [(0.5, 1, {"auc": 0.75}), (0.25, 2, {})]
+    assert outcome.value == 0.25
+
+
+def test_patterns_are_searched_for_in_standard_error_where_programs_log(plain, make_trial, capfd):
+    source = "import logging; logging.basicConfig(level='INFO'); logging.info('loss %s', 0.5)"
+    escaped = program(source)._template.text
+    outcome = run(Command(escaped, pattern=r"loss (?P<value>\S+)"), make_trial(plain))
+    assert outcome.value == 0.5
+    assert "INFO:root:loss 0.5" in capfd.readouterr().err
+
+
+def test_every_state_of_a_progress_bar_is_a_line(traced, make_trial, recorder):
+    pattern = r"(?P<epochs>\d+)/10 loss (?P<value>\S+)"
+    run(printing("1/10 loss 0.5\r2/10 loss 0.25", pattern=pattern), make_trial(traced))
+    assert [(point.fidelity["epochs"], point.value) for point in recorder.measurements] == [(1, 0.5), (2, 0.25)]
+
+
+def test_a_cost_that_a_pattern_finds_is_charged(plain, make_trial, recorder):
+    patterns = [r"(?P<cost>[0-9.]+) GPU-hours", r"error (?P<error>\S+)"]
+    run(printing("2.5 GPU-hours", "error 0.5", pattern=patterns), make_trial(plain))
+    assert [point.cost for point in recorder.measurements] == [{"training": 2.5}]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "complaint"),
+    [
+        (r"loss=([0-9.]+)", "must have a group for the value 'error'"),
+        ("(?P<value>", "must be a regular expression"),
+        (3, "must be a text or a list of texts"),
+        ([3], "must be a text or a list of texts"),
+    ],
+)
+def test_a_pattern_that_cannot_work_is_refused_at_the_start(plain, pattern, complaint):
+    with pytest.raises(WorkError, match=complaint) as refusal:
+        Command("true {lr}", pattern=pattern).check(plain)
+    assert "Write pattern='val_loss=(?P<value>[0-9.e+-]+)'." in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "line", "complaint"),
+    [
+        (r"loss=(?P<value>\S+)", "loss=low", "'value' of a pattern must match a number, got 'low'"),
+        (r"(?P<step>\S+) (?P<value>\S+)", "1.5 2", "'step' of a pattern must match a whole number, got '1.5'"),
+    ],
+)
+def test_a_match_that_is_no_number_fails_the_trial_with_its_text(plain, make_trial, pattern, line, complaint):
+    with pytest.raises(WorkError, match=complaint):
+        run(printing(line, pattern=pattern), make_trial(plain))
+
+
+def test_a_program_that_floods_both_streams_is_read_to_its_end(plain, make_trial, capfd):
+    flood = "import sys\nfor i in range(20000): print('x' * 50); print('y' * 50, file=sys.stderr)\nprint('error 1.5')"
+    escaped = program(flood)._template.text
+    assert run(Command(escaped, pattern=r"error (?P<value>\S+)"), make_trial(plain)).value == 1.5
+    assert len(capfd.readouterr().err.splitlines()) == 20000
 
 
 def test_a_program_that_exits_badly_fails_with_what_it_said_last(plain, make_trial, capfd):

@@ -14,11 +14,10 @@ with warnings.catch_warnings():  # linear_operator calls torch.jit.script when i
     from botorch.models.kernels.categorical import CategoricalKernel
     from botorch.models.kernels.downsampling import DownsamplingKernel
     from botorch.models.kernels.exponential_decay import ExponentialDecayKernel
-    from gpytorch.kernels import LinearKernel, MaternKernel, RBFKernel, ScaleKernel
+    from gpytorch.kernels import MaternKernel, RBFKernel, ScaleKernel
 
-from farthing.models.effect_kernels import Slope
 from farthing.models.fidelity_kernels import DataSize, LearningCurve, TimeDecay
-from farthing.models.kernels import SCALE, SE, CategoryOverlap, Constant, Kernel, Matern32, Matern52
+from farthing.models.kernels import SE, CategoryOverlap, Constant, Kernel, Matern32, Matern52
 from farthing.models.parameters import Priors
 
 CUBE, CATEGORIES, FIDELITY, TIME = (0, 1, 2), (3, 4), 5, 6
@@ -72,12 +71,6 @@ def _time_decay(kernel: Any, theta: np.ndarray) -> gpytorch.kernels.Kernel:
     """An Ornstein-Uhlenbeck process, Matérn-1/2, of lengthscale −2/log(1 − ω)."""
     theirs = MaternKernel(nu=0.5, active_dims=(kernel.column,)).double()
     theirs.lengthscale = -2.0 / torch.log1p(-_values(kernel, theta))
-    return theirs
-
-
-def _slope(kernel: Any, theta: np.ndarray) -> gpytorch.kernels.Kernel:
-    theirs = LinearKernel(active_dims=(kernel.column,)).double()
-    theirs.variance = _values(kernel, theta)
     return theirs
 
 
@@ -143,7 +136,6 @@ _time = Problem(TimeDecay(TIME), _time_decay)
 _curve = Problem(LearningCurve(FIDELITY), _learning_curve)
 _data = Problem(DataSize(FIDELITY), _data_size)
 _level = Problem(Constant(), _constant)
-_steep = Problem(Slope(FIDELITY, SCALE.named("slope")), _slope)
 
 PROBLEMS = {
     "se": _se,
@@ -157,8 +149,6 @@ PROBLEMS = {
     "time decay": _time,
     "learning curve": _curve,
     "data size": _data,
-    "slope": _steep,
-    "process and slope": _sum(_scaled(_matern52), _steep),
     "scaled matern52": _scaled(_matern52),
     "mixed": _scaled(_product(_matern52, _categories)),
     "drifting": _product(_level, Problem(SE(CUBE, ard=False), _radial(RBFKernel)), _time),

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from farthing.models.diagnostics import calibration, importance, leave_one_out
+from farthing.models.diagnostics import calibration, leave_one_out, variance_shares
 from farthing.models.gp import condition
 from farthing.models.kernels import SE, CategoryOverlap, Constant
 
@@ -37,10 +37,20 @@ def test_residuals_of_a_right_model_are_calibrated():
     assert 0.3 < left.explained < 1.0
 
 
-def test_importance_is_the_share_of_inverse_squared_lengthscales():
-    shares = importance(arranged())
-    weights = np.array([0.3**-2, 0.9**-2, 2.0])
-    np.testing.assert_allclose(shares, weights / weights.sum())
+def test_variance_shares_are_the_total_effects_of_a_known_function():
+    rng = np.random.default_rng(0)
+    U, again = rng.random((2, 20_000, 3))
+
+    def f(X):
+        return 2.0 * X[:, 0] + X[:, 1]
+
+    moved = np.array([f(np.where(np.arange(3) == j, again, U)) for j in range(3)])
+    np.testing.assert_allclose(
+        variance_shares(f(U), moved), [0.8, 0.2, 0.0], atol=0.01
+    )  # 4/12 and 1/12 of the variance
+    several = variance_shares(np.stack([f(U), U[:, 2]]), np.stack([moved, np.tile(U[:, 2], (3, 1))]))
+    assert several.shape == (2, 3)
+    np.testing.assert_array_equal(several[1], 0.0)
 
 
 def test_diagnostics_of_nothing_are_empty_not_errors():
@@ -49,4 +59,3 @@ def test_diagnostics_of_nothing_are_empty_not_errors():
     assert left.residuals.size == 0
     assert np.isnan(left.explained)
     assert np.isnan(calibration(left.residuals, np.array([0.5]))).all()
-    np.testing.assert_array_equal(importance(gp), 0.0)

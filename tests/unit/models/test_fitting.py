@@ -19,6 +19,16 @@ def smooth_problem(n, seed=0, noise=0.05):
 KERNEL = Constant() * Matern52((0, 1, 2))
 
 
+@pytest.mark.parametrize("noise", [None, 0.05])
+def test_several_observations_of_the_same_rows_have_the_densities_that_each_has_alone(noise):
+    rng = np.random.default_rng(7)
+    X, observations = rng.random((20, 3)), list(rng.standard_normal((4, 20)))
+    posteriors = [hyperparameter_posterior(KERNEL, X, y, noise=noise) for y in observations]
+    theta = posteriors[0].priors.mean + 0.1
+    alone = [float(posterior.value_and_gradient(theta[None, :])[0][0]) for posterior in posteriors]
+    assert posteriors[0].values_of(theta, observations) == alone  # the same sums in the same order
+
+
 @pytest.mark.parametrize("name", PROBLEMS)
 @pytest.mark.parametrize("noise", [None, 0.05])
 def test_gradient_of_the_log_posterior_equals_central_differences(name, noise):

@@ -4,6 +4,7 @@ import torch
 from unit.models.problems import CUBE, FIDELITY, PROBLEMS, SMOOTH, draw_rows, draw_theta
 
 from farthing.errors import InvalidArgument
+from farthing.models.fidelity_kernels import LearningCurve
 from farthing.models.kernels import SE, CategoryOverlap, Constant, Matern52
 
 STEP = 1e-5  # central differences are then exact to about 1e-10 of unit-sized functions
@@ -152,3 +153,16 @@ def test_products_and_sums_flatten():
 def test_columns_must_be_distinct_and_counted_from_zero(columns):
     with pytest.raises(InvalidArgument, match="distinct columns"):
         SE(columns)
+
+
+def test_curves_seen_at_the_same_few_places_have_the_covariance_and_gradients_of_single_pairs():
+    rng = np.random.default_rng(3)
+    kernel, theta = LearningCurve(0), np.array([0.1, -0.2, 0.3])
+    X, Z = rng.choice([0.1, 0.25, 0.5, 1.0], (120, 1)), rng.choice([0.1, 0.5, 1.0], (90, 1))
+    together, W = kernel.evaluate(theta, X, Z), rng.standard_normal((120, 90))
+    alone = [[kernel.evaluate(theta, x[None], z[None]) for z in Z] for x in X]
+    np.testing.assert_array_equal(together.K, [[float(pair.K[0, 0]) for pair in row] for row in alone])
+    weighted = [[pair.theta_gradient(W[i, j, None, None]) for j, pair in enumerate(row)] for i, row in enumerate(alone)]
+    np.testing.assert_allclose(together.theta_gradient(W), np.sum(weighted, axis=(0, 1)), rtol=1e-10, atol=1e-10)
+    by_input = kernel.evaluate(theta, X + 1e-6, Z).K - kernel.evaluate(theta, X - 1e-6, Z).K
+    np.testing.assert_allclose(together.input_gradient(W)[:, 0], np.sum(W * by_input, axis=1) / 2e-6, rtol=1e-5)

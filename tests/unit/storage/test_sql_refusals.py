@@ -119,8 +119,8 @@ def test_a_torn_file_is_an_error_and_its_check_says_so(tmp_path: Path) -> None:
         ("UPDATE measurement SET version = 9", "1 of its measurements have a version outside 1 to 2"),
         ("UPDATE study SET version = 0", "have a version outside 1 to 0"),
         ("UPDATE study SET problem = ''", "Stored values must be JSON"),
-        ("UPDATE study SET problem = '{}'", "the problem cannot be read"),
-        ("UPDATE study SET problem = 'null'", "the problem cannot be read"),
+        ("UPDATE study SET problem = '{}'", "the problem or the settings cannot be read"),
+        ("UPDATE study SET problem = 'null'", "the problem or the settings cannot be read"),
         ("UPDATE study SET settings = '[]'", "must be a mapping, got '[]'"),
         ("INSERT INTO alembic_version VALUES ('0000')", "2 versions of the schema"),
     ],
@@ -134,7 +134,9 @@ def test_what_was_changed_by_hand_is_found_by_check(tmp_path: Path, change: str,
     with sqlite3.connect(tmp_path / "study.db") as connection:
         connection.executescript(change)
     connection.close()
-    assert any(said in fault for fault in storage.check())
+    faults = storage.check()
+    assert any(said in fault for fault in faults)
+    assert all(fault.endswith(".") and not fault.endswith("..") for fault in faults)
     storage.close()
 
 

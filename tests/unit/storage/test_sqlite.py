@@ -1,6 +1,7 @@
 """What is particular to a SQLite file."""
 
 import multiprocessing
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -169,3 +170,18 @@ def test_a_forked_child_has_connections_of_its_own(storage: SqlStorage) -> None:
     full_trial(storage)
     assert [trial.state for trial in storage.history("study").trials] == [State.DONE] * 3
     assert storage.check() == []
+
+
+def test_ctrl_c_during_a_statement_is_no_deleted_file(storage: SqlStorage, path: Path) -> None:
+    """The connection is closed then, and SQLite deletes its log with the last one."""
+
+    def interrupted(*_: object) -> None:
+        event.remove(storage._database.engine, "do_execute", interrupted)
+        signal.raise_signal(signal.SIGINT)
+
+    full_trial(storage)
+    event.listen(storage._database.engine, "do_execute", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        storage.history("study")
+    assert not Path(f"{path}-wal").exists()
+    assert len(storage.history("study").trials) == 1

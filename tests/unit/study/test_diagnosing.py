@@ -224,3 +224,36 @@ def test_the_interval_holds_95_percent_of_a_normal_distribution() -> None:
     draws = np.random.default_rng(0).standard_normal(100_000)
 
     assert np.mean(np.abs(draws) < REACH) == pytest.approx(0.95, abs=0.003)  # four deviations of such a share
+
+
+def test_an_irrelevant_parent_has_no_share_where_the_value_is_another_parameter() -> None:
+    space = ft.Space(
+        {
+            "x": ft.Float(0, 1),
+            "parent": ft.Choice("a", "b"),
+            "child": ft.Float(0, 1, when={"parent": "a"}),
+        }
+    )
+    study = ft.Study(space, minimize="loss", strategy=ft.Sobol(), seed=0)
+    for trial in study.ask(count=24):
+        study.tell(trial, trial.params["x"])
+    shares = study.importance()
+    assert next(iter(shares)) == "x"
+    assert shares["x"].share > 0.95
+    assert shares["parent"].share < 0.05
+    assert all(0 <= part.deviation < 0.2 for part in shares.values())
+    assert list(study.diagnose().importance_deviation) == list(study.diagnose().importance)
+
+
+def test_the_curve_model_says_what_matters_before_five_trials_are_full() -> None:
+    space = ft.Space(
+        {"x": ft.Float(0, 1), "idle": ft.Float(0, 1)},
+        fidelities={"epochs": ft.Fidelity(1, 9, integer=True, trace=True)},
+    )
+    study = ft.Study(space, minimize="loss", strategy=ft.ASHA(), seed=0)
+    with pytest.raises(NoResult, match="at least 5 configurations"):
+        study.importance()
+    for trial in study.ask(count=12):
+        study.tell(trial, 1 + trial.params["x"], trace=[({"epochs": 1}, 1 + trial.params["x"])])
+    shares = study.importance()
+    assert shares["x"].share > 0.8

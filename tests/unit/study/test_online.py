@@ -1,4 +1,4 @@
-"""The online tuner: two calls, a state that can be carried on, and a run that is a stored trial."""
+"""The online tuner: one loop, a state that can be continued, and a run that is a stored trial."""
 
 import json
 import math
@@ -6,6 +6,7 @@ import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +34,10 @@ def tuner(**changes: Any) -> OnlineTuner:
 
 def play(online: OnlineTuner, rounds: int | None = None) -> list[tuple[str, bool]]:
     played = []
-    for _ in range(rounds or online.rounds):
-        decision = online.decide()
+    for decision in islice(online, rounds or online.rounds):
         played.append((decision.params["arm"], decision.measure))
         if decision.measure:
-            online.observe(VALUES[decision.params["arm"]])
+            decision.observe(VALUES[decision.params["arm"]])
     return played
 
 
@@ -64,64 +64,186 @@ def test_initial_params_are_measured_first_in_their_order() -> None:
 def test_what_is_learnt_needs_no_hyperparameters() -> None:
     space = ft.Space({"x": ft.Float(0, 1)})
     online = OnlineTuner(space, rounds=60, minimize="loss", seed=1)
-    for _ in range(60):
-        decision = online.decide()
+    for decision in online:
         if decision.measure:
-            online.observe((decision.params["x"] - 0.3) ** 2)
+            decision.observe((decision.params["x"] - 0.3) ** 2)
     assert online.best["x"] == pytest.approx(0.3, abs=0.1)
     assert online.summary["skipped"] > 20
 
 
-# ---- errors leave everything as it was ---------------------------------------------------------------------------
+# ---- one way in --------------------------------------------------------------------------------------------------
 
 
-def test_observing_without_a_decision_is_refused() -> None:
-    with pytest.raises(InvalidArgument, match="Call decide"):
-        tuner().observe(0.5)
+def test_a_function_is_called_only_in_rounds_that_are_measured() -> None:
+    online, called = tuner(strategy=replace(KNOWN, rule=Every(3))), []
+    for decision in online:
+        decision.observe(lambda: called.append(decision.round) or 0.5)  # noqa: B023
+    assert called == list(range(1, 31, 3))
+    assert online.summary["validations"] == 10
+
+
+def test_the_loop_goes_on_where_it_was_left() -> None:
+    online = tuner(rounds=9, strategy=replace(KNOWN, rule=Every(3)))
+    for decision in online:
+        decision.observe(lambda: 0.5)
+        if decision.round == 4:
+            break
+    assert [decision.round for decision in online if decision.observe(lambda: 0.5) is None] == [5, 6, 7, 8, 9]
+    assert list(online) == []
+
+
+def test_a_last_round_that_was_not_to_be_measured_takes_no_value() -> None:
+    online = tuner(rounds=2, strategy=replace(KNOWN, rule=Every(2)))
+    next(online).observe(0.5)
+    with pytest.raises(InvalidArgument, match="ends with its last round"):
+        next(online).observe(0.5)
+
+
+def test_an_earlier_decision_cannot_be_observed_any_more() -> None:
+    online = tuner(strategy=replace(KNOWN, rule=Every(3)))
+    first = next(online)
+    first.observe(0.5)
+    second = next(online)
+    next(online)
+    before = online.state_dict()
+    with pytest.raises(InvalidArgument, match="for round 2 where round 3 is played"):
+        second.observe(0.7)
+    assert online.state_dict() == before
+
+
+def test_a_decision_without_its_tuner_says_so() -> None:
+    with pytest.raises(InvalidArgument, match="for decision in tuner"):
+        ft.Decision({"arm": "a"}, True, "made by hand").observe(0.5)
 
 
 def test_observing_twice_is_refused_and_changes_nothing() -> None:
     online = tuner()
-    online.decide()
-    online.observe(0.5)
+    decision = next(online)
+    decision.observe(0.5)
     before = online.state_dict()
     with pytest.raises(InvalidArgument, match="second for round 1"):
-        online.observe(0.7)
+        decision.observe(0.7)
     assert online.state_dict() == before
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, "good", None, True])
-def test_a_value_that_is_no_finite_number_is_refused_and_the_round_stays_open(value: Any) -> None:
+@pytest.mark.parametrize("value", ["good", None, True, [0.5, 0.6]])
+def test_a_value_that_is_no_number_is_refused_and_the_round_stays_open(value: Any) -> None:
     online = tuner()
-    online.decide()
+    decision = next(online)
     before = online.state_dict()
-    with pytest.raises(InvalidValue):
-        online.observe(value)
-    assert online.state_dict() == before
-    online.observe(0.5)
+    for given in (value, lambda: value):
+        with pytest.raises(InvalidValue):
+            decision.observe(given)
+        assert online.state_dict() == before
+    decision.observe(0.5)
 
 
 def test_a_negative_cost_is_refused() -> None:
     online = tuner()
-    online.decide()
+    decision = next(online)
     before = online.state_dict()
     with pytest.raises(InvalidValue):
-        online.observe(0.5, cost=-1.0)
+        decision.observe(0.5, cost=-1.0)
     assert online.state_dict() == before
 
 
-def test_deciding_before_the_measurement_it_asked_for_is_refused() -> None:
-    online = tuner()
-    online.decide()
+def test_the_next_round_needs_the_measurement_that_was_asked_for() -> None:
+    online = tuner(rounds=1)
+    next(online)
     with pytest.raises(InvalidArgument, match="must be observed"):
-        online.decide()
+        next(online)
 
 
-def test_there_are_no_rounds_after_the_last() -> None:
+def test_the_loop_ends_after_the_last_round() -> None:
     online = tuner(rounds=2)
     play(online)
-    with pytest.raises(InvalidArgument, match="2 rounds"):
-        online.decide()
+    assert list(online) == []
+
+
+# ---- bad rounds --------------------------------------------------------------------------------------------------
+
+
+def failing() -> float:
+    raise RuntimeError("the validation crashed")
+
+
+BAD_VALUES = {"nan": math.nan, "infinity": math.inf, "minus infinity": -math.inf, "a crash": failing}
+SEVERAL = {
+    "learnt": CEGPUCB(kernel="independent"),
+    "known": KNOWN,
+    "arms": EXP3S(rule=Bernoulli(0.5)),
+    "in blocks": RestartedGPUCB(kernel="independent", forgetting=0.01, block=8, scale=1.0, noise=0.01),
+    "probes": ft.PairedProbes(),
+}
+
+
+def played_with_bad_rounds(online: OnlineTuner, bad: Any, *, rounds: int = 30) -> list[tuple[str, bool]]:
+    """Arm c is bad whenever it is measured, and so is every arm at first."""
+    played = []
+    for decision in islice(online, rounds):
+        played.append((decision.params["arm"], decision.measure))
+        is_bad = decision.params["arm"] == "c" or decision.round == 1
+        if decision.measure:
+            decision.observe(bad if is_bad else VALUES[decision.params["arm"]])
+    return played
+
+
+@pytest.mark.parametrize("bad", BAD_VALUES.values(), ids=BAD_VALUES)
+@pytest.mark.parametrize("strategy", SEVERAL.values(), ids=SEVERAL)
+def test_a_bad_round_is_an_observation_and_the_run_goes_on(strategy: Any, bad: Any) -> None:
+    online = tuner(strategy=strategy, validation_cost=0.01, cost_unit="validations")
+    assert len(played_with_bad_rounds(online, bad)) == 30
+    assert online.summary["validations"] + online.summary["skipped"] == 30
+
+
+def test_an_arm_that_is_always_bad_is_not_played() -> None:
+    online = tuner(strategy=CEGPUCB(kernel="independent"))
+    played = played_with_bad_rounds(online, math.nan)
+    assert online.summary["bad"] > 0
+    assert online.best == {"arm": "b"}
+    assert [arm for arm, measured in played[10:] if not measured].count("c") == 0
+
+
+@pytest.mark.parametrize("strategy", SEVERAL.values(), ids=SEVERAL)
+@pytest.mark.parametrize("killed_after", [1, 2, 5, 17])
+def test_bad_rounds_are_stored_and_played_again(strategy: Any, killed_after: int) -> None:
+    settings = {"strategy": strategy, "validation_cost": 0.01, "hold": 1}
+    unbroken = tuner(**settings)
+    whole = played_with_bad_rounds(unbroken, math.nan)
+    clock = ft.FakeClock()
+    storage = MemoryStorage(clock=clock)
+    killed = tuner(storage=storage, **settings)
+    played_with_bad_rounds(killed, math.nan, rounds=killed_after)
+    state = json.loads(json.dumps(killed.state_dict()))
+    clock.advance(3600.0)
+    carried_on = tuner(storage=storage, **settings)
+    durable = carried_on.round
+    assert played_with_bad_rounds(carried_on, math.nan) == whole[durable:]
+    loaded = tuner(**settings)
+    loaded.load_state_dict(state)
+    assert played_with_bad_rounds(loaded, math.nan) == whole[killed_after:]
+    assert carried_on.summary == loaded.summary == unbroken.summary
+
+
+def test_a_crash_of_a_validation_is_logged_with_its_round(caplog: pytest.LogCaptureFixture) -> None:
+    next(tuner()).observe(failing)
+    assert "could not be measured in round 1" in caplog.text
+    assert "the validation crashed" in caplog.text
+
+
+def test_stopping_a_validation_by_hand_is_no_observation() -> None:
+    def stopped() -> float:
+        raise KeyboardInterrupt
+
+    online = tuner()
+    decision = next(online)
+    with pytest.raises(KeyboardInterrupt):
+        decision.observe(stopped)
+    assert online.summary["validations"] == 0
+    decision.observe(0.5)
+
+
+# ---- wrong arguments ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -132,6 +254,19 @@ def test_there_are_no_rounds_after_the_last() -> None:
         {"candidates": [{"arm": "a"}, {"arm": "a"}]},
         {"candidates": [{"arm": "a"}]},
         {"candidates": [{"arm": "z"}, {"arm": "a"}]},
+        {"hold": 0},
+        {"hold": 2.5},
+        {"overhead": 1.5},
+        {"overhead": "10%"},
+        {"price": -0.1},
+        {"price": 0.1},
+        {"validation_cost": -1.0},
+        {"cost_unit": ""},
+        {"cost_unit": 3},
+        {"strategy": "PairedProbe"},
+        {"strategy": ft.PairedProbes},
+        {"strategy": ft.Random()},
+        {"strategy": Every(5)},
     ],
 )
 def test_wrong_arguments_are_refused(wrong: dict[str, Any]) -> None:
@@ -147,6 +282,10 @@ def test_wrong_arguments_are_refused(wrong: dict[str, Any]) -> None:
         lambda: CEGPUCB(beta=-1.0),
         lambda: CEGPUCB(noise=0.0),
         lambda: CEGPUCB(silent="loud"),  # type: ignore[arg-type]
+        lambda: CEGPUCB(rule=Every),  # type: ignore[arg-type]
+        lambda: CEGPUCB(rule="every"),  # type: ignore[arg-type]
+        lambda: CEGPUCB(rule=ft.Random()),  # type: ignore[arg-type]
+        lambda: ft.PairedProbes(step=0.0),
         lambda: ExpectedRegret(-0.1),
         lambda: Bernoulli(1.5),
         lambda: Every(0),
@@ -161,44 +300,78 @@ def test_wrong_settings_are_refused(make: Any) -> None:
 # ---- costs and rewards -------------------------------------------------------------------------------------------
 
 
-def test_timing_charges_the_seconds_of_the_validation() -> None:
+def test_a_function_is_charged_its_seconds() -> None:
     clock = ft.FakeClock()
     online = tuner(clock=clock)
-    decision = online.decide()
-    with decision.timing():
-        clock.advance(3.0)
-    with decision.timing():
-        clock.advance(0.5)
-    online.observe(0.5)
+    next(online).observe(lambda: clock.advance(3.5) or 0.5)
     assert online.summary["paid"] == 3.5
 
 
-def test_a_measurement_costs_one_unless_told() -> None:
+def test_a_value_costs_one_unless_told() -> None:
     online = tuner()
-    online.decide()
-    online.observe(0.5)
-    online.decide()
-    online.observe(0.5, cost=4.0)
+    next(online).observe(0.5)
+    next(online).observe(0.5, cost=4.0)
     assert online.summary["paid"] == 5.0
+
+
+@pytest.mark.parametrize(
+    ("settings", "unit"), [({"cost_unit": "seconds"}, "seconds"), ({"cost_unit": "dollars"}, "dollars")]
+)
+def test_a_value_that_does_not_say_what_it_cost_is_refused_where_the_unit_needs_it(
+    settings: dict[str, Any], unit: str
+) -> None:
+    online = tuner(**settings)
+    decision = next(online)
+    with pytest.raises(InvalidArgument, match=f"cost {unit}, got a value in round 1"):
+        decision.observe(0.5)
+    decision.observe(0.5, cost=2.0)
+    assert online.summary["paid"] == 2.0
+
+
+def test_units_are_not_mixed_in_a_run() -> None:
+    clock = ft.FakeClock()
+    seconds, counted = tuner(clock=clock), tuner(clock=clock)
+    next(seconds).observe(lambda: clock.advance(3.0) or 0.5)
+    with pytest.raises(InvalidArgument, match="cost seconds, got a value in round 2"):
+        next(seconds).observe(0.5)
+    next(counted).observe(0.5)
+    next(counted).observe(lambda: clock.advance(3.0) or 0.5)
+    assert counted.summary["paid"] == 2.0
 
 
 def test_a_gain_from_two_measurements_is_charged_twice() -> None:
     online = tuner(reward="gain", strategy=replace(KNOWN, rule=Every(3)))
-    decision = online.decide()
+    decision = next(online)
     assert decision.measure_before
-    online.observe(0.6, before=0.5)
+    decision.observe_before(0.5)
+    decision.observe(0.6)
     assert online.summary["paid"] == 2.0
     assert online._run.player.observations[-1].reward == pytest.approx(0.1)
 
 
+def test_a_function_measures_before_a_round_only_where_that_is_needed() -> None:
+    online, clock, called = tuner(reward="gain", strategy=replace(KNOWN, rule=Every(3))), ft.FakeClock(), []
+    online._clock = clock
+    for decision in islice(online, 6):
+        decision.observe_before(lambda: called.append(decision.round) or clock.advance(1.0) or 0.5)  # noqa: B023
+        decision.observe(lambda: clock.advance(2.0) or 0.6)
+    assert called == [1, 4]
+    assert online.summary["paid"] == 6.0
+
+
+def test_only_a_gain_has_a_value_before_its_round() -> None:
+    with pytest.raises(InvalidArgument, match="reward='gain'"):
+        next(tuner()).observe_before(0.5)
+
+
 def test_a_gain_without_its_baseline_is_shared_among_the_rounds_since_the_last_measurement() -> None:
     online = tuner(reward="gain", strategy=replace(KNOWN, rule=Every(3)))
-    online.decide()
-    online.observe(0.6, before=0.5)
-    for _ in range(3):
-        decision = online.decide()
+    decision = next(online)
+    decision.observe_before(0.5)
+    decision.observe(0.6)
+    decision = list(islice(online, 3))[-1]
     assert decision.measure
-    online.observe(0.9)
+    decision.observe(0.9)
     assert online._run.player.observations[-1].reward == pytest.approx(0.1)
 
 
@@ -227,7 +400,7 @@ def test_every_baseline_continues_from_its_state(strategy: Any) -> None:
 
 def test_a_state_of_another_tuner_is_refused_and_nothing_changes() -> None:
     online = tuner(seed=1)
-    online.decide()
+    next(online)
     before = online.state_dict()
     with pytest.raises(InvalidArgument, match="seed"):
         online.load_state_dict(tuner(seed=2).state_dict())
@@ -258,10 +431,9 @@ def test_a_run_is_one_trial_whose_rounds_are_measurements() -> None:
 def test_an_observation_is_durable_when_observe_returns(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'online.db'}"
     online = tuner(storage=url, strategy=replace(KNOWN, rule=Every(4)))
-    for _ in range(5):
-        decision = online.decide()
+    for decision in islice(online, 5):
         if decision.measure:
-            online.observe(0.5)
+            decision.observe(0.5)
     (trial,) = open_storage(url).history("online").trials
     assert len(trial.measurements) == 5
     assert trial.state is State.RUNNING
@@ -270,10 +442,7 @@ def test_an_observation_is_durable_when_observe_returns(tmp_path: Path) -> None:
 def test_timed_runs_are_kept_in_seconds() -> None:
     storage, clock = MemoryStorage(), ft.FakeClock()
     online = tuner(storage=storage, clock=clock, rounds=1)
-    decision = online.decide()
-    with decision.timing():
-        clock.advance(2.0)
-    online.observe(0.5)
+    next(online).observe(lambda: clock.advance(2.0) or 0.5)
     assert str(Study.load("online", storage).ledger.unit) == "seconds"
 
 
@@ -324,7 +493,7 @@ def test_a_run_that_was_killed_is_carried_on_in_the_same_trial() -> None:
     (trial,) = storage.history("online").trials
     assert (trial.state, trial.attempt) == (State.DONE, 2)
     assert [point.step for point in trial.points] == [1, 3, 5, 7, 9, 11]
-    assert trial.costs == {"failed": 5.0, "validation": 3.0}, "what the first attempt paid is not forgotten"
+    assert trial.costs == {"failed": 2.0, "validation": 6.0}, "two rounds were lost, the others were used"
 
 
 RESUMED = {
@@ -358,8 +527,9 @@ def test_a_gain_is_carried_on_with_the_value_before_it() -> None:
     storage = MemoryStorage(clock=clock)
     settings = {"reward": "gain", "strategy": replace(KNOWN, rule=Every(3)), "storage": storage}
     killed = tuner(**settings)
-    killed.decide()
-    killed.observe(0.6, before=0.5)
+    decision = next(killed)
+    decision.observe_before(0.5)
+    decision.observe(0.6)
     clock.advance(3600.0)
     carried_on = tuner(**settings)
     assert carried_on.state_dict() == killed.state_dict()
@@ -382,8 +552,9 @@ def test_going_back_undoes_the_rounds_that_came_after() -> None:
 def test_a_closed_run_takes_no_more_rounds() -> None:
     online = tuner(storage=MemoryStorage())
     play(online, rounds=3)
+    decision = next(online)
     online.close()
-    for call in (online.decide, lambda: online.observe(0.5)):
+    for call in (lambda: next(online), lambda: decision.observe(0.5)):
         with pytest.raises(InvalidArgument, match="closed"):
             call()
 
@@ -407,13 +578,14 @@ def test_an_observation_that_cannot_be_written_has_not_happened(tmp_path: Path, 
     if rounds_before:
         play(online, rounds=rounds_before)
         play(unhurt, rounds=rounds_before)
-    assert online.decide() == unhurt.decide()
+    decision, other = next(online), next(unhurt)
+    assert decision == other
     before = online.state_dict()
     with full_disk(), pytest.raises(StorageError):
-        online.observe(0.5)
+        decision.observe(0.5)
     assert online.state_dict() == before
-    online.observe(0.5)
-    unhurt.observe(0.5)
+    decision.observe(0.5)
+    other.observe(0.5)
     assert play(online, rounds=7 - rounds_before) == play(unhurt, rounds=7 - rounds_before)
     assert online.state_dict() == unhurt.state_dict()
     storage = open_storage(url)
@@ -427,9 +599,9 @@ def test_the_last_silent_round_that_cannot_be_written_can_be_decided_again(tmp_p
     online = tuner(storage=f"sqlite:///{tmp_path / 'online.db'}", strategy=replace(KNOWN, rule=Every(3)), rounds=3)
     play(online, rounds=2)
     with full_disk(), pytest.raises(StorageError):
-        online.decide()
+        next(online)
     assert online.round == 2
-    assert online.decide().round == 3
+    assert next(online).round == 3
     assert online.summary["skipped"] == 2
 
 
@@ -448,8 +620,7 @@ def test_two_tuners_at_once_have_trials_of_their_own() -> None:
     storage = MemoryStorage()
     first, second = tuner(storage=storage), tuner(storage=storage)
     for online in (first, second):
-        online.decide()
-        online.observe(0.5)
+        next(online).observe(0.5)
     assert [trial.number for trial in storage.history("online").trials] == [0, 1]
 
 
@@ -487,13 +658,12 @@ def trained(training: Training, *, can_undo: bool, rounds: int = 60, **settings:
     undoing = {"save": training.save, "restore": training.restore} if can_undo else {}
     clock = ft.FakeClock()
     online = OnlineTuner(RATES, rounds=60, initial={"rate": 0.01}, clock=clock, **{**undoing, **settings})
-    while online.round < rounds:
-        decision = online.decide()
+    for decision in islice(online, rounds):
         training.train(**decision.params)
         clock.advance(10.0)
         if decision.measure:
             clock.advance(2.0)
-            online.observe(training.level)
+            decision.observe(training.level)
     return online
 
 
@@ -530,11 +700,12 @@ def test_a_state_without_anything_saved_says_so(caplog: pytest.LogCaptureFixture
     training = Training()
     online = OnlineTuner(RATES, rounds=60, initial={"rate": 0.01}, save=training.save, restore=training.restore)
     while online.summary["undone"] == 0:
-        decision = online.decide()
+        decision = next(online)
         online.load_state_dict(online.state_dict())
+        decision = next(online) if decision.measure else decision
         training.train(**decision.params)
         if decision.measure:
-            online.observe(training.level)
+            decision.observe(training.level)
     assert training.restored == 0
     assert "are not taken back" in caplog.text
 
@@ -558,15 +729,56 @@ def test_whether_probes_can_be_taken_back_is_a_setting_of_the_run() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "share"), [(0.1, 0.1), (10.0, 0.1), (40.0, 0.1), (40.0, 0.3)])
-def test_validations_are_timed_and_take_no_more_than_the_overhead(seconds: float, share: float) -> None:
+@pytest.mark.parametrize("strategy", [None, CEGPUCB(), CEGPUCB(rule=Every(1))], ids=["probes", "learnt", "always"])
+def test_validations_are_timed_and_take_no_more_than_the_overhead(strategy: Any, seconds: float, share: float) -> None:
     """Rounds take 10 seconds. What a validation costs is known after the first, which all of these can pay."""
     clock = ft.FakeClock()
-    strategy = ft.PairedProbes(overhead=share)
-    online = OnlineTuner(RATES, rounds=60, strategy=strategy, initial={"rate": 0.01}, clock=clock, cost_unit="seconds")
-    for _ in range(60):
-        decision = online.decide()
+    online = OnlineTuner(RATES, rounds=60, strategy=strategy, initial={"rate": 0.01}, clock=clock, overhead=share)
+    for decision in online:
         clock.advance(10.0)
-        if decision.measure:
-            clock.advance(seconds)
-            online.observe(0.5, cost=seconds)
+        decision.observe(lambda: clock.advance(seconds) or 0.5)
     assert 0 < online.summary["paid"] <= share * 600.0
+
+
+def test_without_an_overhead_nothing_is_bounded() -> None:
+    clock = ft.FakeClock()
+    online = OnlineTuner(RATES, rounds=20, strategy=CEGPUCB(rule=Every(1)), clock=clock, overhead=None)
+    for decision in online:
+        clock.advance(10.0)
+        decision.observe(lambda: clock.advance(30.0) or 0.5)
+    assert online.summary["validations"] == 20
+
+
+@pytest.mark.parametrize("strategy", [ft.PairedProbes(), CEGPUCB(rule=Every(2))], ids=["probes", "known"])
+def test_a_setting_is_held_and_measured_in_the_last_of_its_rounds(strategy: Any) -> None:
+    online = OnlineTuner(RATES, rounds=50, strategy=strategy, initial={"rate": 0.01}, hold=6)
+    played = []
+    for decision in online:
+        played.append((decision.params["rate"], decision.measure))
+        decision.observe(lambda: 0.5)
+    for first in range(0, 50, 6):
+        held = played[first : first + 6]
+        assert len({rate for rate, _ in held}) == 1
+        assert not any(measured for _, measured in held[:-1])
+
+
+def test_a_run_makes_about_thirty_decisions_unless_told() -> None:
+    held = [OnlineTuner(RATES, rounds=rounds).hold for rounds in (10, 100, 900)]
+    assert held == [1, 3, 30]
+    assert OnlineTuner(RATES, rounds=900, strategy=CEGPUCB()).hold == 1
+
+
+def test_a_bad_probe_is_taken_back_whatever_that_costs() -> None:
+    training, bad = Training(), 0
+    online = OnlineTuner(
+        RATES, rounds=60, initial={"rate": 0.01}, save=training.save, restore=training.restore, overhead=0.02,
+        validation_cost=0.01,
+    )  # fmt: skip
+    for decision in online:
+        training.train(**decision.params)
+        if decision.measure:
+            is_bad = training.level < 0.0
+            bad += is_bad
+            decision.observe(math.nan if is_bad else training.level)
+    assert bad == training.restored > 0
+    assert training.level > 0.5

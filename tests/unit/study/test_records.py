@@ -1,14 +1,17 @@
 """What a coordinator opens, claims and closes, and what of a strategy's suggestions the budget covers."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 import farthing as ft
 from farthing.costs import FakeClock, Remaining
-from farthing.errors import InvalidArgument, StaleAttempt
+from farthing.errors import InvalidArgument, InvalidValue, StaleAttempt
 from farthing.storage import MemoryStorage, StudyRecord
+from farthing.storage.sql import SqlStorage
 from farthing.study.records import MORE_CHOICES, Records, is_waiting
 from farthing.trials import Attempt, History, Outcome, Prediction, Problem, State, Suggestion, Trial
 
@@ -156,6 +159,16 @@ def test_opened_and_claimed_trials_are_held_until_they_end(storage: MemoryStorag
     assert [trial.state for trial in records.refresh()] == [State.DONE, State.PENDING]
 
 
+def test_a_trial_that_could_not_be_closed_is_let_go(storage: MemoryStorage, records: Records) -> None:
+    """Otherwise a run would neither work on it nor wait for its lease to end."""
+    (trial,) = records.open(Listed(costing(1.0)), lambda history: (Remaining(), 1), taken={}).trials  # type: ignore[arg-type]
+    with pytest.raises(InvalidValue):
+        records.close(Attempt(0, 1), Outcome(State.DONE, value=float("nan")))
+    assert storage.history("study").trials[0].state is State.RUNNING
+    assert not records.holds(trial)
+    assert records.leases.held == []
+
+
 def test_as_many_are_claimed_as_asked_or_the_one_that_is_named(storage: MemoryStorage, records: Records) -> None:
     for _ in range(4):
         storage.enqueue_trial("study", Suggestion({"x": 0.5}, FULL))
@@ -176,6 +189,37 @@ def test_reading_brings_what_changed_and_keeps_the_history_where_nothing_did(
     assert records.history is before
     assert len(records.refresh()) == 1
     assert len(records.history) == 1
+
+
+def test_suggesting_is_charged_as_overhead(storage: MemoryStorage, records: Records) -> None:
+    began = time.perf_counter()
+    opened(records, Listed(costing(1.0)), 1)
+    assert 0.0 < storage.history("study").trials[0].overhead <= time.perf_counter() - began
+
+
+def test_settings_are_stored_and_others_stay(tmp_path: Path) -> None:
+    storage = SqlStorage(tmp_path / "study.db")
+    storage.create_study(StudyRecord("study", Problem(CURVES), settings={"a": 1, "b": 1}))
+    records = Records(storage, storage.load_study("study"), lease=60.0, retries=1, closes_storage=True)
+    records.remember({"b": 2})
+    assert records.settings == storage.load_study("study").settings == {"a": 1, "b": 2}
+    assert records.folder == tmp_path / "study.db.files"
+    records.let_go()
+    assert [path.name for path in tmp_path.iterdir()] == ["study.db"]  # SQLite deletes its log with the last connection
+
+
+def test_the_database_finds_the_best_until_the_history_is_read(tmp_path: Path) -> None:
+    storage = SqlStorage(tmp_path / "study.db")
+    storage.create_study(StudyRecord("study", Problem(CURVES)))
+    records = Records(storage, storage.load_study("study"), lease=60.0, retries=1, closes_storage=True)
+    for value in (0.4, 0.2, 0.3):
+        records.add(Suggestion({"x": 0.5}, FULL), Outcome(State.DONE, value=value), tags=())
+    found = records.leaders()
+    assert found is not None
+    assert [trial.number for trial in found.lineage] == [1]
+    records.refresh()
+    assert records.leaders() is None
+    records.let_go()
 
 
 def test_a_trial_that_somebody_else_holds_is_closed_only_by_its_attempt(
@@ -236,3 +280,19 @@ def test_an_attempt_again_starts_from_the_last_checkpoint_of_its_trial(storage: 
     records.release(attempt)
     [again] = records.claim(1, taken={})
     assert ended(records, again, checkpoint=None).cost == 4.0 + 5.0
+
+
+@pytest.mark.parametrize("left", ["a report", "a checkpoint"])
+def test_an_attempt_again_pays_in_full_unless_it_left_a_report_and_a_checkpoint(
+    storage: MemoryStorage, left: str
+) -> None:
+    records = declared(storage)
+    [trial] = records.open(Listed([Suggestion({"x": 0.5}, FULL)]), lambda history: (Remaining(), 1), taken={}).trials
+    attempt = Attempt(trial.number, trial.attempt)
+    if left == "a report":
+        records.record(attempt, ft.Measurement(0.5, fidelity={"epochs": 4}))
+    else:
+        storage.save_checkpoint("study", attempt, "saved")
+    records.release(attempt)
+    [again] = records.claim(1, taken={})
+    assert ended(records, again, checkpoint=None).points[-1].cost == {"training": 9.0}

@@ -1,5 +1,6 @@
 """The recommendation: what it says of itself, and how it is trained to full fidelity."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -247,3 +248,117 @@ class Elsewhere(Predicting):
     def recommend(self, history: ft.History) -> Recommendation | None:
         found = super().recommend(history)
         return found and Recommendation({"x": 0.123}, found.trial, found.predicted)
+
+
+def noisy_best(**settings: Any) -> ft.Study:
+    """A study whose trial 0 was lucky: it measured 0.01, while the "model" expects its x, 0.5."""
+    study = study_of(trials=0, **settings)
+    study.add({"x": 0.5}, 0.01, tags=["lucky"])
+    study.add({"x": 0.25}, 0.3)
+    return study
+
+
+def test_a_better_measurement_that_is_passed_over_is_explained_in_one_sentence() -> None:
+    study = noisy_best()
+    best = study.best
+    assert (best.params, best.measured and best.measured.number) == ({"x": 0.25}, 0)
+    assert best.explanation is not None
+    assert best.explanation.startswith("Trial 0 measured 0.01 once; the model, which knows its neighbours, expects")
+    assert best.explanation in repr(best)
+    assert best.explanation in str(study)
+    assert best.explanation in study._repr_html_()
+    assert best.to_json()["explanation"] == best.explanation
+
+
+def test_a_model_of_curves_says_what_it_expects_of_the_lucky_trial() -> None:
+    study = ft.Study(CURVES, minimize="error", seed=0)
+    for number in range(24):
+        x = number / 23
+        study.add({"x": x}, 0.5 + (x - 0.3) ** 2 + 0.01 * (-1) ** number - (0.35 if number == 16 else 0.0))
+    best = study.best
+    assert (best.ranking[0].params, len(best.ranking)) == (best.params, 24)
+    assert best.explanation is not None
+    assert "Trial 16 measured 0.3" in best.explanation
+    assert re.search(r"expects 0\.\d+ ± [\d.e-]+ of it: luck", best.explanation)
+
+
+def test_a_measurement_as_good_as_expected_needs_no_explanation() -> None:
+    study = ft.Study(CURVES, minimize="error", seed=0)
+    for number in range(12):
+        study.add({"x": number / 11}, 0.2 + (number / 11 - 0.3) ** 2)
+    assert study.best.explanation is None
+
+
+def test_without_noise_a_measured_best_is_never_passed_over(tmp_path: Path) -> None:
+    study = noisy_best(noise=False, storage=tmp_path / "a.db")
+    best = study.best
+    assert (best.params, best.value, best.predicted, best.explanation) == ({"x": 0.5}, 0.01, None, None)
+    again = ft.Study.load("study", tmp_path / "a.db", strategy=Predicting(fidelity="epochs"))
+    assert again.best.params == {"x": 0.5}, "the study remembers it"
+
+
+def test_without_noise_a_better_prediction_still_counts() -> None:
+    study = noisy_best(noise=False)
+    study.add({"x": 0.001}, 0.9, fidelity={"epochs": 1})
+    assert study.best.params == {"x": 0.001}
+
+
+def test_noise_is_true_or_false() -> None:
+    with pytest.raises(InvalidArgument, match="noise= must be true or false"):
+        study_of(trials=0, noise="no")
+
+
+def test_the_best_is_readable() -> None:
+    best = study_of(trials=9).best
+    lines = repr(best).splitlines()
+    assert lines[0].startswith("Best error: predicted ")
+    assert lines[-1].split() == ["x", f"{best.params['x']:.4g}"]
+    assert f"<td>x</td><td>{best.params['x']:.4g}</td>" in best._repr_html_()
+
+
+def test_the_measured_best_is_returned_without_training() -> None:
+    study = noisy_best()
+    assert study.verify(train, measured=True, executor="inline").number == 0
+    assert len(study.trials) == 2
+
+
+def test_several_are_trained_several_times_each_and_ranked_by_their_mean() -> None:
+    def noisy(trial: ft.RunningTrial) -> float:
+        return trial.params["x"] + (0.1 if trial.number % 2 else -0.1)
+
+    study = study_of(trials=0, work=noisy)
+    for x in (0.1, 0.2, 0.9):
+        study.add({"x": x}, x, fidelity={"epochs": 1})
+    study.add({"x": 0.3}, 0.3)
+    found = study.verify(noisy, top=3, repeats=2, executor="inline")
+    assert isinstance(found, ft.Verification)
+    assert sorted(one.params["x"] for one in found) == [0.1, 0.2, 0.3]
+    assert [len(one.values) for one in found] == [2, 2, 2]
+    assert [one.mean for one in found] == sorted(one.mean for one in found)
+    assert found[0].spread is not None
+    first = next(one for one in found if one.params["x"] == 0.1)
+    assert [trial.resume_from for trial in first.trials] == [0, None], "one continues, the other has its own luck"
+    assert sum(one.params["x"] == 0.3 for one in study.trials) == 2, "a full training that there was counts"
+    assert "mean error" in repr(found)
+    assert "<th>mean error</th>" in found._repr_html_()
+    assert [form["mean"] for form in found.to_json()] == [one.mean for one in found]
+
+
+def test_a_second_call_trains_nothing_again() -> None:
+    study = study_of(trials=9)
+    study.verify(train, top=2, repeats=2, executor="inline")
+    count = len(study.trials)
+    study.verify(train, top=2, repeats=2, executor="inline")
+    assert len(study.trials) == count
+
+
+def test_several_must_fit_the_budget_together() -> None:
+    study = study_of(trials=9)
+    with pytest.raises(InvalidArgument, match="must fit the rest of the budget"):
+        study.verify(train, top=3, budget=ft.Budget(cost=study.ledger.total + 30), executor="inline")
+
+
+@pytest.mark.parametrize("wrong", [{"top": 0}, {"repeats": 0}, {"measured": "yes"}])
+def test_wrong_counts_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgument, match=next(iter(wrong))):
+        study_of(trials=3).verify(train, **wrong)

@@ -17,46 +17,63 @@ if TYPE_CHECKING:
 @study_argument
 @storage_option
 @verify_options
-def command(study: str | None, **options: Any) -> None:
+def command(study: str | None, *, measured: bool, top: int | None, repeats: int | None, **options: Any) -> None:
     """Train the recommended configuration to full fidelity.
 
     A recommendation may have been predicted from a short run. This continues that run, from its checkpoint if
-    it left one, and records it as a trial like any other. A configuration trained to the end is not trained again.
+    it left one, and records it as a trial like any other. A configuration trained to the end is not trained again,
+    unless --repeats asks for more. With --top or --repeats, prints the mean and the spread of each configuration.
     STUDY must have been begun by `farthing run`; the limits count all that it has spent.
 
     \b
     Example:  farthing verify digits
+              farthing verify digits --top 3 --repeats 2
     Next:     farthing best digits, farthing show digits --trial N
     """
     from farthing.cli.running import RunOptions
 
-    said = RunOptions(workers=None, trials=None, **options)
-    text = verify(study, said)
+    said = RunOptions(trials=None, **options)
+    text = verify(study, said, measured=measured, top=top, repeats=repeats)
     if said.as_json or not said.quiet:
         click.echo(text)
 
 
-def verify(name: str | None, options: "RunOptions") -> str:
-    """Trains the recommendation of a study that `farthing run` began; prints the result."""
+def verify(
+    name: str | None,
+    options: "RunOptions",
+    *,
+    measured: bool = False,
+    top: int | None = None,
+    repeats: int | None = None,
+) -> str:
+    """Trains the recommendation of a study that `farthing run` began; returns the result as text."""
     from farthing.cli.run_plan import stored_plan
     from farthing.cli.running import ending_cleanly_on_sigterm
     from farthing.cli.storages import address_to_read, opened_study
     from farthing.costs import Budget
+    from farthing.study import Verification
+    from farthing.trials import Trial
 
     limits = options.limits
     with opened_study(name, address_to_read(options.storage), imports=True) as study:
         plan = stored_plan(study)
         best = study.best
         with ending_cleanly_on_sigterm():
-            trial = study.verify(
+            found: Trial | Verification = study.verify(
                 plan.work,
+                measured=measured,
+                top=top,
+                repeats=repeats,
+                workers=1 if options.inline else options.workers or 1,
                 budget=Budget(**limits) if limits else None,  # type: ignore[arg-type]  # Budget checks that trials is whole
                 executor="inline" if options.inline else "processes",
                 time_limit=None if options.inline else plan.time_limit,
                 retries=plan.retries,
                 progress=False if options.quiet else None,
             )
-        return json.dumps(_form(study, best, trial)) if options.as_json else _text(study, best, trial)
+        if isinstance(found, Verification):
+            return json.dumps(found.to_json()) if options.as_json else repr(found)
+        return json.dumps(_form(study, best, found)) if options.as_json else _text(study, best, found)
 
 
 def _form(study: "Study", best: "Best", trial: "Trial") -> "dict[str, Json]":

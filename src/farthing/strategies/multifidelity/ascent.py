@@ -13,7 +13,7 @@ import numpy as np
 
 from farthing.acquisition.maximize import Domain, perturbed, sobol
 from farthing.models.batched_bfgs import minimize_batch
-from farthing.models.linalg import Array, IntArray
+from farthing.models.linalg import Array, BoolArray, IntArray
 from farthing.strategies.multifidelity.candidates import Candidates, ChosenEvaluation, crossed, joined
 from farthing.strategies.multifidelity.context import CurveContext
 from farthing.strategies.multifidelity.decisions import Decisions
@@ -87,7 +87,7 @@ class Climb:
     # ------------------------------------------------------------------------------------------- one or several
 
     def best(self, *, limit: float, may_be_new: bool) -> list[ChosenEvaluation] | None:
-        candidates = self._screened(may_be_new=may_be_new)
+        candidates = self.context.unbought(self._screened(may_be_new=may_be_new))
         cost = self.context.cost(candidates.X, candidates.S, candidates.begun)
         candidates = candidates.picked(cost <= limit)
         if len(candidates) == 0:
@@ -127,11 +127,18 @@ class Climb:
             rounded, value = self._hopped(objective, rounded, value)
         costs = objective.costs(rounded)
         value[costs.sum(axis=1) > limit * (1.0 + 1e-9)] = -np.inf
+        if not (is_bought := self._has_bought(rounded)).all():
+            value[is_bought] = -np.inf
         best = int(np.argmax(value))
         if not np.isfinite(value[best]):
             return None
         information = float(objective.voi(rounded[best : best + 1])[0])
         return self._choices_of(rounded[best], source[best % source.shape[0]], costs[best], information)
+
+    def _has_bought(self, V: Array) -> BoolArray:
+        """Whether a decision (N, members · width) has a member that was bought already."""
+        x, s, _, _ = self.decisions.parts(V.reshape(-1, self.decisions.width))
+        return np.asarray(self.context.bought.has(x, s).reshape(-1, self.members).any(axis=1))
 
     def _ascend(self, objective: InformationPerCost, V: Array, lower: Array, upper: Array) -> Array:
         if self.context.settings.search == "stochastic":

@@ -1,7 +1,7 @@
 """The basket: paused runs that can be continued, and the savings (section 2.6)."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -36,7 +36,12 @@ class Basket:
         if most is None or len(self.places) <= most:
             return self
         by_age = sorted(self.places, key=lambda i: self.runs[i].trials[-1].number)
-        return Basket(self.runs, tuple(sorted(by_age[-most:])), self.saves)
+        return replace(self, places=tuple(sorted(by_age[-most:])))
+
+    def best(self, promise: Array, most: int) -> "Basket":
+        """The `most` runs of highest promise, which is one number for each place."""
+        kept = np.sort(np.argsort(-promise, kind="stable")[:most])
+        return replace(self, places=tuple(self.places[i] for i in kept))
 
     def begun(self, place: int) -> Array:
         """The fidelity that the run has reached, or 0 if it would have to start over."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from farthing.fields import share
 from farthing.strategies.multifidelity.halving import Hyperband, Rungs
-from farthing.strategies.shared.design import draw
+from farthing.strategies.shared.design import draw_new
 from farthing.strategies.shared.randomness import Randomness
 from farthing.trials import History, Params, State, Trial
 
@@ -27,7 +27,7 @@ class BOHB(Hyperband):
 
     def _new_params(self, rungs: Rungs, numbers: range, rng: Randomness) -> Sequence[Params]:
         rung = _informed_rung(rungs)
-        drawn = draw(rungs.history, numbers, rng)
+        drawn = draw_new(rungs.history, numbers, rng)
         is_random = [rung is None or rng.at("random", number).random() < self.random_share for number in numbers]
         if rung is None or all(is_random):
             return drawn
@@ -64,6 +64,7 @@ def _by_model(history: History, rung: Sequence[Trial], count: int, rng: Randomne
         domain=domain_of(encoder),
         seen=seen,
         rng=rng.at("search", len(history)),
+        tried=encoder.encode([trial.params for trial in history]),
     )
     return list(encoder.decode(rows))
 

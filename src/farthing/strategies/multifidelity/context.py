@@ -3,28 +3,38 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 
+from farthing.acquisition.expected_improvement import log_expected_improvement
 from farthing.acquisition.knowledge_gradient import KnowledgeGradient, antithetic_normals
 from farthing.models.gp import GP, VALUE
 from farthing.models.linalg import Array, IntArray
 from farthing.space.encoding import Encoder
+from farthing.strategies.multifidelity.active_runs import active_runs
 from farthing.strategies.multifidelity.basket import Basket
+from farthing.strategies.multifidelity.bought import Bought
 from farthing.strategies.multifidelity.candidates import NEW, Candidates, retained_points, with_params
 from farthing.strategies.multifidelity.curve_model import CurveModel, fit_curves
-from farthing.strategies.multifidelity.form import Form, measured_form
 from farthing.strategies.multifidelity.levels import Fidelities
 from farthing.strategies.multifidelity.run_cost import RunCost, run_cost
 from farthing.strategies.multifidelity.runs import Run, runs_of
 from farthing.strategies.shared.randomness import Randomness
 from farthing.trials import History, Suggestion, Trial
 
+MOST_PAUSED, MOST_RECOMMENDABLE = 48, 64
+"""Paused runs that are compared in a long study, and configurations that may be recommended. Limits time, not tuned."""
 FANTASIES = 8
 """Joint draws of the results of pending evaluations; a limit on time, not tuned."""
 PLAIN_FLOOR = 0.1
 """The least share of a fidelity if nothing else keeps taKG from the cheapest; the default floor of `TraceKG`."""
+MOST_COST = 0.2
+"""Of a full training: a start that costs more than this is not bought for its price alone. A guess, not tuned."""
+MOST_INFORMATION = 0.9
+"""Of the variance at full fidelity: a start that tells more is worth buying. A guess, not tuned."""
+
+Form = Literal["taKG", "taKG0"]
 
 
 class Settings(Protocol):
@@ -50,7 +60,7 @@ class Settings(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class CurveContext:
-    """`pending` are evaluations in flight, or chosen a moment ago."""
+    """`runs` are those that are modelled; `pending` are evaluations in flight, or chosen a moment ago."""
 
     settings: Settings
     history: History
@@ -82,8 +92,26 @@ class CurveContext:
 
     @cached_property
     def basket(self) -> Basket:
+        """The paused runs to compare: as many as the settings say, and in a long study the most promising."""
         taken = set(self.pending.source.tolist())
-        return Basket.of(self.history, self.runs, self.fidelities, taken=taken)
+        basket = Basket.of(self.history, self.runs, self.fidelities, taken=taken).latest(self.settings.basket)
+        if not self.is_bounded or len(basket.places) <= MOST_PAUSED:
+            return basket
+        rows = self.at_full(self.params_of([self.runs[place] for place in basket.places]))
+        best = float(np.min(self.mean(self.seen)))
+        return basket.best(log_expected_improvement(*self.kriging_believer.predict(rows), best), MOST_PAUSED)
+
+    @cached_property
+    def recommendable(self) -> Array:
+        """The configurations that may be recommended after one more evaluation (M, d): in a long study the best."""
+        if not self.is_bounded:
+            return self.seen
+        return np.asarray(self.seen[np.sort(np.argsort(self.mean(self.seen), kind="stable")[:MOST_RECOMMENDABLE])])
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the study is so long that some of its curves are modelled by their ends, or not at all."""
+        return any(run.is_end_only for run in self.runs)
 
     @cached_property
     def form(self) -> Form:
@@ -108,6 +136,24 @@ class CurveContext:
 
     def at_full(self, X: Array) -> Array:
         return self.fidelities.at_full(X)
+
+    @cached_property
+    def bought(self) -> Bought:
+        """What is done, in flight or chosen: a second time it would tell nothing new."""
+        return Bought.of(self.history).and_also(self.pending)
+
+    def unbought(self, candidates: Candidates) -> Candidates:
+        """Candidates that were not bought already; all of them where every one was, in a space that is used up."""
+        is_new = ~self.bought.has(candidates.X, candidates.S)
+        return candidates.picked(is_new) if is_new.any() else candidates
+
+    def twin(self, candidate: Candidates) -> Run | None:
+        """A run that has the params of a candidate that is trained from nothing."""
+        place = int(candidate.source[0])
+        if place != NEW or not self.bought.knows(candidate.X)[0]:
+            return None
+        same = np.all(np.isclose(self.params_of(self.runs), candidate.X, rtol=0.0, atol=1e-9, equal_nan=True), axis=1)
+        return self.runs[int(np.argmax(same))] if same.any() else None
 
     def source(self, candidate: Candidates) -> Trial | None:
         """The trial that a candidate continues."""
@@ -183,7 +229,7 @@ def read_context(
     settings: Settings, history: History, rng: Randomness, chosen: Sequence[Suggestion]
 ) -> CurveContext | None:
     """None where no value is known yet."""
-    runs = runs_of(history)
+    runs = active_runs(history, runs_of(history), retain=settings.retain)
     model = fit_curves(history, runs, retain=settings.retain, fidelity_kernel=settings.fidelity_kernel)
     if model is None or not any(run.last for run in runs):
         return None
@@ -207,3 +253,24 @@ def in_flight(history: History, runs: Sequence[Run], chosen: Sequence[Suggestion
         begun=np.array([begun for _, _, begun, _ in found]).reshape(len(found), fidelities.count),
         source=np.array([source for _, _, _, source in found], dtype=np.int64),
     )
+
+
+def measured_form(gp: GP, fidelities: Fidelities, least_cost: float, x: Array) -> Form:
+    """taKG⁰ where cost and information vanish together as the fidelity goes to zero: a cheap start that tells little.
+
+    `least_cost` is what the least amount costs of a full training; x (N, d) are configurations to judge the model at.
+    """
+    return "taKG0" if least_cost <= MOST_COST and told_by_zero(gp, fidelities, x) <= MOST_INFORMATION else "taKG"
+
+
+def told_by_zero(gp: GP, fidelities: Fidelities, x: Array) -> float:
+    """ρ² between f(x, 0) and f(x, 1) under the prior, in the fidelity that tells the most."""
+    ones = np.ones((x.shape[0], fidelities.count))
+    shares = []
+    for i in range(fidelities.count):
+        S = ones.copy()
+        S[:, i] = 0.0
+        pair = np.stack([np.hstack([x, S]), fidelities.at_full(x)], axis=1)
+        K = gp.kernel.evaluate(gp.theta, pair).K
+        shares.append(float(np.mean(K[:, 0, 1] ** 2 / (K[:, 0, 0] * K[:, 1, 1]))))
+    return max(shares)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from farthing.costs import Remaining
-from farthing.strategies.shared.design import draw
+from farthing.strategies.shared.design import draw_new
 from farthing.strategies.shared.randomness import Randomness
 from farthing.strategies.shared.strategy import Recommendation, Strategy
 from farthing.trials import History, Suggestion
@@ -83,5 +83,5 @@ def _start(history: History, count: int, rng: Randomness) -> list[Suggestion]:
     space, numbers = history.problem.space, range(len(history), len(history) + count)
     levels = space.encoder.decode_fidelity(Fidelities(space).grid())
     lower = levels[: max(1, len(levels) // 2)]
-    drawn = zip(numbers, draw(history, numbers, rng), strict=True)
+    drawn = zip(numbers, draw_new(history, numbers, rng), strict=True)
     return [Suggestion(params, lower[number % len(lower)]) for number, params in drawn]

@@ -13,7 +13,7 @@ from farthing.models.fitting import fit, hyperparameter_posterior
 from farthing.models.gp import GP, VALUE
 from farthing.models.kernels import Constant, Kernel, Matern52
 from farthing.models.likelihood import HyperparameterPosterior
-from farthing.models.linalg import Array, IntArray
+from farthing.models.linalg import Array, BoolArray, IntArray
 from farthing.models.parameters import Parameter
 from farthing.models.transforms import Standardise
 from farthing.space import Float, Space
@@ -43,9 +43,14 @@ class CurveModel:
 
     def predicted(self, row: Array, *, sign: float) -> Prediction:
         """The value at one row (x, s), in the user's units."""
-        mean, variance = self.gp.predict(row[None, :])
+        return self.all_predicted(row[None, :], sign=sign)[0]
+
+    def all_predicted(self, rows: Array, *, sign: float) -> list[Prediction]:
+        """The values at rows (x, s), in the user's units."""
+        mean, variance = self.gp.predict(rows)
         z, deviation = self.standard.undo(mean), np.sqrt(self.standard.undo_variance(variance))
-        return Prediction(sign * float(self.scale.undo(z)[0]), float((deviation * self.scale.slope(z))[0]))
+        values, deviations = sign * self.scale.undo(z), deviation * self.scale.slope(z)
+        return [Prediction(*pair) for pair in zip(values.tolist(), deviations.tolist(), strict=True)]
 
     @property
     def sloped_columns(self) -> tuple[int, ...]:
@@ -125,7 +130,7 @@ def observe_curves(history: History, runs: Sequence[Run], *, retain: int) -> Cur
     Trials that failed stand in with the worst loss seen, at the fidelity that they were to reach.
     """
     space = history.problem.space
-    kept = [(run.params, point) for run in runs for point in retained(run, retain)]
+    kept = [(run.params, point) for run, points in zip(runs, retained(runs, retain), strict=True) for point in points]
     if kept:
         worst = max(point.loss for run in runs for point in run.curve)
         kept += [(run.params, Point(failed.fidelity, worst)) for run in runs for failed in run.failed]
@@ -137,21 +142,33 @@ def observe_curves(history: History, runs: Sequence[Run], *, retain: int) -> Cur
     )
 
 
-def retained(run: Run, count: int) -> list[Point]:
-    """Points of a curve that enter the model: the observed ones nearest to those wanted.
+def retained(runs: Sequence[Run], count: int) -> list[list[Point]]:
+    """Of each run the points of its curve that enter the model: the observed ones nearest to those wanted.
 
     Wanted are those that the suggestions chose, else `count` at even shares of the way to its end, which is always
     among them. Without a trace, every point is kept.
     """
-    space = run.history.problem.space
-    trace = Fidelities(space).is_trace
-    if not (run.curve and trace.any()):
-        return list(run.curve)
-    S = space.encoder.encode_fidelity([point.fidelity for point in run.curve])
-    end = S[int(np.argmax(np.prod(S[:, trace], axis=1)))]
+    fidelities = Fidelities(runs[0].history.problem.space) if runs else None
+    if fidelities is None or not fidelities.is_trace.any():
+        return [list(run.curve) for run in runs]
+    S = fidelities.space.encoder.encode_fidelity([point.fidelity for run in runs for point in run.curve])
+    ends = np.cumsum([len(run.curve) for run in runs])[:-1]
+    traces = np.split(S[:, fidelities.is_trace], ends)
+    return [_nearest_to_wanted(run, T, count, fidelities.is_trace) for run, T in zip(runs, traces, strict=True)]
+
+
+def _nearest_to_wanted(run: Run, T: Array, count: int, is_trace: BoolArray) -> list[Point]:
+    """Points of a run whose curve has the traces T (points, traces)."""
+    if not run.curve:
+        return []
+    last = int(np.argmax(np.prod(T, axis=1)))
+    if run.is_end_only:
+        return [run.curve[last]]
+    end = T[last]
     chosen = [point for trial in run.trials if isinstance(trial.note, dict) for point in trial.note.get("retained", ())]
-    wanted = np.array([*chosen, end])[:, trace] if chosen else np.arange(1, count + 1)[:, None] / count * end[trace]
-    nearest = np.argmin(np.abs(S[None, :, trace] - wanted[:, None]).sum(axis=2), axis=1)
+    shares = np.arange(1, count + 1)[:, None] / count
+    wanted = np.concatenate([np.array(chosen)[:, is_trace], end[None, :]]) if chosen else shares * end
+    nearest = np.argmin(np.abs(T[None, :, :] - wanted[:, None]).sum(axis=2), axis=1)
     return [run.curve[i] for i in dict.fromkeys(nearest.tolist())]
 
 

@@ -9,12 +9,16 @@ import numpy as np
 from farthing.acquisition.acquisition import Acquisition
 from farthing.acquisition.fixed_features import FixedFeatures
 from farthing.acquisition.maximize import maximize
+from farthing.acquisition.unvisited import Unvisited
 from farthing.models.gp import GP
 from farthing.models.linalg import Array
 from farthing.space.encoding import Encoder
+from farthing.strategies.multifidelity.active_runs import active_runs
 from farthing.strategies.multifidelity.basket import continuing_saves, starts_at
+from farthing.strategies.multifidelity.bought import Bought
 from farthing.strategies.multifidelity.curve_model import CurveModel, fit_curves
 from farthing.strategies.multifidelity.levels import COMPLETE, Fidelities
+from farthing.strategies.multifidelity.recommending import ranked
 from farthing.strategies.multifidelity.run_cost import RunCost, run_cost
 from farthing.strategies.multifidelity.runs import Run, runs_of
 from farthing.strategies.shared.modelling import domain_of
@@ -49,6 +53,12 @@ class CurveSearch:
     model: CurveModel
     gp: GP
     taken: frozenset[int] = frozenset()
+    chosen: tuple[Suggestion, ...] = ()
+
+    @cached_property
+    def bought(self) -> Bought:
+        """What is done, in flight or chosen: a second time it would tell nothing new."""
+        return Bought.of(self.history, self.chosen)
 
     @cached_property
     def fidelities(self) -> Fidelities:
@@ -87,7 +97,7 @@ class CurveSearch:
             return self.grid, np.zeros(self.fidelities.count)
         stands = option.run.reached
         saves = continuing_saves(self.history) and bool(self.fidelities.is_trace.any())
-        return self._above(stands), starts_at(option.run, is_saving=saves)
+        return self._unbought(option.run, self._above(stands)), starts_at(option.run, is_saving=saves)
 
     def suggestion(self, option: Option, s: Array) -> Suggestion:
         """The evaluation of an option at s (m,), with what is to be remembered of the models."""
@@ -104,7 +114,8 @@ class CurveSearch:
         found = self
         for chosen in suggestions:
             source = frozenset() if chosen.resume_from is None else frozenset({chosen.resume_from})
-            found = replace(found, gp=found._kriging_believer(chosen), taken=found.taken | source)
+            believed = found._kriging_believer(chosen)
+            found = replace(found, gp=believed, taken=found.taken | source, chosen=(*found.chosen, chosen))
         return found
 
     @property
@@ -120,6 +131,11 @@ class CurveSearch:
         if self.fidelities.is_trace.any():
             return self.fidelities.further(self.grid, stands)
         return np.asarray(self.grid[np.all(self.grid >= stands, axis=1) & np.any(self.grid > stands, axis=1)])
+
+    def _unbought(self, run: Run, levels: Array) -> Array:
+        """Levels to which no run of the same params was trained."""
+        X = np.repeat(self._encoder.encode([run.params]), len(levels), axis=0)
+        return np.asarray(levels[~self.bought.has(X, levels)])
 
     def _best_paused(self, target: Acquisition) -> Option | None:
         waiting = [run for run in self.runs if self._is_waiting(run)]
@@ -140,6 +156,9 @@ class CurveSearch:
         order = np.argsort(self.gp.mean(self.fidelities.at_full(self.seen)), kind="stable")
         function = unvisited(FixedFeatures(target, self.fidelities.full), domain, self.gp.X[:, : domain.width])
         found = maximize(function, domain, rng=generator, offered=self.seen[order[:OFFERED]], effort=ORDINARY)
+        if self.bought.knows(found.x[None, :])[0]:  # a corner of a continuous space
+            function = Unvisited(function, self._encoder.encode([run.params for run in self.runs]))
+            found = maximize(function, domain, rng=generator, offered=self.seen[order[:OFFERED]], effort=ORDINARY)
         return Option(found.x, found.value)
 
 
@@ -166,13 +185,12 @@ def recommended_by_curves(history: History) -> Recommendation | None:
     if search is None:
         return None
     rows = search.fidelities.at_full(search.seen)
-    best = int(np.argmin(search.gp.mean(rows)))
-    trial = [last for run in search.runs if (last := run.last) is not None][best]
-    return Recommendation(trial.params, trial, search.model.predicted(rows[best], sign=history.problem.sign))
+    ranking = ranked(history, search.model, rows, [run for run in search.runs if run.last is not None])
+    return replace(ranking[0], ranking=ranking)
 
 
 def _fitted(history: History, *, may_refit: bool = True) -> CurveSearch | None:
-    runs = runs_of(history)
+    runs = active_runs(history, runs_of(history), retain=RETAINED)
     if all(run.last is None for run in runs):
         return None
     model = fit_curves(history, runs, retain=RETAINED, fidelity_kernel="curves", may_refit=may_refit)

@@ -14,7 +14,7 @@ from itertools import islice
 from farthing.costs import Remaining
 from farthing.errors import InvalidArgument
 from farthing.fields import whole
-from farthing.strategies.shared.design import draw
+from farthing.strategies.shared.design import draw_new
 from farthing.strategies.shared.randomness import Randomness
 from farthing.strategies.shared.strategy import Strategy
 from farthing.trials import History, Json, Params, State, Suggestion, Trial
@@ -45,7 +45,7 @@ class ASHA(Halving):
         rungs = self._rungs(history)
         promotions = [rungs.promotion(trial) for trial in islice(self._promotable(rungs), count)]
         numbers = _numbers_left(history, budget, count, taken=len(promotions))
-        return [*promotions, *(rungs.start(params, rung=0) for params in draw(history, numbers, rng))]
+        return [*promotions, *(rungs.start(params, rung=0) for params in draw_new(history, numbers, rng))]
 
     def resumable(self, history: History) -> set[int]:
         rungs = self._rungs(history)
@@ -54,7 +54,7 @@ class ASHA(Halving):
     def _promotable(self, rungs: "Rungs") -> Iterator[Trial]:
         for rung in reversed(rungs.ended[:-1]):
             best = rungs.ranked(rung)[: len(rung) // self.reduction]
-            yield from (trial for trial in best if rungs.may_go_on(trial))
+            yield from (trial for trial in best if rungs.may_go_on(trial) and not rungs.has_twin_above(trial))
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Hyperband(Halving):
 
     def _new_params(self, rungs: "Rungs", numbers: range, rng: Randomness) -> Sequence[Params]:
         """Configurations to begin with, for the trials that will have these numbers."""
-        return draw(rungs.history, numbers, rng)
+        return draw_new(rungs.history, numbers, rng)
 
     def resumable(self, history: History) -> set[int]:
         return {trial.number for bracket in _brackets_begun(self._rungs(history)) for trial in bracket.undecided()}
@@ -126,7 +126,19 @@ class Rungs:
         return reached[-1] if reached else None
 
     def may_go_on(self, trial: Trial) -> bool:
-        return trial.state is State.DONE and trial.number not in self.continued
+        is_waiting = trial.state is State.DONE and trial.number not in self.continued
+        return is_waiting and not self.history.ended_early(trial)
+
+    def has_twin_above(self, trial: Trial) -> bool:
+        """Whether the same params stand on a higher rung, or are on their way: a promotion would buy them twice."""
+        here = self.rung_of(trial)
+        return any(
+            other.params == trial.params
+            and other.state not in (State.FAILED, State.LOST)
+            and here is not None
+            and (self.rung_of(other) or 0) > here
+            for other in self.history
+        )
 
     def ranked(self, trials: Iterable[Trial]) -> list[Trial]:
         """The best first, what has no value last; ties in the order of their numbers."""
@@ -180,7 +192,8 @@ class Bracket:
         for rung in range(self.first_rung, len(self.rungs.levels) - 1):
             if not self._is_complete(rung, is_closed=is_closed):
                 return []
-            if waiting := [trial for trial in self._winners(rung) if self.rungs.may_go_on(trial)]:
+            waiting = [trial for trial in self._winners(rung) if self.rungs.may_go_on(trial)]
+            if waiting := [trial for trial in waiting if not self.rungs.has_twin_above(trial)]:
                 return waiting
         return []
 

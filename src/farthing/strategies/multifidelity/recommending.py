@@ -9,6 +9,7 @@ from farthing.acquisition.acquisition import PosteriorMean
 from farthing.acquisition.fixed_features import FixedFeatures
 from farthing.acquisition.maximize import Effort, maximize
 from farthing.models.linalg import Array
+from farthing.strategies.multifidelity.active_runs import active_runs
 from farthing.strategies.multifidelity.context import Settings
 from farthing.strategies.multifidelity.curve_model import CurveModel, fit_curves
 from farthing.strategies.multifidelity.levels import Fidelities
@@ -49,7 +50,7 @@ def recommend_anywhere(settings: Settings, history: History) -> Recommendation |
 
 
 def _fitted(settings: Settings, history: History) -> tuple[CurveModel, list[Run]] | None:
-    runs = runs_of(history)
+    runs = active_runs(history, runs_of(history), retain=settings.retain)
     seen = [run for run in runs if run.last is not None]
     kernel = settings.fidelity_kernel
     model = fit_curves(history, runs, retain=settings.retain, fidelity_kernel=kernel, may_refit=False) if seen else None
@@ -61,7 +62,20 @@ def _best_seen(history: History, model: CurveModel, seen: list[Run]) -> Recommen
     best = int(np.argmin(model.gp.mean(rows)))
     same = [run.last for run in seen if run.params == seen[best].params and run.last is not None]
     trial = max(same, key=history.reach)
-    return Recommendation(trial.params, trial, model.predicted(rows[best], sign=history.problem.sign))
+    predicted = model.predicted(rows[best], sign=history.problem.sign)
+    return Recommendation(trial.params, trial, predicted, ranking=ranked(history, model, rows, seen))
+
+
+def ranked(history: History, model: CurveModel, rows: Array, seen: Sequence[Run]) -> tuple[Recommendation, ...]:
+    """The runs, whose configurations at full fidelity are these rows, by what the model expects of them."""
+    predicted = model.all_predicted(rows, sign=history.problem.sign)
+    found = [
+        Recommendation(run.last.params, run.last, expected)
+        for run, expected in zip(seen, predicted, strict=True)
+        if run.last is not None
+    ]
+    order = np.argsort(model.gp.mean(rows), kind="stable")
+    return tuple(found[place] for place in order.tolist())
 
 
 def _at_full(history: History, params: Sequence[Params]) -> Array:

@@ -103,7 +103,7 @@ def costs_paid(history: History, runs: list[Run]) -> tuple[Array, Array, Array]:
             if trial.state is State.DONE and trial.cost > 0:
                 paid.append((trial, total))
     X = encoder.encode([trial.params for trial, _ in paid])
-    S = encoder.encode_fidelity([trial.fidelity for trial, _ in paid])
+    S = encoder.encode_fidelity([history.fidelity_known(trial) for trial, _ in paid])
     return X, S, np.array([total for _, total in paid])
 
 

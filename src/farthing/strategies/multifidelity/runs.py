@@ -1,8 +1,9 @@
 """Runs: the trials of one configuration that carried each other on, read as one learning curve."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
 
@@ -21,10 +22,14 @@ class Point:
 
 @dataclass(frozen=True)
 class Run:
-    """One configuration and every trial that trained it further, the oldest first."""
+    """One configuration and every trial that trained it further, the oldest first.
+
+    With `is_end_only` its curve enters a model by its end alone.
+    """
 
     history: History
     trials: tuple[Trial, ...]
+    is_end_only: bool = False
 
     @property
     def params(self) -> Params:
@@ -43,11 +48,12 @@ class Run:
         """The trial to continue from, which is the recommended one too: the last that is done."""
         return self.done[-1] if self.done else None
 
-    @property
+    @cached_property
     def reached(self) -> Array:
-        """The fidelity that the run has reached: s of its last trial that is done, (m,)."""
+        """The fidelity that the run has reached: s of its last trial that is done, (m,); all where it ended early."""
         assert self.last is not None, "only runs with a result have come anywhere"
-        return np.asarray(self.history.problem.space.encoder.encode_fidelity([self.last.fidelity])[0])
+        known = self.history.fidelity_known(self.last)
+        return np.asarray(self.history.problem.space.encoder.encode_fidelity([known])[0])
 
     @cached_property
     def failed(self) -> tuple[Trial, ...]:
@@ -61,7 +67,8 @@ class Run:
         for trial in self.trials:
             for point in _points(self.history, trial):
                 latest[tuple(point.fidelity.values())] = point
-        return tuple(latest.values())
+        measured = tuple(latest.values())
+        return _best_so_far(self, measured) if measured and self.history.problem.best_so_far else measured
 
     @property
     def cost(self) -> float:
@@ -80,19 +87,38 @@ def runs_of(history: History) -> list[Run]:
     return [Run(history, tuple(trials)) for trials in members.values()]
 
 
+def _best_so_far(run: Run, measured: Sequence[Point]) -> tuple[Point, ...]:
+    """The best of each point and those before it; a run that stopped by itself stays there to its end."""
+    best = list(accumulate(measured, _better))
+    curve = [replace(so_far, fidelity=point.fidelity) for so_far, point in zip(best, measured, strict=True)]
+    if run.last is not None and run.history.ended_early(run.last):
+        curve.append(replace(curve[-1], fidelity=run.history.fidelity_known(run.last)))
+    return tuple(curve)
+
+
+def _better(one: Point, other: Point) -> Point:
+    return other if other.loss < one.loss else one
+
+
 def _points(history: History, trial: Trial) -> Sequence[Point]:
     """The points that a trial measured. Points that name no fidelity are on no curve, unless they are the result."""
     if trial.state in (State.FAILED, State.LOST):
         return ()
-    names = history.problem.space.fidelities
+    names, sign = tuple(history.problem.space.fidelities), history.problem.sign
     named = [
-        Point({name: measured.fidelity.get(name, trial.fidelity[name]) for name in names}, history.loss(value), slope)
+        Point(_complete(measured.fidelity, names, trial), sign * value, measured.gradient)
         for measured in trial.points
         if measured.fidelity and (value := measured.value) is not None
-        for slope in [measured.gradient]
     ]
     if trial.value is None or (trial.state is State.PRUNED and named):
         return named
     result = Point({name: trial.fidelity[name] for name in names}, history.loss(trial.value))
     is_named = any(point.fidelity == result.fidelity for point in named)
-    return named if is_named else [*named, result]
+    return named if is_named or history.ended_early(trial) else [*named, result]
+
+
+def _complete(fidelity: Mapping[str, float], names: tuple[str, ...], trial: Trial) -> Mapping[str, float]:
+    """All fidelities in their order: those that a point does not name are the trial's."""
+    if tuple(fidelity) == names:
+        return fidelity
+    return {name: fidelity.get(name, trial.fidelity[name]) for name in names}

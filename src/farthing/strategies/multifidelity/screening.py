@@ -13,6 +13,7 @@ from farthing.acquisition.expected_improvement import LogExpectedImprovement
 from farthing.acquisition.fixed_features import FixedFeatures
 from farthing.acquisition.knowledge_gradient import KnowledgeGradient
 from farthing.models.linalg import Array, IntArray
+from farthing.strategies.multifidelity.bought import distinct
 from farthing.strategies.multifidelity.candidates import (
     NEW,
     Candidates,
@@ -57,7 +58,7 @@ def choose_screened(
 
     As what was chosen is pending, VOI adds up. Costs do too, or the largest of them counts.
     """
-    candidates = offered(context, may_be_new=may_be_new)
+    candidates = context.unbought(offered(context, may_be_new=may_be_new))
     cost = context.cost(candidates.X, candidates.S, candidates.begun)
     candidates, cost = candidates.picked(cost <= limit), cost[cost <= limit]
     if cost.size == 0:
@@ -84,27 +85,32 @@ def offered(context: CurveContext, *, may_be_new: bool) -> Candidates:
 
 
 def offered_again(context: CurveContext) -> list[Candidates]:
-    """The best configurations seen, from nothing, with more of what is no trace: that cannot be continued."""
+    """The best configurations seen, from nothing, with more of what is no trace: that cannot be continued.
+
+    More than any run of the configuration had: equal params are one configuration.
+    """
     others = ~context.fidelities.is_trace
     if not others.any():
         return []
-    best = [context.finished[i] for i in np.argsort(context.mean(context.seen), kind="stable")[:AGAIN]]
+    seen = context.seen[np.argsort(context.mean(context.seen), kind="stable")]
     nothing = np.zeros(context.fidelities.count)
     return [
-        at_levels(context.params_of([run])[0], context.grid[more], begun=nothing, source=NEW)
-        for run in best
-        for more in [np.any(context.grid[:, others] > run.reached[others] + LEAST_STEP, axis=1)]
+        at_levels(x, context.grid[more], begun=nothing, source=NEW)
+        for x in seen[distinct(seen)[:AGAIN]]
+        for more in [np.any(context.grid[:, others] > context.bought.most(x)[others] + LEAST_STEP, axis=1)]
     ]
 
 
 def offered_runs(context: CurveContext) -> Candidates:
     """The paused runs of the basket, each at every level that it can reach."""
-    basket = context.basket.latest(context.settings.basket)
+    basket = context.basket
     parts = [crossed(np.zeros((0, context.encoder.dimension)), context.grid)]
-    for place in basket.places:
-        levels = context.fidelities.further(context.grid, basket.runs[place].reached)
-        x = context.encoder.encode([basket.runs[place].params])[0]
-        parts.append(at_levels(x, levels, begun=basket.begun(place), source=place))
+    levels: dict[bytes, Array] = {}
+    for place, x in zip(basket.places, context.params_of([basket.runs[place] for place in basket.places]), strict=True):
+        reached = basket.runs[place].reached
+        if (key := reached.tobytes()) not in levels:
+            levels[key] = context.fidelities.further(context.grid, reached)
+        parts.append(at_levels(x, levels[key], begun=basket.begun(place), source=place))
     return joined(parts)
 
 
@@ -119,7 +125,7 @@ def best_new(context: CurveContext) -> Array:
     gp = context.kriging_believer
     best = float(gp.mean(context.at_full(context.seen[order[:1]]))[0])
     improvement = FixedFeatures(LogExpectedImprovement(gp, best), context.fidelities.full)
-    begun = context.params_of(context.runs)
+    begun = context.encoder.encode([trial.params for trial in context.history if trial.resume_from is None])
     x = search_from(
         unvisited(improvement, domain, np.concatenate([begun, context.pending.X])),
         domain,
@@ -146,7 +152,9 @@ class Lookahead:
         along, seen = kinds_of_rows(context.observed, free=C.shape[1], points=S.shape[1])
         noise = np.concatenate([np.zeros(C.shape[:2]), variance_of_unseen(S, context.fidelities)], axis=1)
         return cls(
-            parts=context.information(context.seen, free=C.shape[1], bought=seen.size - C.shape[1], pairs=PAIRS),
+            parts=context.information(
+                context.recommendable, free=C.shape[1], bought=seen.size - C.shape[1], pairs=PAIRS
+            ),
             rows=with_params(candidates.X, np.concatenate([C, S], axis=1)[:, seen]),
             own=context.at_full(candidates.X)[:, None, :],
             along=along,

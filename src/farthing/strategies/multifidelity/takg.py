@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Literal
 from farthing.costs import Remaining
 from farthing.errors import InvalidArgument
 from farthing.fields import share, whole
-from farthing.strategies.shared.design import draw
+from farthing.strategies.shared.design import draw_new
 from farthing.strategies.shared.randomness import Randomness
 from farthing.strategies.shared.strategy import Recommendation, Strategy
-from farthing.trials import History, Json, Suggestion
+from farthing.trials import History, Json, Params, Suggestion
 
 if TYPE_CHECKING:
-    from farthing.strategies.multifidelity.candidates import ChosenEvaluation
+    from farthing.strategies.multifidelity.candidates import Candidates, ChosenEvaluation
     from farthing.strategies.multifidelity.context import CurveContext
 
 STARTS = 5
@@ -39,7 +39,8 @@ class TraceKG(Strategy):
         retain: points of each curve that enter the model, spread evenly, its end among them. All are in the history.
         samples: "map" for the most probable hyperparameters, or the number of samples of them to average the value of
             information over. The recommendation uses the most probable ones.
-        basket: number of paused runs that may be continued, the latest ones; None for all.
+        basket: number of paused runs that may be continued, the latest ones; None for all, of more than a hundred runs
+            the most promising ones.
         floor: the least share of each fidelity that is suggested, because the first steps of training mislead; None
             for the fidelity's own `low` (a tenth if low fidelities are not avoided otherwise).
         batch_cost: the cost of suggestions made together: the largest, as they run side by side, or the sum.
@@ -148,7 +149,7 @@ def _starts(history: History, budget: Remaining, count: int, rng: Randomness, *,
     share = START_SHARE ** (1.0 / len(space.fidelities))
     fidelity = space.encoder.decode_fidelity(np.full((1, len(space.fidelities)), share))[0]
     note = {"why": "a start: nothing is known yet"}
-    return [Suggestion(params, fidelity, note=note) for params in draw(history, numbers, rng)]
+    return [Suggestion(params, fidelity, note=note) for params in draw_new(history, numbers, rng)]
 
 
 # ------------------------------------------------------------------------------------------------------ the result
@@ -162,7 +163,7 @@ def _suggestion(context: "CurveContext", choice: "ChosenEvaluation") -> Suggesti
     fidelity = problem.space.encoder.decode_fidelity(candidate.S)[0]
     row = np.hstack([candidate.X, candidate.S])[0]
     return Suggestion(
-        source.params if source else problem.space.encoder.decode(candidate.X)[0],
+        _params(context, candidate),
         fidelity,
         resume_from=source.number if source else None,
         predicted_cost=context.cost.predicted(candidate.X, candidate.S, candidate.begun),
@@ -171,17 +172,34 @@ def _suggestion(context: "CurveContext", choice: "ChosenEvaluation") -> Suggesti
     )
 
 
+def _params(context: "CurveContext", candidate: "Candidates") -> Params:
+    """Those of the run that is continued or begun again, to the bit; else the candidate's own."""
+    source = context.source(candidate) or context.twin(candidate)
+    return context.encoder.decode(candidate.X)[0] if source is None else source.params
+
+
 def _reasons(context: "CurveContext", choice: "ChosenEvaluation", fidelity: dict[str, float]) -> dict[str, Json]:
     """Why this was suggested, for people and for `farthing show`."""
     source = context.source(choice.candidate)
     amounts = ", ".join(f"{amount:g} {name}" for name, amount in fidelity.items())
-    what = "a new configuration" if source is None else f"trial {source.number} carried on"
+    what = _what(context, choice.candidate) if source is None else f"trial {source.number} carried on"
     return {
         "why": f"{what}, to {amounts}: the most information per cost",
         "form": context.form,
         "information_per_cost": choice.information / choice.cost,
         **({} if choice.retained is None else {"retained": choice.retained.tolist()}),
     }
+
+
+def _what(context: "CurveContext", candidate: "Candidates") -> str:
+    """Whether something that is trained from nothing is new, more of a configuration seen, or an exact repeat."""
+    twin = context.twin(candidate)
+    if twin is None:
+        return "a new configuration"
+    number = twin.trials[0].number
+    if context.bought.has(candidate.X, candidate.S)[0]:
+        return f"the params of trial {number} once more, because every configuration was tried"
+    return f"the params of trial {number} again with more"
 
 
 def _require_fidelities(history: History) -> None:

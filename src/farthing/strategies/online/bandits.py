@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import ndtr
 
+from farthing.acquisition.expected_improvement import expected_excess
 from farthing.errors import InvalidArgument
 from farthing.fields import Declaration, Part, number, positive, ruled, share, whole
 from farthing.models.drifting_posterior import DriftingPosterior
@@ -22,9 +23,9 @@ from farthing.strategies.online.ce_gp_ucb import CEGPUCB
 from farthing.strategies.online.context import Query, QueryRule, RoundContext
 from farthing.strategies.online.gp_player import GPPlayer
 from farthing.strategies.online.local_optima import Neighbourhood
-from farthing.strategies.online.query_rules import Every, expected_excess
+from farthing.strategies.online.query_rules import Every
 from farthing.strategies.online.scaling import Scale
-from farthing.strategies.online.strategy import Observation, OnlineProblem, Place, Play
+from farthing.strategies.online.strategy import Observation, OnlineProblem, Place, Play, valued
 from farthing.trials import Json
 
 UNSEEN = 1e6
@@ -88,7 +89,7 @@ class RestartingPlayer:
 
     @property
     def observations(self) -> list[Observation]:
-        """Those of the current block."""
+        """The observations of the current block."""
         return self._player.observations
 
     def decide(self, round: int) -> Play:
@@ -156,7 +157,7 @@ class ArmBandit(Declaration):
 
     @abstractmethod
     def choice(self, arms: "Arms", rng: np.random.Generator) -> tuple[int, Array]:
-        """The arm to measure, and the heights by which arms are compared."""
+        """The arm to measure, and the heights that arms are compared by."""
 
 
 @dataclass(frozen=True)
@@ -222,7 +223,7 @@ class EXP3S(ArmBandit):
 
 
 class Arms:
-    """Discounted counts and means, and the weights of EXP3.S. What is known beforehand counts as one observation."""
+    """Discounted counts and means, and the weights of EXP3.S. What is known at the start counts as one observation."""
 
     def __init__(self, count: int, *, gamma: float, first: Array | None = None) -> None:
         self.round = 0
@@ -286,14 +287,14 @@ class ArmPlayer:
         self._arms = Arms(arms, gamma=strategy.gamma, first=known)
         self._neighbourhood = Neighbourhood(np.zeros((arms, 1)), bandwidth=None)
         self.observations: list[Observation] = []
+        self._asked = 0
         order = problem.randomness.at("design").permutation(arms)
         self._first = [int(arm) for arm in order] if known is None else []
         self._scale = None if strategy.scale is None else strategy.scale_of(())
 
     def decide(self, round: int) -> Play:
-        seen = len(self.observations)
-        if seen < len(self._first):
-            return Play(self._first[seen], True, "every arm is measured once")
+        if self._asked < len(self._first):
+            return Play(self._first[self._asked], True, "every arm is measured once")
         self._arms.advance_to(round)
         context = self._context(round)
         query: Query | None = self._strategy.rule.ask(context)
@@ -302,25 +303,34 @@ class ArmPlayer:
         return Play(int(np.argmax(self._arms.means)), False, "not asked for")
 
     def observe(self, observation: Observation) -> None:
-        self.observations.append(observation)
-        if self._scale is None and len(self.observations) < len(self._first):
+        self._asked += 1
+        known = valued(observation, self.observations)
+        if known is not None:
+            self.observations.append(known)
+        self._learn(known)
+
+    def _learn(self, known: Observation | None) -> None:
+        if self._scale is None and (self._asked < len(self._first) or not self.observations):
             return
         if self._scale is None:
             self._scale = self._strategy.scale_of([each.reward for each in self.observations])
             for each in self.observations:
                 self._take(each)
-        else:
-            self._take(observation)
+        elif known is not None:
+            self._take(known)
 
     def exploit(self, round: int) -> Place:
         return int(np.argmax(np.where(self._arms.is_seen, self._arms.means, -np.inf)))
 
     def memory(self) -> Json:
-        return None
+        return {"asked": self._asked}
 
     def restore(self, observations: Sequence[Observation], memory: Json) -> None:
+        unknown = memory["asked"] - len(observations)
+        self._asked = unknown
         for observation in observations:
             self.observe(observation)
+        self._learn(None)
 
     def _take(self, observation: Observation) -> None:
         assert isinstance(observation.place, int)
@@ -336,7 +346,7 @@ class ArmPlayer:
         return RoundContext(
             round=round,
             rounds=self._problem.rounds,
-            asked=len(self.observations),
+            asked=self._asked,
             posterior=ArmPosterior(self._arms, noise=self._strategy.noise),
             choice=choice,
             height=height,

@@ -69,7 +69,9 @@ class CEGPUCB(Declaration):
     def paper(cls, kappa: float = 0.9, **changes: Any) -> "CEGPUCB":
         """The paper's settings: its rule, β_t = 0.8 log 4t, and the choice itself played in silent rounds.
 
-        Kernel and ε are those of its synthetic experiment, with ε = 0.01 unless told.
+        Kernel and ε are those of its synthetic experiment, with ε = 0.01 unless told. Its model has values of mean 0
+        and deviation 1, and nothing is scaled: for values in other units give both, `paper(offset=0.7, scale=0.1)` for
+        accuracies of about 0.6 to 0.8. In training the paper cuts rewards off at ±2: `clip=2.0`.
         """
         settings = cls(
             kernel="matern32",
@@ -142,7 +144,7 @@ class CEGPUCB(Declaration):
         )
 
     def height(self, mean: Array, variance: Array, *, round: int) -> Array:
-        """By which places are compared: the upper confidence bound μ + √β σ."""
+        """Compares places: the upper confidence bound μ + √β σ."""
         return upper_confidence_bound(mean, variance, self.beta_at(round))
 
     def beta_at(self, round: int) -> float:

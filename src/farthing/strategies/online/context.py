@@ -27,7 +27,7 @@ class RoundContext:
     posterior: DriftingPosterior
     choice: int
     height: Array
-    """By which the choice is the best: the upper confidence bound μ + √β σ, or what a baseline has in its place."""
+    """The choice is the argmax of this: the upper confidence bound μ + √β σ, or what a baseline has in its place."""
     beta: float
     noise: float
     deviation: float

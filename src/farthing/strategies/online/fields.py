@@ -1,7 +1,7 @@
 """Where a model-based player plays: a fixed set of candidates, or a whole space.
 
 Both give a `View` of a round: what is believed at some rows, and which of these are neighbours. Over candidates the
-rows never change; in a space they are a pool that is drawn anew after every observation.
+rows never change; in a space they are a pool that is drawn again after every observation.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ POOL, NEARBY, VISITED = 128, 64, 32
 
 EFFORT = Effort(screened=64, restarts=4, rounds=2, most_calls=20)
 STALE = 8
-"""Rounds after which a pool is drawn anew before anything is measured."""
+"""A pool this many rounds old is drawn again before anything is measured."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Field(Protocol):
     def observe(self, place: Place, z: float, *, round: int) -> None: ...
 
     def view(self, round: int, *, fresh: bool = False) -> View:
-        """The posterior in that round; `fresh` draws the rows anew where they can be and are old."""
+        """The posterior in that round; `fresh` draws rows again that are old."""
         ...
 
     def posterior_at(self, places: Sequence[Place], round: int) -> DriftingPosterior:

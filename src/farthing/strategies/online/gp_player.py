@@ -11,29 +11,29 @@ from farthing.strategies.online.context import Query, RoundContext
 from farthing.strategies.online.fields import Field
 from farthing.strategies.online.learning import Hyperparameters, ModelForm
 from farthing.strategies.online.scaling import Scale
-from farthing.strategies.online.strategy import Observation, OnlineProblem, Place, Play
+from farthing.strategies.online.strategy import Observation, OnlineProblem, Place, Play, valued
 from farthing.trials import Json
 
 if TYPE_CHECKING:
     from farthing.strategies.online.ce_gp_ucb import CEGPUCB
 
 FITTED, MOST = 150, 2000
-"""Hyperparameters are learnt from the last observations; a player holds at most so many."""
+"""Hyperparameters are learnt from the last 150 observations; a player holds at most 2000."""
 
 GROWTH, SELDOM = 1.25, 40
 """The model is learnt again when there are 25 % more observations, or 40."""
 
 LET_GO = 256
-"""So many observations apart, a model that learns nothing is made anew if half of what it holds is forgotten."""
+"""After this many observations a model that learns nothing is built again if half of what it holds is forgotten."""
 
 FORGOTTEN = 1e-6
-"""The weight below which an observation is let go."""
+"""Observations with a weight below this are dropped."""
 
 
 class GPPlayer:
     """Observations, the scale and the hyperparameters they gave, and the field they make up.
 
-    Now and then the field is made anew from the observations that are not forgotten, and the others are let go: a
+    Now and then the field is built again from the observations that are not forgotten, and the others are dropped: a
     player does not grow as training goes on, and can be restored bit for bit from what it holds.
     """
 
@@ -63,17 +63,19 @@ class GPPlayer:
         return Play(self._field.place(row), False, "not worth its price")
 
     def observe(self, observation: Observation) -> None:
-        self.observations.append(observation)
+        known = valued(observation, self.observations)
         self._asked += 1
-        if self._scale is None and self._asked < len(self._design):
+        if known is not None:
+            self.observations.append(known)
+        if not self.observations or (self._scale is None and self._asked < len(self._design)):
             return
         if self._is_due():
             self._learn()
-        else:
-            self._take(observation)
+        elif known is not None:
+            self._take(known)
 
     def exploit(self, round: int) -> Place:
-        if self._asked >= max(len(self._design), 1):
+        if self._asked >= max(len(self._design), 1) and self.observations:
             return self._field.place(self._context(round).best_mean)
         seen = max(self.observations, key=lambda each: each.reward, default=None)
         return seen.place if seen else self._design[0] if self._design else self._field.place(0)
@@ -151,8 +153,8 @@ class GPPlayer:
         return Scale(offset, scale, self._strategy.clip)
 
     def _is_due(self) -> bool:
-        """Whether the field is to be made anew: when the design is complete, to learn again, or to let go."""
-        if self._asked == len(self._design):
+        """Whether to build the field again: when the design is complete, to learn again, or to drop observations."""
+        if self._asked == len(self._design) or self._scale is None:
             return self._form.learns or self._scale is None
         if self._form.learns:
             return self._asked >= min(GROWTH * self._built_at, self._built_at + SELDOM) > len(self._design)

@@ -1,16 +1,15 @@
 """Rules that say whether a round's measurement is worth paying for. One small object each."""
 
 from dataclasses import dataclass
-from math import pi, sqrt
 from typing import Annotated
 
 import numpy as np
 from scipy.special import ndtr
 
 from farthing.acquisition.confidence_bound import lower_confidence_bound, upper_confidence_bound
+from farthing.acquisition.expected_improvement import expected_excess
 from farthing.errors import InvalidArgument
 from farthing.fields import Declaration, Number, Part, Whole, number, share, whole
-from farthing.models.linalg import Array
 from farthing.names import QUERY_RULE
 from farthing.strategies.online.context import Query, QueryRule, RoundContext
 
@@ -96,13 +95,6 @@ class ExpectedRegret(Declaration):
         if regret <= self.price:
             return None
         return Query(context.choice, f"the expected regret {regret:.3g} exceeds the price {self.price:g}")
-
-
-def expected_excess(mean: Array, variance: Array) -> Array:
-    """E[(D)₊] of D ~ N(mean, variance):  s (φ(z) + z Φ(z))  with  z = mean/s."""
-    s = np.sqrt(np.maximum(variance, np.finfo(float).tiny))
-    z = mean / s
-    return np.asarray(s * (np.exp(-0.5 * z * z) / sqrt(2.0 * pi) + z * ndtr(z)))
 
 
 # ----------------------------------------------------------------------------------------------------------- wrappers

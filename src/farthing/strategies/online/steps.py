@@ -7,11 +7,8 @@ import numpy as np
 from farthing.models.linalg import Array
 from farthing.strategies.online.strategy import OnlineProblem, Place
 
-DRAWN = 64
-"""Neighbours that a step is chosen from."""
-
-SWITCHED = 0.2
-"""The probability that a neighbour has another category in a column."""
+REMEMBERED = 64
+"""Probes that the gradient is learnt from."""
 
 SLOPE = 10.0
 """The prior deviation of the gradient: a step of 0.1 is worth about one deviation of the forecast."""
@@ -28,16 +25,30 @@ class Gradient:
     gains: list[float] = field(default_factory=list)
 
     def learn(self, move: Array, gain: float) -> None:
-        self.moves, self.gains = [*self.moves, move.tolist()][-DRAWN:], [*self.gains, gain][-DRAWN:]
+        self.moves, self.gains = [*self.moves, move.tolist()][-REMEMBERED:], [*self.gains, gain][-REMEMBERED:]
+
+    def correct_last(self, gain: float) -> None:
+        """Puts a better estimate in the place of the last one."""
+        self.gains = [*self.gains[:-1], gain]
 
     def sampled(self, width: int, rng: np.random.Generator) -> Array:
         """A draw from its posterior: what is known well is followed, what is not is tried (Thompson sampling)."""
+        mean, precision = self._posterior(width)
+        root = np.linalg.cholesky(precision)
+        return np.asarray(mean + np.linalg.solve(root.T, rng.standard_normal(width)))
+
+    def predict(self, move: Array) -> tuple[float, float]:
+        """Mean and deviation of the gain of that move."""
+        mean, precision = self._posterior(len(move))
+        return float(move @ mean), float(np.sqrt(move @ np.linalg.solve(precision, move)))
+
+    def _posterior(self, width: int) -> tuple[Array, Array]:
+        """The mean of the gradient and its precision."""
         D = np.array(self.moves, dtype=float).reshape(-1, width)
         weight = FADING ** np.arange(len(D))[::-1]
         precision = np.eye(width) / SLOPE**2 + D.T @ (weight[:, None] * D)
-        root = np.linalg.cholesky(precision)
         mean = np.linalg.solve(precision, D.T @ (weight * np.array(self.gains, dtype=float)))
-        return np.asarray(mean + np.linalg.solve(root.T, rng.standard_normal(width)))
+        return mean, precision
 
 
 class Steps:
@@ -56,7 +67,7 @@ class Steps:
 
     def towards(self, gradient: Gradient, origin: Place, *, step: float, rng: np.random.Generator) -> Place:
         """The neighbour, about a step away, that is best by a draw of the gradient; the origin where it is alone."""
-        places = self._neighbours(origin, step=step, rng=rng)
+        places = self._neighbours(origin, step=step)
         if not places:
             return origin
         slope = gradient.sampled(self.width, rng)
@@ -70,15 +81,33 @@ class Steps:
 
     # ----------------------------------------------------------------------------------------------------- neighbours
 
-    def _neighbours(self, origin: Place, *, step: float, rng: np.random.Generator) -> list[Place]:
+    def _neighbours(self, origin: Place, *, step: float) -> list[Place]:
         if self._problem.rows is not None:
             return self._candidates_near(origin, step=step)
         row = self._row(origin)
-        params = self._encoder.decode(np.concatenate([self._around(row, step, rng), *self._next(row)]))
+        params = self._encoder.decode(np.concatenate([*self._along_axes(row, step), *self._next(row)]))
         return [each for each in self._encoder.encode(params) if not np.array_equal(each, row, equal_nan=True)]
 
+    def _along_axes(self, row: Array, step: float) -> list[Array]:
+        """Rows that differ in one parameter, by a step up or down or in its category.
+
+        So a parameter that does harm only later does not drift along with one that pays at once.
+        """
+        found = []
+        for column in range(len(row)):
+            if column in self._encoder.categories:
+                values = [float(each) for each in range(self._encoder.categories[column]) if each != row[column]]
+            else:
+                own = 0.5 if np.isnan(row[column]) else row[column]
+                values = [float(np.clip(own + way * step, 0.0, 1.0)) for way in (-1.0, 1.0)]
+            for value in values:
+                changed = np.where(np.isnan(row), 0.5, row)
+                changed[column] = value
+                found.append(changed[None, :])
+        return found
+
     def _candidates_near(self, origin: Place, *, step: float) -> list[Place]:
-        """Those within a step, and at least the nearest two in each dimension."""
+        """Candidates within a step, and at least the nearest two in each dimension."""
         rows = self._problem.rows
         assert rows is not None
         assert isinstance(origin, int)
@@ -87,18 +116,6 @@ class Steps:
         order = [int(i) for i in np.argsort(distance, kind="stable") if i != origin]
         within = sum(distance[i] <= step for i in order)
         return list(order[: max(within, 2 * self._encoder.dimension)])
-
-    def _around(self, row: Array, step: float, rng: np.random.Generator) -> Array:
-        """Rows at that distance in random directions, some with another category."""
-        d = len(row)
-        direction = rng.standard_normal((DRAWN, d))
-        direction /= np.linalg.norm(direction, axis=1, keepdims=True)
-        moved = np.clip(np.where(np.isnan(row), 0.5, row) + step * direction, 0.0, 1.0)
-        for column, count in self._encoder.categories.items():
-            stays = rng.random(DRAWN) >= SWITCHED
-            own = 0.0 if np.isnan(row[column]) else row[column]
-            moved[:, column] = np.where(stays, own, rng.integers(0, count, DRAWN))
-        return np.asarray(moved)
 
     def _next(self, row: Array) -> list[Array]:
         """The next values of columns with few of them, which a short step does not reach."""

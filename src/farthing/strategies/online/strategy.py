@@ -5,8 +5,9 @@ observations always make the same player, so that a run can be continued from it
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -25,10 +26,13 @@ Place = int | Array
 
 @dataclass(frozen=True, eq=False)
 class OnlineProblem:
-    """What is played for: rounds in a space, or in some candidates of it, with a seed.
+    """What is played for: decisions in a space, or in some candidates of it, with a seed.
 
-    `initial` are params to be measured in the first rounds, in that order. `can_undo` says that what is trained can be
-    put back into an earlier state.
+    A player decides `rounds` times, and each of its decisions holds for `hold` rounds of the user's loop. `initial` are
+    params to be measured first, in that order. `can_undo` says that what is trained can be put back into an earlier
+    state. `overhead` bounds what validations and training that is taken back cost, as a share of all decisions.
+    `validation_cost` is what one costs, in decisions, where the user says so. `price` is what a validation must be
+    expected to bring, as a sum of value over the rounds that are left.
     """
 
     encoder: Encoder
@@ -37,6 +41,10 @@ class OnlineProblem:
     candidates: Sequence[Params] | None = None
     initial: Sequence[Params] = ()
     can_undo: bool = False
+    hold: int = 1
+    overhead: float | None = None
+    validation_cost: float | None = None
+    price: float = 0.0
 
     @cached_property
     def rows(self) -> Array | None:
@@ -77,9 +85,9 @@ class Play:
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """What a measured round gave: a reward, to be made large, in its own units.
+    """What a measured decision gave: a reward, to be made large, in its own units; −∞ is bad, whatever the units.
 
-    `cost` is what measuring cost, in rounds of training; None where that is not known.
+    `cost` is what measuring cost, in decisions; None where that is not known.
     """
 
     round: int
@@ -87,11 +95,29 @@ class Observation:
     reward: float
     cost: float | None = None
 
+    @property
+    def is_bad(self) -> bool:
+        """Whether there was no value: it was no number, or measuring it failed."""
+        return self.reward == -inf
+
+
+def valued(observation: Observation, earlier: Sequence[Observation]) -> Observation | None:
+    """The observation with a reward that a model can learn from: a bad one is below the worst by their whole range.
+
+    None where it is bad and nothing is known to compare it with.
+    """
+    if not observation.is_bad:
+        return observation
+    rewards = [each.reward for each in earlier]
+    if not rewards:
+        return None
+    return replace(observation, reward=2.0 * min(rewards) - max(rewards))
+
 
 class Player(Protocol):
-    """A strategy at work. Rounds count from one and never go back.
+    """A strategy at work. A round is one of its decisions; they count from one and never go back.
 
-    `observations` are those that `restore` needs: a player may let go of what it has forgotten.
+    `observations` are what `restore` needs: a player may drop what it has forgotten.
     """
 
     @property
@@ -125,6 +151,33 @@ class Undoing(Protocol):
     def undoes(self, observation: Observation) -> bool:
         """Whether it is to be taken back after this observation, which is not taken in yet; changes nothing."""
         ...
+
+
+@runtime_checkable
+class Skilled(Protocol):
+    """A player that knows whether its predictions are better than the last value."""
+
+    @property
+    def skill(self) -> float | None:
+        """1 is perfect, 0 as good as the last value; None while nothing can be said."""
+        ...
+
+
+@runtime_checkable
+class Spending(Protocol):
+    """A player that keeps to the overhead of its problem by itself."""
+
+    @property
+    def spent(self) -> float:
+        """What validations, and training that was taken back, have cost, in decisions."""
+        ...
+
+
+@runtime_checkable
+class Holding(Protocol):
+    """A strategy that says how many rounds a setting is held where the user does not."""
+
+    def usual_hold(self, rounds: int) -> int: ...
 
 
 class OnlineStrategy(Protocol):

@@ -12,7 +12,7 @@ from farthing.strategies.shared.design import new_ones, sobol_params
 from farthing.strategies.shared.effort import suggesting_is_expensive
 from farthing.strategies.shared.randomness import Randomness
 from farthing.strategies.shared.strategy import Strategy
-from farthing.trials import History, Suggestion
+from farthing.trials import History, Json, Params, Suggestion
 
 if TYPE_CHECKING:
     from farthing.acquisition.acquisition import Acquisition
@@ -137,7 +137,15 @@ def _described(rows: "Array", history: History, surrogate: "Surrogate", costs: "
             history.problem.space.full_fidelity,
             predicted_value=surrogate.predicted(row, sign=history.problem.sign),
             predicted_cost=costs.predicted(row) if costs else None,
-            note=note,
+            note=note | _repeat(history, params),
         )
         for row, params in zip(encoder.snap(rows), encoder.decode(rows), strict=True)
     ]
+
+
+def _repeat(history: History, params: Params) -> dict[str, Json]:
+    """The reason for an exact repeat, which is made once every configuration of a finite space was tried."""
+    number = next((trial.number for trial in history if trial.params == params), None)
+    if number is None:
+        return {}
+    return {"why": f"the params of trial {number} again, because every configuration was tried"}

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from farthing.costs import Remaining
-from farthing.strategies.shared.design import draw, sobol_params
+from farthing.strategies.shared.design import draw_new, sobol_params
 from farthing.strategies.shared.randomness import Randomness
 from farthing.strategies.shared.strategy import Strategy
 from farthing.trials import History, Suggestion
@@ -17,7 +17,7 @@ class Random(Strategy):
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         full = history.problem.space.full_fidelity
         numbers = range(len(history), len(history) + count)
-        return [Suggestion(params, full) for params in draw(history, numbers, rng)]
+        return [Suggestion(params, full) for params in draw_new(history, numbers, rng)]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from operator import mul
 import numpy as np
 
 from farthing.acquisition.fixed_features import with_columns
-from farthing.models.effect_kernels import NO_GROUP, GroupEffect, Slope
 from farthing.models.fidelity_kernels import TimeDecay
 from farthing.models.fitting import fit, hyperparameter_posterior
 from farthing.models.gp import GP
@@ -33,23 +32,9 @@ FORGETTING = Parameter("forgetting", median=0.15, spread=1.0, lower=1e-4, upper=
 """The gain from some params changes within a few intervals. Chosen on `TUNING` in `benchmarks/population/tasks.py`."""
 
 
-EFFECT = Parameter("effect", median=0.3, spread=1.5, lower=1e-4, upper=1e1)
-"""Variances of the effects of an interval and of the score begun from, in units of the changes' variance.
-
-Of the variance of a change in real training a third to two thirds are common to an interval. A wide prior; not tuned.
-"""
-
-NO_EFFECTS = (NO_GROUP, 0.0)
-"""The columns after the interval of a row that is predicted: of no interval's level, begun from a mean score."""
-
-
 @dataclass(frozen=True, eq=False)
 class RewardChanges:
-    """Rows X (n, D + 3) and by how much the loss changed (n,).
-
-    After the params come the interval, once as a time and once as a group, and the loss that the interval began from,
-    standardised among the members of the same interval.
-    """
+    """Rows X (n, D + 1), the last column the interval, and by how much the loss changed during it (n,)."""
 
     X: Array
     change: Array
@@ -76,20 +61,8 @@ def observed_changes(members: Members, *, before: int | None) -> RewardChanges:
     encoder = members.history.problem.space.encoder
     X = encoder.encode([trial.params for trial, _ in known])
     t = np.array([interval_of(trial) for trial, _ in known], dtype=float)
-    began = np.array([members.loss(source) for _, source in known])
-    change = np.array([members.loss(trial) for trial, _ in known]) - began
-    return RewardChanges(np.column_stack([X, t, t, _standardised_within(began, t)]), change)
-
-
-def _standardised_within(values: Array, groups: Array) -> Array:
-    """Each value less the mean of its group, over the deviation of its group; 0 where a group has none."""
-    found = np.zeros_like(values)
-    for group in np.unique(groups):
-        own = groups == group
-        deviation = float(np.std(values[own]))
-        if deviation > 0.0:
-            found[own] = (values[own] - np.mean(values[own])) / deviation
-    return found
+    change = np.array([members.loss(trial) - members.loss(source) for trial, source in known])
+    return RewardChanges(np.column_stack([X, t]), change)
 
 
 def _source(members: Members, trial: Trial) -> Trial | None:
@@ -97,22 +70,15 @@ def _source(members: Members, trial: Trial) -> Trial | None:
     return source if source is not None and is_success(source) else None
 
 
-def kernel_over(encoder: Encoder, *, effects: bool = False) -> Kernel:
-    """c · SE over the numbers, one lengthscale for all · overlap of the categories · (1 − ω)^{|t − t'|/2}.
-
-    With `effects`, a level for each interval and a slope along the score begun from are added.
-    """
+def kernel_over(encoder: Encoder) -> Kernel:
+    """c · SE over the numbers, one lengthscale for all · overlap of the categories · (1 − ω)^{|t − t'|/2}."""
     numbers = tuple(j for j in range(encoder.dimension) if j not in encoder.categories)
     parts: list[Kernel] = [Constant()]
     if numbers:
         parts.append(SE(numbers, ard=False))
     if encoder.categories:
         parts.append(CategoryOverlap(tuple(encoder.categories)))
-    of_params = reduce(mul, [*parts, TimeDecay(encoder.dimension, FORGETTING)])
-    if not effects:
-        return of_params
-    level = GroupEffect(encoder.dimension + 1, EFFECT.named("interval effect"))
-    return of_params + level + Slope(encoder.dimension + 2, EFFECT.named("starting score effect"))
+    return reduce(mul, [*parts, TimeDecay(encoder.dimension, FORGETTING)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,13 +91,12 @@ class ChangeModel:
     encoder: Encoder
 
     def rows(self, params: list[Params], intervals: list[int]) -> Array:
-        """Encoded params with the intervals they are in force in (n, D + 3)."""
-        timed = np.column_stack([self.encoder.encode(params), np.array(intervals, dtype=float)])
-        return with_columns(timed, *NO_EFFECTS)
+        """Encoded params with the intervals they are in force in (n, D + 1)."""
+        return np.column_stack([self.encoder.encode(params), np.array(intervals, dtype=float)])
 
     def predicted(self, x: Array, interval: int, *, loss_before: float, sign: float) -> Prediction:
         """The value at the end of an interval with these coordinates: the value before it, and its change."""
-        mean, variance = self.gp.predict(with_columns(x[None, :], float(interval), *NO_EFFECTS))
+        mean, variance = self.gp.predict(with_columns(x[None, :], float(interval)))
         change, deviation = self.scale.undo(mean), np.sqrt(self.scale.undo_variance(variance))
         return Prediction(sign * (loss_before + float(change[0])), float(deviation[0]))
 
@@ -139,11 +104,11 @@ class ChangeModel:
         return {"theta": [float(value) for value in self.theta]}
 
 
-def fit_changes(changes: RewardChanges, members: Members, *, effects: bool = False) -> ChangeModel:
+def fit_changes(changes: RewardChanges, members: Members) -> ChangeModel:
     """One fit, from the last one that a note remembers; hyperparameters at the maximum of their posterior."""
     encoder, scale = members.history.problem.space.encoder, Standardise.of(changes.change)
     y = scale.apply(changes.change)
-    posterior = hyperparameter_posterior(kernel_over(encoder, effects=effects), changes.X, y, noise_prior=NOISE)
+    posterior = hyperparameter_posterior(kernel_over(encoder), changes.X, y, noise_prior=NOISE)
     noted, _ = last_fit(members.history, "theta", size=len(posterior.parameters))
     theta = fit(posterior, warm_start=noted)
     return ChangeModel(posterior.process(theta), scale, theta, encoder)

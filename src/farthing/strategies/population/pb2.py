@@ -20,13 +20,10 @@ class PB2(PopulationStrategy):
         box: params are chosen within ± box/2 of the donor's, in the unit cube; with the probability that a random
             configuration beats the donor's, they are drawn at random instead. None is the paper's method: the whole
             cube, no draws.
-        effects: whether the model takes out of the changes what all members of an interval have in common, and what
-            the score they began from explains; the rest decides.
     """
 
     beta: float | None = number(None, least=0.0)
     box: float | None = number(0.4, above=0.0, most=2.0)
-    effects: bool = False
 
     @classmethod
     def paper(cls, **arguments: Any) -> "PB2":
@@ -43,6 +40,6 @@ class PB2(PopulationStrategy):
         if changes.count == 0:
             return redrawn_picks(replacements, rng)
         with one_thread():
-            model = fit_changes(changes, members, effects=self.effects)
+            model = fit_changes(changes, members)
             picking = Picking(members, model, interval, beta=self.beta, box=self.box)
             return picking.picks(replacements.replaced, replacements.running, rng)

@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtr
 
 from farthing.acquisition.acquisition import Acquisition
 from farthing.acquisition.confidence_bound import ConfidenceBound, pb2_beta
-from farthing.acquisition.evidence import chance_of_better
 from farthing.acquisition.fixed_features import FixedFeatures, with_columns
 from farthing.acquisition.maximize import Effort, maximize
 from farthing.acquisition.trust_region import TrustRegion, maximize_in_trust_region
 from farthing.acquisition.unvisited import Unvisited
 from farthing.models.gp import GP
 from farthing.models.linalg import Array
-from farthing.strategies.population.learning import NO_EFFECTS, ChangeModel
+from farthing.strategies.population.learning import ChangeModel
 from farthing.strategies.population.members import Members
 from farthing.strategies.population.strategy import Pick, Replacement, RunningParams
 from farthing.strategies.shared.modelling import domain_of
@@ -22,6 +22,9 @@ from farthing.strategies.shared.randomness import Randomness
 
 COMPARED = 128
 """Random configurations that the donor's is compared with. A limit on time, not tuned."""
+
+LEAST_VARIANCE = 1e-12
+"""The rounding error of a variance that should be zero."""
 
 NEAR_BETA = 4.0
 """Weight of the uncertainty near a donor: there it leads to unknown params, not to the faces of the cube.
@@ -51,7 +54,7 @@ class Picking:
         for each in replaced:
             row, note = self._choose(gp.kriging_believer(pending) if pending.size else gp, each, pending, rng)
             found.append(self._pick(row, each, note))
-            pending = np.concatenate([pending, with_columns(row[None, :], *self._now)])
+            pending = np.concatenate([pending, with_columns(row[None, :], float(self.interval))])
         return found
 
     def _choose(
@@ -74,23 +77,17 @@ class Picking:
         best = maximize_in_trust_region(bound, region, rng=generator, effort=NEAR)
         return best.x, {"choice": "model", "chance": chance}
 
-    @property
-    def _now(self) -> tuple[float, ...]:
-        """What follows the params in a row that is about to run."""
-        return float(self.interval), *NO_EFFECTS
-
     def _bound(self, gp: GP, pending: Array) -> Acquisition:
         """Eq. 5, μ_{t,1} + √β_t σ_{t,b}, at the interval about to run; −∞ at what is running already."""
         usual = pb2_beta(self.interval) if self.box is None else NEAR_BETA
         beta = usual if self.beta is None else self.beta
-        return Unvisited(FixedFeatures(ConfidenceBound(gp, beta), self._now), pending[:, : -len(self._now)])
+        return Unvisited(FixedFeatures(ConfidenceBound(gp, beta), (float(self.interval),)), pending[:, :-1])
 
     def _chance(self, centre: Array, generator: np.random.Generator) -> float:
         """P(a random configuration beats the donor's) at the interval about to run, from real data alone."""
+        t = float(self.interval)
         others = self.model.encoder.from_unit(generator.random((COMPARED, self.model.encoder.dimension)))
-        return chance_of_better(
-            self.model.gp, with_columns(others, *self._now), with_columns(centre[None, :], *self._now)[0]
-        )
+        return chance_of_better(self.model.gp, with_columns(others, t), with_columns(centre[None, :], t)[0])
 
     def _pick(self, row: Array, replaced: Replacement, note: dict[str, object]) -> Pick:
         predicted = self.model.predicted(
@@ -100,3 +97,15 @@ class Picking:
             sign=self.members.history.problem.sign,
         )
         return Pick(self.model.encoder.decode(row[None, :])[0], {**note, **self.model.note()}, predicted)
+
+
+def chance_of_better(gp: GP, rows: Array, x: Array) -> float:
+    """P(f(u) < f(x)) for a loss f and u drawn from the rows: their mean of Φ((μ_x − μ_u)/sd(f_u − f_x)).
+
+    ½ when nothing is known, towards 0 when x is clearly the best.
+    """
+    here = x[None, :]
+    mean, variance = gp.predict(rows)
+    own_mean, own_variance = gp.predict(here)
+    spread = np.maximum(variance + own_variance - 2.0 * gp.covariance(rows, here)[:, 0], LEAST_VARIANCE)
+    return float(np.mean(ndtr((own_mean - mean) / np.sqrt(spread))))

@@ -86,6 +86,7 @@ class PopulationStrategy(Strategy):
     mode: Literal["sync", "async"] = "sync"
 
     has_end: ClassVar[bool] = True
+    when_finished: ClassVar[str] = "the population is trained"
     needs_checkpoints: ClassVar[bool] = True
 
     @abstractmethod

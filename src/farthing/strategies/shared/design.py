@@ -13,8 +13,30 @@ if TYPE_CHECKING:
 
 def draw(history: History, numbers: range, rng: Randomness) -> list[Params]:
     """Random params for the trials that will have these numbers, keyed by them."""
+    return [_decoded(history, rng.at("trial", number)) for number in numbers]
+
+
+ATTEMPTS = 32
+"""Draws after which a repeat is accepted, in a finite space that is nearly used up. A limit on time, not tuned."""
+
+
+def draw_new(history: History, numbers: range, rng: Randomness) -> list[Params]:
+    """The same, drawn again where a finite space gave params that were tried: they would be bought twice."""
+    found = draw(history, numbers, rng)
+    if any(parameter.count is None for parameter in history.problem.space.parameters.values()):
+        return found
+    tried = [trial.params for trial in history]
+    for place, number in enumerate(numbers):
+        attempt = 0
+        while attempt < ATTEMPTS and (found[place] in tried or found[place] in found[:place]):
+            attempt += 1
+            found[place] = _decoded(history, rng.at("trial", number, attempt))
+    return found
+
+
+def _decoded(history: History, generator: "np.random.Generator") -> Params:
     encoder = history.problem.space.encoder
-    return [encoder.decode_unit_row(rng.at("trial", number).random(encoder.dimension).tolist()) for number in numbers]
+    return encoder.decode_unit_row(generator.random(encoder.dimension).tolist())
 
 
 def sobol_params(history: History, count: int, rng: Randomness) -> list[Params]:

@@ -44,14 +44,29 @@ def search_batch(
     seen: Observations,
     rng: np.random.Generator,
     is_frugal: bool = False,
+    tried: Array | None = None,
 ) -> Array:
-    """`count` rows that were not tried, each chosen as if those in flight and those before it had been observed."""
+    """`count` rows that were not tried, each chosen as if those in flight and those before it had been observed.
+
+    `tried` are rows that the model does not know, such as those of other fidelities.
+    """
+    other = seen.X[:0] if tried is None else tried
+    chosen: list[Array] = []
+
+    def search_new(function: Acquisition) -> Array:
+        visited = np.concatenate([seen.X, seen.pending, other, np.reshape(chosen, (-1, domain.width))])
+        x = search(function, domain, seen, rng=rng, is_frugal=is_frugal)
+        if not _discrete(domain) and Unvisited(function, visited).has(x):  # a corner that was tried
+            x = search(Unvisited(function, visited), domain, seen, rng=rng, is_frugal=is_frugal)
+        chosen.append(x)
+        return x
+
     return select_batch(
         gp,
         count,
         pending=seen.pending,
-        acquisition=lambda believed: unvisited(acquisition(believed), domain, seen.X, believed.X),
-        maximizer=lambda function: search(function, domain, seen, rng=rng, is_frugal=is_frugal),
+        acquisition=lambda believed: unvisited(acquisition(believed), domain, seen.X, believed.X, other),
+        maximizer=search_new,
     )
 
 

@@ -21,13 +21,15 @@ class Recommendation:
     """The configuration that a strategy recommends: params, the trial they come from, their predicted value.
 
     `best_ever` is the trial with the best value of all, if a strategy sets it: a member of a population may have
-    been better at an earlier interval than the best one is at the end.
+    been better at an earlier interval than the best one is at the end. `ranking` has the configurations seen, the best
+    first, if a model ranks them.
     """
 
     params: Params
     trial: Trial
     predicted: Prediction | None = None
     best_ever: Trial | None = None
+    ranking: "tuple[Recommendation, ...]" = ()
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,9 @@ class Strategy(Declaration):
 
     has_end: ClassVar[bool] = False
     """Whether it finishes by itself, so that a run needs no budget."""
+
+    when_finished: ClassVar[str] = "the strategy has nothing more to suggest"
+    """Why a run ended when it suggests nothing more."""
 
     needs_checkpoints: ClassVar[bool] = False
     """Whether a resumed trial must continue from a checkpoint: work that leaves none is refused."""

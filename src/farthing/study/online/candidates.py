@@ -1,4 +1,4 @@
-"""The params that a run may play: those that were given, or all of a space where they are few."""
+"""The params that a run may play: the given ones, or all of a small space."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from farthing.trials import Params
 from farthing.validation import shown
 
 MOST_ENUMERATED = 1000
-"""A space of at most so many configurations is played as candidates, with the exact filter."""
+"""A space with at most this many configurations is played as candidates, with the exact filter."""
 
 
 def candidates_of(space: Space, given: Sequence[Params] | None) -> list[Params] | None:

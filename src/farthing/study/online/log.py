@@ -6,19 +6,19 @@ from dataclasses import replace
 
 from farthing.errors import StudyMismatch, StudyNotFound
 from farthing.storage import Storage, StudyRecord
-from farthing.study.interrupts import held_interrupts
-from farthing.study.leases import Leases
-from farthing.study.online.stored import Online
+from farthing.study.leases import Leases, held_interrupts, is_gone, this_process
+from farthing.study.online.stored import BAD, Online
 from farthing.study.opening import create_or_continue, require_same_problem
-from farthing.study.owner import is_gone, this_process
 from farthing.trials import Attempt, Measurement, Outcome, Params, Problem, State, Suggestion, Trial
 
 LEASE = 60.0
 RETRIES = 1000
-"""How often a run may be killed and carried on: every time leaves an attempt."""
+"""How often a run may be killed and continued: each time is another attempt."""
 
-LATER = {"can_undo": False}
-"""Settings that runs of earlier versions were stored without, as they were then."""
+LATER = {"can_undo": False, "hold": 1, "overhead": 0.1, "validation_cost": None, "price": 0.0}
+"""Settings that runs of earlier versions were stored without, as they were then; their validations were not bounded,
+and are from now on.
+"""
 
 BATCH = 256
 """Silent rounds that are kept back at most, until something is measured."""
@@ -30,8 +30,11 @@ class RoundLog:
     The study is created, and its trial opened, when the first batch is written: only then is the unit of cost known.
     """
 
-    def __init__(self, storage: Storage, *, name: str, problem: Problem, online: Online) -> None:
+    def __init__(
+        self, storage: Storage, *, name: str, problem: Problem, online: Online, closes_storage: bool = False
+    ) -> None:
         self._storage = storage
+        self._closes_storage = closes_storage
         self._record = StudyRecord(name, problem, strategy=online.to_json())
         self._leases = Leases(storage, name, seconds=LEASE)
         self._attempt: Attempt | None = None
@@ -39,7 +42,7 @@ class RoundLog:
         self._written = 0
 
     def interrupted_run(self) -> tuple[Trial, str] | None:
-        """The run that nobody carries on, which now belongs to this log, and its unit of cost; None without one."""
+        """Takes over the run that no process continues: its trial and its unit of cost; None without one."""
         try:
             found = self._storage.load_study(self._record.name)
         except StudyNotFound:
@@ -55,7 +58,7 @@ class RoundLog:
     def add(self, measurement: Measurement, *, cost_unit: str) -> None:
         """Keeps a round; one with a value is written at once, with all that wait, in one transaction."""
         points = self._with_waiting(measurement)
-        if measurement.value is not None or len(points) >= BATCH:
+        if measurement.value is not None or BAD in measurement.metrics or len(points) >= BATCH:
             attempt = self._opened(points, cost_unit)
             self._storage.record(self._record.name, attempt, points, lease=LEASE)
             self._written, points = self._written + len(points), ()
@@ -71,6 +74,8 @@ class RoundLog:
             )
             self._leases.drop(attempt)
         self._leases.close()
+        if self._closes_storage:
+            self._storage.close()
 
     def _with_waiting(self, measurement: Measurement) -> Sequence[Measurement]:
         return (*self._waiting, replace(measurement, sequence=self._written + len(self._waiting)))

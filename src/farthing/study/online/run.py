@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -10,15 +11,17 @@ import numpy as np
 from farthing.costs import Clock
 from farthing.models.threads import one_thread
 from farthing.strategies.online import OnlineProblem, OnlineStrategy, Play, Player
-from farthing.strategies.online.strategy import Observation, Undoing
-from farthing.study.online.decision import Decision, Stopwatch
+from farthing.strategies.online.bounded import begun
+from farthing.strategies.online.strategy import Observation, Skilled, Undoing
+from farthing.study.online.decision import Decision
+from farthing.study.online.reading import Reading
 from farthing.trials import Json, Params
 
 TIMED = 9
-"""Rounds of whose seconds the median is taken: one that was slow says nothing of the others."""
+"""The median of this many rounds is the time of one: a slow round says nothing about the others."""
 
 LEAST_SECONDS = 1e-3
-"""A round of training shorter than this is not worth timing, and its time mostly noise."""
+"""A round of training shorter than this is not timed: its time is mostly noise."""
 
 
 @dataclass
@@ -32,7 +35,10 @@ class Standing:
     validations: int = 0
     paid: float = 0.0
     silent: int = 0
-    is_timed: bool = False
+    bad: int = 0
+    """Validations that gave no value."""
+    is_timed: bool | None = None
+    """Whether validations are paid in their seconds; None before the first."""
     saved_at: int | None = None
     """The round before which the state was last saved."""
     undone: int = 0
@@ -47,24 +53,44 @@ class Standing:
 class Measured:
     """What a round gave: its value, the value before it where that was measured too, and what both cost."""
 
-    value: float
+    value: float | None
+    """None where it was bad."""
     before: float | None
     cost: float
     rounds: float | None = None
     """The cost in rounds of training; None where that is not known."""
+    is_paired: bool = False
+    """Whether the value before the round was measured, even if that was bad."""
+
+    @property
+    def is_bad(self) -> bool:
+        return self.value is None or (self.is_paired and self.before is None)
 
 
 class OnlineRun:
-    """A player and where it stands. `sign` times the value is to be made large, or with `gains` what a round adds."""
+    """A player and where it stands. `sign` times the value is to be made large, or with `gains` what a round adds.
+
+    The player decides once for `hold` rounds; the last of them is the one that is measured.
+    """
 
     def __init__(
-        self, strategy: OnlineStrategy, problem: OnlineProblem, *, sign: float, gains: bool, clock: Clock
+        self,
+        strategy: OnlineStrategy,
+        problem: OnlineProblem,
+        *,
+        rounds: int,
+        sign: float,
+        gains: bool,
+        clock: Clock,
     ) -> None:
-        self.player: Player = strategy.begin(problem)
+        self.player: Player = begun(strategy, problem)
         self.standing = Standing()
         self.pending: Decision | None = None
+        self.before: Reading | None = None
+        """The value before the pending round, where it was measured."""
         self._choice: Play | None = None
         self._problem, self._sign, self._gains, self._clock = problem, sign, gains, clock
+        self._rounds, self._hold = rounds, problem.hold
         self._decided_at: float | None = None
         self._training_seconds: list[float] = []
 
@@ -72,28 +98,48 @@ class OnlineRun:
 
     @property
     def is_open(self) -> bool:
-        """Whether a round was decided of which nothing has been said yet."""
+        """Whether the last round that was decided has not ended yet."""
         return self.pending is not None and not self.standing.is_observed
 
     @property
     def best(self) -> Params:
         with one_thread():
-            return self._problem.params(self.player.exploit(self.standing.round + self.standing.is_observed))
+            round = self.standing.round + self.standing.is_observed
+            return self._problem.params(self.player.exploit(self._decision_of(max(round, 1))))
+
+    @property
+    def skill(self) -> float | None:
+        return self.player.skill if isinstance(self.player, Skilled) else None
 
     def next_decision(self) -> tuple[Decision, Play]:
-        """What the player says to the next round; nothing is entered yet."""
+        """What is decided for the next round; nothing is entered yet."""
         round = self.standing.round + 1
-        with one_thread():
-            choice = self.player.decide(round)
-        needs_baseline = self._gains and choice.measure and self.standing.last_measured != round - 1
-        return self._decision(choice, round, needs_baseline), choice
+        choice = self._choice
+        if choice is None or self._begins(round):
+            with one_thread():
+                choice = self.player.decide(self._decision_of(round))
+        return self._decision(choice, round), choice
+
+    def saves(self, decision: Decision, choice: Play) -> bool:
+        """Whether the state is to be saved before that round."""
+        return choice.saves and self._begins(decision.round)
 
     def enter(self, decision: Decision, choice: Play) -> None:
-        self.pending, self._choice = decision, choice
+        self.pending, self._choice, self.before = decision, choice, None
         self.standing.round, self.standing.is_observed = decision.round, False
-        if choice.saves:
+        if self.saves(decision, choice):
             self.standing.saved_at = decision.round
         self._decided_at = None
+
+    def _decision_of(self, round: int) -> int:
+        """The number of the player's decision that a round belongs to."""
+        return (round - 1) // self._hold + 1
+
+    def _begins(self, round: int) -> bool:
+        return (round - 1) % self._hold == 0
+
+    def _ends(self, round: int) -> bool:
+        return round % self._hold == 0 or round == self._rounds
 
     def end_silent_round(self) -> None:
         self.standing.is_observed = True
@@ -109,11 +155,14 @@ class OnlineRun:
             seconds = self._clock.elapsed() - self._decided_at
             self._training_seconds = [*self._training_seconds, seconds][-TIMED:]
 
-    def rounds_of(self, decision: Decision) -> float | None:
-        """What the validation that ends now has cost, in rounds of training; None where rounds take no time."""
+    def rounds_of(self, timed: float | None) -> float | None:
+        """What the validation that ends now has cost, in rounds of training; None where rounds take no time.
+
+        `timed` are its seconds, where they are known.
+        """
         if self._decided_at is None:
             return None
-        whole, timed = self._clock.elapsed() - self._decided_at, decision.timed_seconds
+        whole = self._clock.elapsed() - self._decided_at
         known = self._training_seconds
         training = float(np.median(known)) if known else whole - timed if timed is not None else 0.0
         validation = timed if timed is not None else max(whole - training, 0.0)
@@ -121,29 +170,43 @@ class OnlineRun:
 
     def rounds_undone(self, measured: Measured) -> int:
         """How many rounds are taken back after that, which is not taken in yet."""
-        saved_at, reward = self.standing.saved_at, self._reward_of(measured)
-        if not isinstance(self.player, Undoing) or reward is None or saved_at is None:
+        saved_at, observation = self.standing.saved_at, self._observation(measured)
+        if not isinstance(self.player, Undoing) or observation is None or saved_at is None:
             return 0
-        assert self._choice is not None
-        observation = Observation(self.standing.round, self._choice.place, reward, measured.rounds)
         return self.standing.round - saved_at + 1 if self.player.undoes(observation) else 0
 
     def take(self, measured: Measured, *, params: Params | None = None) -> None:
-        """Takes in what the round gave, for its own params or those that were played in their place."""
-        standing, reward = self.standing, self._reward_of(measured)
-        standing.undone += self.rounds_undone(measured)
-        assert self._choice is not None
-        place = self._choice.place if params is None else self._problem.place(params)
-        if reward is not None:
+        """Takes in what the round gave, for its own params or for others that were played instead."""
+        standing, observation = self.standing, self._observation(measured, params=params)
+        undone = self.rounds_undone(measured)
+        standing.undone += undone
+        if undone:
+            standing.saved_at = None
+        if observation is not None:
             with one_thread():
-                self.player.observe(Observation(standing.round, place, reward, measured.rounds))
-        standing.last_value, standing.last_measured, standing.is_observed = measured.value, standing.round, True
-        standing.validations += 1 + (measured.before is not None)
+                self.player.observe(observation)
+        if not measured.is_bad:
+            standing.last_value, standing.last_measured = measured.value, standing.round
+        standing.is_observed, self.before = True, None
+        standing.validations += 1 + measured.is_paired
+        standing.bad += measured.is_bad
         standing.paid += measured.cost
 
+    def _observation(self, measured: Measured, *, params: Params | None = None) -> Observation | None:
+        """What the player is told; None where a gain has nothing to start from, and in the middle of a decision."""
+        reward = self._reward_of(measured)
+        if reward is None or not self._ends(self.standing.round):
+            return None
+        assert self._choice is not None
+        place = self._choice.place if params is None else self._problem.place(params)
+        cost = None if measured.rounds is None else measured.rounds / self._hold
+        return Observation(self._decision_of(self.standing.round), place, reward, cost)
+
     def _reward_of(self, measured: Measured) -> float | None:
-        """What the strategy is to make large; None where a gain has nothing to start from."""
+        """What the strategy is to make large, −∞ where it was bad; None where a gain has nothing to start from."""
         standing = self.standing
+        if measured.is_bad or measured.value is None:
+            return -inf
         if not self._gains:
             return self._sign * measured.value
         if measured.before is not None:
@@ -152,9 +215,11 @@ class OnlineRun:
             return None
         return self._sign * (measured.value - standing.last_value) / (standing.round - standing.last_measured)
 
-    def _decision(self, choice: Play, round: int, measure_before: bool) -> Decision:
+    def _decision(self, choice: Play, round: int) -> Decision:
+        is_measured = choice.measure and self._ends(round)
+        needs_baseline = self._gains and is_measured and self.standing.last_measured != round - 1
         params = self._problem.params(choice.place)
-        return Decision(params, choice.measure, choice.reason, round, measure_before, Stopwatch(self._clock))
+        return Decision(params, is_measured, choice.reason, round, needs_baseline)
 
     # ---- as plain data -----------------------------------------------------------------------------------------------
 
@@ -165,6 +230,7 @@ class OnlineRun:
             ],
             "player": self.player.memory(),
             "pending": self._pending_form(),
+            "before": None if self.before is None else [self.before.value, self.before.seconds],
             **asdict(self.standing),
         }
         return json.loads(json.dumps(state))  # type: ignore[no-any-return]
@@ -178,15 +244,18 @@ class OnlineRun:
             self.player.restore(observations, state["player"])
         self.standing = Standing(**{field.name: state[field.name] for field in fields(Standing)})
         if state["pending"] is not None:
-            place_form, measure, reason, round, measure_before = state["pending"]
-            self._choice = Play(self._place_of(place_form), measure, reason)
-            self.pending = self._decision(self._choice, round, measure_before)
+            place_form, is_to_be_measured, reason, round, measure, measure_before = state["pending"]
+            self._choice = Play(self._place_of(place_form), is_to_be_measured, reason)
+            params = self._problem.params(self._choice.place)
+            self.pending = Decision(params, measure, reason, round, measure_before)
+            self.before = None if state["before"] is None else Reading(*state["before"])
 
     def _pending_form(self) -> Json:
         if self.pending is None or self._choice is None:
             return None
-        due = self.pending
-        return [self._place_form(self._choice.place), due.measure, due.reason, due.round, due.measure_before]
+        due, choice = self.pending, self._choice
+        place = self._place_form(choice.place)
+        return [place, choice.measure, choice.reason, due.round, due.measure, due.measure_before]
 
     def _place_form(self, place: Any) -> Json:
         return place if isinstance(place, int) else dict(self._problem.params(place))

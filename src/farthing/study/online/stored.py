@@ -7,6 +7,10 @@ from farthing.costs import Remaining
 from farthing.errors import NoSuggestion
 from farthing.strategies import Randomness, Strategy
 from farthing.trials import History, Json, Measurement, Params, Suggestion, Trial
+from farthing.trials.rounds import kept_rounds
+
+BAD = "bad"
+"""A metric of a round whose validation gave no value: it was no finite number, or measuring it failed."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,10 @@ class Online(Strategy):
     candidates: Sequence[Params] | None = None
     initial: Sequence[Params] = ()
     can_undo: bool = False
+    hold: int = 1
+    overhead: float | None = 0.1
+    validation_cost: float | None = None
+    price: float = 0.0
 
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         raise NoSuggestion(
@@ -31,15 +39,5 @@ class Online(Strategy):
 
 
 def played_rounds(trial: Trial) -> list[Measurement]:
-    """The rounds of a run, in order, as they led to where it stands.
-
-    Whoever went back to an earlier round, after a kill or with an older state, undid what had been played from there.
-    """
-    rounds: list[Measurement] = []
-    for point in trial.measurements:
-        if point.step is None:
-            continue
-        while rounds and (rounds[-1].step or 0) >= point.step:
-            rounds.pop()
-        rounds.append(point)
-    return rounds
+    """The rounds of a run, in order, as they led to where it stands."""
+    return [trial.measurements[position] for position in kept_rounds(trial.measurements)]

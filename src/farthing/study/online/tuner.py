@@ -2,57 +2,77 @@
 
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from math import ceil
 from pathlib import Path
 from typing import Any, Literal
 
-from farthing.costs import Clock, SystemClock
+from farthing.costs import Clock, as_clock
 from farthing.errors import InvalidArgument
-from farthing.fields import OneOf, Whole
+from farthing.fields import Number, OneOf, Whole
 from farthing.fields.serialization import to_json
 from farthing.space import Space
 from farthing.storage import Storage, open_storage
 from farthing.strategies.online import OnlineProblem, OnlineStrategy, PairedProbes, as_online_strategy
+from farthing.strategies.online.strategy import Holding
 from farthing.study.online.candidates import candidates_of, initial_params
-from farthing.study.online.decision import Decision
+from farthing.study.online.decision import Decision, Value
 from farthing.study.online.log import RoundLog
+from farthing.study.online.reading import Reading, read
 from farthing.study.online.run import Measured, OnlineRun
-from farthing.study.online.stored import Online, played_rounds
+from farthing.study.online.stored import BAD, Online, played_rounds
 from farthing.study.opening import require_space, value_name
 from farthing.trials import Json, Measurement, Params, Problem
-from farthing.trials.measurement import cost_amount, finite_number
+from farthing.trials.measurement import cost_amount
 from farthing.validation import shown
 
 log = logging.getLogger("farthing")
 
-FORMAT = 3
+FORMAT = 4
 SKIPPED = "skipped validations"
-BEFORE = "before"
-"""Under which a gain's first value is kept among the metrics of its round."""
+BEFORE, BAD_BEFORE = "before", "bad before"
+"""Metrics of a gain's round: the value before it, or that there was none."""
 ROUNDS_PAID, ROUNDS_UNDONE = "validation in rounds", "rounds taken back"
 """Metrics of a measured round: what its validation cost in rounds of training, and how many it took back."""
+
+VALIDATIONS = "validations"
+"""The unit of a run whose validations cost 1 each."""
 
 NOTHING = object()
 """Stands for a state that was never saved; a saved one may be anything, None too."""
 
 
-class OnlineTuner:
-    """Tunes inside one training run: `decide()` at the start of each round, `observe(value)` where it asked.
+class OnlineTuner(Iterator[Decision]):
+    """Tunes inside one training run:
+
+        for decision in tuner:
+            train(**decision.params)
+            decision.observe(validate)
+
+    A round is one pass of this loop; it is measured only where `decision.measure` is true.
 
     Args:
-        rounds: how many rounds the run has; a round is what you train between two decisions.
-        strategy: who decides, or its name; by default `PairedProbes`, which tries neighbours of the present setting.
+        rounds: how many rounds the run has.
+        strategy: what decides, or its name; by default `PairedProbes`, which tries neighbours of the present setting.
         candidates: the params to choose from; None is the whole space, enumerated where it is small.
         initial: the present setting, which is played until a better one is found; more of them, as a list, are tried
             first. Without it the default begins in the middle of the space, which is a gamble.
+        hold: how many rounds a setting is held before it is measured; None makes about 30 decisions of a run with
+            `PairedProbes`, and one in each round with other strategies.
+        overhead: the most that validations and rounds taken back may cost, as a share of the time of training; None
+            lifts the bound.
+        validation_cost: what a validation costs, in rounds of training; None takes the time of both.
+        price: what a validation must be expected to bring, in units of the value times rounds: 0.05 is a gain of 0.001
+            over 50 rounds. It is asked for beside the time that a validation takes.
         minimize, maximize: the name of the value; `maximize="value"` if neither is given.
         reward: "value" compares measured values, "gain" what a round adds to the value.
-        storage, name: where the run is kept as a trial of that study; None keeps nothing. A run of that name that was
-            killed is carried on after its last observation: `round` says where it stands.
         save, restore: what returns the state of your training, and what puts it back: a probe that did harm is taken
             back. Both or none.
-        cost_unit: the unit of what validations cost; by default seconds if the first one is timed, else validations,
-            which cost 1 each.
+        storage, name: where the run is kept as a trial of that study; None keeps nothing. A run of that name that was
+            killed is continued after its last observation: `round` says where it stands.
+        cost_unit: the unit of what validations cost; by default seconds if the first value comes from a function, else
+            validations, which cost 1 each.
     """
 
     def __init__(
@@ -63,6 +83,10 @@ class OnlineTuner:
         strategy: OnlineStrategy | str | None = None,
         candidates: Sequence[Params] | None = None,
         initial: Params | Sequence[Params] | None = None,
+        hold: int | None = None,
+        overhead: float | None = 0.1,
+        validation_cost: float | None = None,
+        price: float = 0.0,
         minimize: str | None = None,
         maximize: str | None = None,
         reward: Literal["value", "gain"] = "value",
@@ -74,7 +98,8 @@ class OnlineTuner:
         cost_unit: str | None = None,
         clock: Clock | None = None,
     ) -> None:
-        _check(space, rounds=rounds, reward=reward)
+        _check(space, rounds=rounds, reward=reward, hold=hold)
+        _check_prices(overhead=overhead, validation_cost=validation_cost, price=price, cost_unit=cost_unit)
         _check_pair(save, restore)
         if minimize is None and maximize is None:
             maximize = "value"
@@ -88,75 +113,109 @@ class OnlineTuner:
         )
         self.rounds = rounds
         self.strategy: OnlineStrategy = PairedProbes() if strategy is None else as_online_strategy(strategy)
+        _check_price_is_used(self.strategy, price)
+        self.hold = min(hold or _usual_hold(self.strategy, rounds), rounds)
         self._reward = reward
         self._cost_unit = cost_unit
-        self._clock = clock or SystemClock()
+        self._clock = as_clock(clock)
         self._online_problem = OnlineProblem(
             space.encoder,
-            rounds,
+            ceil(rounds / self.hold),
             seed,
             candidates=candidates_of(space, candidates),
             initial=initial_params(space, initial),
             can_undo=save is not None,
+            hold=self.hold,
+            overhead=overhead,
+            validation_cost=None if validation_cost is None else validation_cost / self.hold,
+            price=price,
         )
         self._save, self._restore = save, restore
         self._saved: Any = NOTHING
         self._run = self._new_run()
         self._is_closed = False
-        self._log = None if storage is None else self._new_log(open_storage(storage), name)
-        self._carry_on()
+        self._is_loaded_unobserved = False
+        self._log = None if storage is None else self._new_log(storage, name)
+        self._continue()
 
-    # ---- the two calls -----------------------------------------------------------------------------------------------
+    # ---- the loop ----------------------------------------------------------------------------------------------------
 
-    def decide(self) -> Decision:
+    def __iter__(self) -> "OnlineTuner":
+        return self
+
+    def __next__(self) -> Decision:
         """What to train with in the next round, and whether a validation is worth its price."""
-        self._require_may_decide()
+        run = self._run
+        if self._is_loaded_unobserved and run.is_open and run.pending is not None:
+            self._is_loaded_unobserved = False
+            return run.pending
+        self._require_observed()
+        if run.standing.round >= self.rounds:
+            raise StopIteration
+        self._require_not_closed("another round")
+        self._end_silent_round()
+        decision, choice = run.next_decision()
+        if run.saves(decision, choice) and self._save is not None:
+            self._saved = self._save()
+        is_silent_end = decision.round == self.rounds and not decision.measure
+        if is_silent_end:
+            self._finish(self._silent(decision), value=run.standing.last_value)
+        run.enter(replace(decision, _tuner=self), choice)
+        if is_silent_end:
+            run.end_silent_round()
+        run.start_timing()
+        assert run.pending is not None
+        return run.pending
+
+    def _end_silent_round(self) -> None:
         run = self._run
         if run.is_open and run.pending is not None:
             run.stop_timing()
             self._write(self._silent(run.pending))
             run.end_silent_round()
-        decision, choice = run.next_decision()
-        if choice.saves and self._save is not None:
-            self._saved = self._save()
-        is_silent_end = decision.round == self.rounds and not decision.measure
-        if is_silent_end:
-            self._finish(self._silent(decision), value=run.standing.last_value)
-        run.enter(decision, choice)
-        if is_silent_end:
-            run.end_silent_round()
-        run.start_timing()
-        return decision
 
-    def observe(self, value: float, cost: float | None = None, *, before: float | None = None) -> None:
-        """The value measured after the round that was decided last, and what measuring it cost.
-
-        Without a cost the seconds of `decision.timing()` count, and without those 1. `before` is the value measured
-        before the round was trained, where the decision asked for it; it is charged as a second validation. With a
-        storage all of it is durable when this returns; where it raises, nothing has happened: call it again.
-        """
-        decision = self._to_be_observed()
-        rounds_paid = self._run.rounds_of(decision)
-        name = f"The value {self.problem.value!r}"
-        baseline = None if before is None else finite_number(before, what=f"{name} before")
+    def _observe(self, decision: Decision, value: Value, cost: float | None) -> None:
+        if callable(value) and not decision.measure:
+            return
+        self._require_pending(decision)
+        reading = self._read(value)
+        before = self._run.before
+        seconds = None if reading.seconds is None else reading.seconds + ((before and before.seconds) or 0.0)
         measured = Measured(
-            finite_number(value, what=name),
-            baseline,
-            _price(decision, cost, is_paired=before is not None),
-            rounds_paid,
+            reading.value,
+            None if before is None else before.value,
+            self._price(reading, before, cost),
+            self._run.rounds_of(seconds),
+            is_paired=before is not None,
         )
+        self._take(decision, measured, is_timed=self._is_timed(reading, cost))
+
+    def _take(self, decision: Decision, measured: Measured, *, is_timed: bool) -> None:
         undone = self._run.rounds_undone(measured)
-        standing = self._run.standing
-        is_timed = standing.is_timed or decision.timed_seconds is not None
         point = _point(decision, measured, undone)
         if decision.round == self.rounds:
-            self._finish(point, value=measured.value, is_timed=is_timed)
+            last = self._run.standing.last_value if measured.value is None else measured.value
+            self._finish(point, value=last, is_timed=is_timed)
         else:
             self._write(point, is_timed=is_timed)
-        standing.is_timed = is_timed
+        self._run.standing.is_timed = is_timed
         self._run.take(measured)
         if undone:
             self._take_back(undone)
+
+    def _observe_before(self, decision: Decision, value: Value) -> None:
+        if callable(value) and not decision.measure_before:
+            return
+        self._require_pending(decision)
+        if self._reward != "gain":
+            raise InvalidArgument(
+                f"Only a gain has a value before its round, got one for round {decision.round} of a run with "
+                "reward='value'. Leave observe_before() out, or make the tuner with reward='gain'."
+            )
+        self._run.before = self._read(value)
+
+    def _read(self, value: Value) -> Reading:
+        return read(value, what=f"The value {self.problem.value!r}", round=self.round, clock=self._clock)
 
     def _take_back(self, rounds: int) -> None:
         if self._saved is NOTHING:
@@ -164,18 +223,13 @@ class OnlineTuner:
         elif self._restore is not None:
             self._restore(self._saved)
 
-    def _require_may_decide(self) -> None:
+    def _require_observed(self) -> None:
         standing, pending = self._run.standing, self._run.pending
-        if self._run.is_open and pending is not None and pending.measure:
+        if self._run.is_open and pending is not None and pending.measure and not self._is_closed:
             raise InvalidArgument(
                 f"A round that asked for a measurement must be observed, got nothing for round {standing.round}. "
-                "Call observe(value) where decision.measure is true."
+                "Call decision.observe(validate) in every round, or where decision.measure is true."
             )
-        if standing.round >= self.rounds:
-            raise InvalidArgument(
-                f"This run has {self.rounds} rounds, and all are decided. Give OnlineTuner more rounds=."
-            )
-        self._require_not_closed("decide()")
 
     def _require_not_closed(self, call: str) -> None:
         if self._is_closed:
@@ -183,17 +237,57 @@ class OnlineTuner:
                 f"A run that was closed has ended, got {call} after round {self.round}. Make another OnlineTuner."
             )
 
-    def _to_be_observed(self) -> Decision:
+    def _require_pending(self, decision: Decision) -> None:
         run = self._run
-        self._require_not_closed("observe()")
-        if run.pending is None:
-            raise InvalidArgument("A value belongs to a decision, got one before any. Call decide() first.")
+        self._require_not_closed("a value")
+        if run.pending is None or decision.round != run.standing.round:
+            raise InvalidArgument(
+                f"Only the present round can be observed, got a value for round {decision.round} where round "
+                f"{run.standing.round} is played. Call decision.observe(…) before the loop goes on."
+            )
+        if not run.is_open and not decision.measure and decision.round == self.rounds:
+            raise InvalidArgument(
+                f"A run ends with its last round, got a value for round {decision.round}, not to be measured. "
+                "Call decision.observe(…) where decision.measure is true."
+            )
         if not run.is_open:
             raise InvalidArgument(
                 f"A round has one value, got a second for round {run.standing.round}. "
-                "Call decide() before the next observe()."
+                "Call decision.observe(…) once in each round."
             )
-        return run.pending
+
+    # ---- what validations cost ---------------------------------------------------------------------------------------
+
+    def _is_timed(self, reading: Reading, cost: float | None) -> bool:
+        """Whether validations of this run are paid in their seconds: the first one decides, unless there is a unit."""
+        if self._cost_unit is not None:
+            return self._cost_unit == "seconds"
+        known = self._run.standing.is_timed
+        return known if known is not None else reading.seconds is not None and cost is None
+
+    def _price(self, reading: Reading, before: Reading | None, cost: float | None) -> float:
+        """The cost that was given; else seconds in a run that is paid in them, and 1 for each validation in others."""
+        if cost is not None:
+            return cost_amount(cost)
+        readings = [reading] if before is None else [reading, before]
+        if self._is_timed(reading, cost):
+            return sum(self._seconds(each) for each in readings)
+        if self._cost_unit not in (None, VALIDATIONS):
+            raise self._missing_cost()
+        return float(len(readings))
+
+    def _seconds(self, reading: Reading) -> float:
+        if reading.seconds is None:
+            raise self._missing_cost()
+        return reading.seconds
+
+    def _missing_cost(self) -> InvalidArgument:
+        unit = self._unit(None)
+        how = "the function that validates, which is timed, or its cost" if unit == "seconds" else "its cost"
+        return InvalidArgument(
+            f"Validations of this run cost {unit}, got a value in round {self.round} that does not say how much. "
+            f"Give {how}: decision.observe(value, cost=…)."
+        )
 
     # ---- what is there -----------------------------------------------------------------------------------------------
 
@@ -209,8 +303,8 @@ class OnlineTuner:
 
     @property
     def summary(self) -> dict[str, float]:
-        """Rounds, validations paid for and skipped, what they cost, what the skipped ones would have cost, and how many
-        rounds were taken back.
+        """Rounds, validations paid for and skipped, their cost and what the skipped ones would have cost, bad
+        validations, rounds taken back, and the skill of predictions: 0 is as good as the last value.
         """
         standing = self._run.standing
         return {
@@ -219,7 +313,9 @@ class OnlineTuner:
             "paid": standing.paid,
             "skipped": standing.silent,
             "saved": standing.silent * standing.mean_price,
+            "bad": standing.bad,
             "undone": standing.undone,
+            **({} if self._run.skill is None else {"skill": self._run.skill}),
         }
 
     def close(self) -> None:
@@ -239,12 +335,18 @@ class OnlineTuner:
         return {"format": FORMAT, "settings": settings, **self._run.to_json()}
 
     def load_state_dict(self, state: Mapping[str, Json]) -> None:
-        """Goes on from where `state_dict` was called; with other settings it refuses, and nothing is changed."""
+        """Goes on from where `state_dict` was called; with other settings it refuses, and nothing is changed.
+
+        A round that was to be measured, and was not yet, is played again.
+        """
         self._check_state(state)
         self._saved = NOTHING
         run = self._new_run()
         run.restore(state)
+        if run.pending is not None:
+            run.pending = replace(run.pending, _tuner=self)
         self._run = run
+        self._is_loaded_unobserved = run.is_open and run.pending is not None and run.pending.measure
 
     def _check_state(self, state: Mapping[str, Json]) -> None:
         if not isinstance(state, Mapping) or state.get("format") != FORMAT:
@@ -274,6 +376,10 @@ class OnlineTuner:
             else [dict(each) for each in self._online_problem.candidates],
             "initial": [dict(each) for each in self._online_problem.initial],
             "can_undo": self._online_problem.can_undo,
+            "hold": self.hold,
+            "overhead": self._online_problem.overhead,
+            "validation_cost": self._online_problem.validation_cost,
+            "price": self._online_problem.price,
         }
 
     # ---- pieces ------------------------------------------------------------------------------------------------------
@@ -282,24 +388,25 @@ class OnlineTuner:
         return OnlineRun(
             self.strategy,
             self._online_problem,
+            rounds=self.rounds,
             sign=-self.problem.sign,
             gains=self._reward == "gain",
             clock=self._clock,
         )
 
-    def _new_log(self, storage: Storage, name: str) -> RoundLog:
+    def _new_log(self, storage: str | Path | Storage, name: str) -> RoundLog:
         settings = self._settings()
-        kept = ("strategy", "rounds", "reward", "candidates", "initial", "can_undo")
-        online = Online(**{key: settings[key] for key in kept})
-        return RoundLog(storage, name=name, problem=self.problem, online=online)
+        online = Online(**{each.name: settings[each.name] for each in fields(Online)})
+        place = open_storage(storage)
+        return RoundLog(place, name=name, problem=self.problem, online=online, closes_storage=place is not storage)
 
-    def _carry_on(self) -> None:
+    def _continue(self) -> None:
         """Plays the rounds of an interrupted run again, so that the next one is decided as it would have been."""
         interrupted = None if self._log is None else self._log.interrupted_run()
         if interrupted is None:
             return
         trial, unit = interrupted
-        log.info("Carrying on online run %d, which was interrupted.", trial.number)
+        log.info("Continuing online run %d, which was interrupted.", trial.number)
         self._run.standing.is_timed = unit == "seconds"
         for point in played_rounds(trial):
             self._play_again(point)
@@ -313,15 +420,14 @@ class OnlineTuner:
             if run.is_open:
                 run.end_silent_round()
             run.enter(*run.next_decision())
-        if point.value is None:
+        if point.value is None and BAD not in point.metrics:
             run.end_silent_round()
         else:
-            paid, metrics = point.cost.get("validation", 0.0), point.metrics
-            measured = Measured(point.value, metrics.get(BEFORE), paid, metrics.get(ROUNDS_PAID))
-            run.take(measured, params=point.params)
+            run.take(_measured(point), params=point.params)
 
     def _silent(self, decision: Decision) -> Measurement:
-        saved = {SKIPPED: self._run.standing.mean_price}
+        standing = self._run.standing
+        saved = {SKIPPED: standing.mean_price} if standing.validations else {}
         return Measurement(charged=True, step=decision.round, params=decision.params, saved=saved)
 
     def _write(self, point: Measurement, *, is_timed: bool | None = None) -> None:
@@ -335,13 +441,23 @@ class OnlineTuner:
 
     def _unit(self, is_timed: bool | None) -> str:
         is_in_seconds = self._run.standing.is_timed if is_timed is None else is_timed
-        return self._cost_unit or ("seconds" if is_in_seconds else "validations")
+        return self._cost_unit or ("seconds" if is_in_seconds else VALIDATIONS)
+
+
+def _usual_hold(strategy: OnlineStrategy, rounds: int) -> int:
+    return strategy.usual_hold(rounds) if isinstance(strategy, Holding) else 1
 
 
 def _point(decision: Decision, measured: Measured, undone: int) -> Measurement:
     """With what the round cost: its validation, and the training that it takes back, in the same unit."""
     a_round = measured.cost / measured.rounds if measured.rounds else 0.0
-    metrics = {BEFORE: measured.before, ROUNDS_PAID: measured.rounds, ROUNDS_UNDONE: float(undone) or None}
+    metrics = {
+        BEFORE: measured.before,
+        BAD_BEFORE: 1.0 if measured.is_paired and measured.before is None else None,
+        BAD: 1.0 if measured.value is None else None,
+        ROUNDS_PAID: measured.rounds,
+        ROUNDS_UNDONE: float(undone) or None,
+    }
     return Measurement(
         value=measured.value,
         cost={"validation": measured.cost, **({"overhead": undone * a_round} if undone else {})},
@@ -352,10 +468,16 @@ def _point(decision: Decision, measured: Measured, undone: int) -> Measurement:
     )
 
 
-def _price(decision: Decision, cost: float | None, *, is_paired: bool) -> float:
-    if cost is not None:
-        return cost_amount(cost)
-    return decision.timed_seconds if decision.timed_seconds is not None else 1.0 + is_paired
+def _measured(point: Measurement) -> Measured:
+    """What `_point` was made of."""
+    metrics = point.metrics
+    return Measured(
+        point.value,
+        metrics.get(BEFORE),
+        point.cost.get("validation", 0.0),
+        metrics.get(ROUNDS_PAID),
+        is_paired=BEFORE in metrics or BAD_BEFORE in metrics,
+    )
 
 
 def _check_pair(save: object, restore: object) -> None:
@@ -372,9 +494,33 @@ def _check_pair(save: object, restore: object) -> None:
         )
 
 
-def _check(space: Space, *, rounds: int, reward: str) -> None:
+def _check_prices(
+    *, overhead: float | None, validation_cost: float | None, price: float, cost_unit: str | None
+) -> None:
+    if overhead is not None:
+        Number(least=0.0, most=1.0).checked(overhead, what="overhead", advice="Give a share, or None for no bound.")
+    if validation_cost is not None:
+        Number(least=0.0).checked(validation_cost, what="validation_cost", advice="Give it in rounds of training.")
+    Number(least=0.0).checked(price, what="price", advice="Give it in units of the value times rounds.")
+    if cost_unit is not None and (not isinstance(cost_unit, str) or not cost_unit.strip()):
+        raise InvalidArgument(
+            f"cost_unit must be the name of a unit, got {shown(cost_unit)}. Write cost_unit='seconds', or leave it out."
+        )
+
+
+def _check_price_is_used(strategy: OnlineStrategy, price: float) -> None:
+    if price and not isinstance(strategy, PairedProbes):
+        raise InvalidArgument(
+            f"A price is for PairedProbes, got price={price:g} for {type(strategy).__name__}. Give its rule a price: "
+            "rule=ft.rules.ValueOfInformation(price=…), in deviations of the value."
+        )
+
+
+def _check(space: Space, *, rounds: int, reward: str, hold: int | None) -> None:
     require_space(space)
-    Whole(least=1).checked(rounds, what="rounds", advice="Count the decisions of the run.")
+    Whole(least=1).checked(rounds, what="rounds", advice="Count the passes of your loop.")
+    if hold is not None:
+        Whole(least=1).checked(hold, what="hold", advice="Count the rounds that a setting is held.")
     OneOf(("value", "gain")).checked(reward, what="reward", advice="Leave it out for 'value'.")
     if space.fidelities:
         raise InvalidArgument(

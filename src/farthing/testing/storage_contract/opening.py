@@ -8,6 +8,8 @@ from farthing.errors import (
     HistoryMoved,
     InvalidArgument,
 )
+from farthing.storage import Changes
+from farthing.storage.storage import OpensInTurn
 from farthing.testing.storage_contract.using import (
     LEASE,
     OWNER,
@@ -80,6 +82,24 @@ class Opening(Using):
             self.open_one(expected_trials=0)
         self.open_one(expected_trials=1)
         assert len(self.trials()) == 2
+
+    def test_suggestions_made_in_turn_are_for_the_history_as_it_is(self) -> None:
+        if not isinstance(self.store, OpensInTurn):
+            pytest.skip("This storage leaves it to the quicker.")
+        known, seen = self.version(), list[int]()
+        self.open(suggestion(), suggestion())
+
+        def choose(changes: Changes) -> tuple[list[Suggestion], float]:
+            seen.extend(trial.number for trial in changes.trials)
+            return [suggestion(0.1), suggestion(0.2)][: 4 - len(seen)], 3.0
+
+        opened = self.store.open_in_turn(STUDY, choose, since=known, owner=OWNER, lease=LEASE, retries=2)
+        assert (seen, [trial.number for trial in opened]) == ([0, 1], [2, 3])
+        assert [(trial.owner, trial.overhead) for trial in opened] == [(OWNER, 1.5)] * 2
+        assert self.trials()[2:] == opened
+        before = self.version()
+        assert self.store.open_in_turn(STUDY, choose, since=known, owner=OWNER, lease=LEASE) == []
+        assert self.version() == before
 
     def test_opening_nothing_changes_nothing(self) -> None:
         before = self.version()

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import farthing as ft
 from farthing.strategies.multifidelity.basket import Basket, continuing_saves
+from farthing.strategies.multifidelity.context import told_by_zero
 from farthing.strategies.multifidelity.curve_model import fit_curves, observe_curves, retained
-from farthing.strategies.multifidelity.form import told_by_zero
 from farthing.strategies.multifidelity.levels import Fidelities
 from farthing.strategies.multifidelity.loss_scale import LogError, loss_scale
 from farthing.strategies.multifidelity.run_cost import LearntRunCost, costs_paid, paid_again, run_cost
@@ -69,21 +69,21 @@ def test_trials_that_carry_each_other_on_are_one_curve() -> None:
 
 def test_a_curve_enters_at_its_middle_and_its_end() -> None:
     [run] = runs_of(history(part(0, to=4), part(1, begun=4, to=12, source=0)))
-    assert [point.fidelity["epochs"] for point in retained(run, 2)] == [6, 12]
-    assert [point.fidelity["epochs"] for point in retained(run, 3)] == [4, 8, 12]
-    assert [point.fidelity["epochs"] for point in retained(run, 1)] == [12]
+    assert [point.fidelity["epochs"] for point in retained([run], 2)[0]] == [6, 12]
+    assert [point.fidelity["epochs"] for point in retained([run], 3)[0]] == [4, 8, 12]
+    assert [point.fidelity["epochs"] for point in retained([run], 1)[0]] == [12]
 
 
 def test_the_points_that_a_suggestion_chose_are_kept() -> None:
     trial = part(0, to=10)
     chosen = Suggestion(trial.params, trial.fidelity, note={"retained": [[0.16], [0.5]]})
     [run] = runs_of(history(Trial(0, chosen, State.DONE, measurements=trial.measurements, value=trial.value)))
-    assert [point.fidelity["epochs"] for point in retained(run, 2)] == [3, 10]
+    assert [point.fidelity["epochs"] for point in retained([run], 2)[0]] == [3, 10]
 
 
 def test_a_curve_that_is_short_enters_once() -> None:
     [run] = runs_of(history(part(0, to=1)))
-    assert len(retained(run, 2)) == 1
+    assert len(retained([run], 2)[0]) == 1
 
 
 def test_failures_stand_in_with_the_worst_loss_where_they_were_to_get() -> None:

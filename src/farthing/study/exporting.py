@@ -1,79 +1,42 @@
-"""Results of a study: the best configuration, and tables for other programs."""
+"""The trials of a study as tables for other programs."""
 
 import csv
+import io
 import json
-from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from farthing.errors import InvalidArgument, MissingExtra
-from farthing.study.schedule import Schedule
-from farthing.trials import History, Json, Params, Prediction, Trial
+from farthing.fields import OneOf
+from farthing.scalars import is_number
+from farthing.trials import History, Json, Trial
+from farthing.validation import shown
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
-class Best:
-    """The strategy's recommendation.
-
-    `value` is the value measured for the recommended trial; `predicted` is the model's prediction at full fidelity, if
-    the strategy has a model; `measured` is the trial with the best value measured at full fidelity, which
-    need not be the recommended one. `params` are those of `trial`, unless a strategy recommends params that were not
-    tried yet: then `trial` is the best that was. `schedule` has the params in force from each step on, if there are
-    steps; `ever` is the best trial of a population at any interval, while `trial` is the best at the last.
-    `is_fallback` says that the strategy was not asked, because only the database names its module: then it is the best
-    value measured.
-    """
-
-    params: Params
-    value: float
-    trial: Trial
-    predicted: Prediction | None = None
-    measured: Trial | None = None
-    schedule: Schedule | None = None
-    ever: Trial | None = None
-    is_fallback: bool = False
-
-    def to_json(self) -> dict[str, Json]:
-        return {
-            "params": dict(self.params),
-            "value": self.value,
-            "trial": self.trial.number,
-            "fidelity": dict(self.trial.fidelity),
-            "predicted": None if self.predicted is None else [self.predicted.mean, self.predicted.deviation],
-            "measured": None if self.measured is None else self.measured.number,
-            "measured_value": None if self.measured is None else self.measured.value,
-            "schedule": None if self.schedule is None else self.schedule.to_json(),
-            "ever": None if self.ever is None else self.ever.number,
-            "is_fallback": self.is_fallback,
-        }
-
-
-def best_measured(history: History) -> Trial | None:
-    """The best of the trials that are done at full fidelity."""
-    full = [trial for trial in history.done if trial.value is not None and history.is_full(trial)]
-    return min(full, key=lambda trial: history.loss(trial.value or 0.0), default=None)
-
-
 def table(history: History) -> list[dict[str, Json]]:
     """A row for each trial; parameters and fidelities have columns of their own."""
-    return [_row(history, trial) for trial in history]
+    columns = _columns(history)
+    return [_row(columns, trial) for trial in history]
 
 
 def write_csv(history: History, file: TextIO) -> None:
     """A row for each trial."""
-    writer = csv.DictWriter(file, fieldnames=_columns(history), lineterminator="\n")
+    columns = _columns(history)
+    writer = csv.DictWriter(file, fieldnames=columns, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
     for trial in history:
-        writer.writerow({column: _inert(cell) for column, cell in _row(history, trial).items()})
+        writer.writerow({column: _inert(cell) for column, cell in _row(columns, trial).items()})
 
 
 def write_json(history: History, file: TextIO) -> None:
     """Everything: the problem, and every trial with its measurements, of which one trial at a time is in memory."""
     file.write(f'{{\n "problem": {_indented(history.problem.to_json(), depth=1)},\n "trials": [')
+    columns = _columns(history)
     for trial in history:
-        form = {**_row(history, trial), **_details(trial)}
+        form = {**_row(columns, trial), **_details(trial)}
         file.write(f"{',' if trial.number else ''}\n  {_indented(form, depth=2)}")
     file.write("\n ]\n}" if len(history) else "]\n}")
 
@@ -99,17 +62,36 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\n")
 FORMATS = {"csv": write_csv, "json": write_json}
 
 
-def export(history: History, form: str, file: TextIO) -> None:
-    """Writes the trials, one after the other."""
-    FORMATS[known_format(form)](history, file)
+def export(history: History, to: str | Path | TextIO | None, *, format: str | None) -> str | None:
+    """Writes the trials, one after the other, to a path or an open file; without either, returns the text."""
+    if to is None:
+        text = io.StringIO()
+        _write(history, text, format=format or "csv")
+        return text.getvalue()
+    if not isinstance(to, (str, Path)):
+        _require_open_file(to)
+        _write(history, to, format=format or "csv")
+        return None
+    chosen = _known(format or Path(to).suffix.lstrip("."))
+    with open(to, "w", encoding="utf-8") as file:
+        _write(history, file, format=chosen)
+    return None
 
 
-def known_format(form: str) -> str:
-    if form not in FORMATS:
+def _write(history: History, file: TextIO, *, format: str) -> None:
+    FORMATS[_known(format)](history, file)
+
+
+def _require_open_file(given: object) -> None:
+    if not callable(getattr(given, "write", None)):
         raise InvalidArgument(
-            f"An export's format must be one of {', '.join(FORMATS)}, got {form!r}. Choose one of them."
+            f"Trials are exported to a path or an open file, got {shown(given)}. Write study.export('trials.csv')."
         )
-    return form
+
+
+def _known(format: str) -> str:
+    rule = OneOf(tuple(FORMATS))
+    return str(rule.checked(format, what="An export's format", advice="Choose one: format='csv'."))
 
 
 def _inert(cell: Json) -> Json:
@@ -120,26 +102,25 @@ def _inert(cell: Json) -> Json:
     if not isinstance(cell, str):
         return cell
     text = cell.replace("\r\n", "\n").replace("\r", "\n")
-    return f"'{text}" if text.startswith(FORMULA_STARTS) and not _is_number(text) else text
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return f"'{text}" if text.startswith(FORMULA_STARTS) and not is_number(text) else text
 
 
 def _columns(history: History) -> list[str]:
     space = history.problem.space
     names = [f"param.{name}" for name in space.parameters] + [f"fidelity.{name}" for name in space.fidelities]
+    metrics = dict.fromkeys(name for trial in history for name in _metrics(trial))
     return [
         "number",
         "state",
         "value",
         "cost",
         *names,
+        *(f"metric.{name}" for name in metrics),
+        "predicted_value",
+        "predicted_deviation",
+        "predicted_cost",
+        "opened_at",
+        "finished_at",
         "resume_from",
         "attempt",
         "overhead",
@@ -149,11 +130,22 @@ def _columns(history: History) -> list[str]:
     ]
 
 
-def _row(history: History, trial: Trial) -> dict[str, Json]:
-    row: dict[str, Json] = dict.fromkeys(_columns(history))
+def _metrics(trial: Trial) -> dict[str, float | None]:
+    """The last value of each metric."""
+    return {name: number for point in trial.points for name, number in point.metrics.items()}
+
+
+def _row(columns: list[str], trial: Trial) -> dict[str, Json]:
+    """Times are seconds since 1970; predictions are those of the strategy that suggested the trial."""
+    row: dict[str, Json] = dict.fromkeys(columns)
+    value, cost = trial.suggestion.predicted_value, trial.suggestion.predicted_cost
     row |= {"number": trial.number, "state": trial.state.value, "value": trial.value, "cost": trial.cost}
     row |= {f"param.{name}": value for name, value in trial.params.items()}
     row |= {f"fidelity.{name}": value for name, value in trial.fidelity.items()}
+    row |= {f"metric.{name}": number for name, number in _metrics(trial).items()}
+    row |= {"predicted_value": value.mean if value else None, "predicted_cost": cost.mean if cost else None}
+    row |= {"predicted_deviation": value.deviation if value else None}
+    row |= {"opened_at": trial.opened_at, "finished_at": trial.finished_at}
     row |= {"resume_from": trial.resume_from, "attempt": trial.attempt, "overhead": trial.overhead}
     row |= {"failure": trial.failure.reason if trial.failure else None}
     return row | {"tags": " ".join(trial.tags), "comment": trial.comment}

@@ -1,0 +1,104 @@
+"""docs/benchmarks.md: every committed record in one page. Made by `python -m benchmarks.report` without a name."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.evidence.contests import suite_section
+from benchmarks.evidence.others import (
+    as_losses,
+    online_section,
+    own_table,
+    population_section,
+    scaling_figure,
+    speed_section,
+    training_section,
+)
+from benchmarks.markdown import section
+from benchmarks.online import training_suite
+from benchmarks.online.suites import ONLINE_SUITES
+from benchmarks.population import cifar, real, rl, synthetic
+from benchmarks.problems.data import REPOSITORY
+from benchmarks.records import RESULTS, read_records, results_path
+from benchmarks.suites import SUITES
+
+DOCS = REPOSITORY / "docs"
+PAGE, IMAGES = "benchmarks.md", "images/benchmarks"
+
+INTRODUCTION = """\
+Every table and figure here is made from the records in `benchmarks/results` by `python -m benchmarks.report`; nothing
+is written by hand, and rows in which we lose stay in. How it was measured, what the problems are and how to run it
+again is in `benchmarks/README.md` of the repository. What it means is at the end of each page on a system:
+[multi-fidelity](systems/multifidelity.md#measured), [Bayesian optimisation](systems/bayesian.md),
+[online](systems/online.md#measured), [populations](systems/population.md#measured-on-made-up-training),
+[pipelines](systems/pipeline.md#measured). The tables of the papers are on [a page of their own](papers.md).
+
+*Regret* is the distance of the recommended configuration's true value from the best known one. Entries are medians with
+quartiles over paired seeds; bold is the best median of a row. *Wins–ties–losses* compare two methods on the same
+problem and seed. *Normalised* regret is on the scale of random search: 0 is the best of 20 000 random configurations,
+1 their median, which also stands for a method that has nothing to recommend yet."""
+
+
+def write_page(docs: Path = DOCS) -> Path:
+    """Writes the page and its figures below `docs`, over those that are there."""
+    images = docs / IMAGES
+    text = section("Benchmarks", INTRODUCTION, *sections(images), level=1)
+    path = docs / PAGE
+    path.write_text(text + "\n", encoding="utf-8")
+    return path
+
+
+def sections(images: Path) -> Iterator[str]:
+    """One section a file of records: suites in their order, then rounds, populations and speed."""
+    for suite in SUITES.values():
+        if records := read_records(results_path(suite.name)):
+            yield suite_section(suite, records, images=images)
+    yield from _online(images)
+    yield from _populations(images)
+    yield _speed(images)
+
+
+def _online(images: Path) -> Iterator[str]:
+    for suite in ONLINE_SUITES.values():
+        yield online_section(suite, read_records(results_path(suite.name)), images=images)
+    trainings = read_records(results_path(training_suite.SUITE))
+    yield training_section(training_suite.SUITE, trainings, order=tuple(training_suite.METHODS))
+    name = "online-fashion-mnist"
+    heading = ("method", "accuracy", "validations", "seconds", "paid", "n")
+    note = "`examples/2_online.py --compare 3`: means; CPU seconds of the whole run, and of them for validating."
+    yield section(name, note, own_table(read_records(results_path(name)), heading), level=2)
+
+
+def _populations(images: Path) -> Iterator[str]:
+    made_up = read_records(results_path(synthetic.SUITE))
+    yield population_section(
+        synthetic.SUITE, made_up, ours="PB2", order=tuple(synthetic.METHODS), measure="regret", images=images
+    )
+    yield population_section(
+        real.SUITE,
+        read_records(results_path(real.SUITE)),
+        ours="PB2",
+        order=tuple(real.METHODS),
+        measure="minus the accuracy or the return of the chosen agent, on data or in play that no decision saw",
+    )
+    images_half = as_losses(read_records(results_path(cifar.SUITE)), "test_accuracy", scale=100.0)
+    yield population_section(
+        cifar.SUITE, images_half, ours="pb2", order=_methods(images_half), measure="minus the test accuracy in percent"
+    )
+    lander = as_losses(read_records(results_path(rl.SUITE)), "reward")
+    yield population_section(
+        rl.SUITE, lander, ours="pb2", order=_methods(lander), measure="minus the reward of the best agent at the end"
+    )
+
+
+def _methods(records: list[dict[str, object]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(str(record["method"]) for record in records))
+
+
+def _speed(images: Path) -> str:
+    files = sorted(RESULTS.glob("speed-*.json"))
+    note = (
+        "CPU time of processes. Peers took turns with us in the same session; "
+        "a bar that does not hold is marked NO and stays in."
+    )
+    figure = scaling_figure(RESULTS, images / "scaling.svg")
+    return section("Speed", note, figure, *(speed_section(path) for path in files), level=2)

@@ -1,0 +1,71 @@
+"""How a study stands, over all the processes that work on it, as text that is drawn again and again."""
+
+import re
+import time
+from collections import Counter
+
+import click
+
+from farthing.cli.tables import aligned
+from farthing.study import Study
+from farthing.study.best import best_measured
+from farthing.study.runs import ranked_runs
+from farthing.study.views import short_params, short_point
+from farthing.trials import History, State, Trial
+
+
+def standing_text(study: Study) -> str:
+    """The title, the best so far, and a row for each trial in flight; all of one moment."""
+    with study._records.still() as history:
+        parts = [_title(study, history), _best(study, history), _in_flight(history, now=study._records.now())]
+        return "\n".join(part for part in parts if part)
+
+
+def follow(study: Study, *, every: float, is_terminal: bool) -> None:
+    """Draws it again whenever it changed: in place in a terminal, as further lines elsewhere. Ends by Ctrl-C."""
+    shown = ""
+    while True:
+        text = standing_text(study)
+        if is_terminal:
+            click.clear()
+            click.echo(text)
+        elif text != shown:
+            click.echo(text.splitlines()[0])
+        shown = text
+        time.sleep(every)
+
+
+def _title(study: Study, history: History) -> str:
+    counts = Counter(trial.state for trial in history)
+    states = ", ".join(f"{counts[state]} {state}" for state in State if counts[state]) or "no trials yet"
+    return f"{study.name}: {states}; {history.cost:.4g} {study.problem.cost_unit} spent"
+
+
+def _best(study: Study, history: History) -> str:
+    """By measured values: a model is not fitted again for every picture."""
+    found = best_measured(history) or next(iter(ranked_runs(history)), None)
+    if found is None or found.value is None:
+        return "no result yet"
+    at = f" at {short_params(found.fidelity)}" if found.fidelity else ""
+    measured = f"best {study.problem.value} measured: {found.value:.6g}{at} (trial {found.number})"
+    return f"{measured}  {short_params(found.params)}"
+
+
+def _in_flight(history: History, *, now: float) -> str:
+    rows = [_row(trial, now=now) for trial in history.in_flight]
+    return aligned(["trial", "state", "where", "since", "progress", "params"], rows) if rows else ""
+
+
+def _row(trial: Trial, *, now: float) -> list[str]:
+    last = max([trial.opened_at, *(point.time for point in trial.measurements)])
+    state, params, since = trial.state.value, short_params(trial.params), f"{max(0.0, now - last):.0f} s"
+    if trial.state is State.PENDING:
+        return [str(trial.number), state, "", since, "waits for a worker", params]
+    progress = short_point(trial, trial.points[-1] if trial.points else None)
+    return [str(trial.number), state, _where(trial.owner or ""), since, progress, params]
+
+
+def _where(owner: str) -> str:
+    """The machine and the number of the process that runs a trial."""
+    machine, process, _ = (["", "", "", *owner.rsplit(":", 2)])[-3:]
+    return f"{re.split('[:/]', machine)[0]} {process}".strip()

@@ -1,0 +1,192 @@
+"""The best configuration of a study."""
+
+from dataclasses import dataclass, replace
+from html import escape
+
+from farthing.errors import NoResult
+from farthing.strategies import Recommendation, Strategy, best_by_value
+from farthing.study.records import Records
+from farthing.study.schedule import Schedule, schedule_along, schedule_of
+from farthing.study.views import short_number, short_params, short_prediction
+from farthing.trials import History, Json, Params, Prediction, Problem, Trial
+
+NOISE = "noise"
+"""The setting of a study that says whether equal params may give different values."""
+
+
+@dataclass(frozen=True, repr=False)
+class Best:
+    """The strategy's recommendation.
+
+    `value` is the value measured for the recommended trial; `predicted` is the model's prediction at full fidelity, if
+    the strategy has a model; `measured` is the trial with the best value measured at full fidelity, which
+    need not be the recommended one. `params` are those of `trial`, unless a strategy recommends params that were not
+    tried yet: then `trial` is the best that was. `schedule` has the params in force from each step on, if there are
+    steps; `ever` is the best trial of a population at any interval, while `trial` is the best at the last.
+    `is_fallback` says that the strategy was not asked, because only the database names its module: then it is the best
+    value measured. `is_full` says that the trial was trained to the end; `explanation`, in one sentence, why a better
+    measurement was passed over, if one was; `ranking` has the configurations seen by what a model expects of them.
+    """
+
+    params: Params
+    value: float
+    trial: Trial
+    problem: Problem
+    predicted: Prediction | None = None
+    measured: Trial | None = None
+    schedule: Schedule | None = None
+    ever: Trial | None = None
+    is_fallback: bool = False
+    is_full: bool = True
+    explanation: str | None = None
+    ranking: tuple[Recommendation, ...] = ()
+
+    @property
+    def is_tried(self) -> bool:
+        """Whether a trial had these params."""
+        return self.params == self.trial.params
+
+    def lines(self) -> list[str]:
+        """The recommendation in words: its value, beside a prediction the best measurement, and why it is preferred."""
+        return [*self._value_lines(), *([self.explanation] if self.explanation else [])]
+
+    def _value_lines(self) -> list[str]:
+        name, trial = self.problem.value, self.trial
+        at = f", {short_params(trial.fidelity)}" if trial.fidelity else ""
+        measured = f"{self.value:.6g} (trial {trial.number}{at}"
+        if self.predicted is None or not trial.fidelity:
+            return [f"Best {name}: {measured})"]
+        if self.is_tried and self.is_full:
+            return [f"Best {name}: {measured}; predicted {short_prediction(self.predicted)})", *self._rival()]
+        full = short_params(self.problem.space.full_fidelity)
+        return [
+            f"Best {name}: predicted {short_prediction(self.predicted)} at {full}",
+            f"{'Measured so far' if self.is_tried else 'Not tried yet; the best that was'}: "
+            f"{self.value:.6g} at {short_params(trial.fidelity)} (trial {trial.number})",
+            *(self._rival() or ["Measured at full fidelity: none yet"]),
+        ]
+
+    def _rival(self) -> list[str]:
+        """The best that was measured at full fidelity, where that is another trial than the recommended one."""
+        if self.measured is None or self.measured.number == self.trial.number:
+            return []
+        return [f"Best measured at full fidelity: {self.measured.value:.6g} (trial {self.measured.number})"]
+
+    def __repr__(self) -> str:
+        width = max(map(len, self.params))
+        return "\n".join(
+            [*self.lines(), *(f"  {name:<{width}}  {short_number(value)}" for name, value in self.params.items())]
+        )
+
+    def _repr_html_(self) -> str:
+        words = "<br>".join(escape(line) for line in self.lines())
+        rows = "".join(
+            f"<tr><td>{escape(name)}</td><td>{escape(short_number(value))}</td></tr>"
+            for name, value in self.params.items()
+        )
+        return f"<p>{words}</p><table>{rows}</table>"
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "params": dict(self.params),
+            "value": self.value,
+            "trial": self.trial.number,
+            "fidelity": dict(self.trial.fidelity),
+            "predicted": None if self.predicted is None else [self.predicted.mean, self.predicted.deviation],
+            "measured": None if self.measured is None else self.measured.number,
+            "measured_value": None if self.measured is None else self.measured.value,
+            "schedule": None if self.schedule is None else self.schedule.to_json(),
+            "ever": None if self.ever is None else self.ever.number,
+            "is_fallback": self.is_fallback,
+            "explanation": self.explanation,
+        }
+
+
+def best_measured(history: History) -> Trial | None:
+    """The best of the trials that are done at full fidelity."""
+    full = [trial for trial in history.done if trial.value is not None and history.is_full(trial)]
+    return min(full, key=lambda trial: history.loss(trial.value or 0.0), default=None)
+
+
+def find_best(records: Records, strategy: Strategy | None) -> Best:
+    """The recommendation; without a strategy, because only the database names it, the best measured.
+
+    Raises `NoResult` before any trial is done.
+    """
+    is_noisy = bool(records.settings.get(NOISE, True))
+    return _by_search(records, strategy) or _by_history(records.refresh(), strategy, is_noisy=is_noisy)
+
+
+def _by_search(records: Records, strategy: Strategy | None) -> Best | None:
+    """The recommendation by measured value, found by the database if the history is not read anyway."""
+    is_by_value = strategy is None or type(strategy).recommend is Strategy.recommend
+    found = records.leaders() if is_by_value else None
+    if found is None:
+        return None
+    best, problem = found.lineage[-1], records.problem
+    assert best.value is not None, "only trials with a value are looked for"
+    return Best(
+        best.params,
+        best.value,
+        best,
+        problem,
+        measured=found.full,
+        schedule=schedule_along(problem, found.lineage),
+        is_fallback=strategy is None,
+        is_full=problem.is_full(best.fidelity),
+    )
+
+
+def _by_history(history: History, strategy: Strategy | None, *, is_noisy: bool) -> Best:
+    found = best_by_value(history) if strategy is None else strategy.recommend(history)
+    if found is None or found.trial.value is None:
+        raise NoResult(f"The best trial is one that is done, got none among {len(history)} trials. Run some first.")
+    measured = best_measured(history)
+    if measured is not None and not is_noisy and _is_better_than_predicted(measured, found, history.problem):
+        found = replace(found, params=measured.params, trial=measured, predicted=None)
+    assert found.trial.value is not None, "only trials with a value are recommended"
+    return Best(
+        found.params,
+        found.trial.value,
+        found.trial,
+        history.problem,
+        found.predicted,
+        measured,
+        schedule_of(history, found.trial),
+        found.best_ever,
+        is_fallback=strategy is None,
+        is_full=history.is_full(found.trial),
+        explanation=_explanation(history, found, measured),
+        ranking=found.ranking,
+    )
+
+
+def _is_better_than_predicted(measured: Trial, found: Recommendation, problem: Problem) -> bool:
+    """Whether a value was measured that is better than the one that is expected of what is recommended."""
+    if found.predicted is None or measured.value is None:
+        return False
+    return problem.better(measured.value, found.predicted.mean)
+
+
+def _explanation(history: History, found: Recommendation, measured: Trial | None) -> str | None:
+    """Why the best measurement is not believed: one sentence, None where there is nothing to explain."""
+    if measured is None or not _is_better_than_predicted(measured, found, history.problem):
+        return None
+    expected = _expected(measured.params, found)
+    is_luck = expected is None or abs(expected.mean - (measured.value or 0.0)) > (expected.deviation or 0.0)
+    if measured.params == found.params and not is_luck:
+        return None
+    again = [trial for trial in history.done if trial.params == measured.params and history.is_full(trial)]
+    count = "once" if len(again) == 1 else f"as the best of {len(again)} times"
+    of_it = f"{short_prediction(expected)} of it" if expected is not None else "less of it"
+    verdict = "luck, as of a small validation set" if is_luck else "no better, as far as it can tell"
+    return (
+        f"Trial {measured.number} measured {measured.value:.4g} {count}; the model, which knows its neighbours, "
+        f"expects {of_it}: {verdict}."
+    )
+
+
+def _expected(params: Params, found: Recommendation) -> Prediction | None:
+    """What the model expects of these params."""
+    everything = [found, *found.ranking]
+    return next((one.predicted for one in everything if one.params == params and one.predicted is not None), None)

@@ -1,0 +1,109 @@
+"""The limits of a run, and why it ended."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import get_args
+
+from farthing.costs import Budget
+from farthing.errors import InvalidArgument
+from farthing.fields import Number, Whole
+from farthing.strategies import Strategy
+from farthing.study.settings import OnInterrupt
+from farthing.trials.measurement import LARGEST_WHOLE
+from farthing.validation import listed, shown
+
+
+class StopReason(StrEnum):
+    """`STOPPED`: by `study.stop()`. `TOO_EXPENSIVE`: the next trial is predicted to cost more than is left.
+    `WORK_FAILS`: the first trials failed in the same way, and none has succeeded.
+    """
+
+    BUDGET_SPENT = "budget spent"
+    TOO_EXPENSIVE = "too expensive"
+    STRATEGY_FINISHED = "strategy finished"
+    WORK_FAILS = "work fails"
+    STOPPED = "stopped"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """How a run ended: the reason to compare with, `stopped.reason is ft.StopReason.INTERRUPTED`, and a sentence.
+
+    `str(stopped)` is the sentence.
+    """
+
+    reason: StopReason
+    sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of a run: the budget in all, and for each trial its seconds and its number of retries.
+
+    Without a budget the strategy alone decides when it ends. `killed_retries` is the number of retries of a trial whose
+    worker the system killed: that says little about the configuration. `keep_going` spends the budget even if the
+    first trials all fail in the same way.
+    """
+
+    budget: Budget | None
+    time_limit: float | None = None
+    retries: int = 0
+    killed_retries: int = 1
+    keep_going: bool = False
+
+    def __post_init__(self) -> None:
+        check_budget(self.budget)
+        if self.time_limit is not None:
+            Number(above=0.0).checked(self.time_limit, what="A trial's time limit", advice="Leave it out for none.")
+        check_retries(self.retries, name="retries")
+
+    @classmethod
+    def of(
+        cls,
+        budget: Budget | None,
+        time_limit: float | None,
+        *,
+        retries: int | None,
+        strategy: Strategy,
+        keep_going: bool = False,
+    ) -> "Limits":
+        """The limits that a user set. Without `retries` only a killed worker's trial is tried again, and in a
+        population any, so that a failure leaves no trace in who is copied over whom.
+        """
+        if retries is None:
+            return cls(budget, time_limit, retries=int(strategy.needs_checkpoints), keep_going=keep_going)
+        return cls(budget, time_limit, retries=retries, killed_retries=retries, keep_going=keep_going)
+
+
+def check_leases(lease: float, *, lost_retries: int) -> None:
+    Number(above=0.0).checked(lease, what="A lease, in seconds,", advice="60 suits most work.")
+    check_retries(lost_retries, name="lost_retries")
+
+
+def check_retries(retries: int, *, name: str) -> None:
+    Whole(least=0, most=LARGEST_WHOLE).checked(retries, what=f"The number of {name}", advice="Use 0 for none.")
+
+
+def check_budget(budget: object) -> None:
+    if not isinstance(budget, (Budget, type(None))):
+        raise InvalidArgument(f"A run needs a budget, got {budget!r}. Give budget=ft.Budget(seconds=600).")
+
+
+def require_budget(budget: Budget | None, strategy: Strategy) -> None:
+    if budget is None and not strategy.has_end:
+        raise InvalidArgument(
+            f"A run needs a budget, got none, and {type(strategy).__name__} has no end of its own. "
+            "Give budget=ft.Budget(seconds=600)."
+        )
+
+
+def check_on_interrupt(given: str) -> None:
+    if given not in get_args(OnInterrupt):
+        raise InvalidArgument(
+            f"on_interrupt must be one of {listed(get_args(OnInterrupt))}, got {shown(given)}. "
+            "Leave it out to have KeyboardInterrupt raised."
+        )

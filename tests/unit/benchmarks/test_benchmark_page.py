@@ -1,0 +1,67 @@
+"""docs/benchmarks.md says what the committed records say, byte for byte on the pinned versions."""
+
+from importlib.metadata import version
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from benchmarks.evidence.figures import LEAST, Line, Panel, draw
+from benchmarks.evidence.page import DOCS, IMAGES, PAGE, write_page
+from benchmarks.records import RESULTS
+from benchmarks.report import main
+from benchmarks.spread import Spread
+
+REPOSITORY = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def again(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page made once more, elsewhere."""
+    folder = tmp_path_factory.mktemp("docs")
+    write_page(folder)
+    return folder
+
+
+def test_the_page_says_what_the_committed_records_say(again: Path) -> None:
+    assert (again / PAGE).read_text(encoding="utf-8") == (DOCS / PAGE).read_text(encoding="utf-8"), (
+        "Make it again: python -m benchmarks.report"
+    )
+
+
+def test_the_figures_come_out_byte_for_byte(again: Path) -> None:
+    if f"matplotlib=={version('matplotlib')}" not in (REPOSITORY / "constraints.txt").read_text():
+        pytest.skip("another version of matplotlib than the pinned one draws other bytes")
+    made, committed = ({path.name: path.read_bytes() for path in (docs / IMAGES).iterdir()} for docs in (again, DOCS))
+    assert made.keys() == committed.keys()
+    assert [name for name in made if made[name] != committed[name]] == []
+
+
+def test_every_file_of_records_that_is_reported_is_on_the_page() -> None:
+    """All but the records of choices (tuning-…) and of a stage's seconds, which are inputs of another suite."""
+    text = (DOCS / PAGE).read_text(encoding="utf-8")
+    names = {path.stem for path in RESULTS.iterdir() if not path.stem.startswith("tuning-")} - {"pipeline-nuclei-table"}
+    absent = [name for name in sorted(names) if f"# {name.replace('speed-', 'speed ')}\n" not in text]
+    assert absent == []
+
+
+def test_a_page_has_one_title_and_skips_no_level() -> None:
+    levels = [line.index(" ") for line in (DOCS / PAGE).read_text(encoding="utf-8").splitlines() if line[:1] == "#"]
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def test_a_figure_is_the_same_every_time_and_has_no_date(tmp_path: Path) -> None:
+    panel = Panel("p", "cost", "regret", (Line("a", (1.0, 2.0), (Spread(0.0, 0.0, 1.0, 3),) * 2),), log_y=True)
+    for name in ("one.svg", "two.svg"):
+        draw([panel], tmp_path / name)
+    one, two = ((tmp_path / name).read_text(encoding="utf-8") for name in ("one.svg", "two.svg"))
+    assert one == two
+    assert "dc:date" not in one
+    assert LEAST > 0.0  # what makes a regret of zero visible on a logarithmic scale
+
+
+def test_a_name_that_is_no_suite_is_refused_without_writing_the_page(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["nonesuch"])
+    assert "invalid choice" in capsys.readouterr().err
