@@ -9,16 +9,20 @@ from benchmarks.pipelines.synthetic import CENTRED, NOISES, PLACED, SHIFTED, STA
 from benchmarks.problems import Problem
 from benchmarks.problems.augmented import AUGMENTED
 from benchmarks.problems.noisy import NOISY, NOISY_FOR_TUNING
+from benchmarks.problems.problem import PricedByMean
 from benchmarks.problems.synthetic import FUNCTIONS, MORE_FUNCTIONS
 from benchmarks.problems.tables import CELLS, TABLES
 from farthing.costs import Budget
 
-Unit: TypeAlias = Literal["evaluations", "full runs", "cost"]
+Unit: TypeAlias = Literal["evaluations", "full runs", "mean full runs", "cost"]
 
 
 @dataclass(frozen=True)
 class Allowance:
-    """The allowance of a method: evaluations, the cost of a number of usual runs at full fidelity, or plain cost."""
+    """The allowance of a method: evaluations, the cost of usual or of mean runs at full fidelity, or plain cost.
+
+    A usual run has the median cost of random configurations, which on learning curves is 0.6 to 0.8 of their mean.
+    """
 
     amount: float
     unit: Unit
@@ -34,6 +38,9 @@ class Allowance:
         return Budget(cost=self.amount * self._cost_of_one(problem))
 
     def _cost_of_one(self, problem: Problem) -> float:
+        if self.unit == "mean full runs":
+            assert isinstance(problem, PricedByMean), f"{problem.name} has no mean cost"
+            return problem.mean_cost
         return problem.full_cost if self.unit == "full runs" else 1.0
 
     def to_json(self) -> dict[str, Any]:
@@ -106,6 +113,16 @@ CURVES_REPORTED = (
     "opda/convnext",
 )
 
+LEARNING_CURVES = tuple(name for name in CURVES_REPORTED if name.startswith("lcbench/"))
+TRAINING_SIZES = tuple(name for name in CURVES_REPORTED if name.startswith("rbv2_"))
+RECORDED_ROWS = (
+    "taskset-rows/imdb_patch128_LSTM128_bs64",
+    "taskset-rows/imdb_patch32_GRU64_avg_bs128",
+    "taskset-rows/imdb_patch32_VRNN64_tanh_avg_bs128",
+    "opda-rows/convnext",
+)
+
+PEERS_OF_CURVES = ("optuna-tpe-hyperband", "smac-multi-fidelity", "neps", "neps-asha")
 BASELINES_OF_CURVES = ("bohb", "asha", "hyperband", "random")
 
 COST_AWARE = ("ei-per-cost", "ei-per-cost-without-cooling", "log-ei", "random")
@@ -378,6 +395,25 @@ _ENTRIES = (
             ),
         ),
         seeds=3,
+    ),
+    Suite(
+        "mf-curves-mean",
+        tuple(
+            Contest(
+                name,
+                problems=problems,
+                methods=("TraceKG", *BASELINES_OF_CURVES, *PEERS_OF_CURVES),
+                judged_at=(1, 2, 5, 10),
+                unit="mean full runs",
+                normalised=True,
+                most_seeds=dict.fromkeys(PEERS_OF_CURVES, 4),
+            )
+            for name, problems in (
+                ("learning curves", LEARNING_CURVES),
+                ("recorded rows", RECORDED_ROWS),
+                ("training sizes", TRAINING_SIZES),
+            )
+        ),
     ),
 )
 

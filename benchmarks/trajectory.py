@@ -7,6 +7,7 @@ from typing import Any
 
 from benchmarks.method import Method
 from benchmarks.problems import Params, Problem, loss, regret
+from benchmarks.problems.problem import for_one_run
 from benchmarks.suites import Allowance
 
 
@@ -36,6 +37,7 @@ class Standing:
 
 def trajectory(method: Method, problem: Problem, *, allowance: Allowance, seed: int) -> Iterator[Standing]:
     """The standing after every evaluation, to the first one that brings what is spent to the allowance or beyond."""
+    problem = for_one_run(problem)
     evaluations, cost, suggest_seconds = 0, 0.0, 0.0
     tallies: dict[str, float] = {}
     for step in method.run(problem, budget=allowance.budget(problem), seed=seed):

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.comparing import Judgement, complete_pairs, score_at
+from benchmarks.comparing import by_best_touched, complete_pairs, judge, score_at
 from benchmarks.evidence.figures import Line, Panel, draw
 from benchmarks.markdown import section, table
 from benchmarks.records import Record
@@ -33,7 +33,7 @@ def _contest_section(suite: Suite, report: ContestReport, records: Sequence[Reco
     regrets = [
         f"After {judgement.at:g} {contest.unit}:\n\n{regrets_table(judgement)}" for judgement in report.judgements
     ]
-    means = [_means(report.judgements, contest)] if contest.normalised else []
+    means = _means(report, records) if contest.normalised else []
     figure = f"![{_caption(contest)}](images/benchmarks/{name})"
     return section(f"{suite.name}: {contest.name}", _standing(report, records), *means, figure, *regrets)
 
@@ -79,11 +79,17 @@ def _seeds(records: Sequence[Record], method: str) -> str:
     return "–".join(str(count) for count in sorted({min(counts.values()), max(counts.values())}))
 
 
-def _means(judgements: Sequence[Judgement], contest: Contest) -> str:
-    amounts = ", ".join(f"{judgement.at:g}" for judgement in judgements)
-    return f"Mean normalised regret after {amounts} {contest.unit}, each family of problems apart:\n\n" + means_table(
-        judgements
-    )
+def _means(report: ContestReport, records: Sequence[Record]) -> list[str]:
+    """Each family of problems apart, by both ends of the scale."""
+    touched = by_best_touched(records)
+    again = [judge(touched, report.methods, at=judged.at, normalised=True) for judged in report.judgements]
+    amounts = ", ".join(f"{judged.at:g}" for judged in report.judgements)
+    after = f"after {amounts} {report.contest.unit}, each family of problems apart"
+    return [
+        f"Mean normalised regret {after}; 0 is the best of 20 000 random configurations:\n\n"
+        + means_table(report.judgements),
+        f"The same {after}; 0 is the best that any method recommended:\n\n{means_table(again)}",
+    ]
 
 
 def _facts(report: Report) -> Iterator[str]:

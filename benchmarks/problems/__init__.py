@@ -9,7 +9,7 @@ from benchmarks.problems.curves import CURVES
 from benchmarks.problems.kernel_learning import KERNEL_LEARNING
 from benchmarks.problems.noisy import NOISY, NOISY_FOR_TUNING
 from benchmarks.problems.problem import Evaluation, Params, Point, Problem, loss, regret
-from benchmarks.problems.recorded import RECORDED
+from benchmarks.problems.recorded import RECORDED, ROWS
 from benchmarks.problems.synthetic import FUNCTIONS, MORE_FUNCTIONS, TUNING_FUNCTIONS
 from benchmarks.problems.tables import CELLS, TABLES
 from benchmarks.problems.training_size import SIZES
@@ -27,6 +27,7 @@ _ALL = (
     *CURVES,
     *SIZES,
     *RECORDED,
+    *ROWS,
     *STAGED_FUNCTIONS,
     NUCLEI,
     FASHION,

@@ -72,6 +72,14 @@ class Judged(Problem, Protocol):
 
 
 @runtime_checkable
+class PricedByMean(Problem, Protocol):
+    """A problem that knows what a full run costs on average, over at least a thousand configurations where it can."""
+
+    @property
+    def mean_cost(self) -> float: ...
+
+
+@runtime_checkable
 class Differentiable(Problem, Protocol):
     """A problem whose evaluations can have gradients too, at a price."""
 
@@ -98,6 +106,12 @@ def span_of(problem: Judged) -> Span:
     values = problem.full_values(random_params(problem, RANDOM_CONFIGURATIONS))
     losses = values if problem.direction == "minimize" else -values
     return Span(float(np.min(losses)), float(np.median(losses)))
+
+
+def for_one_run(problem: Problem) -> Problem:
+    """The problem for one tuning: some answer by what was asked before, and begin anew with `for_run`."""
+    begin = getattr(problem, "for_run", None)
+    return problem if begin is None else begin()
 
 
 def random_params(problem: Problem, count: int) -> list[dict[str, Any]]:

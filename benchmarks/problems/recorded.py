@@ -1,8 +1,12 @@
 """Real learning curves that were recorded for random configurations: TaskSet's recurrent networks, OPDA's ConvNeXt.
 
-A space is searched as the runs were drawn from it. A configuration stands for the recorded run that is nearest to it
-(Euclidean, in the coordinates of the encoder), so that every tuner sees the same piecewise constant problem through
-its usual interface, and continuing or repeating a configuration shows the same run.
+A space is searched as the runs were drawn from it. A configuration stands for a recorded run near to it (Euclidean,
+in the coordinates of the encoder), so that every tuner sees the same problem through its usual interface, and
+continuing or repeating a configuration shows the same run.
+
+There are two ways to say which run. `taskset/…` and `opda/…` have the nearest: two proposals can be one run, paid
+twice, which punishes every tuner that searches locally. `taskset-rows/…` and `opda-rows/…` are problems of rows: a
+proposal is the nearest run that no other proposal of the same tuning has had.
 """
 
 import gzip
@@ -71,6 +75,11 @@ class Recorded:
         return float(np.median(self._runs.costs[:, -1]))
 
     @property
+    def mean_cost(self) -> float:
+        """Of all the runs there are."""
+        return float(np.mean(self._runs.costs[:, -1]))
+
+    @property
     def _runs(self) -> Runs:
         return _read_runs(self.file)
 
@@ -80,6 +89,49 @@ class Recorded:
     @cached_property
     def _tree(self) -> Any:
         return cKDTree(self.declared.encoder.encode(self._runs.params))
+
+
+@dataclass(frozen=True)
+class Rows(Recorded):
+    """The same runs as a problem of rows. What a proposal stands for depends on those before it: `for_run`."""
+
+    def for_run(self) -> "RowsInUse":
+        """The problem for one tuning, in which nothing was proposed yet."""
+        return RowsInUse(self.name, self.file, self.declared, self.direction)
+
+
+class RowsInUse(Recorded):
+    """One tuning of a problem of rows: each proposal has the nearest run that no other proposal has.
+
+    The same params are the same proposal, also after a round trip through another library. Once all runs are taken,
+    a proposal is its nearest one. A configuration that was only asked for its full value takes none.
+    """
+
+    def __init__(self, name: str, file: str, declared: Space, direction: Direction) -> None:
+        super().__init__(name, file, declared, direction)
+        object.__setattr__(self, "_taken", {})
+
+    _taken: dict[bytes, int]
+
+    def evaluate(self, params: Params, fidelity: Mapping[str, float], *, seed: int) -> Evaluation:
+        self._take(params)
+        return super().evaluate(params, fidelity, seed=seed)
+
+    def _take(self, params: Params) -> None:
+        x = self.declared.encoder.encode([params])
+        if (key := _key(x[0])) not in self._taken:
+            used, count = set(self._taken.values()), len(self._runs.params)
+            nearest = np.atleast_2d(self._tree.query(x, k=min(count, len(used) + 1))[1]).ravel()
+            self._taken[key] = next((int(run) for run in nearest if int(run) not in used), int(nearest[0]))
+
+    def _nearest(self, many: Sequence[Params]) -> npt.NDArray[np.int64]:
+        X = self.declared.encoder.encode(many)
+        plain = np.asarray(self._tree.query(X)[1])
+        return np.array([self._taken.get(_key(x), run) for x, run in zip(X, plain, strict=True)], dtype=np.int64)
+
+
+def _key(x: Array) -> bytes:
+    return bytes(np.round(x, 9).tobytes())
 
 
 @cache
@@ -192,4 +244,8 @@ TASKS = (
 RECORDED: tuple[Judged, ...] = (
     *(Recorded(f"taskset/{task}", f"taskset/{task}.npz", ADAM, "minimize") for task in TASKS),
     Recorded("opda/convnext", "opda/convnext-tiny_tuning.results.jsonl.gz", CONVNEXT, "maximize"),
+)
+ROWS: tuple[Judged, ...] = (
+    *(Rows(f"taskset-rows/{task}", f"taskset/{task}.npz", ADAM, "minimize") for task in TASKS),
+    Rows("opda-rows/convnext", "opda/convnext-tiny_tuning.results.jsonl.gz", CONVNEXT, "maximize"),
 )

@@ -189,7 +189,9 @@ class Study:
         problem = replace(record.problem, declared_cost=cost)
         self._strategy = ChosenStrategy(strategy, record)
         known = replace(record, problem=problem)
-        self._records = Records(storage, known, lease=lease, retries=lost_retries, closes_storage=not is_given)
+        self._records = Records(
+            storage, known, lease=lease, retries=lost_retries, closes_storage=not is_given, clock=clock
+        )
         self._files = StudyFiles(self._records, mark_for(record), place=folder)
         self._handed_out = HandedOut(self._records, self._files, clock=self._clock)
         self._loop: Loop | None = None
@@ -274,8 +276,24 @@ class Study:
         work: Work,
         *,
         measured: bool = False,
-        top: int | None = None,
+        top: int,
         repeats: int | None = None,
+        budget: Budget | None = None,
+        workers: int = 1,
+        executor: ExecutorName | Executor = "processes",
+        time_limit: float | None = None,
+        retries: int | None = None,
+        devices: Sequence[str] | None = None,
+        progress: bool | None = None,
+    ) -> Verification: ...
+    @overload
+    def verify(
+        self,
+        work: Work,
+        *,
+        measured: bool = False,
+        top: None = None,
+        repeats: int,
         budget: Budget | None = None,
         workers: int = 1,
         executor: ExecutorName | Executor = "processes",

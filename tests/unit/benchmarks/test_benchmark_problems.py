@@ -12,11 +12,12 @@ from benchmarks.problems.augmented import AUGMENTED
 from benchmarks.problems.curves import LearningCurves
 from benchmarks.problems.kernel_learning import KERNEL_LEARNING, likelihood
 from benchmarks.problems.noisy import DEVIATION, NOISY, NOISY_FOR_TUNING, Noisy
-from benchmarks.problems.problem import random_params, span_of
-from benchmarks.problems.recorded import RECORDED
+from benchmarks.problems.problem import for_one_run, random_params, span_of
+from benchmarks.problems.recorded import RECORDED, ROWS
 from benchmarks.problems.synthetic import FUNCTIONS, MORE_FUNCTIONS, TUNING_FUNCTIONS, Function, branin
 from benchmarks.problems.tables import CELLS, TABLES, Table
 from benchmarks.problems.training_size import SIZES
+from benchmarks.suites import Allowance
 
 TABLE_FIGURES = {  # best mean, its cost in seconds, median of the means
     "fcnet/naval_propulsion": (3.1911e-05, 183.3, 0.1445),
@@ -241,6 +242,44 @@ def test_a_recorded_run_is_seen_where_it_was_recorded(problem) -> None:
     assert [point.value for point in trace] == runs.values[7].tolist()
     assert [point.cost for point in trace] == runs.costs[7].tolist() == sorted(runs.costs[7])
     assert np.isfinite(runs.values).all()
+
+
+@pytest.mark.parametrize("problem", ROWS[-2:], ids=lambda problem: problem.name)
+def test_every_proposal_to_a_problem_of_rows_is_a_run_of_its_own(problem) -> None:
+    """Next to each other, as a local search proposes; the same params again are the same run."""
+    usable(problem)
+    run, other = for_one_run(problem), for_one_run(problem)
+    [(name, _)] = problem.space().fidelities.items()
+    proposals = [problem.space().check(problem._runs.params[7])]
+    encoded = problem.space().encoder.encode(proposals)
+    near = problem.space().encoder.decode(np.clip(encoded + 1e-6 * np.arange(1, 9)[:, None], 0, 1))
+    values = [run.evaluate(params, {name: 3}, seed=0).trace for params in (*proposals, *near)]
+    rows = [run._nearest([params])[0] for params in (*proposals, *near)]
+    assert len(set(rows)) == 9
+    assert rows[0] == 7, "the nearest row is the first to be given"
+    assert run.evaluate(proposals[0], {name: 3}, seed=1).trace == values[0]
+    assert other.evaluate(near[0], {name: 3}, seed=0).trace == values[0], "another tuning begins with all rows free"
+    assert run.full_value(near[3]) == problem._runs.values[rows[4], -1]
+    assert problem.full_value(near[3]) == problem._runs.values[7, -1], "the problem itself is as it was"
+
+
+def test_once_all_rows_are_taken_a_proposal_is_its_nearest_one() -> None:
+    run = for_one_run(usable(PROBLEMS["opda-rows/convnext"]))
+    count = len(run._runs.params)
+    for params in random_params(run, count):
+        run.evaluate(params, {"twentieths": 1}, seed=0)
+    assert sorted(run._taken.values()) == list(range(count))
+    last = run.space().check(run._runs.params[3])
+    run.evaluate(last, {"twentieths": 1}, seed=0)
+    assert run._nearest([last])[0] == 3
+
+
+@pytest.mark.parametrize("name", ["lcbench/3945", "rbv2_svm/182", "opda-rows/convnext"])
+def test_the_mean_cost_is_above_the_median_and_is_the_unit_of_mean_full_runs(name: str) -> None:
+    problem = usable(PROBLEMS[name])
+    assert problem.mean_cost > problem.full_cost
+    assert Allowance(10, "mean full runs").budget(problem).cost == pytest.approx(10 * problem.mean_cost)
+    assert Allowance(10, "mean full runs").spent(problem, evaluations=3, cost=problem.mean_cost) == 1.0
 
 
 def test_recorded_runs_have_the_figures_of_the_data_readme() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.comparing import Wins, judge, mean_scores, score_at
+from benchmarks.comparing import Wins, by_best_touched, judge, mean_scores, score_at
 from benchmarks.report import Report
 from benchmarks.spread import Spread
 from benchmarks.suites import Contest, Suite
@@ -147,6 +147,16 @@ def test_normalised_scores_are_averaged_by_family_and_nothing_counts_as_the_medi
     assert means["all"] == pytest.approx({"a": 0.2, "b": 0.5})
     assert means["lcbench"] == pytest.approx({"a": 0.1, "b": 0.7})
     assert means["opda"] == pytest.approx({"a": 0.4, "b": 0.1})
+
+
+def test_the_best_that_anybody_touched_is_the_other_end_of_the_scale() -> None:
+    span = {"best": 1.0, "median": 3.0}
+    records = [
+        {"problem": "p", "method": "a", "seed": 0, "span": span, "steps": [{"spent": 1, "loss": 2.0, "regret": None}]},
+        {"problem": "p", "method": "b", "seed": 0, "span": span, "steps": [{"spent": 1, "loss": 0.5, "regret": None}]},
+        {"problem": "q", "method": "a", "seed": 0, "span": span, "steps": [{"spent": 1, "loss": 2.0, "regret": None}]},
+    ]
+    assert [score_at(record, 1) for record in by_best_touched(records)] == [0.6, 0.0, 0.5]
 
 
 def test_a_score_is_normalised_where_the_record_says_by_what() -> None:
