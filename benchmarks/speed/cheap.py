@@ -60,7 +60,7 @@ def mixed(params: Mapping[str, Any]) -> float:
     )
     rate = (math.log10(params["rate"]) + 3.0 - place) / 2.5
     bowl = (params["momentum"] - 0.9) ** 2 + rate**2 + 0.5 * rate * (params["momentum"] - 0.9)
-    return bowl + (params["layers"] - 7) ** 2 / 50 + (math.log2(params["units"]) - 7.0) ** 2 / 20 + penalty
+    return float(bowl + (params["layers"] - 7) ** 2 / 50 + (math.log2(params["units"]) - 7.0) ** 2 / 20 + penalty)
 
 
 def problems() -> dict[str, tuple[Space, Callable[[Mapping[str, Any]], float], float]]:
