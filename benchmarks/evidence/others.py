@@ -148,9 +148,9 @@ def scaling_figure(results: Path, path: Path) -> str:
     columns = {"ours": "ours, CPU ms", "Optuna's GPSampler": "optuna, CPU ms", "BoTorch": "botorch, CPU ms"}
     plain = [row for row in read["suggest"]["one suggestion"] if row["space"] == "6-d"]
     large = [
-        {"n": row["n"], "ours, CPU ms": str(1000 * row["CPU s, hyperparameters kept"])}
-        for row in read["suggest-large"]["large studies"]
-        if row["strategy"] == "LogEI"
+        {"n": row["n"], "ours, CPU ms": str(row["CPU ms"])}
+        for row in read["suggest-large"]["with the trials, 6 parameters"]
+        if row["contender"] == "LogEI"
     ]
     curves = [row for row in read["takg"]["one suggestion"] if row["function"] == "augmented-hartmann-6"]
     rounds = [row for row in read["online"]["rounds"] if row["where"] == "1000 candidates"]

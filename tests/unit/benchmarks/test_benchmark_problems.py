@@ -107,11 +107,12 @@ def test_names_are_those_in_the_registry_and_differ() -> None:
                 *KERNEL_LEARNING,
                 *SIZES,
                 *RECORDED,
+                *ROWS,
                 *STAGED_FUNCTIONS,
                 *SKLEARN_TABLES,
             )
         )
-        + 24
+        + 25
     )
 
 
