@@ -6,7 +6,7 @@ export NO_MKDOCS_2_WARNING := 1
 PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m "not long"
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo faketime test test-long coverage wholes mutants check docs bench bench-setup clean help
+.PHONY: demo faketime test test-long coverage wholes mutants wheel check docs bench bench-setup clean help
 
 help:
 	@echo "make demo        tune a real model in about a minute"
@@ -15,6 +15,7 @@ help:
 	@echo "make coverage    the tests of single parts, and the share of lines they reach"
 	@echo "make mutants     change the source by seed and see whether a test notices, in half an hour of CPU"
 	@echo "make check       what CI runs: tests, coverage, lint, types, layers, docs"
+	@echo "make wheel       build the wheel, install it into an empty environment, run the README's Python there"
 	@echo "make docs        build the documentation into site/"
 	@echo "make bench       a quick look at every system beside random search and halving, in about a quarter of an hour"
 	@echo "make bench-setup install the peers that benchmarks compare with"
@@ -60,7 +61,15 @@ wholes: $(VENV)/.dev faketime
 mutants: $(VENV)/.dev
 	$(BIN)/python tests/mutation/mutants.py
 
-check: coverage wholes
+# An empty environment: what the package needs comes with it, or the README fails here.
+wheel: $(BIN)/python
+	rm -rf build/wheel
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/wheel .
+	$(PYTHON) -m venv build/wheel/venv
+	build/wheel/venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt build/wheel/*.whl
+	cd build/wheel && venv/bin/python ../../tests/wheel/readme_blocks.py ../../README.md
+
+check: coverage wholes wheel
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -1,6 +1,5 @@
 """Every method by name. A new one is one entry in this list."""
 
-from benchmarks.as_if_exact import LogEIAsIfExact
 from benchmarks.drivers.botorch import BoTorch
 from benchmarks.drivers.botorch_mf import BoTorchMFKG
 from benchmarks.drivers.neps import NePS
@@ -10,6 +9,7 @@ from benchmarks.drivers.sklearn import Randomized, Search
 from benchmarks.drivers.smac import SMAC
 from benchmarks.drivers.staged import Staged, StagedTPE
 from benchmarks.method import Method
+from benchmarks.noise_rules import LogEIAugmented
 from farthing.strategies.multifidelity import TraceKG
 from farthing.strategies.multifidelity.boca import BOCA
 from farthing.strategies.multifidelity.bohb import BOHB
@@ -38,7 +38,8 @@ _ENTRIES: tuple[Method, ...] = (
     Ours("boca", BOCA()),
     Ours("freeze-thaw-ei", FreezeThawEI()),
     Ours("log-ei", LogEI()),
-    Ours("log-ei-as-if-exact", LogEIAsIfExact()),
+    Ours("log-ei-augmented", LogEIAugmented()),
+    Ours("log-ei-augmented-by-mean", LogEIAugmented(by_mean=True)),
     OursByRun("default-by-run"),
     Ours("ei-per-cost", EIPerCost()),
     Ours("ei-per-cost-without-cooling", EIPerCost(cooling=False)),

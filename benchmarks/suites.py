@@ -140,7 +140,7 @@ def _noisy(problems: tuple[Problem, ...]) -> Contest:
     return Contest(
         "noise of a third of the distance from the best to the median",
         problems=_names(*problems),
-        methods=("log-ei", "log-ei-as-if-exact", "cmaes", "optuna-gp", "random"),
+        methods=("log-ei", "log-ei-augmented", "log-ei-augmented-by-mean", "cmaes", "optuna-gp", "random"),
         judged_at=(20, 40),
         unit="evaluations",
         most_seeds={"optuna-gp": 5},
@@ -213,6 +213,13 @@ _ENTRIES = (
             ),
             Contest(
                 "measured seconds",
+                problems=(*_names(*FUNCTIONS), *_named("fcnet/"), *_named("hpobench-mlp/")[:2]),
+                methods=("ei-per-cost-measured", "log-ei-measured"),
+                judged_at=(30, 60),
+                unit="evaluations",
+            ),
+            Contest(
+                "the default as run has it",
                 problems=(*_names(*FUNCTIONS, *MORE_FUNCTIONS), *_named("fcnet/"), *_named("hpobench-mlp/")[:2]),
                 methods=("default-by-run", "log-ei"),
                 judged_at=(30, 60),

@@ -15,7 +15,7 @@ from benchmarks.spread import Spread
 COLOURS = ("#00796b", "#d95f02", "#7570b3", "#e7298a", "#66a61e", "#e6ab02", "#a6761d", "#1f78b4", "#666666")
 """The first one is for ours. Colour Brewer's Dark2, and a blue."""
 
-SETTINGS = {
+SETTINGS: Any = {
     "svg.hashsalt": "farthing",
     "svg.fonttype": "none",
     "font.family": "DejaVu Sans",

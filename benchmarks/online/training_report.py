@@ -10,7 +10,9 @@ from benchmarks.markdown import section, table
 from benchmarks.records import Record
 
 KEPT = "keep the start"
-HEADINGS = ["method", "accuracy", "median gain", "worst", "best", "validations", "taken back", "share of time", "n"]
+HEADINGS = [
+    "method", "accuracy", "median gain", "worst", "best", "validations", "taken back", "share of time", "z²", "n",
+]  # fmt: skip
 
 
 def report(suite: str, records: Sequence[Record], *, order: Sequence[str]) -> dict[str, Any]:
@@ -39,14 +41,27 @@ def _row(records: Sequence[Record], kept: Mapping[int, float]) -> dict[str, floa
     spread = {"median_gain": np.median(gains), "worst_gain": min(gains), "best_gain": max(gains)} if gains else {}
     means = {key: np.mean([record[key] for record in records]) for key in ("accuracy", "validations", "undone")}
     most = max(record["spent"] for record in records)
-    return {key: float(value) for key, value in {**means, **spread, "most_spent": most, "n": len(records)}.items()}
+    rest = {"most_spent": most, "n": len(records), **calibration(records)}
+    return {key: float(value) for key, value in {**means, **spread, **rest}.items()}
+
+
+def calibration(records: Sequence[Record]) -> dict[str, float]:
+    """The mean z² of all one-step predictions after ten observations, as it is and cut off at four deviations."""
+    known = [record["calibration"] for record in records if record.get("calibration")]
+    n = sum(each["n"] for each in known)
+    if not n:
+        return {}
+    return {f"z2_{key}": sum(each["n"] * each[key] for each in known) / n for key in ("mean", "cut_off")}
 
 
 def as_text(result: Mapping[str, Any], *, as_json: bool) -> str:
     if as_json:
         return json.dumps(result, indent=1)
     parts = [section(each["problem"], _table(each["rows"]), level=2) for each in result["problems"]]
-    note = "Gains are over keeping the start with the same seed; the share of time is the most of any seed."
+    note = (
+        "Gains are over keeping the start with the same seed; the share of time is the most of any seed. z² is the "
+        "mean square of one-step predictions in deviations, after ten observations, with those beyond four cut off."
+    )
     return section(result["suite"], note, *parts, f"Commits: {', '.join(result['commits'])}.", level=1)
 
 
@@ -56,5 +71,6 @@ def _table(rows: Mapping[str, Mapping[str, float]]) -> str:
 
 def _cells(method: str, row: Mapping[str, float]) -> list[str]:
     gains = [f"{row[key]:+.3f}" if key in row else "" for key in ("median_gain", "worst_gain", "best_gain")]
-    counts = [f"{row['validations']:.0f}", f"{row['undone']:.0f}", f"{row['most_spent']:.1%}", f"{row['n']:.0f}"]
-    return [method, f"{row['accuracy']:.3f}", *gains, *counts]
+    counts = [f"{row['validations']:.0f}", f"{row['undone']:.0f}", f"{row['most_spent']:.1%}"]
+    square = f"{row['z2_cut_off']:.2f}" if "z2_cut_off" in row else ""
+    return [method, f"{row['accuracy']:.3f}", *gains, *counts, square, f"{row['n']:.0f}"]

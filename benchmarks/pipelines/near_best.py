@@ -30,6 +30,8 @@ def within(records: list[dict[str, Any]], share: float, best: float) -> dict[str
 def report(path: Path, problem: str) -> str:
     """The median, every seed that all methods have, and how often the first method was there before another."""
     records = [record for record in read_records(path) if record["problem"] == problem]
+    if not records:
+        return f"{problem}: no results yet. Make some: python -m benchmarks.run {SUITE} --problems {problem}\n"
     best = min(step["value"] for record in records for step in record["steps"])
     seconds = within(records, SHARE, best)
     seeds = sorted(set.intersection(*(set(own) for own in seconds.values())))

@@ -123,12 +123,14 @@ class Classifying(BatchedTask):
     def judge(self, state: State, seeds: Tensor) -> Tensor:
         rows = self._order[seeds][:, self.train_size + self.validation :][:, :2000]
         with torch.no_grad():
-            right = [self._logits(state, part).argmax(-1) == self._labels[part] for part in rows.split(250, dim=1)]
+            right = [
+                self._logits(state, part).argmax(-1) == self._labels[part] for part in torch.split(rows, 250, dim=1)
+            ]
         return torch.cat(right, dim=1).float().mean(1)
 
     def _loss(self, state: State, rows: Tensor) -> Tensor:
         with torch.no_grad():
-            parts = [_log_loss(self._logits(state, part), self._labels[part]) for part in rows.split(250, dim=1)]
+            parts = [_log_loss(self._logits(state, part), self._labels[part]) for part in torch.split(rows, 250, dim=1)]
             return torch.cat(parts, dim=1).mean(1)
 
     def _logits(self, state: State, rows: Tensor) -> Tensor:
@@ -176,7 +178,7 @@ def clusters(n: int = 3000, kinds: int = 10, d: int = 30) -> Images:
 
 
 def digits() -> Images:
-    from sklearn.datasets import load_digits  # type: ignore[import-untyped]
+    from sklearn.datasets import load_digits
 
     found = load_digits()
     return Images(found.data, found.target)

@@ -79,7 +79,9 @@ def task_named(name: str, device: "torch.device", *, data: Path | None) -> "Batc
         return tasks.Classifying("spirals", tasks.spirals(), device, (2, 48, 48, 2), train_size=300, validation=300)
     if name == "clusters":
         return tasks.Classifying("clusters", tasks.clusters(), device, (30, 48, 10), train_size=400, validation=300)
-    return {"pendulum": tasks.Pendulum, "cart-pole": tasks.CartPole, "swing-up": tasks.SwingUp}[name](device)
+    if name == "cart-pole":
+        return tasks.CartPole(device)
+    return tasks.Pendulum(device) if name == "pendulum" else tasks.SwingUp(device)
 
 
 REPORTED = ("digits", "pendulum", "fashion", "cart-pole")

@@ -8,7 +8,7 @@ true value of what they recommend.
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property
 
 import numpy as np
 
@@ -45,15 +45,15 @@ class Noisy:
         return Evaluation(self.full_value(params) + float(noise), self.full_cost)
 
     def full_value(self, params: Params) -> float:
-        lowest, median = _scale(self.function)
+        lowest, median = self._scale
         return (self.function.full_value(params) - lowest) / (median - lowest)
 
-
-@cache
-def _scale(function: Problem) -> tuple[float, float]:
-    values = [function.full_value(params) for params in random_params(function, RANDOM_CONFIGURATIONS)]
-    assert function.best_value is not None
-    return function.best_value, float(np.median(values))
+    @cached_property
+    def _scale(self) -> tuple[float, float]:
+        """The best value, and the median of random configurations."""
+        values = [self.function.full_value(params) for params in random_params(self.function, RANDOM_CONFIGURATIONS)]
+        assert self.function.best_value is not None
+        return self.function.best_value, float(np.median(values))
 
 
 NOISY: tuple[Problem, ...] = tuple(Noisy(function) for function in FUNCTIONS)

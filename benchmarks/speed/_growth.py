@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from statistics import median
 from typing import Any
 
@@ -24,7 +25,7 @@ IN_A_ROW = {"Optuna GPSampler": 2, "BoTorch": 1}
 USUAL_IN_A_ROW = 4
 NEEDS = {"Optuna TPE": "optuna", "Optuna GPSampler": "optuna", "BoTorch": "botorch"}
 CONTENDERS = ("LogEI", "EIPerCost", "TraceKG", "PrefixEI", "PB2", *NEEDS)
-PATIENCE, LIMIT = 2.0, 600.0
+PATIENCE, LIMIT = 1.0, 600.0
 """CPU seconds of a suggestion, and seconds of a process."""
 
 DEFAULT, PEER = "EIPerCost", "Optuna GPSampler"
@@ -52,7 +53,9 @@ class Cell:
 def measure(*, seeds: int, quick: bool) -> tuple[dict[str, Any], list[Bar], list[str]]:
     """Figures, bars, and what was left out and why."""
     sizes, dimensions = (QUICK_SIZES, QUICK_DIMENSIONS) if quick else (SIZES, DIMENSIONS)
-    by_n, by_d, left_out = [], [], []
+    by_n: list[Cell] = []
+    by_d: list[Cell] = []
+    left_out: list[str] = []
     for name in CONTENDERS:
         if missing := missing_package(NEEDS[name]) if name in NEEDS else None:
             left_out.append(f"{name}: {missing}")
@@ -88,6 +91,7 @@ def _cells(name: str, along: Sequence[tuple[int, int]], *, seeds: int) -> tuple[
     return cells, []
 
 
+@cache
 def _timed(name: str, n: int, d: int, seed: int) -> dict[str, float] | None:
     """None where it takes too long."""
     numbers = [str(number) for number in (n, d, IN_A_ROW.get(name, USUAL_IN_A_ROW), seed)]

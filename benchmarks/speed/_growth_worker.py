@@ -66,7 +66,7 @@ def main(name: str, n: int, d: int, in_a_row: int, seed: int) -> None:
 
 
 def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) / 1024
 
 
 def names(d: int) -> list[str]:
@@ -74,7 +74,7 @@ def names(d: int) -> list[str]:
 
 
 def bowl(params: Params) -> float:
-    return sum((value - 0.3) ** 2 for value in params.values()) / len(params)
+    return float(sum((value - 0.3) ** 2 for value in params.values())) / len(params)
 
 
 def drawn(space: Space, n: int, seed: int) -> list[Params]:
@@ -186,7 +186,9 @@ def optunas(sampler: str, n: int, d: int, seed: int) -> Step:
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     study = optuna.create_study(sampler=getattr(optuna.samplers, sampler)(seed=seed))
-    ranges = {name: optuna.distributions.FloatDistribution(0.0, 1.0) for name in names(d)}
+    ranges: dict[str, optuna.distributions.BaseDistribution] = {
+        name: optuna.distributions.FloatDistribution(0.0, 1.0) for name in names(d)
+    }
     rows = np.random.default_rng([seed, n]).random((n, d)).tolist()
     for row in rows:
         params = dict(zip(names(d), row, strict=True))

@@ -27,7 +27,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("[0-9]_*.py"))
 
 FENCE = re.compile(r"```(?P<language>\w*)(?: title=\"(?P<title>[^\"]+)\")?$")
 NOT_RUN = re.compile(r"<!-- not run: (?P<reason>.+) -->$")
-MEASURED = re.compile(r"[\d.e+-]+( +)seconds\b")
+MEASURED = re.compile(r"[\d.e+-]+( +)seconds\b(, \d+% of the cost)?")
 END_OF_BLOCK = "--- end of block {} ---"
 
 

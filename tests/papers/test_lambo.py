@@ -352,10 +352,11 @@ def test_eta_is_the_rate_at_which_probabilities_learn() -> None:
     assert log_odds(0.25) == pytest.approx(0.25 * log_odds(1.0))
 
 
-def test_signature_two_stages_and_ninety_steps() -> None:
+@pytest.mark.parametrize("seeds", [3, pytest.param(9, marks=pytest.mark.long)])
+def test_signature_two_stages_and_ninety_steps(seeds: int) -> None:
     """20 to 26 moves of the first stage, and 2, 4, then at most 8 arms. Single seeds scatter: the median counts."""
     moves = []
-    for seed in range(9):
+    for seed in range(seeds):
         history = play(ft.LaMBO(), staged_space(4, 4), (10.0, 1.0), steps=94, seed=seed, value=ackley)
         played = [trial for trial in history if "lambo" in trial.note]
         assert len(played) == 90

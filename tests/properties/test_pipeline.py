@@ -17,7 +17,7 @@ from farthing.strategies.pipeline.purchases import Purchase, purchases_of
 from farthing.strategies.pipeline.slow_bandit import draw_signs, level_of, loss_estimate, updated
 from farthing.trials import Event, History, Measurement, Params, Problem, State, Suggestion, Trial
 
-AT_ONCE, QUICK = 20, 100
+AT_ONCE, QUICK, LONG = 20, 40, 400
 SPACES = (
     ft.Space(stages={"a": {"x": ft.Float(0, 1)}, "b": {"y": ft.Float(0, 1)}}),
     ft.Space(stages={"a": {"k": ft.Choice("p", "q")}, "b": {"n": ft.Int(1, 3)}}),
@@ -84,7 +84,10 @@ def _trial(
     )
 
 
-@pytest.mark.parametrize("first", range(0, QUICK, AT_ONCE))
+@pytest.mark.parametrize(
+    "first",
+    [*range(0, QUICK, AT_ONCE), *(pytest.param(n, marks=pytest.mark.long) for n in range(QUICK, LONG, AT_ONCE))],
+)
 def test_any_staged_history_leads_to_valid_suggestions(first: int) -> None:
     for number in range(first, first + AT_ONCE):
         history, rng = random_history(number), np.random.default_rng(number)

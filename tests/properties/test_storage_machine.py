@@ -229,7 +229,8 @@ def _measurements(study: str) -> Callable[[Storage], Any]:
     return lambda storage: [tuple(trial.measurements) for trial in storage.history(study).trials]
 
 
-def test_every_storage_behaves_as_memory_does(tmp_path: Path, postgres_url: str) -> None:
+@pytest.mark.parametrize("examples", [15, pytest.param(200, marks=[pytest.mark.long, pytest.mark.timeout(36_000)])])
+def test_every_storage_behaves_as_memory_does(tmp_path: Path, postgres_url: str, examples: int) -> None:
     class Machine(StorageMachine):
         clock = FakeClock()
         storages = (
@@ -240,7 +241,7 @@ def test_every_storage_behaves_as_memory_does(tmp_path: Path, postgres_url: str)
 
     run_state_machine_as_test(
         Machine,
-        settings=settings(max_examples=60, stateful_step_count=40, suppress_health_check=list(HealthCheck)),
+        settings=settings(max_examples=examples, stateful_step_count=40, suppress_health_check=list(HealthCheck)),
     )
     for storage in Machine.storages:
         storage.close()

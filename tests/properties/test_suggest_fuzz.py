@@ -16,7 +16,7 @@ from farthing.costs import Remaining
 from farthing.strategies import Randomness, Strategy
 from farthing.trials import History, Measurement, Params, Problem, State, Suggestion, Trial
 
-QUICK, LONG, AT_ONCE = 300, 10_000, 50
+QUICK, LONG, AT_ONCE = 100, 10_000, 50
 SPACES = (
     ft.Space({"x": ft.Float(0, 1)}),
     ft.Space({"x": ft.Float(1e-8, 1e8, log=True), "y": ft.Float(-1e12, 1e12)}),

@@ -268,7 +268,7 @@ MISUSES: dict[str, tuple[Call, str, str, str]] = {
         lambda: tuner(rounds="9"),
         "rounds must be a whole number ≥ 1",
         "got '9'",
-        "Count the decisions",
+        "Count the passes",
     ),
     "a reward that is none": (
         lambda: tuner(reward="loss"),

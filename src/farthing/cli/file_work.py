@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 from farthing.errors import FarthingError, WorkError
-from farthing.execution import CarriesOut, Command, KeepsOutputs, RunningTrial, as_work
+from farthing.execution import CarriesOut, Command, HasStages, KeepsOutputs, RunningTrial, as_work
 from farthing.trials import Json, Problem
 from farthing.validation import did_you_mean
 
@@ -48,6 +48,12 @@ class FileWork:
         with contextlib.chdir(self.folder):
             work = _looked_up(self)
             return work.lost_prefixes(prefixes, root) if isinstance(work, KeepsOutputs) else []
+
+    def code(self) -> Mapping[str, str]:
+        """Of a pipeline's stages; other work has none."""
+        with contextlib.chdir(self.folder):
+            work = _looked_up(self)
+            return work.code() if isinstance(work, HasStages) else {}
 
     def to_json(self) -> dict[str, Json]:
         return {

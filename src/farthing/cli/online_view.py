@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from farthing.cli.tables import aligned
-from farthing.study import Study
+from farthing.study import Best, Study
 from farthing.study.online import Online, played_rounds
 from farthing.study.online.stored import BAD
 from farthing.study.stored_strategy import class_name
@@ -11,19 +11,28 @@ from farthing.study.views import short_number
 from farthing.trials import Measurement, Problem, Trial
 
 MOST_RUNS = 5
-"""Of more, the last are shown."""
+"""The last runs are shown where there are more."""
+
+
+def is_online(study: Study) -> bool:
+    return class_name(study._strategy_json) == Online.__name__
+
+
+def best_run_text(study: Study, best: Best) -> str:
+    """The run that ended best. Its params are those of its first round, and not shown here."""
+    return f"Best {study.problem.value} at the end of a run: {best.value:.6g} (trial {best.trial.number})"
 
 
 def online_text(study: Study) -> str:
     """Two lines a run; nothing for a study that is not online."""
-    if class_name(study._strategy_json) != Online.__name__:
+    if not is_online(study):
         return ""
     names = list(study.space.parameters)
     rows = [row for trial in list(study.history)[-MOST_RUNS:] for row in _rows(trial, study.problem, names)]
     if not rows:
         return ""
     header = ["trial", "params at", "round", study.problem.value, *names]
-    return "\n".join(["Params changed while a run went on:", aligned(header, rows)])
+    return "\n".join(["Params changed while a run went on (above are those it began with):", aligned(header, rows)])
 
 
 def _rows(trial: Trial, problem: Problem, names: Sequence[str]) -> Iterator[list[str]]:

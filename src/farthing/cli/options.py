@@ -33,6 +33,9 @@ _inline = click.option("--inline", is_flag=True, help="Run trials in this proces
 _keep_going = click.option(
     "--keep-going", is_flag=True, help="Spend the budget even if the first trials all fail in the same way."
 )
+_harmless = click.option(
+    "--harmless-change", is_flag=True, help="Of a pipeline: the last change of its code left values as they were."
+)
 _quiet = click.option("--quiet", is_flag=True, help="Print nothing but errors (and the JSON, with --json).")
 
 
@@ -47,7 +50,7 @@ def work_options(command: Command) -> Command:
 
 def run_options(command: Command) -> Command:
     """Options of `run` and `resume`; the limits replace those of the study."""
-    return _with(command, _workers, _seconds, _cost, _trials, _inline, _keep_going, json_option, _quiet)
+    return _with(command, _workers, _seconds, _cost, _trials, _inline, _keep_going, _harmless, json_option, _quiet)
 
 
 _measured = click.option("--measured", is_flag=True, help="By measured values instead of what the model recommends.")

@@ -24,6 +24,7 @@ class RunOptions:
     as_json: bool
     quiet: bool
     keep_going: bool = False
+    harmless_change: bool = False
 
     @property
     def limits(self) -> dict[str, float]:
@@ -55,5 +56,6 @@ def run_study(study: Study, plan: RunPlan, *, address: StorageAddress, options: 
             progress=False if options.quiet else None,
             on_interrupt="return",
             keep_going=options.keep_going,
+            harmless_change=options.harmless_change,
         )
     return end(study, stopped, address=address, as_json=options.as_json, quiet=options.quiet)

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Sequence
 
 from farthing.cli.ending import best_text, is_verified, nothing_text
-from farthing.cli.online_view import online_text
+from farthing.cli.online_view import best_run_text, is_online, online_text
 from farthing.cli.population_view import population_text
 from farthing.cli.run_plan import SETTING
 from farthing.cli.storages import StorageAddress
@@ -33,7 +33,7 @@ def _study_text(study: Study, history: History, *, address: StorageAddress, all_
     best = found_best(study)
     paragraphs = [
         _title(study, history, address=address),
-        best_text(study, best) if best else nothing_text(study),
+        _best(study, best),
         _running(history),
         _trials(history) if all_trials else _best_runs(history),
         population_text(study, best),
@@ -44,6 +44,12 @@ def _study_text(study: Study, history: History, *, address: StorageAddress, all_
         _next_steps(study, history, best, address=address),
     ]
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
+
+
+def _best(study: Study, best: Best | None) -> str:
+    if best is None:
+        return nothing_text(study)
+    return best_run_text(study, best) if is_online(study) else best_text(study, best)
 
 
 def study_json(study: Study) -> str:
@@ -98,13 +104,14 @@ def _table(history: History, trials: Sequence[Trial]) -> str:
     is_narrow = len(names) <= MOST_COLUMNS
     header = ["trial", "state", history.problem.value, "cost", "from", *(names if is_narrow else ["params"])]
     chosen = _cells(trials, names) if is_narrow else _one_cell(trials)
-    return aligned(header, [[*_result(trial), *cells] for trial, cells in zip(trials, chosen, strict=True)])
+    return aligned(header, [[*_result(history, trial), *cells] for trial, cells in zip(trials, chosen, strict=True)])
 
 
-def _result(trial: Trial) -> list[str]:
+def _result(history: History, trial: Trial) -> list[str]:
     value = "" if trial.value is None else f"{trial.value:.6g}"
     source = "" if trial.resume_from is None else str(trial.resume_from)
-    return [str(trial.number), trial.state.value, value, f"{trial.cost:.4g}", source]
+    state = f"{trial.state.value}, old code" if history.is_outdated(trial) else trial.state.value
+    return [str(trial.number), state, value, f"{trial.cost:.4g}", source]
 
 
 def _cells(trials: Sequence[Trial], names: Sequence[str]) -> list[list[str]]:

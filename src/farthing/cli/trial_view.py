@@ -6,10 +6,13 @@ from pathlib import Path
 from farthing.cli.tables import aligned
 from farthing.errors import TrialNotFound
 from farthing.study import Study
-from farthing.study.views import short_number, short_params
-from farthing.trials import Measurement, Trial
+from farthing.study.views import short_number, short_params, short_prediction
+from farthing.trials import Json, Measurement, Trial
 from farthing.trials.prefixes import is_stage, was_cached
 from farthing.validation import shown
+
+MODEL_KEYS = {"theta", "cost_theta", "fitted_on", "why", "retained"}
+"""In notes: hyperparameters on the scales of the models, and what is said elsewhere."""
 
 
 def chosen_trial(study: Study, number: int) -> Trial:
@@ -53,8 +56,10 @@ def _facts(study: Study, trial: Trial) -> str:
         "cost": f"{trial.cost:.4g} {study.problem.cost_unit}" + (f" ({costs})" if costs else ""),
         "run": _run(study, trial),
         "attempt": "" if trial.attempt == 1 else str(trial.attempt),
+        "predicted": _predicted(study, trial),
         "why": _why(trial),
-        "note": "" if trial.note is None else shown(trial.note),
+        "note": note_text(trial.note),
+        "code": "of an older version of the stages" if study.history.is_outdated(trial) else "",
         "tags": " ".join(trial.tags),
         "comment": trial.comment,
     }
@@ -66,6 +71,26 @@ def _facts(study: Study, trial: Trial) -> str:
 def _why(trial: Trial) -> str:
     """The strategy's reason for its choice, if it gives one."""
     return str(trial.note.get("why", "")) if isinstance(trial.note, dict) else ""
+
+
+def _predicted(study: Study, trial: Trial) -> str:
+    """What the strategy expected when it suggested the trial."""
+    value, cost = trial.suggestion.predicted_value, trial.suggestion.predicted_cost
+    parts = [
+        f"{study.problem.value} {short_prediction(value)}" if value else "",
+        f"cost {short_prediction(cost)}" if cost else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def note_text(note: Json) -> str:
+    """The strategy's note in words: models by the trials they were fitted to, the rest by name; JSON has all of it."""
+    if not isinstance(note, dict):
+        return "" if note is None else shown(note)
+    fitted = [f"by a model fitted to {note['fitted_on']} trials"] if "fitted_on" in note else []
+    others = {name: value for name, value in note.items() if name not in MODEL_KEYS and value is not True}
+    flags = [name for name, value in note.items() if value is True]
+    return ", ".join([*fitted, *flags, *(f"{name} {shown(value)}" for name, value in others.items())])
 
 
 def _run(study: Study, trial: Trial) -> str:

@@ -2,20 +2,30 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from typing import Literal, get_args
 
 from farthing.errors import InvalidArgument
 from farthing.fields import Declaration, positive, whole
 from farthing.trials import History, Prediction, State, Trial
 
+EffortLevel = Literal["ordinary", "frugal", "screen", "several"]
+"""How much a suggestion may take, most first: a whole search; a shorter one that refits seldom; little more than the
+best of some random points; the same, for as many trials at once as keep all workers busy."""
+EFFORT_LEVELS: tuple[EffortLevel, ...] = get_args(EffortLevel)
+
 
 @dataclass(frozen=True)
 class Remaining:
-    """The rest of a budget. A limit that was not set is infinite."""
+    """The rest of a budget. A limit that was not set is infinite.
+
+    `effort` is how much the suggestion itself may take, as a run decides it; None leaves it to the strategy.
+    """
 
     cost: float = math.inf
     seconds: float = math.inf
     trials: float = math.inf
+    effort: EffortLevel | None = None
 
     @property
     def is_spent(self) -> bool:
@@ -37,7 +47,7 @@ class Remaining:
     def less(self, predicted: Prediction | None, *, is_new: bool) -> "Remaining":
         """The rest once a trial of that predicted cost has started."""
         cost = predicted.mean if predicted else 0.0
-        return Remaining(self.cost - cost, self.seconds, self.trials - is_new)
+        return replace(self, cost=self.cost - cost, trials=self.trials - is_new)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -60,6 +60,11 @@ class Ledger:
     def total(self) -> float:
         return math.fsum(self.spent.values())
 
+    @property
+    def overhead_share(self) -> float | None:
+        """Suggesting as a share of the work, if its cost is in seconds."""
+        return self.overhead / self.total if self.unit == "seconds" and self.total > 0 else None
+
     def to_json(self) -> dict[str, Json]:
         return {
             "unit": self.unit,
@@ -67,6 +72,7 @@ class Ledger:
             "total": self.total,
             "saved": dict(self.saved),
             "overhead_seconds": self.overhead,
+            "overhead_share": self.overhead_share,
             "trials": dict(self.trials),
             "stages": {name: bill.to_json() for name, bill in self.stages.items()},
         }
@@ -78,7 +84,8 @@ class Ledger:
         stages = [("stage", name, self._stage_text(bill)) for name, bill in self.stages.items()]
         trials = [("trials", state, str(count)) for state, count in self.trials.items()]
         total_row = ("spent", "total", f"{self.total:.4g} {self.unit}")
-        overhead = ("overhead", "suggesting", f"{self.overhead:.3g} seconds")
+        share = "" if self.overhead_share is None else f", {self.overhead_share:.0%} of the cost"
+        overhead = ("overhead", "suggesting", f"{self.overhead:.3g} seconds{share}")
         return [*spent, total_row, *saved, *stages, overhead, *trials]
 
     def _stage_text(self, bill: StageBill) -> str:

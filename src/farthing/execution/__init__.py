@@ -8,7 +8,7 @@ from farthing.execution.local import ProcessExecutor
 from farthing.execution.pipeline import Pipeline, Stage
 from farthing.execution.running_trial import RunningTrial, Send
 from farthing.execution.trainable import Trainable
-from farthing.execution.work import CarriesOut, KeepsOutputs, Work, as_work
+from farthing.execution.work import CarriesOut, HasStages, KeepsOutputs, Work, as_work
 
 __all__ = [
     "CarriesOut",
@@ -16,6 +16,7 @@ __all__ = [
     "Command",
     "Ended",
     "Executor",
+    "HasStages",
     "InlineExecutor",
     "Job",
     "KeepsOutputs",

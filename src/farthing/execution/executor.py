@@ -73,6 +73,9 @@ class Executor(Protocol):
     """Runs jobs. It keeps no record of its own: whatever matters goes through the listener or an outcome.
 
     Nothing that the work does (raise, hang, exit, crash, be killed) ends the executor: it ends one job.
+
+    An executor whose `wait` only waits may say so with `works_in_wait = False`: the strategy then thinks in a thread of
+    its own while the work runs, and that thread calls `wake`.
     """
 
     @property

@@ -20,6 +20,8 @@ class InlineExecutor:
     Work that crashes takes this process with it, and a time limit could not be kept, so it is refused.
     """
 
+    works_in_wait = True
+
     def __init__(self, work: object, problem: Problem, *, checkpoints: Checkpoints, clock: Clock | None = None) -> None:
         self._work = as_work(work)
         self._work.check(problem)

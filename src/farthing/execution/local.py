@@ -45,6 +45,8 @@ class ProcessExecutor:
     `devices` gives worker i the device i mod n, by its environment.
     """
 
+    works_in_wait = False
+
     def __init__(
         self,
         work: object,

@@ -3,7 +3,7 @@
 import copy
 import inspect
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -128,6 +128,16 @@ class PipelineWork:
         cache = self.cache(root)
         cache.tidy()
         return [key for key, length in prefixes.items() if not cache.has(self.address(key, length))]
+
+    def code(self) -> Mapping[str, str]:
+        """The version of each stage, the last one too, and of the source; those that cannot be told are left out."""
+        found: dict[str, str] = {}
+        for name, stage in self.pipeline.stages.items():
+            with suppress(WorkError):
+                found[name] = _version(name, stage)
+        if self.pipeline.cache_limit != 0:  # else nothing has read the source yet, which may be large
+            found["source"] = self.source_identity
+        return found
 
     def cache(self, root: Path) -> StageCache:
         """The cache of a study whose files are at that place."""

@@ -44,6 +44,15 @@ class KeepsOutputs(Protocol):
         ...
 
 
+@runtime_checkable
+class HasStages(Protocol):
+    """Work whose code may change between runs of one study."""
+
+    def code(self) -> Mapping[str, str]:
+        """The version of each stage, and of the source; empty where it cannot be told."""
+        ...
+
+
 Work: TypeAlias = Callable[[RunningTrial], Returned] | type[Trainable] | Pipeline | Command | CarriesOut
 """Work for `study.run`: a function of the trial, a `Trainable` class, a `Pipeline` or a `Command`."""
 

@@ -184,6 +184,7 @@ class PipelineSearchCV(BaseSearchCV):  # type: ignore[misc]
             executor="inline" if self.workers == 1 else "processes",
             callbacks=[stop_at_failure],
             progress=False,
+            keep_going=True,  # as scikit-learn's searches do: what fails scores nan
         )
         failures = [trial.failure for trial in study.trials if trial.failure is not None]
         if failures and (fails or not study.history.done):

@@ -32,7 +32,7 @@ def draw_stage_costs(axes: Any, history: History) -> None:
     axes.set_xlim(1, max(2, len(trials)))
     axes.set_ylim(bottom=0)
     axes.set_title("Cost of the stages")
-    axes.set_xlabel("trials, as they ended")
+    _set_trial_axis(axes)
     axes.set_ylabel(f"{history.problem.cost_unit} so far")
     axes.legend(loc="upper left")
 
@@ -50,6 +50,14 @@ def draw_cache(axes: Any, history: History) -> None:
     axes.set_facecolor(GRID)
     axes.grid(visible=False)
     axes.set_title("Computed (dark) or loaded from the cache (light)")
+    _set_trial_axis(axes)
+
+
+def _set_trial_axis(axes: Any) -> None:
+    """There is no trial two and a half."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("trials, as they ended")
 
 

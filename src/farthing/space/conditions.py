@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from farthing.errors import InvalidSpace
-from farthing.scalars import Scalar, as_scalar
+from farthing.scalars import Option, Scalar, as_scalar
 from farthing.validation import shown
 
-Condition: TypeAlias = dict[str, tuple[Scalar, ...]]
+Condition: TypeAlias = dict[str, tuple[Option, ...]]
 """For every parent the values under which the parameter is active; empty when it always is."""
 
 When: TypeAlias = Mapping[str, Scalar | Sequence[Scalar]] | None

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter
 
 from farthing.errors import InvalidParams, InvalidSpace
-from farthing.scalars import Scalar
+from farthing.scalars import Option
 from farthing.space.parameters import Parameter, with_condition
 from farthing.validation import did_you_mean, listed
 
@@ -48,7 +48,7 @@ def _check_parent(parent: str, parameters: Mapping[str, Parameter], *, child: st
         )
 
 
-def _possible(value: Scalar, name: str, *, parent: Parameter, child: str) -> Scalar:
+def _possible(value: Option, name: str, *, parent: Parameter, child: str) -> Option:
     try:
         return parent.check(value, name=name)
     except InvalidParams as error:

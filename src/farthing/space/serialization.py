@@ -113,8 +113,9 @@ def _read(table: object, *, kinds: Mapping[str, Kind]) -> Any:
 
 def _read_parameter(table: object) -> Any:
     """A declaration, or a constant: `batch = 32`."""
-    is_constant = table is None or isinstance(table, str | int | float)
-    return Choice(table) if is_constant else _read(table, kinds=PARAMETERS)
+    if table is None or isinstance(table, str | int | float):
+        return Choice(table)
+    return _read(table, kinds=PARAMETERS)
 
 
 def _kind(keys: Table, kinds: Mapping[str, Kind]) -> str:

@@ -48,7 +48,7 @@ class DatabaseFile:
                 self._known[path] = found
 
     def forget_log(self) -> None:
-        """The last who closes a database deletes its log: without connections, nothing is known about it."""
+        """The last who closes a database deletes its log: when a connection ends, it is unknown."""
         self._known.pop(self._log, None)
 
     @property

@@ -8,6 +8,7 @@ import gc
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from sqlalchemy import Connection, CursorResult, Executable
@@ -15,7 +16,7 @@ from sqlalchemy import Connection, CursorResult, Executable
 from farthing.costs import Clock
 from farthing.storage import lifecycle, rows, statements
 from farthing.storage.lifecycle import Entry
-from farthing.storage.measurement_columns import by_trial
+from farthing.storage.measurement_rows import by_trial
 from farthing.storage.storage import Changes
 from farthing.storage.validation import study_not_found
 from farthing.storage.watching import LeaseWatch
@@ -63,7 +64,8 @@ class HistoryReader:
 
     def _read(self, connection: Connection, name: str, *, since: int, clock: Clock | None) -> Changes:
         parameters = {"this_name": name, "since": since, "clock": clock.now() if clock else None}
-        found = connection.execute(statements.HISTORY, parameters).all()
+        result = connection.execute(statements.HISTORY if since else statements.WHOLE_HISTORY, parameters)
+        found = list(chain.from_iterable(rows.plain(result)))
         if not found:
             raise study_not_found(name)
         study_id, version, charges, now, last_event = found[0][:_STANDING]
@@ -76,7 +78,7 @@ class HistoryReader:
         return Changes(
             version=version,
             trials=[
-                lifecycle.as_read(entry, now=now, charge=charges, has_ended=self._watch.has_ended(name, entry))
+                lifecycle.as_read(entry, now=now, charge=bool(charges), has_ended=self._watch.has_ended(name, entry))
                 for entry in entries
             ],
             events=_events(span) if (last_event or 0) > since else [],

@@ -1,7 +1,10 @@
 """Rows of the tables from values, and values from rows."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
+
+from sqlalchemy import CursorResult
+from sqlalchemy.exc import DBAPIError
 
 from farthing.errors import StorageError
 from farthing.storage import tables
@@ -21,7 +24,23 @@ MEASUREMENT_COLUMNS = [
 LAST_SECOND = 253_402_300_800.0
 """With it the year 10000 begins, which no calendar here has."""
 
+_AT_ONCE = 5_000
+_NUMBERS = (int, float)
 _STATES = {state.value: state for state in State}
+
+
+def plain(found: "CursorResult[*tuple[Any, ...]]") -> Iterator[Sequence[Sequence[Any]]]:
+    """Batches of rows as the driver gives them: without SQLAlchemy's own, which cost as much again.
+
+    SQLite has no truth values, so that these are 0 and 1 here.
+    """
+    cursor, errors = found.cursor, found.dialect.loaded_dbapi.Error
+    try:
+        while cursor is not None and (batch := cursor.fetchmany(_AT_ONCE)):
+            yield batch
+    except errors as error:
+        raise DBAPIError("reading rows", None, error) from error
+    found.close()
 
 
 def study_row(record: StudyRecord) -> Row:
@@ -108,7 +127,7 @@ def entry(row: Sequence[Any], measurements: Sequence[Measurement] = ()) -> Entry
         number=number,
         suggestion=Suggestion(
             params=mapping_from_text(params),
-            fidelity=_mapping(fidelity),
+            fidelity=_fidelity(fidelity),
             resume_from=resume_from,
             predicted_cost=_prediction(predicted_cost),
             predicted_value=_prediction(predicted_value),
@@ -159,8 +178,8 @@ def measurement(row: Sequence[Any]) -> Measurement:
     return Measurement(
         value=value,
         cost=_mapping(cost),
-        charged=charged,
-        fidelity=_mapping(fidelity),
+        charged=bool(charged),
+        fidelity=_fidelity(fidelity),
         step=step,
         metrics=_mapping(metrics),
         saved=_mapping(saved),
@@ -215,6 +234,18 @@ def _optional_mapping(text: str | None) -> dict[str, Any] | None:
 
 def _mapping(text: str | None) -> dict[str, Any]:
     return mapping_from_text(text) if text else {}
+
+
+def _fidelity(text: str | None) -> dict[str, float]:
+    if not text:
+        return {}
+    at = mapping_from_text(text)
+    for value in at.values():
+        if type(value) not in _NUMBERS:
+            raise StorageError(
+                f"A stored fidelity must be numbers, got {text[:60]!r}. Restore the database from a copy."
+            )
+    return at
 
 
 def _prediction_text(prediction: Prediction | None) -> str | None:

@@ -144,6 +144,14 @@ HISTORY = (
 Two searches, each in an index: one condition with `or` would make SQLite go through the whole study.
 """
 
+WHOLE_HISTORY = (
+    select(study.c.id, study.c.version, study.c.measures_cost, _now, _last_event, *TRIAL_COLUMNS)
+    .join_from(study, trial, trial.c.study_id == study.c.id, isouter=True)
+    .where(_named_study)
+    .order_by(trial.c.number)
+)
+"""The same for a reader who has seen nothing, to whom every trial is new."""
+
 _measured = and_(measurement.c.study_id == _this_study, measurement.c.version <= bindparam("until"))
 _touched = select(trial.c.number).where(_of_study, trial.c.version > bindparam("since"))
 _in_flight_now = select(trial.c.number).where(_in_flight)

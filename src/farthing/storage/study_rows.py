@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from farthing.costs import Clock, SystemClock
 from farthing.storage import rows, statements
 from farthing.storage.lifecycle import Entry, Moment, require_current, stamped
-from farthing.storage.measurement_columns import by_trial
+from farthing.storage.measurement_rows import by_trial
 from farthing.storage.validation import check_resume_from, study_not_found, trial_not_found
 from farthing.storage.watching import Renewal
 from farthing.trials import Attempt, Measurement, Suggestion, Trial

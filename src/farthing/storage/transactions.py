@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
-from sqlalchemy import URL, Connection, Engine
+from sqlalchemy import URL, Connection, Engine, event
 from sqlalchemy.exc import SQLAlchemyError
 
 from farthing.errors import StorageError
@@ -43,7 +43,7 @@ class Transactions:
         self._looking = engines.looking(self.engine)
         self._reading = engines.reading(self.engine)
         self._writing = engines.writing(self.engine)
-        self._file = DatabaseFile(str(url.database)) if self.engine.dialect.name == "sqlite" else None
+        self._file = _watched_file(url, self.engine) if self.engine.dialect.name == "sqlite" else None
         self._patience = patience
         self._on_return = on_return
         self._has_answered = False
@@ -76,7 +76,6 @@ class Transactions:
 
     def close(self) -> None:
         self.engine.dispose()
-        self._forget_log()
 
     def _run(self, engine: Engine, steps: Steps[Result], *, took_effect: Verdict[Result] | None = None) -> Result:
         self._check_file()
@@ -98,9 +97,6 @@ class Transactions:
                 self._wait(pause, error)
                 if attempt.is_committing and took_effect is not None:
                     taken = _unless_taken(steps, took_effect, attempt.results[0])
-            except KeyboardInterrupt:  # closes the connection in use, and SQLite deletes its log with the last one
-                self._forget_log()
-                raise
             else:
                 self._check_file(is_open=True)
                 self._note_answer()
@@ -137,9 +133,12 @@ class Transactions:
         if self._file is not None:
             self._file.check(is_open=is_open)
 
-    def _forget_log(self) -> None:
-        if self._file is not None:
-            self._file.forget_log()
+
+def _watched_file(url: URL, engine: Engine) -> DatabaseFile:
+    """The file of a SQLite database. Connections end by `close`, but also by Ctrl-C in a statement."""
+    file = DatabaseFile(str(url.database))
+    event.listen(engine, "close", lambda *_: file.forget_log())
+    return file
 
 
 def _unless_taken(steps: Steps[Result], took_effect: Verdict[Result], result: Result) -> Steps[Result]:

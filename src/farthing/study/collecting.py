@@ -1,11 +1,13 @@
 """Keeps a study's files and its history in step."""
 
 import logging
+from collections.abc import Mapping
 
-from farthing.execution import CarriesOut, Checkpoints, KeepsOutputs
+from farthing.execution import CarriesOut, Checkpoints, HasStages, KeepsOutputs
 from farthing.strategies import Strategy
 from farthing.study.records import Records
 from farthing.trials import Attempt, History, State, Trial
+from farthing.trials.code_changes import CHANGED, change
 from farthing.trials.prefixes import Eviction, cached_prefixes
 
 log = logging.getLogger("farthing")
@@ -68,4 +70,38 @@ def log_lost_prefixes(records: Records, work: CarriesOut, checkpoints: Checkpoin
             "since, or files are gone. They are computed again if needed",
             len(lost),
             len(cached),
+        )
+
+
+CODE = "code"
+"""The setting of a study that has the versions of the stages that ran last."""
+
+
+def note_code(records: Records, work: CarriesOut, *, harmless: bool) -> None:
+    """Notes that stages changed since the last run, and says what becomes of the trials before."""
+    now = dict(work.code()) if isinstance(work, HasStages) else {}
+    if not now:
+        return
+    last = records.settings.get(CODE)
+    outdated = [trial for trial in records.refresh() if records.history.is_outdated(trial)]
+    if last is None:
+        records.remember({CODE: now})
+    elif last != now:
+        records.log_code_change(change(last, now, harmless=harmless))
+        records.remember({CODE: now})
+        _say_what_changed(records, last, now)
+    elif harmless and outdated:
+        before = next(event.payload["before"] for event in reversed(records.history.events) if event.kind == CHANGED)
+        records.log_code_change(change(before, now, harmless=True))
+
+
+def _say_what_changed(records: Records, last: Mapping[str, str], now: Mapping[str, str]) -> None:
+    count = sum(map(records.history.is_outdated, records.history))
+    if count:
+        names = [name for name in now if last.get(name) != now[name]]
+        log.warning(
+            "%s changed since the last run: %d trials of the older code leave the best and the model. "
+            "If values stay as they were, run with harmless_change=True",
+            " and ".join(names),
+            count,
         )

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from html import escape
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 from farthing.costs import Budget, Remaining
@@ -174,15 +175,14 @@ class NotebookProgress(Standing):
 
     @contextmanager
     def showing(self, loop: "Loop") -> Iterator[None]:
-        from IPython.display import HTML, display
-
         self._count_all()
         self._loop, self._drawn_at = loop, time.monotonic()
-        self._handle = display(HTML(self.html(loop)), display_id=True)
+        self._shown: Any = import_module("IPython.display")  # a notebook has it; there are no types of it
+        self._handle = self._shown.display(self._shown.HTML(self.html(loop)), display_id=True)
         try:
             yield
         finally:
-            self._handle.update(HTML(self.html(loop)))
+            self._handle.update(self._shown.HTML(self.html(loop)))
 
     def on_report(self, trial: Trial, measurement: Measurement) -> None:
         super().on_report(trial, measurement)
@@ -193,11 +193,9 @@ class NotebookProgress(Standing):
         self._draw()
 
     def _draw(self) -> None:
-        from IPython.display import HTML
-
         if time.monotonic() - self._drawn_at >= SECONDS_BETWEEN_PICTURES:
             self._drawn_at = time.monotonic()
-            self._handle.update(HTML(self.html(self._loop)))
+            self._handle.update(self._shown.HTML(self.html(self._loop)))
 
     def html(self, loop: "Loop") -> str:
         title = " · ".join([f"<b>{escape(self._study.name)}</b>", *map(escape, self._parts(loop))])

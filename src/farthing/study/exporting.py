@@ -25,7 +25,7 @@ def table(history: History) -> list[dict[str, Json]]:
 def write_csv(history: History, file: TextIO) -> None:
     """A row for each trial."""
     columns = _columns(history)
-    writer = csv.DictWriter(file, fieldnames=columns, lineterminator="\n")
+    writer = csv.DictWriter(file, fieldnames=columns, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
     for trial in history:
         writer.writerow({column: _inert(cell) for column, cell in _row(columns, trial).items()})

@@ -2,9 +2,11 @@
 
 import logging
 
-from farthing.execution.failures import cause_of
+from farthing.execution.failures import Cause, cause_of
+from farthing.space import Choice
+from farthing.space.parameters import Parameter
 from farthing.study.limits import Stopped, StopReason
-from farthing.trials import Failure, History, State, Trial
+from farthing.trials import History, State, Trial
 
 log = logging.getLogger("farthing")
 
@@ -18,31 +20,47 @@ class FirstFailures:
     def __init__(self, history: History, *, keep_going: bool) -> None:
         self._is_watching = not any(map(_succeeded, history))
         self._keeps_going = keep_going
-        self._failures: list[Failure] = []
+        self._space = history.problem.space
+        self._failed: list[Trial] = []
 
     def stops_after(self, trial: Trial) -> Stopped | None:
-        """Takes a trial that has ended. Says that the run ends when it is the third to fail in the same way."""
+        """Takes a trial that has ended. Says that the run ends when all fail in the same way, the third time or later.
+
+        While one option of a choice explains them all, as one solver that takes no such data, it waits for another.
+        """
         self._is_watching &= not _succeeded(trial)
         if not self._is_watching or trial.failure is None or trial.state is not State.FAILED:
             return None
-        self._failures.append(trial.failure)
-        if len(self._failures) < FAILURES_THAT_TELL:
+        self._failed.append(trial)
+        cause = self._common_cause()
+        if len(self._failed) < FAILURES_THAT_TELL or (cause is not None and self._may_be_an_option()):
             return None
         self._is_watching = False
-        return self._verdict(trial)
-
-    def _verdict(self, last: Trial) -> Stopped | None:
-        causes = [cause_of(failure) for failure in self._failures]
-        if self._keeps_going or causes[0] is None or any(cause != causes[0] for cause in causes):
-            reason = self._failures[-1].reason
-            log.warning("The first trials all failed, trial %d with: %s", last.number, reason)
+        if cause is None or self._keeps_going:
+            log.warning("The first trials all failed, trial %d with: %s", trial.number, trial.failure.reason)
             return None
+        return self._ending(cause)
+
+    def _common_cause(self) -> Cause | None:
+        causes = [cause_of(trial.failure) for trial in self._failed if trial.failure is not None]
+        return causes[0] if all(cause == causes[0] for cause in causes) else None
+
+    def _may_be_an_option(self) -> bool:
+        """Whether all had the same option of a choice that has others."""
+        choices = [name for name, declared in self._space.parameters.items() if _has_options(declared)]
+        return any(len({trial.params.get(name) for trial in self._failed}) == 1 for name in choices)
+
+    def _ending(self, cause: Cause) -> Stopped:
         sentence = (
-            f"the first {len(causes)} trials failed in the same way, and none has succeeded: {causes[0].text}. "
+            f"the first {len(self._failed)} trials failed in the same way, and none has succeeded: {cause.text}. "
             "Correct the work and run again; keep_going=True, or --keep-going, spends the budget all the same"
         )
         log.warning("The run ends: %s.", sentence)
         return Stopped(StopReason.WORK_FAILS, sentence)
+
+
+def _has_options(declared: Parameter) -> bool:
+    return isinstance(declared, Choice) and declared.count > 1
 
 
 def _succeeded(trial: Trial) -> bool:

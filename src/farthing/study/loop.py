@@ -14,8 +14,10 @@ from farthing.execution import Checkpoints, Ended, Executor, Job
 from farthing.strategies import Strategy
 from farthing.study.collecting import collect_checkpoints, collect_leftovers
 from farthing.study.first_failures import FirstFailures
+from farthing.study.knowledge import Question
 from farthing.study.limits import Limits, Stopped, StopReason
-from farthing.study.records import Opening, Records, Taken, is_waiting
+from farthing.study.records import TRIES_BEFORE_A_TURN, Answer, Records, Taken, is_waiting
+from farthing.study.suggesting import Suggester, SuggesterHere, SuggesterInThread
 from farthing.trials import Attempt, History, Measurement, State, Trial
 from farthing.trials.news import News
 from farthing.trials.prefixes import Eviction
@@ -72,10 +74,21 @@ class Loop:
         self._warned_of: set[str] = set()
         self._kills: Counter[int] = Counter()
         self._first_failures: FirstFailures | None = None
+        self._in_vain = 0
+        self._suggester = self._made_suggester()
+
+    def _made_suggester(self) -> Suggester:
+        """A thread of its own, unless `wait` itself does the work: then nothing could be gained by it."""
+        if getattr(self._executor, "works_in_wait", True):
+            return SuggesterHere(self._records, self._strategy)
+        return SuggesterInThread(
+            self._records, self._strategy, workers=max(1, self._executor.free), on_answer=self._executor.wake
+        )
 
     def run(self) -> Stopped:
         """Runs until the budget is spent, the strategy has finished or `stop` is called; says which."""
         with ExitStack() as at_the_end:  # each of these is done whatever becomes of the others, the last one first
+            at_the_end.push(lambda kind, *_: self._suggester.close(waits=kind is None))
             at_the_end.callback(self._records.leases.end_run)
             at_the_end.callback(collect_leftovers, self._records, self._strategy, self._checkpoints)
             at_the_end.callback(self._records.give_back, self._trials)
@@ -118,36 +131,56 @@ class Loop:
             ended = self._executor.wait(self, timeout=self._patience())
             for job in ended:
                 self._close(job)
-            if not ended:
+            if not (ended or self._suggester.is_ready):
                 self._records.sweep()
 
     def _fill(self) -> Stopped | None:
-        """Gives work to every free worker; returns why there is no more of it, None where all workers are busy."""
+        """Gives work to every free worker; returns why there is no more of it.
+
+        None where all workers are busy, or the strategy thinks.
+        """
         while self._executor.free and self._stopped is None:
             started, stopped = self._start_some()
             for trial in started:
                 self._submit(trial)
             if not started:
                 return stopped
+        if self._stopped is None:
+            self._prepare()
         return self._stopped
 
     def _start_some(self) -> tuple[list[Trial], Stopped | None]:
-        history = self._records.refresh()
         if self._only is not None:
+            history = self._records.refresh()
             return self._claim(self._only, history), Stopped(StopReason.STOPPED, "the trials have ended")
-        if self._can_pay_for_waiting(history) and (
-            claimed := self._records.claim(self._executor.free, taken=self._trials)
-        ):
-            return claimed, None
-        left = self.remaining(history)
-        if left.pays_nothing or self._has_no_trial_left(left):
-            return [], SPENT
+        while True:
+            history = self._records.refresh()
+            if self._can_pay_for_waiting(history) and (
+                claimed := self._records.claim(self._executor.free, taken=self._trials)
+            ):
+                return claimed, None
+            left = self.remaining(history)
+            if self._pays_for_no_more(left):
+                return [], SPENT
+            answer = self._suggester.answer(Question(history, left, self._executor.free))
+            if answer is None or not answer.suggestions:
+                return [], None if answer is None else self._why_nothing_started(answer)
+            if opened := self._suggester.open(answer, most=self._executor.free, taken=self._trials):
+                self._in_vain = 0
+                return opened, None
+            self._in_vain += 1
+            if self._in_vain >= TRIES_BEFORE_A_TURN:
+                return self._start_in_turn()
+
+    def _start_in_turn(self) -> tuple[list[Trial], Stopped | None]:
+        """Others were always quicker to open trials: lets the records take a turn, as `ask` does."""
+        self._in_vain = 0
         opening = self._records.open(
             self._strategy,
             plan=lambda history: (self.remaining(history), self._executor.free),
             taken=self._trials,
         )
-        return list(opening.trials), None if opening.trials else self._why_nothing_started(opening)
+        return list(opening.trials), None
 
     def _claim(self, numbers: Collection[int], history: History) -> list[Trial]:
         """Those of these trials that wait, or whose owner is gone, as far as there are workers for them."""
@@ -157,11 +190,23 @@ class Loop:
                 claimed += self._records.claim(1, taken=self._trials, number=trial.number)
         return claimed
 
-    def _why_nothing_started(self, opening: Opening) -> Stopped:
-        remaining = opening.remaining
+    def _prepare(self) -> None:
+        """Lets the strategy think of the next trial while all workers are busy."""
+        if self._only is not None or not self._suggester.may_prepare:
+            return
+        history = self._records.refresh()
+        left = self.remaining(history)
+        if not is_waiting(history) and not self._pays_for_no_more(left):
+            self._suggester.prepare(Question(history, left, 1))
+
+    def _pays_for_no_more(self, left: Remaining) -> bool:
+        return left.pays_nothing or self._has_no_trial_left(left)
+
+    def _why_nothing_started(self, answer: Answer) -> Stopped:
+        remaining = answer.question.remaining
         if remaining.is_spent:
             return SPENT
-        predicted = opening.uncovered[0].predicted_cost if opening.uncovered else None
+        predicted = answer.uncovered[0].predicted_cost if answer.uncovered else None
         if predicted is None:
             return self._finished(remaining.cost)
         is_time = self._records.problem.cost_unit == "seconds"

@@ -1,5 +1,7 @@
 """Creates a study, or continues the one of that name."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from farthing.errors import InvalidArgument, InvalidSpace, StudyExists, StudyMismatch
@@ -12,6 +14,17 @@ from farthing.study.records import IS_EXTENDED
 from farthing.study.stored_strategy import is_at_hand
 from farthing.trials import History, Problem
 from farthing.validation import shown
+
+
+@contextmanager
+def closed_on_error(opened: Storage, *, given: object) -> Iterator[None]:
+    """Closes the storage if what follows fails, unless it was given open."""
+    try:
+        yield
+    except BaseException:
+        if opened is not given:
+            opened.close()
+        raise
 
 
 def require_space(space: object) -> None:

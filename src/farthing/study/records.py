@@ -1,20 +1,21 @@
 """One coordinator's way to a stored study: reads what changed, and opens, prices and closes trials under its leases."""
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from farthing.costs import Remaining
+from farthing.costs import Clock, Remaining, SystemClock
 from farthing.errors import FarthingError, HistoryMoved, InvalidArgument
 from farthing.storage import MemoryStorage, Storage, StudyRecord
 from farthing.storage.storage import Changes, FindsLeaders, Leaders, OpensInTurn
 from farthing.strategies import Randomness, Strategy
+from farthing.study.knowledge import Question, with_knowledge
 from farthing.study.leases import Leases, held_interrupts, is_gone, this_process
 from farthing.study.pricing import Prices
 from farthing.trials import Attempt, History, Json, Measurement, Outcome, Problem, State, Suggestion, Trial
 from farthing.trials.best_so_far import with_best_so_far
+from farthing.trials.code_changes import CHANGED
 from farthing.trials.extension import EXTENDED, Extension
 from farthing.trials.news import Checkpointed, News
 from farthing.trials.prefixes import EVICTED, Eviction
@@ -47,24 +48,44 @@ class Opening:
 
 
 @dataclass(frozen=True)
-class _Choice:
-    """What a strategy suggests for the rest of the budget, what of it is covered, and how many seconds that took."""
+class Answer:
+    """What a strategy suggests of what it was asked, as far as the budget covers it, and the seconds that it took.
 
-    remaining: Remaining
+    Without `suggestions`, `uncovered` are those that the budget did not cover.
+    """
+
+    question: Question
     suggestions: Sequence[Suggestion]
-    covered: Sequence[Suggestion]
-    overhead: float
+    uncovered: Sequence[Suggestion] = ()
+    overhead: float = 0.0
+
+    def after(self, opened: int) -> "Answer":
+        """The rest of it, once that many of its suggestions are trials."""
+        share = self.overhead / max(1, len(self.suggestions))
+        rest = self.suggestions[opened:]
+        return replace(self, suggestions=rest, overhead=share * len(rest))
 
 
 class Records:
     """Owns the storage of a study: whatever is read or written goes through here."""
 
-    def __init__(self, storage: Storage, record: StudyRecord, *, lease: float, retries: int) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        record: StudyRecord,
+        *,
+        lease: float,
+        retries: int,
+        closes_storage: bool = False,
+        clock: Clock | None = None,
+    ) -> None:
         self._storage = storage
+        self._closes_storage = closes_storage
         self.name = record.name
         self.settings = dict(record.settings)
         self.leases = Leases(storage, record.name, seconds=lease)
         self._retries = retries
+        self._clock = clock or SystemClock()
         self._prices = Prices(record.problem)
         self.randomness = Randomness(record.problem.seed)
         self._history = History(record.problem)
@@ -104,7 +125,8 @@ class Records:
 
     def leaders(self) -> Leaders | None:
         """The best trials as the database finds them; None if it cannot, or if the history is read already."""
-        is_in_columns = not self.problem.best_so_far and not self.settings.get(IS_EXTENDED)
+        problem = self.problem
+        is_in_columns = not (problem.best_so_far or problem.space.stages or self.settings.get(IS_EXTENDED))
         if self._history.version or not is_in_columns or not isinstance(self._storage, FindsLeaders):
             return None
         return self._storage.leaders(self.name, self.problem)
@@ -140,25 +162,26 @@ class Records:
 
     def _try_to_open(self, strategy: Strategy, plan: Plan, taken: Taken, *, in_turn: bool = False) -> Opening | None:
         """None if others opened trials meanwhile; the history is then read again."""
-        choice = self._choose(strategy, plan, self._history)
-        if not choice.covered:
-            return Opening([], choice.remaining, choice.suggestions)
+        answer = self.answer(strategy, Question(self._history, *plan(self._history)))
+        remaining = answer.question.remaining
+        if not answer.suggestions:
+            return Opening([], remaining, answer.uncovered)
         try:
-            opened = self._open_all(choice, taken, expected_trials=len(self._history))
+            opened = self.open_answer(answer, taken=taken)
         except HistoryMoved:
-            if in_turn and choice.overhead < LONGEST_TURN and isinstance(self._storage, OpensInTurn):
+            if in_turn and answer.overhead < LONGEST_TURN and isinstance(self._storage, OpensInTurn):
                 return self._open_in_turn(self._storage, strategy, plan, taken)
             self.refresh()
             return None
-        return Opening(opened, choice.remaining)
+        return Opening(opened, remaining)
 
     def _open_in_turn(self, storage: OpensInTurn, strategy: Strategy, plan: Plan, taken: Taken) -> Opening:
-        known, choices = self._history, list[_Choice]()
+        known, answers = self._history, list[Answer]()
 
         def choose(changes: Changes) -> tuple[Sequence[Suggestion], float]:
             self._history = known.updated(changes.trials, events=changes.events, version=changes.version)
-            choices.append(self._choose(strategy, plan, self._history))
-            return choices[-1].covered, choices[-1].overhead
+            answers.append(self.answer(strategy, Question(self._history, *plan(self._history))))
+            return answers[-1].suggestions, answers[-1].overhead
 
         with held_interrupts():
             opened = storage.open_in_turn(
@@ -170,17 +193,31 @@ class Records:
                 retries=self._retries,
             )
             trials = self._take(opened, taken)
-        return Opening(trials, choices[-1].remaining, [] if trials else choices[-1].suggestions)
+        return Opening(trials, answers[-1].question.remaining, answers[-1].uncovered)
 
-    def _choose(self, strategy: Strategy, plan: Plan, history: History) -> "_Choice":
-        remaining, count = plan(history)
-        began = time.perf_counter()
-        suggestions = self._suggest(strategy, history, remaining, count)
-        overhead = time.perf_counter() - began
-        covered = self._covered(suggestions, remaining)
+    def answer(self, strategy: Strategy, question: Question) -> Answer:
+        """What the strategy suggests. It touches no storage, so any thread may ask while another one records."""
+        began = self._clock.elapsed()
+        suggestions = self._suggest(strategy, question)
+        overhead = self._clock.elapsed() - began
+        covered = self._covered(suggestions, question.remaining)
         if suggestions and not covered:
-            covered = self._covered(self._alternatives(strategy, history, remaining, count), remaining)[:count]
-        return _Choice(remaining, suggestions, covered, overhead)
+            more = self._alternatives(strategy, question)
+            covered = self._covered(more, question.remaining)[: question.count]
+        return Answer(question, covered, () if covered else suggestions, overhead)
+
+    def open_answer(self, answer: Answer, *, taken: Taken, most: int | None = None, opened: int = 0) -> list[Trial]:
+        """Opens trials of up to `most` of the suggestions; raises `HistoryMoved` if others opened some meanwhile.
+
+        `opened` is the number of those that were opened of this answer before.
+        """
+        first = answer.suggestions[:most]
+        overhead = answer.overhead * len(first) / len(answer.suggestions)
+        return self._open_all(first, taken, expected_trials=len(answer.question.history) + opened, overhead=overhead)
+
+    def covers(self, suggestions: Sequence[Suggestion], remaining: Remaining) -> bool:
+        """Whether the rest of a budget pays for all of them."""
+        return len(self._covered(suggestions, remaining)) == len(suggestions)
 
     def record(self, attempt: Attempt, news: News) -> None:
         """Makes durable what a running trial says of itself."""
@@ -200,6 +237,10 @@ class Records:
         """Lets the space grow. The setting comes first: with it, every process reads the history before it decides."""
         self.remember({IS_EXTENDED: True})
         self._storage.log_event(self.name, EXTENDED, extension.to_json())
+        self.refresh()
+
+    def log_code_change(self, payload: Json) -> None:
+        self._storage.log_event(self.name, CHANGED, payload)
         self.refresh()
 
     def log_eviction(self, eviction: Eviction) -> None:
@@ -277,26 +318,29 @@ class Records:
     def is_in_memory(self) -> bool:
         return isinstance(self._storage, MemoryStorage)
 
-    def close_storage(self) -> None:
+    def let_go(self) -> None:
         """Lets go of the storage. Leases that are held end by themselves."""
         self.leases.close()
-        self._storage.close()
+        if self._closes_storage:
+            self._storage.close()
 
     def _claim_one(self, taken: Taken, number: int | None) -> Trial | None:
         with held_interrupts():
             trial = self._storage.claim_trial(self.name, owner=this_process(), lease=self.leases.seconds, number=number)
             return None if trial is None else self._take([trial], taken)[0]
 
-    def _open_all(self, choice: "_Choice", taken: Taken, *, expected_trials: int) -> list[Trial]:
+    def _open_all(
+        self, suggestions: Sequence[Suggestion], taken: Taken, *, expected_trials: int, overhead: float
+    ) -> list[Trial]:
         with held_interrupts():
             opened = self._storage.open_trials(
                 self.name,
-                choice.covered,
+                suggestions,
                 owner=this_process(),
                 lease=self.leases.seconds,
                 retries=self._retries,
                 expected_trials=expected_trials,
-                overhead=choice.overhead,
+                overhead=overhead,
             )
             return self._take(opened, taken)
 
@@ -305,21 +349,25 @@ class Records:
         taken.update({Attempt(trial.number, trial.attempt): trial for trial in grown})
         return [self._begin(trial) for trial in grown]
 
-    def _suggest(self, strategy: Strategy, history: History, remaining: Remaining, count: int) -> list[Suggestion]:
+    def _suggest(self, strategy: Strategy, question: Question) -> list[Suggestion]:
+        history, count = question.history, question.count
         if count < 1:
             return []
-        suggestions = list(strategy.suggest(history, remaining, count, self.randomness))
+        suggestions = list(strategy.suggest(history, question.remaining, count, self.randomness))
         if len(suggestions) > count:
             raise InvalidArgument(
                 f"A strategy must suggest at most as many trials as asked, got {len(suggestions)} for {count} "
                 f"from {type(strategy).__name__}. Cut the list in its suggest()."
             )
-        return [self._prices.suggestion(self._checked(suggestion), history) for suggestion in suggestions]
+        return [
+            with_knowledge(self._prices.suggestion(self._checked(suggestion), history), question, place=place)
+            for place, suggestion in enumerate(suggestions)
+        ]
 
-    def _alternatives(self, strategy: Strategy, history: History, remaining: Remaining, count: int) -> list[Suggestion]:
+    def _alternatives(self, strategy: Strategy, question: Question) -> list[Suggestion]:
         """The strategy's next suggestions, if its first ones do not fit the rest of the budget."""
-        tried = [(trial.params, trial.fidelity) for trial in history]
-        more = self._suggest(strategy, history, remaining, count + MORE_CHOICES)
+        tried = [(trial.params, trial.fidelity) for trial in question.history]
+        more = self._suggest(strategy, replace(question, count=question.count + MORE_CHOICES))
         return [suggestion for suggestion in more if (suggestion.params, suggestion.fidelity) not in tried]
 
     def _covered(self, suggestions: Sequence[Suggestion], remaining: Remaining) -> list[Suggestion]:

@@ -12,8 +12,9 @@ def last_of_runs(trials: Sequence[Trial]) -> list[Trial]:
 
 
 def with_value(history: History) -> list[Trial]:
-    """The trials that have ended with a value."""
-    return [trial for trial in history if trial.is_finished and trial.value is not None]
+    """The trials that have ended with a value, but for those of code that is gone."""
+    ended = [trial for trial in history if trial.is_finished and trial.value is not None]
+    return [trial for trial in ended if not history.is_outdated(trial)]
 
 
 def ranked_runs(history: History) -> list[Trial]:

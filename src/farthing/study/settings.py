@@ -50,6 +50,7 @@ class RunSettings(TypedDict, total=False):
     progress: bool | None
     on_interrupt: OnInterrupt
     keep_going: bool
+    harmless_change: bool
 
 
 class Settings(StudySettings, RunSettings, total=False):

@@ -28,7 +28,7 @@ from farthing.study.asking import (
 )
 from farthing.study.best import NOISE, Best, find_best
 from farthing.study.chosen_strategy import ChosenStrategy
-from farthing.study.collecting import collect_checkpoints, log_lost_prefixes
+from farthing.study.collecting import collect_checkpoints, log_lost_prefixes, note_code
 from farthing.study.display import Callbacks, check_progress, display_for, read_callbacks, say_how_to_resume
 from farthing.study.executors import executor_for
 from farthing.study.extending import extension_of
@@ -44,7 +44,7 @@ from farthing.study.limits import (
 )
 from farthing.study.lineage import Lineage
 from farthing.study.loop import Loop, Observer
-from farthing.study.opening import create_or_continue, require_space, value_name
+from farthing.study.opening import closed_on_error, create_or_continue, require_space, value_name
 from farthing.study.records import Records
 from farthing.study.settings import Callback, ExecutorName, ExportFormat, OnInterrupt, StorageLike
 from farthing.study.top import Top
@@ -117,10 +117,12 @@ class Study:
             declared_cost=cost,
         )
         place = open_storage(storage, patience=lease)
-        record = create_or_continue(place, StudyRecord(name, problem, settings=new_identity()), seed=seed)
+        with closed_on_error(place, given=storage):
+            record = create_or_continue(place, StudyRecord(name, problem, settings=new_identity()), seed=seed)
         self._join(
             place,
             record,
+            is_given=place is storage,
             strategy=strategy,
             cost=cost,
             folder=own_folder,
@@ -152,9 +154,12 @@ class Study:
         Flag().checked(import_strategy, what="import_strategy", advice="Leave it out to import nothing.")
         study = cls.__new__(cls)
         place = open_storage(storage, patience=lease)
+        with closed_on_error(place, given=storage):
+            record = place.load_study(name)
         study._join(
             place,
-            place.load_study(name),
+            record,
+            is_given=place is storage,
             strategy=strategy,
             cost=cost,
             folder=None,
@@ -171,6 +176,7 @@ class Study:
         storage: Storage,
         record: StudyRecord,
         *,
+        is_given: bool,
         strategy: Strategy | str | None,
         cost: DeclaredCost | None,
         folder: Path | None,
@@ -182,7 +188,10 @@ class Study:
         self._clock = clock
         problem = replace(record.problem, declared_cost=cost)
         self._strategy = ChosenStrategy(strategy, record)
-        self._records = Records(storage, replace(record, problem=problem), lease=lease, retries=lost_retries)
+        known = replace(record, problem=problem)
+        self._records = Records(
+            storage, known, lease=lease, retries=lost_retries, closes_storage=not is_given, clock=clock
+        )
         self._files = StudyFiles(self._records, mark_for(record), place=folder)
         self._handed_out = HandedOut(self._records, self._files, clock=self._clock)
         self._loop: Loop | None = None
@@ -203,6 +212,7 @@ class Study:
         progress: bool | None = None,
         on_interrupt: OnInterrupt = "raise",
         keep_going: bool = False,
+        harmless_change: bool = False,
     ) -> Stopped:
         """Runs trials of `work` until the budget, which counts all runs of the study, is spent; returns why it ended.
 
@@ -222,6 +232,8 @@ class Study:
                 with the reason `StopReason.INTERRUPTED` instead.
             keep_going: a run whose first three trials fail with the same exception on the same line, before any
                 succeeded, ends with the reason `StopReason.WORK_FAILS`; True spends the budget all the same.
+            harmless_change: trials of an older version of a pipeline's stage leave the best and the model; True
+                declares that the last change left values as they were.
         """
         check_on_interrupt(on_interrupt)
         check_progress(progress)
@@ -231,6 +243,7 @@ class Study:
         shape = self._checked(work)
         require_budget(budget, self.strategy)
         log_lost_prefixes(self._records, shape, self.checkpoints)
+        note_code(self._records, shape, harmless=harmless_change)
         strategy = self._strategy.stored_in(self._records)
         runner = self._executor(shape, executor, workers=workers, devices=devices, time_limit=time_limit)
         try:
@@ -263,8 +276,24 @@ class Study:
         work: Work,
         *,
         measured: bool = False,
-        top: int | None = None,
+        top: int,
         repeats: int | None = None,
+        budget: Budget | None = None,
+        workers: int = 1,
+        executor: ExecutorName | Executor = "processes",
+        time_limit: float | None = None,
+        retries: int | None = None,
+        devices: Sequence[str] | None = None,
+        progress: bool | None = None,
+    ) -> Verification: ...
+    @overload
+    def verify(
+        self,
+        work: Work,
+        *,
+        measured: bool = False,
+        top: None = None,
+        repeats: int,
         budget: Budget | None = None,
         workers: int = 1,
         executor: ExecutorName | Executor = "processes",
@@ -303,13 +332,12 @@ class Study:
             repeats: the number of full trainings of each, those that there are counted. New ones start afresh.
         """
         check_progress(progress)
-        self._strategy.imported()
+        limits = Limits.of(budget, time_limit, retries=retries, strategy=self._strategy.imported())
         chosen = Chosen.of(self.best, self.history, measured=measured, top=top, repeats=repeats)
         numbers = chosen.waiting(self.history)
         missing = chosen.missing(self.history)
         if missing or numbers:
             shape = self._checked(work)
-            limits = Limits.of(budget, time_limit, retries=retries, strategy=self.strategy)
             if budget is not None:
                 left = budget.remaining(self.history, seconds=self._records.seconds_run())
                 require_covered(missing, left, in_seconds=self.problem.cost_unit == "seconds")
@@ -595,8 +623,11 @@ class Study:
         return Lineage.of(self.history)
 
     def close(self) -> None:
-        """Closes the storage. Trials that were asked for and not told keep their lease until it ends."""
-        self._records.close_storage()
+        """Closes the storage, unless it was given open: whoever opens it closes it.
+
+        Trials that were asked for and not told keep their lease until it ends.
+        """
+        self._records.let_go()
 
     def __enter__(self) -> Self:
         return self

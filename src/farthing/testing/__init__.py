@@ -1,18 +1,20 @@
-"""Contract suites that extensions can inherit and run with pytest, a check of Trainables, and what they need."""
+"""Contract suites that extensions can inherit and run with pytest, checks of Trainables and of stored suggestions."""
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from farthing.testing.replay_check import check_replay
     from farthing.testing.storage_contract import StorageContract
     from farthing.testing.strategy_contract import StrategyContract
     from farthing.testing.trainable_check import TrainableReport, check_trainable
 
-__all__ = ["StorageContract", "StrategyContract", "TrainableReport", "check_trainable"]
+__all__ = ["StorageContract", "StrategyContract", "TrainableReport", "check_replay", "check_trainable"]
 
 _HOMES = {
     "StorageContract": "farthing.testing.storage_contract",
     "StrategyContract": "farthing.testing.strategy_contract",
     "TrainableReport": "farthing.testing.trainable_check",
+    "check_replay": "farthing.testing.replay_check",
     "check_trainable": "farthing.testing.trainable_check",
 }
 

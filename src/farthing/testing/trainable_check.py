@@ -18,10 +18,12 @@ from typing import Any
 
 from farthing.errors import InvalidArgument, WorkError
 from farthing.execution import Checkpoints, Ended, InlineExecutor, Job, ProcessExecutor, RunningTrial, Trainable
+from farthing.fields import Whole
 from farthing.study.replaying import problem_of
 from farthing.study.schedule import Schedule
 from farthing.trials import Attempt, Measurement, Params, State
 from farthing.trials.news import News
+from farthing.validation import shown
 
 FIDELITY = "steps"
 
@@ -69,8 +71,12 @@ def check_trainable(
             `params_in_effect()` alone.
         processes: False runs everything here, for debugging.
     """
-    if steps < 2:
-        raise InvalidArgument(f"A check needs at least two steps, one before the restore, got {steps}. Try steps=4.")
+    if not (isinstance(trainable, type) and issubclass(trainable, Trainable)):
+        raise InvalidArgument(
+            f"trainable, the first argument of check_trainable, must be a Trainable class, got {shown(trainable)}. "
+            "Pass the class itself, not an instance."
+        )
+    Whole(least=2).checked(steps, what="steps, of which one comes before the restore,", advice="Try steps=4.")
     changed = _changed(params, other_params)
     with TemporaryDirectory(prefix="farthing-check-") as folder:
         trial_runs = _Runs(trainable, Path(folder), params, steps, value, seed, processes)

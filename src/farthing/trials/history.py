@@ -8,6 +8,7 @@ from typing import overload
 
 from farthing.errors import TrialNotFound
 from farthing.trials.best_so_far import stops_early
+from farthing.trials.code_changes import CodeChanges
 from farthing.trials.extension import EXTENDED, as_suggested, extensions_of, filled
 from farthing.trials.problem import Problem
 from farthing.trials.suggestion import Json
@@ -114,7 +115,17 @@ class History(Sequence[Trial]):
 
     @cached_property
     def done(self) -> tuple[Trial, ...]:
-        return tuple(trial for trial in self._trials if trial.state is State.DONE)
+        """The trials that have a result, but for those of code that is gone."""
+        done = tuple(trial for trial in self._trials if trial.state is State.DONE)
+        return tuple(trial for trial in done if not self.is_outdated(trial)) if self._changes.times else done
+
+    @cached_property
+    def _changes(self) -> CodeChanges:
+        return CodeChanges.of(self.events) if self.problem.space.stages else CodeChanges()
+
+    def is_outdated(self, trial: Trial) -> bool:
+        """Whether the trial is of an older version of a stage, which gives other values."""
+        return self._changes.is_outdated(trial)
 
     @cached_property
     def cost(self) -> float:
@@ -136,8 +147,11 @@ class History(Sequence[Trial]):
         return self.problem.reach(self.fidelity_known(trial))
 
     def is_full(self, trial: Trial) -> bool:
-        """Whether the trial was to run at full fidelity, or stopped by itself, so that more would change nothing."""
-        return self.problem.is_full(self.fidelity_known(trial))
+        """Whether the trial was to run at full fidelity, or stopped by itself, so that more would change nothing.
+
+        A trial of code that is gone is no full one.
+        """
+        return self.problem.is_full(self.fidelity_known(trial)) and not self.is_outdated(trial)
 
     def ended_early(self, trial: Trial) -> bool:
         """Whether the work stopped by itself, before its amount was done, where a run is worth its best point."""

@@ -103,6 +103,7 @@ def check(target: Target) -> None:
     assert_nothing_acknowledged_was_lost(target, trials)
     assert_same_as_unbroken(target, trials)
     study.close()
+    storage.close()
 
 
 def assert_nothing_acknowledged_was_lost(target: Target, trials: list[ft.Trial]) -> None:
@@ -179,6 +180,7 @@ def check_shared(targets: list[Target]) -> None:
     for target in targets:
         assert_nothing_acknowledged_was_lost(target, study.trials)
     study.close()
+    storage.close()
 
 
 def sqlite_files(folder: Path) -> Iterator[str]:
@@ -188,11 +190,11 @@ def sqlite_files(folder: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize(("strategy", "workers"), SETUPS)
 def test_nothing_is_lost_under_kills_on_sqlite(tmp_path: Path, strategy: str, workers: int) -> None:
-    kill_many(sqlite_files(tmp_path), tmp_path, kills=15, strategy=strategy, workers=workers)
+    kill_many(sqlite_files(tmp_path), tmp_path, kills=6, strategy=strategy, workers=workers)
 
 
 def test_nothing_is_lost_when_programs_that_share_a_study_are_killed(tmp_path: Path) -> None:
-    three_programs(sqlite_files(tmp_path), tmp_path, kills=6)
+    three_programs(sqlite_files(tmp_path), tmp_path, kills=4)
 
 
 @pytest.mark.long
@@ -205,7 +207,7 @@ def test_nothing_is_lost_when_programs_that_share_a_study_are_killed_many_times(
 
 
 def test_nothing_is_lost_under_kills_on_postgresql(tmp_path: Path, postgres_urls: Iterator[str]) -> None:
-    kill_many(postgres_urls, tmp_path, kills=10, strategy="ASHA", workers=1)
+    kill_many(postgres_urls, tmp_path, kills=4, strategy="ASHA", workers=1)
 
 
 @pytest.mark.long

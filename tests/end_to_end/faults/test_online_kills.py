@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from killed_online import ROUNDS, STRATEGIES, train, tuner_in
+from killed_online import STRATEGIES, train, tuner_in
 from test_kills import wait_until
 
 import farthing as ft
@@ -23,15 +23,15 @@ PROGRAM = Path(__file__).with_name("killed_online.py")
 class Program:
     """One killed program: its database and what was acknowledged to it."""
 
-    def __init__(self, strategy: str, *, seed: int, folder: Path) -> None:
-        self.strategy, self.seed = strategy, seed
+    def __init__(self, strategy: str, *, seed: int, rounds: int, folder: Path) -> None:
+        self.strategy, self.seed, self.rounds = strategy, seed, rounds
         self.storage = f"sqlite:///{folder}/{strategy}-{seed}.db"
         self.acknowledged = folder / f"{strategy}-{seed}.txt"
         self.acknowledged.touch()
         self.errors = folder / "errors"
 
     def start(self) -> subprocess.Popen[bytes]:
-        arguments = [self.storage, self.strategy, str(self.seed), str(self.acknowledged)]
+        arguments = [self.storage, self.strategy, str(self.seed), str(self.rounds), str(self.acknowledged)]
         with open(self.errors, "ab") as errors:
             return subprocess.Popen([sys.executable, str(PROGRAM), *arguments], stderr=errors)
 
@@ -61,7 +61,7 @@ def check(program: Program) -> None:
     for trial in storage.history("online").trials:
         rounds = played_rounds(trial)
         assert trial.state is ft.State.DONE
-        assert [point.step for point in rounds] == list(range(1, ROUNDS + 1))
+        assert [point.step for point in rounds] == list(range(1, program.rounds + 1))
         assert [(point.params, point.value) for point in rounds] == unbroken
     for line in program.lines():
         word, *rest = line.split()
@@ -71,16 +71,16 @@ def check(program: Program) -> None:
 
 def unbroken_rounds(program: Program) -> list[tuple[Params, float | None]]:
     storage = MemoryStorage()
-    train(tuner_in(storage, program.strategy, program.seed), os.devnull)
+    train(tuner_in(storage, program.strategy, program.seed, rounds=program.rounds), os.devnull)
     (trial,) = storage.history("online").trials
     return [(point.params or {}, point.value) for point in trial.measurements]
 
 
-def kill_many(strategy: str, folder: Path, *, kills: int) -> None:
+def kill_many(strategy: str, folder: Path, *, kills: int, rounds: int) -> None:
     rng = random.Random(f"{strategy} {kills}")
     done, seed = 0, 0
     while done < kills:
-        program = Program(strategy, seed=seed, folder=folder)
+        program = Program(strategy, seed=seed, rounds=rounds, folder=folder)
         while done < kills and not program.is_finished:
             kill_once(program, rng)
             done += 1
@@ -92,11 +92,11 @@ def kill_many(strategy: str, folder: Path, *, kills: int) -> None:
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_killed_online_run_goes_on_as_the_unbroken_one(tmp_path: Path, strategy: str) -> None:
-    kill_many(strategy, tmp_path, kills=3)
+    kill_many(strategy, tmp_path, kills=2, rounds=50)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(36_000)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_run_killed_many_times_goes_on_as_the_unbroken_one(tmp_path: Path, strategy: str) -> None:
-    kill_many(strategy, tmp_path, kills=60)
+    kill_many(strategy, tmp_path, kills=60, rounds=150)

@@ -37,6 +37,7 @@ def check(target: Target) -> None:
     assert study.best.value == unbroken.best.value
     assert_only_the_best_is_kept(target, study, unbroken)
     study.close()
+    storage.close()
 
 
 def by_member(study: ft.Study) -> dict[tuple[int, int], tuple]:
@@ -64,7 +65,7 @@ def assert_only_the_best_is_kept(target: Target, study: ft.Study, unbroken: ft.S
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_a_population_comes_out_the_same_under_kills(tmp_path: Path, workers: int) -> None:
-    killed_many(sqlite_files(tmp_path), tmp_path, kills=6, workers=workers)
+    killed_many(sqlite_files(tmp_path), tmp_path, kills=3, workers=workers)
 
 
 @pytest.mark.long

@@ -160,3 +160,24 @@ def test_what_other_programs_may_do_is_no_damage(storage: SqlStorage, path: Path
     other.close()
     storage.record("study", Attempt(0, 1), [Measurement(0.5, sequence=1)], lease=60)
     assert storage.check() == []
+
+
+def test_ctrl_c_in_a_statement_is_no_deletion_of_the_log(path: Path) -> None:
+    """A connection that was interrupted is closed, and the last who closes a database deletes its log."""
+    storage = SqlStorage(path)
+    storage.create_study(StudyRecord("study", Problem(SPACE)))
+
+    def interrupt(*_: object) -> None:
+        event.remove(storage._database.engine, "before_cursor_execute", interrupt)
+        raise KeyboardInterrupt
+
+    event.listen(storage._database.engine, "before_cursor_execute", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        storage.history("study")
+    assert not files(path)[1].exists()
+    assert storage.history("study").trials == []
+    storage.open_trials("study", [SUGGESTION], owner="ada", lease=60)
+    assert files(path)[1].exists()
+    delete_the_log(path)
+    with pytest.raises(StorageError, match="deleted"):
+        storage.record("study", Attempt(0, 1), [Measurement(0.5)], lease=60)

@@ -166,7 +166,14 @@ def test_programs_that_share_a_budget_end_with_a_reason(name: str, tmp_path: Pat
 
 @pytest.mark.parametrize("name", WITH_MODELS)
 def test_programs_that_share_a_budget_and_a_model_end_with_a_reason(name: str, tmp_path: Path) -> None:
-    come_to_many_ends(name, range(2), tmp_path)
+    come_to_many_ends(name, range(1), tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(36_000)
+@pytest.mark.parametrize("name", WITH_MODELS)
+def test_programs_that_share_a_budget_and_a_model_end_with_a_reason_many_times(name: str, tmp_path: Path) -> None:
+    come_to_many_ends(name, range(100, 110), tmp_path)
 
 
 @pytest.mark.long

@@ -68,7 +68,7 @@ def test_outputs_of_another_version_are_not_used_and_the_history_says_so(tmp_pat
     assert computed(tmp_path).count(f"load {params['size']}") == 1
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 12))])
 def test_a_study_that_is_killed_again_and_again_loses_nothing_and_serves_nothing_wrong(tmp_path, seed):
     storage, rng = f"sqlite:///{tmp_path / 'study.db'}", random.Random(seed)
     kills = 0

@@ -2,13 +2,14 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from benchmarks.online.training_report import report
-from benchmarks.online.training_suite import METHODS, Session
+from benchmarks.online.training_report import calibration, report
+from benchmarks.online.training_suite import METHODS, PRICES, Session
 from benchmarks.online.trainings import TASKS
-from benchmarks.records import read_records
+from benchmarks.records import read_records, results_path
 from benchmarks.run import main
 
 STREAM = next(task for task in TASKS if task.name == "stream")
@@ -47,6 +48,26 @@ def test_the_suite_is_run_through_the_one_command_and_continued(
     assert poor["rows"]["default"]["most_spent"] <= 0.1
 
 
+def test_predictions_of_the_default_are_recorded() -> None:
+    session = Session(STREAM, STREAM.starts["plausible"], 7, 0.1)
+    told = METHODS["default"](session)
+    assert told.calibration is not None
+    assert told.calibration["n"] == len(told.squares) <= told.validations - 10
+    assert told.calibration["cut_off"] <= told.calibration["mean"]
+
+
+def test_calibration_weighs_every_prediction_alike() -> None:
+    records = [{"calibration": {"n": 1, "mean": 4.0, "cut_off": 3.0}}, {"calibration": None}]
+    records += [{"calibration": {"n": 3, "mean": 1.0, "cut_off": 1.0}}]
+    assert calibration(records) == {"z2_mean": pytest.approx(1.75), "z2_cut_off": pytest.approx(1.5)}
+
+
+def test_the_best_fixed_setting_of_a_grid_is_no_worse_than_any_of_it() -> None:
+    session = Session(STREAM, STREAM.starts["poor"], 7, 0.1)
+    best = METHODS["best fixed of a grid"](session).accuracy
+    assert best == max(session.played(lambda t, at=params: at).accuracy for params in STREAM.grid)  # type: ignore[misc]
+
+
 def test_gains_are_over_the_same_seed() -> None:
     def record(method: str, seed: int, accuracy: float) -> dict[str, object]:
         rest = {"validations": 3, "undone": 0, "spent": 0.02, "commit": "c", "dirty": False}
@@ -57,3 +78,41 @@ def test_gains_are_over_the_same_seed() -> None:
     (told,) = report("s", records, order=("keep the start", "default"))["problems"]
     row = told["rows"]["default"]
     assert [row["worst_gain"], row["median_gain"], row["best_gain"]] == pytest.approx([-0.01, 0.0, 0.01])
+
+
+# ---- the results that are committed -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def rows() -> dict[str, dict[str, dict[str, float]]]:
+    records = [record for record in read_records(results_path("online-training")) if record["method"] in METHODS]
+    told = report("online-training", records, order=tuple(METHODS))
+    return {each["problem"]: each["rows"] for each in told["problems"]}
+
+
+@pytest.mark.parametrize("task", [task.name for task in TASKS])
+def test_the_default_does_no_harm_from_a_plausible_start_and_gains_from_a_poor_one(task: str, rows: Any) -> None:
+    plausible, poor = (rows[f"{task}, {start} start, price 0.1"] for start in ("plausible", "poor"))
+    for method in ("default", "default, with save and restore"):
+        assert plausible[method]["worst_gain"] >= -0.02
+        assert plausible[method]["n"] >= 8
+    assert poor["default"]["median_gain"] > 0.0
+
+
+@pytest.mark.parametrize("start", ["plausible", "poor"])
+def test_the_more_a_validation_costs_the_fewer_there_are_within_the_overhead(start: str, rows: Any) -> None:
+    told = [rows[f"digits, {start} start, price {price:g}"]["default"] for price in PRICES]
+    counts = [row["validations"] for row in told]
+    assert counts == sorted(counts, reverse=True)
+    assert all(row["most_spent"] <= 0.1 + 1e-9 for row in told)
+
+
+@pytest.mark.parametrize("task", [task.name for task in TASKS])
+def test_predictions_are_calibrated_on_every_task(task: str) -> None:
+    """The mean z² of all runs of the default, with and without taking back, from both starts."""
+    records = [
+        record
+        for record in read_records(results_path("online-training"))
+        if record["problem"].startswith(f"{task},") and record["problem"].endswith("price 0.1")
+    ]
+    assert 0.5 <= calibration(records)["z2_mean"] <= 2.0

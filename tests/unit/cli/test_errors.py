@@ -103,7 +103,7 @@ NAMED = {
     "no log of a trial": (["show", "digits", "--trial", "0", "--log"], "trial 0", "print where they run"),
     "a place that cannot be written": (["export", "digits", "--output", "no/such/x.csv"], "no/such/x.csv", "folder"),
     "an unknown picture": (["plot", "digits", "--output", "x.docx"], "'x.docx'", ".png"),
-    "a study of a program": (["resume", "digits"], "'digits'", "Start that program again"),
+    "a study of a program": (["resume", "digits"], "'digits'", "--work train.py:train"),
 }
 
 

@@ -276,7 +276,7 @@ def test_watching_follows_changes_until_it_is_interrupted(digits: ft.Study, caps
             raise KeyboardInterrupt
         digits.add({"lr": 0.01, "layers": 2, "act": "relu"}, 0.1)
 
-    monkeypatch.setattr(watch_view.time, "sleep", pause)
+    monkeypatch.setattr("farthing.cli.watch_view.time.sleep", pause)
     with pytest.raises(KeyboardInterrupt):
         watch_view.follow(ft.Study.load("digits", "digits.db"), every=1.0, is_terminal=False)
     lines = capsys.readouterr().out.splitlines()
@@ -290,3 +290,16 @@ def test_all_that_is_shown_is_of_one_moment(digits: ft.Study) -> None:
         assert other.history is history
         assert other.ledger.total == history.cost
     assert len(other.history) == len(history) + 1
+
+
+def test_a_trials_note_is_in_words(farthing, folder: Path) -> None:
+    study = ft.Study(
+        ft.Space({"x": ft.Float(0, 1)}), minimize="e", storage="w.db", name="w", strategy=ft.LogEI(initial=3)
+    )
+    study.run(lambda trial: trial.params["x"], budget=ft.Budget(trials=5), executor="inline")
+    study.add({"x": 0.5}, 0.5)
+    shown = farthing("show", "w", "--trial", 4).output
+    assert "theta" not in shown
+    assert "by a model fitted to " in shown
+    assert re.search(r"predicted +e -?[\d.e-]+ ± ", shown)
+    assert re.search(r"note +added\n", farthing("show", "w", "--trial", 5).output)

@@ -317,5 +317,7 @@ def test_a_study_of_a_python_program_is_resumed_by_naming_its_work(farthing, fol
     assert (ended.exit_code, len(study.trials)) == (0, 4), ended.output
     again = farthing("resume", "p", "--trials", 5, "--inline", "--quiet")
     assert (again.exit_code, len(study.trials)) == (0, 5), "it is remembered"
+    verified = farthing("verify", "p", "--work", "work_of_mine.py:train", "--top", 2, "--inline", "--json")
+    assert [form["trials"] for form in json.loads(verified.output)] != [], verified.output
     line = "python -c 'print('{\"error\": 1}')' {x}".replace('{"', '{{"').replace("1}", "1}}")
     assert farthing("resume", "p", "--command", line, "--trials", 6, "--inline", "--quiet").exit_code == 0

@@ -79,6 +79,14 @@ def test_the_bill_names_its_unit_in_text_and_html() -> None:
     assert ledger.to_json()["total"] == 3.0
 
 
+def test_suggesting_is_shown_as_a_share_of_a_cost_in_seconds() -> None:
+    ledger = Ledger.of(History(replace(PROBLEM, cost_unit="seconds"), [trial(0, {"training": 2.0})]))
+    assert ("overhead", "suggesting", "0.25 seconds, 12% of the cost") in ledger.rows()
+    assert ledger.to_json()["overhead_share"] == 0.125
+    in_dollars = Ledger.of(History(PROBLEM, [trial(0, {"training": 2.0})]))
+    assert in_dollars.overhead_share is None
+
+
 STAGED = Problem(Space(stages={"denoise": {"x": Float(0, 1)}, "score": {}}))
 
 

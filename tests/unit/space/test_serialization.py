@@ -114,7 +114,8 @@ PARAMETER_MISTAKES: list[tuple[Any, tuple[str, ...]]] = [
     ({"int": 3}, ("The key int must have the list [low, high]", "got 3", "square brackets")),
     ({"choice": "relu"}, ("The key choice must have a list of options", "'relu'", "square brackets")),
     ({"choice": []}, ("at least one option", "got none", "Choice('a', 'b')")),
-    ({"choice": [["a"]]}, ("strings, finite numbers", "['a']", "Choice(*options)")),
+    ({"choice": [{"a": 1}]}, ("strings, finite numbers", "{'a': 1}", "Choice(*options)")),
+    ({"choice": [["a"]]}, ("A Choice of tuples must have several", "Choice(('a',))", "Choice(*options)")),
     ({"float": ["0", 1]}, ("In parameter 'x'", "must be a finite number", "'0'", "Write it like")),
     ({"float": [1, 0]}, ("In parameter 'x'", "low < high", "Float(1.0, 0.0)", "Swap or widen")),
     ({"int": [1, 2], "log": "true"}, ("must be true or false", "'true'", "Pass True")),
@@ -170,7 +171,7 @@ def test_a_mistake_in_the_form_of_a_space_is_explained(form: Any, parts: tuple[s
     [
         ("[space\nx = 3", ("must be written in TOML", "'[space", "line 1")),
         ("[sapce]\nx = {int = [1, 2]}", ("Tables of a space must be among", "'sapce'", "Did you mean 'space'?")),
-        ("[space]\nx = 3", ("In parameter 'x'", "must be a table", "got 3", "Write it like")),
+        ("[space]\nx = [3]", ("In parameter 'x'", "must be a table", "got [3]", "Write it like")),
         ("", ("at least one parameter", "got none", "Add one")),
         (b"[space]", ("must be written in TOML", "b'[space]'", "Correct it")),
     ],

@@ -35,8 +35,8 @@ REFUSED: list[tuple[str, Callable[[], Any], tuple[str, str, str]]] = [
         ("must be a Fidelity", "3 for 'epochs'", "Declare it like Fidelity(1"),
     ),
     ("a number as a name", lambda: Space({1: LR}), ("parameter must be an identifier", "got 1", "Use letters")),
-    ("a dash in a name", lambda: Space({"learning-rate": LR}), ("identifier", "'learning-rate'", "Use letters")),
-    ("a dot in a name", lambda: Space({"a.b": LR}), ("identifier", "'a.b'", "Use letters")),
+    ("a dash before a name", lambda: Space({"-rate": LR}), ("identifier", "'-rate'", "Use letters")),
+    ("a dot after a name", lambda: Space({"a.b.": LR}), ("identifier", "'a.b.'", "Use letters")),
     ("an empty name", lambda: Space({"": LR}), ("identifier", "''", "Use letters")),
     (
         "a fidelity's name",

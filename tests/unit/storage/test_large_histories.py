@@ -11,8 +11,9 @@ import pytest
 
 import farthing as ft
 from farthing.costs import Ledger
-from farthing.storage import measurement_columns, open_storage
-from farthing.storage.measurement_columns import StoredMeasurements
+from farthing.storage import measurement_rows, open_storage, rows
+from farthing.storage.measurement_rows import StoredMeasurements
+from farthing.study import best
 from farthing.trials import Attempt, Failure, History, Measurement, Outcome, State, Suggestion
 
 TRIALS, POINTS = 60, 5
@@ -48,8 +49,8 @@ def small(address):
 
 @pytest.fixture
 def large(address, small, monkeypatch):
-    monkeypatch.setattr(measurement_columns, "MANY", 10)
-    monkeypatch.setattr(measurement_columns, "BATCH", 7)
+    monkeypatch.setattr(measurement_rows, "MANY", 10)
+    monkeypatch.setattr(rows, "_AT_ONCE", 7)
     return list(open_storage(address).history("study").trials)
 
 
@@ -85,7 +86,7 @@ def test_copies_of_a_large_history_are_plain(large):
 
 
 def test_opening_a_large_history_makes_no_object_of_a_measurement(address, monkeypatch):
-    monkeypatch.setattr(measurement_columns, "MANY", 10)
+    monkeypatch.setattr(measurement_rows, "MANY", 10)
     before = objects_of(Measurement)
     study = ft.Study.load("study", address, strategy=ft.Random())
     history = study.history
@@ -101,7 +102,7 @@ def test_the_bill_of_a_large_history_is_the_same_and_makes_no_object_of_a_measur
     def forbidden(*_):
         raise AssertionError("a measurement was made")
 
-    monkeypatch.setattr(measurement_columns.Columns, "measurement", forbidden)
+    monkeypatch.setattr(rows, "measurement", forbidden)
     history = History(problem, large)
     assert Ledger.of(history).to_json() == expected
     assert history.cost == pytest.approx(expected["total"])
@@ -113,7 +114,7 @@ def test_what_is_charged_and_what_failed_are_on_the_bill_of_a_large_history(addr
     storage.add_trial("study", Suggestion({"x": 0.5}), Outcome(State.DONE, value=0.1, measurements=charge))
     failed = Outcome(State.FAILED, failure=Failure("no"), measurements=[Measurement(cost={"training": 2.0})])
     storage.add_trial("study", Suggestion({"x": 0.5}), failed)
-    monkeypatch.setattr(measurement_columns, "MANY", 10)
+    monkeypatch.setattr(measurement_rows, "MANY", 10)
     *_, charged, wasted = open_storage(address).history("study").trials
     assert isinstance(charged.measurements, StoredMeasurements)
     assert (charged.costs, wasted.costs) == ({"training": 5.0}, {"failed": 2.0})
@@ -122,7 +123,7 @@ def test_what_is_charged_and_what_failed_are_on_the_bill_of_a_large_history(addr
 def test_a_large_history_goes_on_as_a_small_one_does(address, monkeypatch):
     other, storage = open_storage(address), open_storage(address)
     plain = other.history("study")
-    monkeypatch.setattr(measurement_columns, "MANY", 10)
+    monkeypatch.setattr(measurement_rows, "MANY", 10)
     stored = storage.history("study")
     point = Measurement(value=1.0, fidelity={"n": 6}, sequence=POINTS)
     storage.record("study", Attempt(TRIALS - 1, 1), [point], lease=600.0)
@@ -143,15 +144,19 @@ def bytes_per_point(made) -> float:
     return size / (TRIALS * POINTS)
 
 
-def test_columns_take_less_than_half_of_the_room_of_objects(large):
-    rows = [
-        (number, 1, place, number + place / 8, f'{{"training":{number}}}', False, '{"n":1}', *[None] * 5, 0.5 + number)
-        for number in range(TRIALS)
-        for place in range(POINTS)
-    ]
-    as_columns = bytes_per_point(lambda: measurement_columns.Columns([rows]))
+def test_rows_take_less_than_half_of_the_room_of_objects(large):
+    def stored() -> list[tuple[object, ...]]:
+        return [
+            (
+                *(number, 1, place, number + place / 8, f'{{"training":{number}}}', False, f'{{"n":{place}}}'),
+                *(*[None] * 5, 0.5 + number),
+            )
+            for number in range(TRIALS)
+            for place in range(POINTS)
+        ]
+
     as_objects = bytes_per_point(lambda: [trial.measurements[:] for trial in large])
-    assert as_columns < as_objects / 2
+    assert bytes_per_point(stored) < as_objects / 2
 
 
 def test_an_export_is_what_it_was_and_has_one_trial_in_memory_at_a_time(address):
@@ -212,7 +217,7 @@ def test_the_best_that_is_searched_for_is_the_best_of_the_history(tmp_path, name
     expected = study.best
     study.close()
     reader = ft.Study.load("study", tmp_path / "study.db")
-    monkeypatch.setattr(reader, "_best_by_history", lambda: pytest.fail("the history was read"))
+    monkeypatch.setattr(best, "_by_history", lambda *_, **__: pytest.fail("the history was read"))
     assert reader.best == expected
     assert reader._records.history.version == 0
 

@@ -1,5 +1,6 @@
 """How a run shows itself: in notebooks, and where there is no terminal."""
 
+import sys
 import types
 
 import pytest
@@ -44,7 +45,7 @@ def test_the_display_is_chosen_by_where_the_program_runs(monkeypatch) -> None:
     assert isinstance(display_for(study, None, wanted=True), Progress)
     kernel = types.SimpleNamespace(kernel=object())
     ipython = types.SimpleNamespace(get_ipython=lambda: kernel)
-    monkeypatch.setitem(display.sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
     assert isinstance(display_for(study, None, wanted=None), NotebookProgress)
     monkeypatch.setattr(ipython, "get_ipython", lambda: types.SimpleNamespace(kernel=None))
     assert isinstance(display_for(study, None, wanted=None), ProgressLines), "IPython in a terminal"

@@ -259,6 +259,7 @@ def test_stopping_a_validation_by_hand_is_no_observation() -> None:
         {"overhead": 1.5},
         {"overhead": "10%"},
         {"price": -0.1},
+        {"price": 0.1},
         {"validation_cost": -1.0},
         {"cost_unit": ""},
         {"cost_unit": 3},

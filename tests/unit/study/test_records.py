@@ -200,18 +200,18 @@ def test_suggesting_is_charged_as_overhead(storage: MemoryStorage, records: Reco
 def test_settings_are_stored_and_others_stay(tmp_path: Path) -> None:
     storage = SqlStorage(tmp_path / "study.db")
     storage.create_study(StudyRecord("study", Problem(CURVES), settings={"a": 1, "b": 1}))
-    records = Records(storage, storage.load_study("study"), lease=60.0, retries=1)
+    records = Records(storage, storage.load_study("study"), lease=60.0, retries=1, closes_storage=True)
     records.remember({"b": 2})
     assert records.settings == storage.load_study("study").settings == {"a": 1, "b": 2}
     assert records.folder == tmp_path / "study.db.files"
-    records.close_storage()
+    records.let_go()
     assert [path.name for path in tmp_path.iterdir()] == ["study.db"]  # SQLite deletes its log with the last connection
 
 
 def test_the_database_finds_the_best_until_the_history_is_read(tmp_path: Path) -> None:
     storage = SqlStorage(tmp_path / "study.db")
     storage.create_study(StudyRecord("study", Problem(CURVES)))
-    records = Records(storage, storage.load_study("study"), lease=60.0, retries=1)
+    records = Records(storage, storage.load_study("study"), lease=60.0, retries=1, closes_storage=True)
     for value in (0.4, 0.2, 0.3):
         records.add(Suggestion({"x": 0.5}, FULL), Outcome(State.DONE, value=value), tags=())
     found = records.leaders()
@@ -219,7 +219,7 @@ def test_the_database_finds_the_best_until_the_history_is_read(tmp_path: Path) -
     assert [trial.number for trial in found.lineage] == [1]
     records.refresh()
     assert records.leaders() is None
-    records.close_storage()
+    records.let_go()
 
 
 def test_a_trial_that_somebody_else_holds_is_closed_only_by_its_attempt(

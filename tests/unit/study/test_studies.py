@@ -1,13 +1,14 @@
 """The studies of a storage: listed, deleted, and closed by a `with` block."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 import farthing as ft
-from farthing.errors import StudyNotFound
+from farthing.errors import StudyMismatch, StudyNotFound
 from farthing.execution.folder_mark import MARK
-from farthing.storage import MemoryStorage, open_storage
+from farthing.storage import open_storage
 
 SPACE = ft.Space({"x": ft.Float(0, 1)})
 
@@ -55,14 +56,47 @@ def test_a_study_that_is_not_there_cannot_be_deleted(tmp_path: Path) -> None:
         ft.delete_study("nobody", tmp_path / "studies.db")
 
 
-def test_a_with_block_closes_the_study() -> None:
-    class Watched(MemoryStorage):
-        closed = 0
+def is_open(database: Path) -> bool:
+    """Whether this process has the file open."""
+    return str(database) in {os.path.realpath(descriptor) for descriptor in Path("/proc/self/fd").iterdir()}
 
-        def close(self) -> None:
-            self.closed += 1
 
-    storage = Watched()
-    with ft.Study(SPACE, minimize="error", storage=storage) as study:
-        assert (study.name, storage.closed) == ("study", 0)
-    assert storage.closed == 1
+def test_a_study_closes_the_storage_that_it_opened(tmp_path: Path) -> None:
+    database = tmp_path / "study.db"
+    with ft.Study(SPACE, minimize="error", storage=database) as study:
+        study.add({"x": 0.5}, 0.5)
+        assert is_open(database)
+    assert not is_open(database)
+    with ft.Study.load("study", database):
+        assert is_open(database)
+    assert not is_open(database)
+
+
+def test_a_study_leaves_a_storage_open_that_it_was_given(tmp_path: Path) -> None:
+    storage = open_storage(tmp_path / "study.db")
+    with ft.Study(SPACE, minimize="error", storage=storage, name="first") as study:
+        study.add({"x": 0.5}, 0.5)
+    with ft.Study.load("first", storage):
+        pass
+    assert is_open(tmp_path / "study.db")
+    storage.close()
+    assert not is_open(tmp_path / "study.db")
+
+
+def test_a_study_that_cannot_be_had_leaves_no_storage_open(tmp_path: Path) -> None:
+    database = tmp_path / "study.db"
+    ft.Study(SPACE, minimize="error", storage=database).close()
+    with pytest.raises(StudyNotFound):
+        ft.Study.load("another", database)
+    with pytest.raises(StudyMismatch):
+        ft.Study(SPACE, maximize="error", storage=database)
+    assert not is_open(database)
+
+
+def test_an_online_run_closes_the_storage_that_it_opened(tmp_path: Path) -> None:
+    database = tmp_path / "study.db"
+    tuner = ft.OnlineTuner(ft.Space({"arm": ft.Choice("a", "b")}), rounds=3, maximize="score", storage=database)
+    next(tuner).observe(0.5)
+    assert is_open(database)
+    tuner.close()
+    assert not is_open(database)

@@ -2,6 +2,8 @@
 
 import csv
 import io
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -57,10 +59,10 @@ def test_a_data_frame_has_the_same_columns() -> None:
 
 def test_why_it_ended_tells_a_trained_population_from_a_budget_that_covers_nothing() -> None:
     class Member(ft.Trainable):
-        def setup(self, params: dict[str, float]) -> None:
+        def setup(self, params: Mapping[str, Any]) -> None:
             self.done = 0
 
-        def apply(self, params: dict[str, float]) -> None: ...
+        def apply(self, params: Mapping[str, Any]) -> None: ...
 
         def step(self) -> float:
             self.done += 1

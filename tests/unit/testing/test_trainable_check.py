@@ -142,10 +142,16 @@ def test_without_determinism_the_class_must_say_what_is_in_effect():
 
 
 def test_one_step_cannot_be_interrupted():
-    with pytest.raises(InvalidArgument, match="at least two steps"):
+    with pytest.raises(InvalidArgument, match="steps, of which one comes before the restore, must be"):
         check(Descent, steps=1)
 
 
 def test_other_params_are_the_same_params():
     with pytest.raises(InvalidArgument, match="those with other values"):
         check(Descent, other_params={"lr": 0.2})
+
+
+@pytest.mark.parametrize("wrong", [3, object(), int])
+def test_the_check_names_its_argument(wrong: object) -> None:
+    with pytest.raises(InvalidArgument, match="trainable, the first argument of check_trainable, must be"):
+        check_trainable(wrong, params={"lr": 0.1}, other_params={"lr": 0.2})  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from farthing.cli.options import storage_option, study_argument, verify_options
+from farthing.cli.options import storage_option, study_argument, verify_options, work_options
 
 if TYPE_CHECKING:
     from farthing.cli.running import RunOptions
@@ -16,14 +16,24 @@ if TYPE_CHECKING:
 @click.command("verify")
 @study_argument
 @storage_option
+@work_options
 @verify_options
-def command(study: str | None, *, measured: bool, top: int | None, repeats: int | None, **options: Any) -> None:
+def command(
+    study: str | None,
+    *,
+    work: str | None,
+    command: str | None,
+    measured: bool,
+    top: int | None,
+    repeats: int | None,
+    **options: Any,
+) -> None:
     """Train the recommended configuration to full fidelity.
 
     A recommendation may have been predicted from a short run. This continues that run, from its checkpoint if
     it left one, and records it as a trial like any other. A configuration trained to the end is not trained again,
     unless --repeats asks for more. With --top or --repeats, prints the mean and the spread of each configuration.
-    STUDY must have been begun by `farthing run`; the limits count all that it has spent.
+    For a study that a Python program began, name the work. The limits count all that the study has spent.
 
     \b
     Example:  farthing verify digits
@@ -33,7 +43,7 @@ def command(study: str | None, *, measured: bool, top: int | None, repeats: int 
     from farthing.cli.running import RunOptions
 
     said = RunOptions(trials=None, **options)
-    text = verify(study, said, measured=measured, top=top, repeats=repeats)
+    text = verify(study, said, measured=measured, top=top, repeats=repeats, work=work, line=command)
     if said.as_json or not said.quiet:
         click.echo(text)
 
@@ -45,8 +55,10 @@ def verify(
     measured: bool = False,
     top: int | None = None,
     repeats: int | None = None,
+    work: str | None = None,
+    line: str | None = None,
 ) -> str:
-    """Trains the recommendation of a study that `farthing run` began; returns the result as text."""
+    """Trains the recommendation of a study; returns the result as text."""
     from farthing.cli.run_plan import stored_plan
     from farthing.cli.running import ending_cleanly_on_sigterm
     from farthing.cli.storages import address_to_read, opened_study
@@ -56,7 +68,7 @@ def verify(
 
     limits = options.limits
     with opened_study(name, address_to_read(options.storage), imports=True) as study:
-        plan = stored_plan(study)
+        plan = stored_plan(study, work=work, command=line)
         best = study.best
         with ending_cleanly_on_sigterm():
             found: Trial | Verification = study.verify(

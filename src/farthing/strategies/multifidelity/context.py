@@ -1,7 +1,7 @@
 """The context: everything that a choice depends on, read from a history."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, Protocol
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from farthing.acquisition.expected_improvement import log_expected_improvement
 from farthing.acquisition.knowledge_gradient import KnowledgeGradient, antithetic_normals
+from farthing.costs import EffortLevel
 from farthing.models.gp import GP, VALUE
 from farthing.models.linalg import Array, IntArray
 from farthing.space.encoding import Encoder
@@ -25,8 +26,10 @@ from farthing.trials import History, Suggestion, Trial
 
 MOST_PAUSED, MOST_RECOMMENDABLE = 48, 64
 """Paused runs that are compared in a long study, and configurations that may be recommended. Limits time, not tuned."""
-FANTASIES = 8
-"""Joint draws of the results of pending evaluations; a limit on time, not tuned."""
+FANTASIES: dict[EffortLevel, int] = {"ordinary": 8, "frugal": 2, "screen": 0, "several": 0}
+"""Joint draws of the results of pending evaluations; zero: their mean stands in. A limit on time, not tuned."""
+GROWTH_WITH_LESS_EFFORT = 1.5
+"""Hyperparameters are kept until there are this many times the trials, if a suggestion must be quick. Not tuned."""
 PLAIN_FLOOR = 0.1
 """The least share of a fidelity if nothing else keeps taKG from the cheapest; the default floor of `TraceKG`."""
 MOST_COST = 0.2
@@ -69,6 +72,7 @@ class CurveContext:
     cost: RunCost
     rng: Randomness
     pending: Candidates
+    effort: EffortLevel = "ordinary"
 
     @cached_property
     def fidelities(self) -> Fidelities:
@@ -190,8 +194,10 @@ class CurveContext:
     def _after_pending(self, gp: GP) -> Sequence[GP]:
         if len(self.pending) == 0:
             return (gp,)
+        if not (count := FANTASIES[self.effort]):
+            return (gp.kriging_believer(self._pending_rows),)
         rng = self.rng.at("fantasies", len(self.history), len(self.pending))
-        return gp.fantasies(self._pending_rows, FANTASIES, rng=rng)
+        return gp.fantasies(self._pending_rows, count, rng=rng)
 
     @cached_property
     def _pending_rows(self) -> Array:
@@ -220,20 +226,37 @@ class CurveContext:
 
     def with_also(self, chosen: Candidates) -> "CurveContext":
         """The context once something was chosen."""
-        return CurveContext(
-            self.settings, self.history, self.runs, self.model, self.cost, self.rng, self.pending.and_also(chosen)
-        )
+        return replace(self, pending=self.pending.and_also(chosen))
 
 
 def read_context(
-    settings: Settings, history: History, rng: Randomness, chosen: Sequence[Suggestion]
+    settings: Settings,
+    history: History,
+    rng: Randomness,
+    chosen: Sequence[Suggestion],
+    *,
+    effort: EffortLevel = "ordinary",
 ) -> CurveContext | None:
     """None where no value is known yet."""
     runs = active_runs(history, runs_of(history), retain=settings.retain)
-    model = fit_curves(history, runs, retain=settings.retain, fidelity_kernel=settings.fidelity_kernel)
+    model = fit_curves(
+        history,
+        runs,
+        retain=settings.retain,
+        fidelity_kernel=settings.fidelity_kernel,
+        may_refit=effort == "ordinary" or _has_outgrown_its_fit(history),
+    )
     if model is None or not any(run.last for run in runs):
         return None
-    return CurveContext(settings, history, runs, model, run_cost(history, runs), rng, in_flight(history, runs, chosen))
+    pending = in_flight(history, runs, chosen)
+    return CurveContext(settings, history, runs, model, run_cost(history, runs), rng, pending, effort)
+
+
+def _has_outgrown_its_fit(history: History) -> bool:
+    """Whether there are many more finished trials than when hyperparameters were last fitted."""
+    notes = (trial.note for trial in reversed(history) if isinstance(trial.note, dict))
+    fitted_on = next((note["fitted_on"] for note in notes if "fitted_on" in note), 0)
+    return sum(trial.is_finished for trial in history) > GROWTH_WITH_LESS_EFFORT * fitted_on
 
 
 def in_flight(history: History, runs: Sequence[Run], chosen: Sequence[Suggestion]) -> Candidates:

@@ -89,11 +89,15 @@ def runs_of(history: History) -> list[Run]:
 
 def _best_so_far(run: Run, measured: Sequence[Point]) -> tuple[Point, ...]:
     """The best of each point and those before it; a run that stopped by itself stays there to its end."""
-    best = list(accumulate(measured, lambda best, point: min(best, point, key=lambda one: one.loss)))
+    best = list(accumulate(measured, _better))
     curve = [replace(so_far, fidelity=point.fidelity) for so_far, point in zip(best, measured, strict=True)]
     if run.last is not None and run.history.ended_early(run.last):
         curve.append(replace(curve[-1], fidelity=run.history.fidelity_known(run.last)))
     return tuple(curve)
+
+
+def _better(one: Point, other: Point) -> Point:
+    return other if other.loss < one.loss else one
 
 
 def _points(history: History, trial: Trial) -> Sequence[Point]:

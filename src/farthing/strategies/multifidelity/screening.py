@@ -30,7 +30,7 @@ from farthing.strategies.multifidelity.candidates import (
 from farthing.strategies.multifidelity.context import CurveContext
 from farthing.strategies.multifidelity.levels import LEAST_STEP
 from farthing.strategies.shared.modelling import domain_of
-from farthing.strategies.shared.searching import OFFERED, search_from, unvisited
+from farthing.strategies.shared.searching import EFFORTS, OFFERED, search_from, unvisited
 
 AGAIN = 10
 """Number of the best configurations that may start again with more of a fidelity that is no trace. Not tuned."""
@@ -131,6 +131,7 @@ def best_new(context: CurveContext) -> Array:
         domain,
         offered=context.seen[order[:OFFERED]],
         rng=context.rng.at("candidates", len(context.history), len(context.pending)),
+        effort=EFFORTS[context.effort],
     )
     return encoder.snap(x[None, :])
 

@@ -85,7 +85,7 @@ class TraceKG(Strategy):
         from farthing.strategies.multifidelity.context import read_context
 
         with one_thread():
-            context = read_context(self, history, rng, starts)
+            context = read_context(self, history, rng, starts, effort=budget.effort or "ordinary")
             if context is None:
                 return [*starts, *_starts(history, budget, count - len(starts), rng, after=len(starts))]
             chosen = self._choose(context, budget, count - len(starts), new_left=budget.trials - len(starts))

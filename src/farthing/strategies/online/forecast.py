@@ -78,5 +78,6 @@ class Forecast:
         self.peak = value if self.peak is None else max(self.peak, value)
 
     def taken_back(self, decision: int) -> None:
-        """The model is again what it was when the last value was measured."""
-        self.decision = decision
+        """The model is again what it was when the last value was measured, if there is one."""
+        if self.decision is not None:
+            self.decision = decision

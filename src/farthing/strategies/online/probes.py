@@ -12,10 +12,10 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from farthing.acquisition.expected_improvement import expected_excess
 from farthing.fields import Declaration, number
 from farthing.strategies.online.allowance import Allowance
 from farthing.strategies.online.forecast import Forecast
-from farthing.strategies.online.query_rules import expected_excess
 from farthing.strategies.online.skill import Skill
 from farthing.strategies.online.steps import Gradient, Steps
 from farthing.strategies.online.strategy import Observation, OnlineProblem, Place, Play
@@ -137,14 +137,14 @@ class ProbingPlayer:
 
     # ------------------------------------------------------------------------------------------------------- the calls
 
-    def decide(self, decision: int) -> Play:
+    def decide(self, round: int) -> Play:
         now = self._now
-        now.kind, now.reason, now.place = self._plan(decision)
-        now.decided = decision
+        now.kind, now.reason, now.place = self._plan(round)
+        now.decided = round
         if now.kind == "probe":
             now.probes += 1
             now.may_return = now.may_return and now.place != self._start
-            now.saved_at = decision
+            now.saved_at = round
         return Play(self._place(now.place), now.kind != "stay", now.reason, saves=now.kind == "probe")
 
     def observe(self, observation: Observation) -> None:
@@ -164,7 +164,7 @@ class ProbingPlayer:
         cost = now.allowance.cost_of(observation.cost, declared=self._problem.validation_cost)
         return self._is_harmful(observation) and self._covers(cost + self._lost(observation.round), observation.round)
 
-    def exploit(self, decision: int) -> Place:
+    def exploit(self, round: int) -> Place:
         return self._place(self._now.incumbent)
 
     @property

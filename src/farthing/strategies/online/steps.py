@@ -48,7 +48,7 @@ class Gradient:
         weight = FADING ** np.arange(len(D))[::-1]
         precision = np.eye(width) / SLOPE**2 + D.T @ (weight[:, None] * D)
         mean = np.linalg.solve(precision, D.T @ (weight * np.array(self.gains, dtype=float)))
-        return mean, precision
+        return np.asarray(mean, dtype=np.float64), precision
 
 
 class Steps:

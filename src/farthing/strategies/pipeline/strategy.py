@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 
 from farthing.acquisition.maximize import Effort
-from farthing.costs import Remaining
+from farthing.costs import EffortLevel, Remaining
 from farthing.fields import whole
 from farthing.models.kernels import Kernel
 from farthing.models.linalg import Array
@@ -19,7 +19,7 @@ from farthing.strategies.pipeline.purchases import purchases_of
 from farthing.strategies.pipeline.stage_costs import DeclaredCosts, price_stages
 from farthing.strategies.shared.compression import Compression
 from farthing.strategies.shared.design import sobol_unit
-from farthing.strategies.shared.effort import suggesting_is_expensive
+from farthing.strategies.shared.effort import effort_level
 from farthing.strategies.shared.modelling import Observations, kernel_over, observe
 from farthing.strategies.shared.randomness import Randomness
 from farthing.strategies.shared.strategy import Strategy
@@ -30,6 +30,8 @@ INITIAL = 4
 """A design of up to six was tried before and spent what the model spends better; not recorded."""
 ORDINARY = Effort(screened=256, restarts=4, rounds=8, most_calls=12)
 FRUGAL = Effort(screened=128, restarts=2, rounds=4, most_calls=10)
+SCREEN = Effort(screened=64, restarts=1, rounds=2, most_calls=6)
+EFFORTS: dict[EffortLevel, Effort] = {"ordinary": ORDINARY, "frugal": FRUGAL, "screen": SCREEN, "several": SCREEN}
 """Less than a plain search has, because every class is searched; a limit on time, not tuned."""
 
 
@@ -86,7 +88,7 @@ class _Session:
         prices = price_stages(history, layout, purchases, strategy.costs)
         self._pipeline = PipelineState(history, layout, purchases, prices)
         self._seen: Observations = observe(history)
-        self._is_frugal = suggesting_is_expensive(history)
+        self._effort = effort_level(history, budget)
         self._surrogate: Surrogate | None = None
         self._pending: Array = self._seen.pending
         self._found: list[Suggestion] = []
@@ -124,7 +126,7 @@ class _Session:
             self._seen,
             gp,
             self._budget,
-            FRUGAL if self._is_frugal else ORDINARY,
+            EFFORTS[self._effort],
             self._rng.at("pipeline", len(self._history) + len(self._found)),
             self._notes(),
         )
@@ -142,7 +144,7 @@ class _Session:
                 self._strategy.kernel(self._history),
                 self._history,
                 compression=Compression.of(seen.loss) if self._strategy.compresses else None,
-                is_frugal=self._is_frugal,
+                is_frugal=self._effort != "ordinary",
                 refits=self._strategy.refits(self._notes()),
             )
         return self._surrogate

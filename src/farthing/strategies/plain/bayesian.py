@@ -9,7 +9,7 @@ from farthing.costs import Remaining
 from farthing.fields import whole
 from farthing.strategies.shared.cooling import share_left
 from farthing.strategies.shared.design import new_ones, sobol_params
-from farthing.strategies.shared.effort import suggesting_is_expensive
+from farthing.strategies.shared.effort import effort_level
 from farthing.strategies.shared.randomness import Randomness
 from farthing.strategies.shared.strategy import Strategy
 from farthing.trials import History, Json, Params, Suggestion
@@ -22,22 +22,14 @@ if TYPE_CHECKING:
     from farthing.strategies.shared.modelling import Observations
     from farthing.strategies.shared.surrogate import Surrogate
 
-LEAST_NOISE = 1e-3
-"""Of the variance of losses: measurements with less noise count as exact. Functions without noise are fitted with less.
-
-Chosen with the rule for noise on functions that are not reported (`benchmarks/results/tuning-noise.jsonl`)."""
-
 
 @dataclass(frozen=True)
 class LogEI(Strategy):
     """Log expected improvement over the best loss seen (Ament et al., 2023), at full fidelity, blind to cost.
 
     The first `initial` configurations fill the space evenly (None: two more than there are parameters, at most ten).
-    Trials in flight count as if they had returned the model's prediction. Once suggesting takes longer
-    than the work itself, the search is shorter and hyperparameters are refitted less often.
-
-    If the model finds that measurements are noisy, improvement counts by the share that one more measurement can learn
-    (augmented EI, Huang et al., 2006).
+    Trials in flight count as if they had returned the model's prediction. Where suggesting takes too long beside the
+    work, the search is shorter and hyperparameters are refitted less often.
     """
 
     initial: int | None = whole(None, least=1)
@@ -68,7 +60,8 @@ class LogEI(Strategy):
         from farthing.strategies.shared.searching import search_batch
         from farthing.strategies.shared.surrogate import fit_surrogate
 
-        encoder, is_frugal = history.problem.space.encoder, suggesting_is_expensive(history)
+        encoder, effort = history.problem.space.encoder, effort_level(history, budget)
+        is_frugal = effort != "ordinary"
         kernel, compression = kernel_over(encoder), Compression.of(seen.loss)
         surrogate = fit_surrogate(seen.X, seen.loss, kernel, history, compression=compression, is_frugal=is_frugal)
         costs = self._cost_model(history, seen, is_frugal=is_frugal)
@@ -79,7 +72,7 @@ class LogEI(Strategy):
             domain=domain_of(encoder),
             seen=seen,
             rng=rng.at("search", len(history)),
-            is_frugal=is_frugal,
+            effort=effort,
         )
         return _described(rows, history, surrogate, costs)
 
@@ -87,10 +80,9 @@ class LogEI(Strategy):
         return None
 
     def _acquisition(self, gp: "GP", costs: "CostModel | None", history: History, budget: Remaining) -> "Acquisition":
-        from farthing.acquisition.expected_improvement import LogAugmentedImprovement, LogExpectedImprovement
+        from farthing.acquisition.expected_improvement import LogExpectedImprovement
 
-        improvement = LogAugmentedImprovement if gp.noise >= LEAST_NOISE else LogExpectedImprovement
-        return improvement(gp, best=float(gp.mean(gp.X).min()))
+        return LogExpectedImprovement(gp, best=float(gp.mean(gp.X).min()))
 
 
 @dataclass(frozen=True)
@@ -102,9 +94,16 @@ class EIPerCost(LogEI):
     predicted to cost more than the rest of the budget are not suggested, and the initial design ends early: the rest of
     it would be bought at any price. With `cooling` (CArBO, Lee et al., 2020) γ is the share of the budget that is left:
     cheap configurations first, and the best ones at the end, cheap or not.
+
+    Trials of less than 30 ms that take less time than the model are suggested by an evolution strategy around the best
+    one, if the budget allows many of them; the note says so.
     """
 
     cooling: bool = True
+
+    def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
+        found = _by_evolution(history, budget, count, rng)
+        return super().suggest(history, budget, count, rng) if found is None else found
 
     def _design_size(self, history: History, seen: "Observations") -> int:
         from farthing.strategies.shared.cost_model import FEWEST_COSTS
@@ -135,6 +134,25 @@ class EIPerCost(LogEI):
         per_cost = LogValuePerCost(improvement, costs, exponent=exponent)
         limit = min(budget.cost, budget.seconds if history.problem.cost_unit == "seconds" else math.inf)
         return Affordable(per_cost, costs, limit) if 0.0 < limit < math.inf else per_cost
+
+
+def _by_evolution(history: History, budget: Remaining, count: int, rng: Randomness) -> list[Suggestion] | None:
+    """None where the model pays."""
+    if budget == Remaining(effort=budget.effort):
+        return None
+    from farthing.models.threads import one_thread
+    from farthing.strategies.shared.evolution import NOTE, evolved
+    from farthing.strategies.shared.short_trials import short_trials
+
+    if (short := short_trials(history, budget)) is None:
+        return None
+    full = history.problem.space.full_fidelity
+    noted = {"model_seconds": short.model_seconds}
+    with one_thread():
+        return [
+            Suggestion(params, full, note={"why": short.why, NOTE: {**note[NOTE], **noted}})
+            for params, note in evolved(history, count, rng)
+        ]
 
 
 def _described(rows: "Array", history: History, surrogate: "Surrogate", costs: "CostModel | None") -> list[Suggestion]:

@@ -1,9 +1,15 @@
 """How much time a suggestion may take."""
 
+from farthing.costs import EffortLevel, Remaining
 from farthing.trials import History, State, Trial
 
 RECENT = 5
 """Trials over which the time of suggesting is compared with that of the work. A guess, not tuned."""
+
+
+def effort_level(history: History, budget: Remaining) -> EffortLevel:
+    """The effort that the run allows. Without a run that decides, less once suggesting takes longer than the work."""
+    return budget.effort or ("frugal" if suggesting_is_expensive(history) else "ordinary")
 
 
 def suggesting_is_expensive(history: History) -> bool:

@@ -9,6 +9,7 @@ from farthing.acquisition.acquisition import Acquisition
 from farthing.acquisition.batch import select_batch
 from farthing.acquisition.maximize import Domain, Effort, maximize
 from farthing.acquisition.unvisited import Unvisited
+from farthing.costs import EffortLevel
 from farthing.models.gp import GP
 from farthing.models.linalg import Array
 from farthing.strategies.shared.modelling import Observations
@@ -16,6 +17,10 @@ from farthing.strategies.shared.modelling import Observations
 ORDINARY = Effort(most_calls=20)
 """From the best of 512 rows, climbs of 20 calls end within 0.001 of the log EI that the longest ones reach."""
 FRUGAL = Effort(screened=256, restarts=4, rounds=4, most_calls=12)
+SCREEN = Effort(screened=128, restarts=2, rounds=1, most_calls=10)
+"""A short climb from the two best rows: without one, regret with eight workers was half as much again on a smooth
+function of four numbers (4 seeds), and no better on `TUNING_FUNCTIONS` in `benchmarks/problems/synthetic.py`."""
+EFFORTS: dict[EffortLevel, Effort] = {"ordinary": ORDINARY, "frugal": FRUGAL, "screen": SCREEN, "several": SCREEN}
 OFFERED = 8
 """Number of the best rows seen that are offered as starting points; a guess, not tuned."""
 FEW = 1024
@@ -28,11 +33,16 @@ def unvisited(acquisition: Acquisition, domain: Domain, *rows: Array) -> Acquisi
 
 
 def search(
-    acquisition: Acquisition, domain: Domain, seen: Observations, *, rng: np.random.Generator, is_frugal: bool = False
+    acquisition: Acquisition,
+    domain: Domain,
+    seen: Observations,
+    *,
+    rng: np.random.Generator,
+    effort: EffortLevel = "ordinary",
 ) -> Array:
     """The best row found; the best there is where there are few."""
     best = seen.X[np.argsort(seen.loss, kind="stable")[:OFFERED]]
-    return search_from(acquisition, domain, best, rng=rng, effort=FRUGAL if is_frugal else ORDINARY)
+    return search_from(acquisition, domain, best, rng=rng, effort=EFFORTS[effort])
 
 
 def search_batch(
@@ -43,7 +53,7 @@ def search_batch(
     domain: Domain,
     seen: Observations,
     rng: np.random.Generator,
-    is_frugal: bool = False,
+    effort: EffortLevel = "ordinary",
     tried: Array | None = None,
 ) -> Array:
     """`count` rows that were not tried, each chosen as if those in flight and those before it had been observed.
@@ -55,9 +65,9 @@ def search_batch(
 
     def search_new(function: Acquisition) -> Array:
         visited = np.concatenate([seen.X, seen.pending, other, np.reshape(chosen, (-1, domain.width))])
-        x = search(function, domain, seen, rng=rng, is_frugal=is_frugal)
+        x = search(function, domain, seen, rng=rng, effort=effort)
         if not _discrete(domain) and Unvisited(function, visited).has(x):  # a corner that was tried
-            x = search(Unvisited(function, visited), domain, seen, rng=rng, is_frugal=is_frugal)
+            x = search(Unvisited(function, visited), domain, seen, rng=rng, effort=effort)
         chosen.append(x)
         return x
 

@@ -30,8 +30,11 @@ class RoundLog:
     The study is created, and its trial opened, when the first batch is written: only then is the unit of cost known.
     """
 
-    def __init__(self, storage: Storage, *, name: str, problem: Problem, online: Online) -> None:
+    def __init__(
+        self, storage: Storage, *, name: str, problem: Problem, online: Online, closes_storage: bool = False
+    ) -> None:
         self._storage = storage
+        self._closes_storage = closes_storage
         self._record = StudyRecord(name, problem, strategy=online.to_json())
         self._leases = Leases(storage, name, seconds=LEASE)
         self._attempt: Attempt | None = None
@@ -71,6 +74,8 @@ class RoundLog:
             )
             self._leases.drop(attempt)
         self._leases.close()
+        if self._closes_storage:
+            self._storage.close()
 
     def _with_waiting(self, measurement: Measurement) -> Sequence[Measurement]:
         return (*self._waiting, replace(measurement, sequence=self._written + len(self._waiting)))

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite
+from typing import SupportsFloat
 
 from farthing.costs import Clock
 from farthing.errors import InvalidValue
@@ -41,7 +42,7 @@ def _called(measure: Callable[[], float], *, what: str, round: int) -> float | N
 
 def _number_or_bad(value: object, *, what: str) -> float | None:
     """None for NaN and infinity; what is no number at all is a mistake in the program, and refused."""
-    if isinstance(value, bool) or not hasattr(value, "__float__"):
+    if isinstance(value, bool) or not isinstance(value, SupportsFloat):
         return finite_number(value, what=what)
     try:
         number = float(value)

@@ -113,6 +113,7 @@ class OnlineTuner(Iterator[Decision]):
         )
         self.rounds = rounds
         self.strategy: OnlineStrategy = PairedProbes() if strategy is None else as_online_strategy(strategy)
+        _check_price_is_used(self.strategy, price)
         self.hold = min(hold or _usual_hold(self.strategy, rounds), rounds)
         self._reward = reward
         self._cost_unit = cost_unit
@@ -134,7 +135,7 @@ class OnlineTuner(Iterator[Decision]):
         self._run = self._new_run()
         self._is_closed = False
         self._is_loaded_unobserved = False
-        self._log = None if storage is None else self._new_log(open_storage(storage), name)
+        self._log = None if storage is None else self._new_log(storage, name)
         self._continue()
 
     # ---- the loop ----------------------------------------------------------------------------------------------------
@@ -393,10 +394,11 @@ class OnlineTuner(Iterator[Decision]):
             clock=self._clock,
         )
 
-    def _new_log(self, storage: Storage, name: str) -> RoundLog:
+    def _new_log(self, storage: str | Path | Storage, name: str) -> RoundLog:
         settings = self._settings()
         online = Online(**{each.name: settings[each.name] for each in fields(Online)})
-        return RoundLog(storage, name=name, problem=self.problem, online=online)
+        place = open_storage(storage)
+        return RoundLog(place, name=name, problem=self.problem, online=online, closes_storage=place is not storage)
 
     def _continue(self) -> None:
         """Plays the rounds of an interrupted run again, so that the next one is decided as it would have been."""
@@ -424,7 +426,8 @@ class OnlineTuner(Iterator[Decision]):
             run.take(_measured(point), params=point.params)
 
     def _silent(self, decision: Decision) -> Measurement:
-        saved = {SKIPPED: self._run.standing.mean_price}
+        standing = self._run.standing
+        saved = {SKIPPED: standing.mean_price} if standing.validations else {}
         return Measurement(charged=True, step=decision.round, params=decision.params, saved=saved)
 
     def _write(self, point: Measurement, *, is_timed: bool | None = None) -> None:
@@ -502,6 +505,14 @@ def _check_prices(
     if cost_unit is not None and (not isinstance(cost_unit, str) or not cost_unit.strip()):
         raise InvalidArgument(
             f"cost_unit must be the name of a unit, got {shown(cost_unit)}. Write cost_unit='seconds', or leave it out."
+        )
+
+
+def _check_price_is_used(strategy: OnlineStrategy, price: float) -> None:
+    if price and not isinstance(strategy, PairedProbes):
+        raise InvalidArgument(
+            f"A price is for PairedProbes, got price={price:g} for {type(strategy).__name__}. Give its rule a price: "
+            "rule=ft.rules.ValueOfInformation(price=…), in deviations of the value."
         )
 
 

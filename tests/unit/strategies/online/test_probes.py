@@ -145,6 +145,13 @@ def test_a_bad_probe_is_taken_back_though_nothing_may_be_spent() -> None:
     assert player.undoes(Observation(observation.round, observation.place, -np.inf))
 
 
+def test_a_bad_check_leaves_nothing_to_forecast_from() -> None:
+    """The state from before the probe is put back; what was measured since then is of a training that is no more."""
+    kinds, player = played_by({"check": [0.5, 0.5, -np.inf, 0.5], "probe": [0.499], "confirm": [0.5]}, can_undo=True)
+    assert kinds[:5] == ["check", "check", "probe", "check", "check"]
+    assert max(player.memory()["forecast"]["errors"]) < 0.01
+
+
 def played_by(values: dict[str, list[float]], *, until: int = 30, **settings: Any) -> tuple[list[str], ProbingPlayer]:
     """What a player does in each decision, where those of a kind give these values, the last one for good."""
     given = problem(validation_cost=0.0, **settings)

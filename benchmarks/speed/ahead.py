@@ -1,0 +1,187 @@
+"""What suggesting ahead costs in regret: the same number of trials with and without it, in pairs of one seed.
+
+Trials are so short that suggestions are made ahead, with less effort and without the latest result: they take 50 ms
+of a clock that passes at once, and end in the order in which they began, so that what is prepared is always stale.
+Without it, the coordinator suggests with all its effort when a worker is free. Each run is a line of
+`benchmarks/results/suggesting-ahead.jsonl`; runs that are there are not repeated.
+"""
+
+import json
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from benchmarks.bars import Bar, Result
+from benchmarks.problems.synthetic import FUNCTIONS, Function
+from benchmarks.records import RESULTS
+from benchmarks.spread import Spread
+from farthing import Budget, Fidelity, LogEI, RunningTrial, Space, Strategy, Study, TraceKG
+from farthing.costs import FakeClock
+from farthing.execution import Ended, InlineExecutor, Job
+from farthing.execution.executor import Listener
+from farthing.trials import Attempt
+
+PATH = RESULTS / "suggesting-ahead.jsonl"
+WORKERS = (1, 2, 8)
+SECONDS = 0.05
+EPOCHS = 9
+PATIENCE = 0.3
+"""Seconds after which a trial may end although a worker is free: there may be nothing to think about."""
+PROBLEMS: Mapping[str, tuple[str, Strategy, int]] = {
+    "branin": ("branin", LogEI(), 30),
+    "hartmann-6": ("hartmann-6", LogEI(), 40),
+    "hartmann-3, curves": ("hartmann-3", TraceKG(), 25),
+}
+"""The function, the strategy and the number of trials by the problem's name."""
+
+Key = tuple[str, int, bool, int]
+
+
+class Thinking:
+    """CPU time of this process, so that the effort of a suggestion does not depend on what else the machine does."""
+
+    def now(self) -> float:
+        return time.time()
+
+    def elapsed(self) -> float:
+        return time.process_time()
+
+
+class InOrder:
+    """Runs the work of several workers in this process: the job that began first ends first."""
+
+    def __init__(self, work: "Work", study: Study, *, workers: int, is_ahead: bool) -> None:
+        self.works_in_wait = not is_ahead
+        self._places = [
+            InlineExecutor(work, study.problem, checkpoints=study.checkpoints, clock=work.clock) for _ in range(workers)
+        ]
+        self._order: deque[InlineExecutor] = deque()
+        self._woken = threading.Event()
+
+    @property
+    def free(self) -> int:
+        return sum(place.free for place in self._places)
+
+    @property
+    def running(self) -> tuple[Attempt, ...]:
+        return tuple(attempt for place in self._places for attempt in place.running)
+
+    def submit(self, job: Job) -> None:
+        place = next(place for place in self._places if place.free)
+        place.submit(job)
+        self._order.append(place)
+
+    def wait(self, listener: Listener, *, timeout: float | None = None) -> list[Ended]:
+        """Where a worker is free the strategy thinks, as a rule: no trial ends before it has thought."""
+        if not self.works_in_wait and self.free and self._woken.wait(PATIENCE):
+            self._woken.clear()
+            return []
+        return self._order.popleft().wait(listener) if self._order else []
+
+    def wake(self) -> None:
+        self._woken.set()
+
+    def close(self) -> None:
+        for place in self._places:
+            place.close()
+
+
+class Work:
+    """A function whose error falls with the epochs, if it has any; its seconds pass at once."""
+
+    def __init__(self, function: Function) -> None:
+        self.value, self.clock = function.full_value, FakeClock()
+
+    def __call__(self, trial: RunningTrial) -> float:
+        value, epochs = self.value(trial.params), int(trial.fidelity.get("epochs", 0))
+        self.clock.advance(SECONDS)
+        for epoch in range(1, epochs + 1):
+            trial.report(value + 1.0 / epoch - 1.0 / EPOCHS, epochs=epoch)
+        return value + (1.0 / epochs - 1.0 / EPOCHS if epochs else 0.0)
+
+
+def regret(problem: str, workers: int, is_ahead: bool, seed: int) -> float:
+    """Of the recommendation, at full fidelity, after the problem's number of trials."""
+    name, strategy, trials = PROBLEMS[problem]
+    function = next(one for one in FUNCTIONS if isinstance(one, Function) and one.name == name)
+    space = function.space()
+    if isinstance(strategy, TraceKG):
+        space = Space(space.parameters, fidelities={"epochs": Fidelity(1, EPOCHS, integer=True, trace=True)})
+    study = Study(space, minimize="value", strategy=strategy, seed=seed, clock=Thinking())
+    work = Work(function)
+    study.run(
+        work,
+        budget=Budget(trials=trials),
+        executor=InOrder(work, study, workers=workers, is_ahead=is_ahead),
+        callbacks=[_stopping_after(trials - workers + 1)],
+        progress=False,
+    )
+    return function.full_value(study.best.params) - function.best_value
+
+
+def _stopping_after(trials: int) -> Callable[[Study, Any], None]:
+    """Continuations are trials too, though a budget of trials does not count them."""
+
+    def stop(study: Study, trial: Any) -> None:
+        if len(study.history.done) >= trials:
+            study.stop()
+
+    return stop
+
+
+def run(*, seeds: int, quick: bool) -> Result:
+    records = _read(PATH)
+    for seed, problem, workers, is_ahead in product(range(2 if quick else seeds), PROBLEMS, WORKERS, (True, False)):
+        key = (problem, workers, is_ahead, seed)
+        if key not in records:
+            records[key] = regret(*key)
+            _write(PATH, key, records[key])
+    rows = [_row(records, problem, workers) for problem, workers in product(PROBLEMS, WORKERS)]
+    worse = [
+        f"{row['problem']} with {row['workers']} workers" for row in rows if row["chance of as many losses"] < 0.05
+    ]
+    bar = Bar(
+        what="regret with suggesting ahead is worse, beyond error",
+        bar="nowhere",
+        measured=", ".join(worse) or "nowhere",
+        holds=not worse,
+    )
+    return Result(figures={"regret": rows}, bars=[bar], left_out=[])
+
+
+def _row(records: Mapping[Key, float], problem: str, workers: int) -> dict[str, Any]:
+    ahead, without = (
+        {key[3]: found for key, found in records.items() if key[:3] == (problem, workers, is_ahead)}
+        for is_ahead in (True, False)
+    )
+    pairs = [(ahead[seed], without[seed]) for seed in ahead if seed in without]
+    lost, differ = sum(a > b for a, b in pairs), sum(a != b for a, b in pairs)
+    return {
+        "problem": problem,
+        "workers": workers,
+        "ahead": str(Spread.of(a for a, _ in pairs)),
+        "without": str(Spread.of(b for _, b in pairs)),
+        "better–worse": f"{sum(a < b for a, b in pairs)}–{lost}",
+        "worst, ahead": max(a for a, _ in pairs),
+        "worst, without": max(b for _, b in pairs),
+        "chance of as many losses": sum(math.comb(differ, k) for k in range(lost, differ + 1)) / 2**differ,
+        "n": len(pairs),
+    }
+
+
+def _read(path: Path) -> dict[Key, float]:
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    forms = [json.loads(line) for line in lines]
+    return {(form["problem"], form["workers"], form["ahead"], form["seed"]): form["regret"] for form in forms}
+
+
+def _write(path: Path, key: Key, found: float) -> None:
+    problem, workers, is_ahead, seed = key
+    form = {"problem": problem, "workers": workers, "ahead": is_ahead, "seed": seed, "regret": found}
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(form) + "\n")

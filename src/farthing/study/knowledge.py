@@ -1,0 +1,121 @@
+"""What a suggestion knew when it was made, kept in its note: with it the same suggestion can be made again.
+
+A suggestion that is made while trials run does not know how they end, and one that was prepared may not know of trials
+that ended since. Nothing is noted where it goes without saying: one suggestion, after all trials before it had ended.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+from farthing.costs import EffortLevel, Remaining
+from farthing.strategies import Randomness, Strategy
+from farthing.trials import History, Json, State, Suggestion, Trial
+
+KNEW = "knew"
+"""The key in the note of a suggestion."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a strategy is asked: the history and the rest of the budget that it knows, and how many suggestions."""
+
+    history: History
+    remaining: Remaining
+    count: int
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is what everyone would assume: one suggestion, with all trials before it ended."""
+        return self.count == 1 and not self.history.in_flight and self.remaining.effort is None
+
+
+def with_knowledge(suggestion: Suggestion, question: Question, *, place: int) -> Suggestion:
+    """The suggestion with what it knew in its note; `place` is its own among those that were asked for.
+
+    A note that is no mapping is left as it is: it is the strategy's.
+    """
+    note = {} if suggestion.note is None else suggestion.note
+    if question.is_plain or not isinstance(note, dict):
+        return suggestion
+    return replace(suggestion, note={**note, KNEW: _knowledge(question, place)})
+
+
+def without_knowledge(note: Json) -> Json:
+    """The note as the strategy wrote it."""
+    if not isinstance(note, dict) or KNEW not in note:
+        return note
+    return {key: part for key, part in note.items() if key != KNEW} or None
+
+
+def question_of(history: History, number: int) -> tuple[Question, int]:
+    """The question that a trial of the history answered, and its place among the answers."""
+    knew = knowledge_of(history[number])
+    before = history.before(knew.get("trials", number))
+    known = History(
+        before.problem,
+        _as_known(before, knew.get("running", ())),
+        events=before.events[: knew.get("events", len(before.events))],
+    )
+    remaining = Remaining(**knew.get("left", {}), effort=knew.get("effort"))
+    return Question(known, remaining, knew.get("asked", 1)), knew.get("place", 0)
+
+
+def suggested_again(strategy: Strategy, history: History, number: int) -> Suggestion | None:
+    """What the strategy suggests if it knows what the suggestion of that trial knew; None if it suggests less."""
+    question, place = question_of(history, number)
+    rng = Randomness(history.problem.seed)
+    suggestions = list(strategy.suggest(question.history, question.remaining, question.count, rng))
+    return suggestions[place] if place < len(suggestions) else None
+
+
+def knowledge_of(trial: Trial) -> Mapping[str, Any]:
+    """What its suggestion noted; nothing where that goes without saying."""
+    noted = trial.note.get(KNEW) if isinstance(trial.note, dict) else None
+    return noted if isinstance(noted, dict) else {}
+
+
+def effort_of(trial: Trial) -> EffortLevel:
+    effort: EffortLevel = knowledge_of(trial).get("effort") or "ordinary"
+    return effort
+
+
+def asked_with(trial: Trial) -> int:
+    """The number of suggestions that were asked for together with this one."""
+    return int(knowledge_of(trial).get("asked", 1))
+
+
+def _knowledge(question: Question, place: int) -> dict[str, Json]:
+    history, left = question.history, question.remaining
+    limits = {"cost": left.cost, "seconds": left.seconds, "trials": left.trials}
+    return {
+        "trials": len(history),
+        "running": [[trial.number, trial.attempt, len(trial.measurements)] for trial in history.in_flight],
+        "left": {name: amount for name, amount in limits.items() if amount < math.inf},
+        **({"events": len(history.events)} if history.events else {}),
+        **({} if left.effort is None else {"effort": left.effort}),
+        **({} if question.count == 1 else {"asked": question.count, "place": place}),
+    }
+
+
+def _as_known(history: History, running: Any) -> list[Trial]:
+    known = list(history)
+    for number, attempt, measurements in running:
+        known[number] = _still_running(known[number], attempt, measurements)
+    return known
+
+
+def _still_running(trial: Trial, attempt: int, measurements: int) -> Trial:
+    """The trial as it was while it ran, after that many measurements."""
+    return replace(
+        trial,
+        state=State.RUNNING,
+        attempt=attempt,
+        measurements=tuple(islice(trial.measurements, measurements)),
+        value=None,
+        failure=None,
+        checkpoint=None,
+        finished_at=None,
+    )

@@ -1,0 +1,83 @@
+"""How much a run may think: so much that suggesting takes a tenth of the time of the trials, and workers do not wait.
+
+Everything here follows from what is stored with the trials, never from a clock.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from math import ceil
+from statistics import median
+
+from farthing.costs import EFFORT_LEVELS, EffortLevel
+from farthing.study.knowledge import asked_with, effort_of
+from farthing.trials import History, State, Trial
+
+SHARE = 0.1
+"""Suggesting for all workers may take this share of a trial's seconds, and a worker may wait for as long."""
+RECENT = 5
+"""Trials whose median stands for the next one: the first suggestion of a process imports what the others use."""
+ALONE: EffortLevel = "screen"
+"""The least effort with which suggestions are made one by one."""
+PROBED_AFTER = 50
+PROBED_WITHIN = 4.0
+"""After this many trials with less effort, more of it is tried again if it took no more than this many times too long:
+the machine may have been busy. Both are guesses, not tuned."""
+
+
+def allowed_effort(history: History, *, workers: int) -> EffortLevel:
+    """The most effort with which suggesting for that many workers takes a tenth of the time of their trials."""
+    seconds = seconds_of_a_trial(history)
+    if seconds is None:
+        return EFFORT_LEVELS[0]
+    most = SHARE * seconds / workers
+    return next((effort for effort in EFFORT_LEVELS[:-1] if _is_allowed(history, effort, most)), EFFORT_LEVELS[-1])
+
+
+def suggested_together(history: History, *, workers: int) -> int:
+    """How many suggestions to make at once at the least effort: as many as keep all workers busy, since of those made
+    together all but the first know less than they could.
+    """
+    seconds, taken = seconds_of_a_trial(history), _median(trial.overhead for trial in _suggested(history, ALONE))
+    if not seconds or taken is None:
+        return workers
+    return max(1, min(workers, ceil(taken * workers / seconds)))
+
+
+def is_long_to_wait(history: History, effort: EffortLevel) -> bool:
+    """Whether a worker that waited for a suggestion of that effort would wait for more than a tenth of a trial."""
+    seconds, wait = seconds_of_a_trial(history), _median(_calls(history, effort))
+    return seconds is not None and wait is not None and wait > SHARE * seconds
+
+
+def seconds_of_a_trial(history: History) -> float | None:
+    """The seconds that recent trials took: measured by the work, or by the storage's clock for other units of cost."""
+    return _median(_seconds(history, trial) for trial in reversed(history) if trial.state is State.DONE)
+
+
+def _is_allowed(history: History, effort: EffortLevel, most: float) -> bool:
+    taken = _median(trial.overhead for trial in _suggested(history, effort))
+    if taken is None or taken <= most:
+        return True
+    last = next(_suggested(history, effort)).number
+    return taken <= PROBED_WITHIN * most and len(history) - last > PROBED_AFTER
+
+
+def _calls(history: History, effort: EffortLevel) -> Iterator[float]:
+    """The seconds of whole calls: those of suggestions made together were shared among them."""
+    return (trial.overhead * asked_with(trial) for trial in _suggested(history, effort))
+
+
+def _suggested(history: History, effort: EffortLevel) -> Iterator[Trial]:
+    """The trials suggested with that effort, the latest first. What users enqueue takes no time."""
+    return (trial for trial in reversed(history) if trial.overhead > 0.0 and effort_of(trial) == effort)
+
+
+def _seconds(history: History, trial: Trial) -> float:
+    if history.problem.measures_cost and not any(point.charged for point in trial.measurements):
+        return trial.cost
+    return max(0.0, (trial.finished_at or trial.opened_at) - trial.opened_at)
+
+
+def _median(numbers: Iterable[float]) -> float | None:
+    recent = list(islice(numbers, RECENT))
+    return median(recent) if recent else None

@@ -1,0 +1,206 @@
+"""Gets suggestions for a run: here and now, or in a thread of their own while the workers work.
+
+A suggestion that is begun before a worker needs it lives in memory only. When a trial ends it does not know the result:
+it is thrown away, unless a worker would wait too long for a new one. What would be thrown away is not begun. At the
+least effort several are made at once, and used one after the other.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol
+
+from farthing.costs import EFFORT_LEVELS, EffortLevel
+from farthing.errors import HistoryMoved
+from farthing.strategies import Strategy
+from farthing.study.knowledge import Question
+from farthing.study.pace import allowed_effort, is_long_to_wait, suggested_together
+from farthing.study.records import Answer, Records, Taken
+from farthing.trials import History, Trial
+
+Suggest = Callable[[Question], Answer]
+
+
+class Suggester(Protocol):
+    """Where a run gets its suggestions from."""
+
+    def answer(self, question: Question) -> Answer | None:
+        """Suggestions for a worker that is free now; None while the strategy thinks."""
+        ...
+
+    def open(self, answer: Answer, *, most: int, taken: Taken) -> list[Trial]:
+        """Opens trials of up to `most` of the suggestions; none if others opened some meanwhile: ask again."""
+        ...
+
+    def prepare(self, question: Question) -> None:
+        """Begins a suggestion for the next worker that will be free, if it will be worth it."""
+        ...
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a suggestion has come that nobody has looked at."""
+        ...
+
+    @property
+    def may_prepare(self) -> bool:
+        """Whether there is a thread for it, which has nothing to do."""
+        ...
+
+    def close(self, *, waits: bool) -> None:
+        """Nothing more will be asked."""
+        ...
+
+
+class SuggesterHere:
+    """Suggests in the calling thread, when a worker is free."""
+
+    def __init__(self, records: Records, strategy: Strategy) -> None:
+        self._records = records
+        self._strategy = strategy
+
+    def answer(self, question: Question) -> Answer | None:
+        return self._records.answer(self._strategy, question)
+
+    def open(self, answer: Answer, *, most: int, taken: Taken) -> list[Trial]:
+        try:
+            return self._records.open_answer(answer, taken=taken)
+        except HistoryMoved:
+            return []
+
+    def prepare(self, question: Question) -> None:
+        """Nothing: whoever waits here also does the work."""
+
+    is_ready = may_prepare = False
+
+    def close(self, *, waits: bool) -> None:
+        """Nothing is under way."""
+
+
+class SuggesterInThread:
+    """Suggests in a thread, so that reports are recorded meanwhile. `on_answer` is called there when it is done.
+
+    The effort follows from the stored seconds of suggestions and trials; `workers` is the number of trials in flight
+    when all of them are busy.
+    """
+
+    def __init__(self, records: Records, strategy: Strategy, *, workers: int, on_answer: Callable[[], None]) -> None:
+        self._records = records
+        self._workers = workers
+        self._thread = AnsweringThread(lambda question: records.answer(strategy, question), on_answer)
+        self._is_ahead = False
+        self._ready: Answer | None = None
+        self._opened = 0
+
+    @property
+    def is_ready(self) -> bool:
+        return self._ready is not None or self._thread.has_answer
+
+    @property
+    def may_prepare(self) -> bool:
+        return not (self.is_ready or self._thread.is_busy)
+
+    def answer(self, question: Question) -> Answer | None:
+        self._collect()
+        answer, self._ready = self._ready, None
+        if answer is None or not self._is_usable(answer, question):
+            if not self._thread.is_busy:
+                self._begin(question, is_ahead=False)
+            return None
+        return answer
+
+    def open(self, answer: Answer, *, most: int, taken: Taken) -> list[Trial]:
+        try:
+            opened = self._records.open_answer(answer, taken=taken, most=most, opened=self._opened)
+        except HistoryMoved:
+            return []
+        rest = answer.after(len(opened))
+        self._opened += len(opened)
+        self._ready = rest if rest.suggestions else None
+        return opened
+
+    def prepare(self, question: Question) -> None:
+        if self._may_be_stale(question.history):
+            self._begin(question, is_ahead=True)
+
+    def close(self, *, waits: bool) -> None:
+        if waits:
+            self._thread.join()
+
+    def _begin(self, question: Question, *, is_ahead: bool) -> None:
+        effort = self._effort(question.history)
+        is_least = effort == EFFORT_LEVELS[-1]
+        together = suggested_together(question.history, workers=self._workers) if is_least else question.count
+        count = max(question.count, int(min(together, question.remaining.trials)))
+        self._is_ahead = is_ahead
+        self._thread.ask(Question(question.history, replace(question.remaining, effort=effort), count))
+
+    def _collect(self) -> None:
+        if (answer := self._thread.take()) is not None:
+            self._ready, self._opened = answer, 0
+
+    def _is_usable(self, answer: Answer, question: Question) -> bool:
+        """Whether it may be used although trials have ended since; numbers must be those that it was made for."""
+        known, history = answer.question.history, question.history
+        if len(history) != len(known) + self._opened:
+            return False
+        if not any(history[trial.number].is_finished for trial in known.in_flight):
+            return True
+        if not answer.suggestions or not (self._is_ahead or self._opened):
+            return bool(answer.suggestions)
+        is_covered = self._records.covers(answer.suggestions[: question.count], question.remaining)
+        return is_covered and self._may_be_stale(history)
+
+    def _may_be_stale(self, history: History) -> bool:
+        """Whether a worker would wait too long for a new one. Of several made together all but the first are stale."""
+        effort = self._effort(history)
+        return effort == EFFORT_LEVELS[-1] or is_long_to_wait(history, effort)
+
+    def _effort(self, history: History) -> EffortLevel:
+        return allowed_effort(history, workers=self._workers)
+
+
+class AnsweringThread:
+    """A thread that answers one question at a time; an error is raised where the answer is taken."""
+
+    def __init__(self, suggest: Suggest, on_answer: Callable[[], None]) -> None:
+        self._suggest = suggest
+        self._on_answer = on_answer
+        self._thread: threading.Thread | None = None
+        self._answer: Answer | None = None
+        self._error: BaseException | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a question was asked whose answer has not been taken."""
+        return self._thread is not None
+
+    @property
+    def has_answer(self) -> bool:
+        return self._answer is not None or self._error is not None
+
+    def ask(self, question: Question) -> None:
+        assert not self.is_busy, "one question at a time"
+        self._thread = threading.Thread(target=self._run, args=(question,), name="farthing-suggesting", daemon=True)
+        self._thread.start()
+
+    def take(self) -> Answer | None:
+        """The answer, once; None as long as there is none."""
+        if not self.has_answer:
+            return None
+        self.join()
+        answer, error = self._answer, self._error
+        self._thread = self._answer = self._error = None
+        if error is not None:
+            raise error
+        return answer
+
+    def join(self) -> None:
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self, question: Question) -> None:
+        try:
+            self._answer = self._suggest(question)
+        except BaseException as error:
+            self._error = error
+        self._on_answer()

@@ -1,0 +1,117 @@
+"""The rule for many short trials: it finds optima, remembers in its notes, and takes no longer in a long study."""
+
+import json
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import farthing as ft
+from farthing.strategies.shared.evolution import NOTE, Distribution, current_generation, evolved, latest_generation
+from farthing.trials import History, Params, Problem, State, Suggestion, Trial
+
+SQUARE = ft.Space({"x": ft.Float(-2, 2), "y": ft.Float(-2, 2)})
+MIXED = ft.Space({"x": ft.Float(0, 1), "n": ft.Int(1, 50), "kind": ft.Choice("a", "b", "c", "d")})
+
+
+def valley(params: Params) -> float:
+    """Rosenbrock's: narrow, curved, badly scaled."""
+    return float(100 * (params["y"] - params["x"] ** 2) ** 2 + (1 - params["x"]) ** 2)
+
+
+def mixed(params: Params) -> float:
+    return float((params["x"] - 0.7) ** 2 + (params["n"] - 33) ** 2 / 2500 + 0.3 * "cadb".index(params["kind"]))
+
+
+def history_of(space: ft.Space, value: Callable[[Params], float], trials: int, *, seed: int = 0) -> History:
+    """A history that begins with one trial of nobody's and goes on with this rule alone."""
+    problem, rng = Problem(space, seed=seed), ft.Randomness(seed)
+    [first] = space.encoder.decode_unit(np.full((1, space.encoder.dimension), 0.4))
+    made = [Trial(0, Suggestion(first), State.DONE, value=value(first))]
+    while len(made) < trials:
+        [(params, note)] = evolved(History(problem, made), 1, rng)
+        stored = Suggestion(params, note=json.loads(json.dumps(note)))
+        made.append(Trial(len(made), stored, State.DONE, value=value(params)))
+    return History(problem, made)
+
+
+def best(history: History) -> float:
+    return min(trial.value for trial in history if trial.value is not None)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_curved_valley_is_followed_to_its_end(seed: int) -> None:
+    assert best(history_of(SQUARE, valley, 900, seed=seed)) < 1e-6
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_categories_and_whole_numbers_are_found(seed: int) -> None:
+    assert best(history_of(MIXED, mixed, 300, seed=seed)) < 1e-3
+
+
+def test_the_learnt_covariance_is_that_of_the_valley() -> None:
+    """The reason to learn one: near (1, 1) the valley runs along (1, 2), a thousand times as long as wide."""
+    found = latest_generation(history_of(SQUARE, valley, 400))
+    assert found is not None
+    squares, axes = np.linalg.eigh(found.distribution.C)
+    along = axes[:, -1] * np.sign(axes[0, -1])
+    assert squares[-1] / squares[0] > 30
+    assert along @ np.array([1.0, 2.0]) / math.sqrt(5.0) > 0.95
+
+
+def test_a_generation_is_drawn_from_one_distribution_whose_state_only_its_first_trial_has() -> None:
+    history = history_of(SQUARE, valley, 40)
+    firsts = [trial.number for trial in history[1:] if "state" in trial.note[NOTE]]
+    population = history[1].note[NOTE]["state"]["population"]
+    assert firsts == list(range(1, 40, population))
+
+
+def test_several_workers_are_given_points_of_one_generation_and_late_ones_count() -> None:
+    history = history_of(SQUARE, valley, 7)
+    rng = ft.Randomness(0)
+    found = evolved(history, 9, rng)
+    assert len({tuple(note[NOTE]["point"]) for _, note in found}) == 9
+    assert sum("state" in note[NOTE] for _, note in found) == 1
+
+
+def test_failures_are_the_worst_of_their_generation() -> None:
+    history = history_of(SQUARE, valley, 7)
+    worst = Trial(6, history[6].suggestion, State.FAILED)
+    spoilt = History(history.problem, [*history[:6], worst])
+    row = np.array(history[6].note[NOTE]["point"])
+    moved = current_generation(spoilt, ft.Randomness(0)).distribution.mean
+    assert np.linalg.norm(moved - row) > 1e-6
+
+
+def test_what_has_converged_begins_again_elsewhere_with_twice_the_population() -> None:
+    history = history_of(SQUARE, lambda params: 1.0, 20)
+    states = [trial.note[NOTE]["state"] for trial in history[1:] if "state" in trial.note[NOTE]]
+    assert [state["population"] for state in states] == [6, 12, 24][: len(states)]
+    assert states[1]["mean"] != states[0]["mean"]
+
+
+def test_a_state_comes_back_from_json_bit_for_bit() -> None:
+    found = latest_generation(history_of(MIXED, mixed, 60))
+    assert found is not None
+    form = json.loads(json.dumps(found.distribution.to_json()))
+    assert Distribution.from_json(form).to_json() == form
+
+
+def test_a_space_of_categories_alone_has_no_numbers_to_learn() -> None:
+    space = ft.Space({"a": ft.Choice(*range(8)), "b": ft.Choice(*range(8))})
+    history = history_of(space, lambda params: float(abs(params["a"] - 5) + abs(params["b"] - 2)), 200)
+    assert best(history) == 0.0
+
+
+def test_only_the_trials_of_the_last_generation_are_read() -> None:
+    class Counted(History):
+        read = 0
+
+        def __getitem__(self, index):  # type: ignore[no-untyped-def,override]
+            Counted.read += 1
+            return super().__getitem__(index)
+
+    history = history_of(SQUARE, valley, 300)
+    evolved(Counted(history.problem, list(history)), 1, ft.Randomness(0))
+    assert Counted.read < 30

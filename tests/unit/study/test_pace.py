@@ -1,0 +1,109 @@
+"""How much a run may think, from what is stored with its trials."""
+
+from collections.abc import Sequence
+
+import pytest
+
+import farthing as ft
+from farthing.costs import EFFORT_LEVELS, EffortLevel
+from farthing.study.knowledge import KNEW
+from farthing.study.pace import PROBED_AFTER, allowed_effort, is_long_to_wait, seconds_of_a_trial, suggested_together
+from farthing.trials import History, Measurement, Problem, State, Suggestion, Trial
+
+SPACE = ft.Space({"x": ft.Float(0, 1)})
+IN_SECONDS = Problem(SPACE)
+IN_DOLLARS = Problem(SPACE, cost_unit="dollars", measures_cost=False)
+
+
+def suggested(
+    *, took: float, seconds: float, effort: EffortLevel | None = None, asked: int = 1, charged: float | None = None
+) -> Trial:
+    """A trial of that many seconds, whose suggestion took so long; its number is set by `history`."""
+    knew = {"trials": 0, "running": [], "left": {}, "asked": asked, **({"effort": effort} if effort else {})}
+    cost = Measurement(
+        value=1.0, cost={"training": seconds if charged is None else charged}, charged=charged is not None
+    )
+    return Trial(
+        0,
+        Suggestion({"x": 0.5}, note={KNEW: knew}),
+        State.DONE,
+        measurements=(cost,),
+        value=1.0,
+        overhead=took,
+        opened_at=100.0,
+        finished_at=100.0 + seconds,
+    )
+
+
+def history(trials: Sequence[Trial], problem: Problem = IN_SECONDS) -> History:
+    from dataclasses import replace
+
+    return History(problem, [replace(trial, number=number) for number, trial in enumerate(trials)])
+
+
+def test_nothing_is_known_at_the_beginning() -> None:
+    assert allowed_effort(history([]), workers=8) == "ordinary"
+    assert not is_long_to_wait(history([]), "ordinary")
+    assert seconds_of_a_trial(history([])) is None
+
+
+@pytest.mark.parametrize(("workers", "effort"), [(1, "ordinary"), (2, "ordinary"), (3, "frugal"), (8, "frugal")])
+def test_suggesting_for_all_workers_may_take_a_tenth_of_a_trial(workers: int, effort: str) -> None:
+    assert allowed_effort(history([suggested(took=0.05, seconds=1.0)] * 5), workers=workers) == effort
+
+
+def test_effort_steps_down_level_by_level_as_far_as_it_must() -> None:
+    trials: list[Trial] = []
+    for level, following in zip(EFFORT_LEVELS, [*EFFORT_LEVELS[1:], EFFORT_LEVELS[-1]], strict=True):
+        trials += [suggested(took=0.2, seconds=1.0, effort=level)] * 5
+        assert allowed_effort(history(trials), workers=1) == following
+
+
+def test_effort_comes_back_when_trials_get_longer() -> None:
+    short = [suggested(took=0.2, seconds=1.0, effort=level) for level in EFFORT_LEVELS for _ in range(5)]
+    longer = [suggested(took=0.2, seconds=100.0, effort="several")] * 5
+    assert allowed_effort(history(short), workers=1) == "several"
+    assert allowed_effort(history([*short, *longer]), workers=1) == "ordinary"
+
+
+def test_a_level_that_hardly_took_too_long_is_tried_again_after_a_while() -> None:
+    """The machine may have been busy; a level that took ten times too long is not tried again."""
+    quick = [suggested(took=0.01, seconds=1.0, effort="frugal")] * (PROBED_AFTER + 1)
+    hardly = [suggested(took=0.3, seconds=1.0)] * 5
+    by_far = [suggested(took=1.0, seconds=1.0)] * 5
+    assert allowed_effort(history([*hardly, *quick[:-2]]), workers=1) == "frugal"
+    assert allowed_effort(history([*hardly, *quick]), workers=1) == "ordinary"
+    assert allowed_effort(history([*by_far, *quick]), workers=1) == "frugal"
+
+
+def test_one_slow_suggestion_changes_nothing() -> None:
+    """The first one of a process imports what the others use."""
+    trials = [suggested(took=5.0, seconds=1.0), *[suggested(took=0.01, seconds=1.0)] * 4]
+    assert allowed_effort(history(trials), workers=2) == "ordinary"
+
+
+def test_seconds_count_whatever_the_unit_of_cost() -> None:
+    """Dollars say nothing of time: the storage's clock does, and it does for seconds that were charged."""
+    trials = [suggested(took=0.2, seconds=1.0, charged=1000.0)] * 5
+    for problem in (IN_SECONDS, IN_DOLLARS):
+        assert seconds_of_a_trial(history(trials, problem)) == 1.0
+        assert allowed_effort(history(trials, problem), workers=1) == "frugal"
+
+
+def test_a_worker_may_wait_for_a_tenth_of_a_trial() -> None:
+    assert not is_long_to_wait(history([suggested(took=0.09, seconds=1.0)] * 5), "ordinary")
+    assert is_long_to_wait(history([suggested(took=0.11, seconds=1.0)] * 5), "ordinary")
+    together = history([suggested(took=0.03, seconds=1.0, effort="several", asked=4)] * 5)
+    assert is_long_to_wait(together, "several"), "the seconds of a call are shared among its suggestions"
+
+
+@pytest.mark.parametrize(("took", "together"), [(0.05, 1), (0.2, 2), (0.5, 4), (9.0, 8)])
+def test_as_many_are_made_together_as_keep_the_workers_busy(took: float, together: int) -> None:
+    """Eight workers with trials of a second need one each eighth of a second."""
+    made = history([suggested(took=took, seconds=1.0, effort="screen")] * 5)
+    assert suggested_together(made, workers=8) == together
+
+
+def test_what_users_enqueue_takes_no_time_to_suggest() -> None:
+    trials = [suggested(took=0.2, seconds=1.0)] * 5 + [suggested(took=0.0, seconds=1.0)] * 5
+    assert allowed_effort(history(trials), workers=1) == "frugal"

@@ -1,0 +1,167 @@
+"""Suggestions of a run with worker processes: made in a thread, so that reports are recorded meanwhile."""
+
+import json
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import farthing as ft
+from farthing.costs import EFFORT_LEVELS, Remaining
+from farthing.models.threads import one_thread
+from farthing.study.knowledge import KNEW, knowledge_of
+from farthing.testing import check_replay
+from farthing.trials import History, Suggestion
+
+SQUARE = ft.Space({"x": ft.Float(0, 1), "y": ft.Float(0, 1)})
+LIMIT = 300.0
+"""Seconds that nothing here comes near to, on a busy machine either."""
+
+
+@dataclass(frozen=True)
+class SlowEI(ft.LogEI):
+    """Thinks about its third suggestion, by fitting models again and again, until a report is acknowledged."""
+
+    folder: str = ""
+
+    def suggest(self, history: History, budget: Remaining, count: int, rng: ft.Randomness) -> Sequence[Suggestion]:
+        if len(history) == 2:
+            (Path(self.folder) / "thinking").touch()
+            until = time.monotonic() + LIMIT
+            while not (Path(self.folder) / "acknowledged").exists():
+                assert time.monotonic() < until, "no report was recorded while the strategy thought"
+                ft.LogEI(initial=1).suggest(history, budget, 1, rng)
+        return super().suggest(history, budget, count, rng)
+
+
+def test_a_report_is_acknowledged_while_the_strategy_thinks(tmp_path: Path) -> None:
+    space = ft.Space({"x": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(1, 2, integer=True, trace=True)})
+
+    def work(trial: ft.RunningTrial) -> float:
+        if trial.number == 1:
+            while not (tmp_path / "thinking").exists():
+                time.sleep(0.01)
+            trial.report(trial.params["x"], epochs=1)
+            (tmp_path / "acknowledged").touch()
+        return float(trial.params["x"])
+
+    study = ft.Study(space, minimize="value", strategy=SlowEI(folder=str(tmp_path)))
+    study.run(work, budget=ft.Budget(trials=4), workers=2, progress=False)
+    assert len(study.history.done) == 4
+
+
+@dataclass(frozen=True)
+class Broken(ft.Strategy):
+    def suggest(self, history: History, budget: Remaining, count: int, rng: ft.Randomness) -> Sequence[Suggestion]:
+        if len(history) >= 2:
+            raise ZeroDivisionError("the strategy is broken")
+        return [Suggestion({"x": 0.5, "y": 0.5})][:count]
+
+
+def test_an_error_of_the_strategy_ends_the_run(tmp_path: Path) -> None:
+    study = ft.Study(SQUARE, minimize="value", strategy=Broken())
+    with pytest.raises(ZeroDivisionError, match="the strategy is broken"):
+        study.run(_bowl, budget=ft.Budget(trials=9), workers=2, progress=False)
+    assert all(trial.is_finished or trial.state == "pending" for trial in study.trials), "what ran is given back"
+
+
+@dataclass(frozen=True)
+class InPairs(ft.Strategy):
+    """Suggests the second of a pair once the first has ended; has nothing while one runs."""
+
+    def suggest(self, history: History, budget: Remaining, count: int, rng: ft.Randomness) -> Sequence[Suggestion]:
+        if history.in_flight or len(history) >= 6:
+            return []
+        return [Suggestion({"x": 0.1 * len(history), "y": 0.5})]
+
+
+def test_a_strategy_that_waits_for_a_trial_is_asked_again_when_it_has_ended() -> None:
+    """An empty answer from before the trial ended must not end the run."""
+    study = ft.Study(SQUARE, minimize="value", strategy=InPairs())
+    stopped = study.run(_bowl, budget=ft.Budget(trials=20), workers=2, progress=False)
+    assert stopped.reason is ft.StopReason.STRATEGY_FINISHED
+    assert len(study.history.done) == 6
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_runs_with_worker_processes_are_replayed_exactly(workers: int) -> None:
+    study = ft.Study(SQUARE, minimize="value", strategy=ft.LogEI(), seed=workers)
+    study.run(_bowl, budget=ft.Budget(trials=25), workers=workers, progress=False)
+    assert check_replay(study) == []
+    assert all(knowledge_of(trial)["effort"] in EFFORT_LEVELS for trial in study.trials)
+    assert [knowledge_of(trial)["trials"] <= trial.number for trial in study.trials] == [True] * 25
+
+
+def test_one_worker_that_runs_here_notes_nothing_and_suggests_as_before() -> None:
+    """What a single worker knows goes without saying: all trials before."""
+    study = ft.Study(SQUARE, minimize="value", strategy=ft.LogEI(), cost=lambda params, fidelity: 1.0)
+    study.run(_bowl, budget=ft.Budget(trials=8), executor="inline", progress=False)
+    told = ft.Study(SQUARE, minimize="value", strategy=ft.LogEI(), cost=lambda params, fidelity: 1.0)
+    for _ in range(8):
+        trial = told.ask()
+        told.tell(trial, _bowl(trial))
+    assert [trial.params for trial in study.trials] == [trial.params for trial in told.trials]
+    assert not any(KNEW in (trial.note or {}) for trial in [*study.trials, *told.trials])
+
+
+def test_a_budget_is_kept_with_suggestions_made_ahead() -> None:
+    study = ft.Study(SQUARE, minimize="value", strategy=ft.LogEI(), cost=lambda params, fidelity: 1.0)
+    study.run(_bowl, budget=ft.Budget(cost=17.0), workers=3, progress=False)
+    assert study.ledger.total == 17.0
+
+
+@dataclass(frozen=True)
+class Listing(ft.Strategy):
+    """Its notes are lists, as a user's may be."""
+
+    def suggest(self, history: History, budget: Remaining, count: int, rng: ft.Randomness) -> Sequence[Suggestion]:
+        return [Suggestion({"x": 0.5, "y": 0.5}, note=[len(history), i]) for i in range(count)]
+
+
+def test_a_note_that_is_no_mapping_stays_as_it_is() -> None:
+    study = ft.Study(SQUARE, minimize="value", strategy=Listing())
+    study.run(_bowl, budget=ft.Budget(trials=4), workers=2, progress=False)
+    assert all(isinstance(trial.note, list) for trial in study.trials)
+
+
+def test_what_was_known_survives_the_storage(tmp_path: Path) -> None:
+    storage = f"sqlite:///{tmp_path}/study.db"
+    with ft.Study(SQUARE, minimize="value", strategy=ft.LogEI(), storage=storage) as study:
+        study.run(_bowl, budget=ft.Budget(trials=12), workers=2, progress=False)
+        notes = [json.loads(json.dumps(trial.note)) for trial in study.trials]
+    with ft.Study.load("study", storage) as loaded:
+        assert [trial.note for trial in loaded.trials] == notes
+        assert check_replay(loaded) == []
+
+
+def test_one_thread_of_linear_algebra_lasts_until_the_last_block_ends() -> None:
+    """A thread that suggests must not lose its limit when another one has recommended."""
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    def limits() -> set[int]:
+        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+    inside, go_on = threading.Event(), threading.Event()
+
+    def suggesting() -> None:
+        with one_thread():
+            inside.set()
+            go_on.wait(LIMIT)
+
+    with threadpool_limits(2, user_api="blas"):
+        thread = threading.Thread(target=suggesting)
+        thread.start()
+        inside.wait(LIMIT)
+        with one_thread():
+            pass
+        still = limits()
+        go_on.set()
+        thread.join()
+        assert (still, limits()) == ({1}, {2})
+
+
+def _bowl(trial: ft.RunningTrial) -> float:
+    return float((trial.params["x"] - 0.3) ** 2 + (trial.params["y"] - 0.6) ** 2)
