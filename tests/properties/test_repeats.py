@@ -192,7 +192,7 @@ def test_no_suggestion_repeats_what_a_thousand_histories_have(first: int) -> Non
 def test_a_study_without_noise_buys_nothing_twice(space: ft.Space) -> None:
     """The default of a study with a fidelity that has no trace."""
 
-    def work(trial: ft.Trial) -> float:
+    def work(trial: ft.RunningTrial) -> float:
         trial.charge(trial.fidelity["rows"] / 126)
         return sum(abs(VALUES.get(v, v) - 0.3) for v in trial.params.values()) + 10 / trial.fidelity["rows"]
 

@@ -16,6 +16,7 @@ from benchmarks.online.playing import play as play_online
 from benchmarks.online.suites import ONLINE_SUITES
 from benchmarks.population import synthetic
 from benchmarks.population.playing import play as play_population
+from benchmarks.population.tasks import TASKS
 from benchmarks.problems import PROBLEMS
 from benchmarks.records import Record, read_records, results_path
 from benchmarks.suites import Allowance, Unit
@@ -74,7 +75,7 @@ def test_the_online_tuner_has_little_regret_for_few_measurements() -> None:
 
 
 def test_a_population_learns_a_schedule() -> None:
-    [task] = [task for task in synthetic.TASKS if task.name == "drift"]
+    [task] = [task for task in TASKS if task.name == "drift"]
     outcomes = [play_population(synthetic.METHODS["PB2"](8), task, population=8, seed=seed) for seed in SEEDS]
     assert median(outcome.regret for outcome in outcomes) <= POPULATION_REGRET
     assert median(r["regret"] for r in recorded("population-synthetic", "drift, B = 8", "PBT")) > POPULATION_REGRET
