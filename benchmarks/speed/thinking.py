@@ -72,7 +72,9 @@ def measured(name: str, seconds: float, workers: int, *, seed: int) -> Measured:
     budget = Budget(trials=trials) if name == "LogEI" else Budget(seconds=trials * max(seconds, 0.03) / workers + 2.0)
     study.run(Sleep(seconds), budget=budget, workers=workers, progress=False)
     done = study.history.done
-    runs = [{**trial.measurements[-1].metrics} for trial in done]
+    runs = [
+        {name: value for name, value in trial.measurements[-1].metrics.items() if value is not None} for trial in done
+    ]
     return Measured(
         idle_share(runs, workers=workers),
         sum(trial.overhead for trial in done) / sum(run["ended"] - run["began"] for run in runs),

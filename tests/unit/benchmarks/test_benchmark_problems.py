@@ -248,7 +248,8 @@ def test_a_recorded_run_is_seen_where_it_was_recorded(problem) -> None:
 def test_every_proposal_to_a_problem_of_rows_is_a_run_of_its_own(problem) -> None:
     """Next to each other, as a local search proposes; the same params again are the same run."""
     usable(problem)
-    run, other = for_one_run(problem), for_one_run(problem)
+    run: Any = for_one_run(problem)
+    other = for_one_run(problem)
     [(name, _)] = problem.space().fidelities.items()
     proposals = [problem.space().check(problem._runs.params[7])]
     encoded = problem.space().encoder.encode(proposals)
@@ -264,7 +265,7 @@ def test_every_proposal_to_a_problem_of_rows_is_a_run_of_its_own(problem) -> Non
 
 
 def test_once_all_rows_are_taken_a_proposal_is_its_nearest_one() -> None:
-    run = for_one_run(usable(PROBLEMS["opda-rows/convnext"]))
+    run: Any = for_one_run(usable(PROBLEMS["opda-rows/convnext"]))
     count = len(run._runs.params)
     for params in random_params(run, count):
         run.evaluate(params, {"twentieths": 1}, seed=0)
@@ -276,7 +277,7 @@ def test_once_all_rows_are_taken_a_proposal_is_its_nearest_one() -> None:
 
 @pytest.mark.parametrize("name", ["lcbench/3945", "rbv2_svm/182", "opda-rows/convnext"])
 def test_the_mean_cost_is_above_the_median_and_is_the_unit_of_mean_full_runs(name: str) -> None:
-    problem = usable(PROBLEMS[name])
+    problem: Any = usable(PROBLEMS[name])
     assert problem.mean_cost > problem.full_cost
     assert Allowance(10, "mean full runs").budget(problem).cost == pytest.approx(10 * problem.mean_cost)
     assert Allowance(10, "mean full runs").spent(problem, evaluations=3, cost=problem.mean_cost) == 1.0

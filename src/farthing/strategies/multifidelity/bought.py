@@ -25,8 +25,9 @@ class Bought:
     def of(cls, history: History, chosen: Sequence[Suggestion] = ()) -> "Bought":
         """What is done, what is in flight, and what was chosen a moment ago."""
         encoder = history.problem.space.encoder
-        trials = [*history.done, *history.in_flight]
-        found = [*((one.params, one.fidelity) for one in trials), *((one.params, one.fidelity) for one in chosen)]
+        trials = (*history.done, *history.in_flight)
+        found = [(trial.params, trial.fidelity) for trial in trials]
+        found += [(suggestion.params, suggestion.fidelity) for suggestion in chosen]
         levels: dict[bytes, list[Array]] = {}
         S = encoder.encode_fidelity([fidelity for _, fidelity in found])
         for key, s in zip(_keys(encoder.encode([params for params, _ in found])), S, strict=True):
