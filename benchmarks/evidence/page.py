@@ -39,8 +39,10 @@ problem and seed. *Normalised* regret is on the scale of random search: 0 is the
 
 
 def write_page(docs: Path = DOCS) -> Path:
-    """Writes the page and its figures below `docs`, over those that are there."""
+    """Writes the page and its figures below `docs`, in place of those that are there."""
     images = docs / IMAGES
+    for stale in images.glob("*.svg"):
+        stale.unlink()
     text = section("Benchmarks", INTRODUCTION, *sections(images), level=1)
     path = docs / PAGE
     path.write_text(text + "\n", encoding="utf-8")
