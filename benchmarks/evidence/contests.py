@@ -27,6 +27,25 @@ def suite_section(suite: Suite, records: Sequence[Record], *, images: Path) -> s
     return section(suite.name, *parts, *_facts(report), level=2)
 
 
+def suite_of(name: str, records: Sequence[Record]) -> Suite:
+    """The suite that records say they are of, for those that are run differently now."""
+    contests: dict[str, list[Record]] = {}
+    for record in records:
+        contests.setdefault(record["contest"], []).append(record)
+    return Suite(name, tuple(_contest_of(contest, own) for contest, own in contests.items()))
+
+
+def _contest_of(name: str, records: Sequence[Record]) -> Contest:
+    latest = records[-1]
+    return Contest(
+        name,
+        problems=tuple(dict.fromkeys(record["problem"] for record in records)),
+        methods=tuple(dict.fromkeys(record["method"] for record in records)),
+        judged_at=tuple(latest["judged_at"]),
+        unit=latest["settings"]["allowance"]["unit"],
+    )
+
+
 def _contest_section(suite: Suite, report: ContestReport, records: Sequence[Record], *, images: Path) -> str:
     contest = report.contest
     name = f"{suite.name}-{_slug(contest.name)}.svg"
