@@ -196,7 +196,7 @@ def _below(text: str, *, level: int = 2) -> str:
 
 
 def spreads_table(records: Sequence[Record], keys: Sequence[str], measures: Sequence[str]) -> str:
-    """Medians with quartiles over what the keys do not tell apart; keys and measures that no record has are left out."""
+    """Medians with quartiles over what the keys do not tell apart; keys that no record has are left out."""
     keys = [key for key in keys if key in records[0]]
     measures = [measure for measure in measures if measure in records[0]]
     groups: dict[tuple[str, ...], list[Record]] = {}
