@@ -91,6 +91,15 @@ def score_at(record: Mapping[str, Any], spent: float) -> float:
     return float(reached[-1]["loss"] if reached[-1]["regret"] is None else reached[-1]["regret"])
 
 
+def in_mean_runs(records: Sequence[Mapping[str, Any]], mean_costs: Mapping[str, float]) -> list[dict[str, Any]]:
+    """The same records with what was spent counted in mean full runs of their problem, whatever the allowance was."""
+
+    def converted(step: Mapping[str, Any], problem: str) -> dict[str, Any]:
+        return {**step, "spent": step["cost"] / mean_costs[problem]}
+
+    return [{**record, "steps": [converted(step, record["problem"]) for step in record["steps"]]} for record in records]
+
+
 def by_best_touched(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The same records, normalised by the best that anybody recommended on a problem instead of by the best random one.
 

@@ -1,12 +1,13 @@
 """The sections of suites in which methods spend an allowance: standing, means, regrets, and one figure each."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.comparing import by_best_touched, complete_pairs, judge, score_at
+from benchmarks.comparing import by_best_touched, complete_pairs, in_mean_runs, judge, score_at
 from benchmarks.evidence.figures import Line, Panel, draw
 from benchmarks.markdown import section, table
+from benchmarks.problems.mean_costs import mean_costs
 from benchmarks.records import Record
 from benchmarks.report import ContestReport, Report, current_records, means_table, regrets_table
 from benchmarks.spread import Spread
@@ -24,6 +25,25 @@ def suite_section(suite: Suite, records: Sequence[Record], *, images: Path) -> s
         for contest in report.contests
     ]
     return section(suite.name, *parts, *_facts(report), level=2)
+
+
+def suite_of(name: str, records: Sequence[Record]) -> Suite:
+    """The suite that records say they are of, for those that are run differently now."""
+    contests: dict[str, list[Record]] = {}
+    for record in records:
+        contests.setdefault(record["contest"], []).append(record)
+    return Suite(name, tuple(_contest_of(contest, own) for contest, own in contests.items()))
+
+
+def _contest_of(name: str, records: Sequence[Record]) -> Contest:
+    latest = records[-1]
+    return Contest(
+        name,
+        problems=tuple(dict.fromkeys(record["problem"] for record in records)),
+        methods=tuple(dict.fromkeys(record["method"] for record in records)),
+        judged_at=tuple(latest["judged_at"]),
+        unit=latest["settings"]["allowance"]["unit"],
+    )
 
 
 def _contest_section(suite: Suite, report: ContestReport, records: Sequence[Record], *, images: Path) -> str:
@@ -86,10 +106,46 @@ def _means(report: ContestReport, records: Sequence[Record]) -> list[str]:
     amounts = ", ".join(f"{judged.at:g}" for judged in report.judgements)
     after = f"after {amounts} {report.contest.unit}, each family of problems apart"
     return [
+        *_in_mean_runs(report, records),
         f"Mean normalised regret {after}; 0 is the best of 20 000 random configurations:\n\n"
         + means_table(report.judgements),
         f"The same {after}; 0 is the best that any method recommended:\n\n{means_table(again)}",
     ]
+
+
+MEAN_RUNS = (1.0, 2.0, 5.0)
+"""Amounts at which records of usual full runs are judged in mean ones too."""
+
+
+def _in_mean_runs(report: ContestReport, records: Sequence[Record]) -> list[str]:
+    """Where the allowance counts runs of median cost: the same in mean ones, as trainings cost on average."""
+    costs = mean_costs()
+    if report.contest.unit != "full runs":
+        return []
+    fitting = [record for record in records if _fits(record, costs, amount=report.contest.allowance.amount)]
+    if not fitting:
+        return []
+    converted = in_mean_runs(fitting, costs)
+    amounts = ", ".join(f"{amount:g}" for amount in MEAN_RUNS)
+    scales = {
+        "the best of 20 000 random configurations": converted,
+        "the best that any method recommended": by_best_touched(converted),
+    }
+    parts = []
+    for zero, own in scales.items():
+        judged = [judge(own, report.methods, at=amount, normalised=True) for amount in MEAN_RUNS]
+        parts.append(f"After {amounts} *mean* full runs; 0 is {zero}:\n\n{means_table(judged)}")
+    ranks = [judge(converted, report.methods, at=amount).average_rank for amount in MEAN_RUNS]
+    rows = [[f"average rank after {amounts} mean full runs", *report.methods]]
+    rows.append(["all", *(" / ".join(f"{rank[method]:.2f}" for rank in ranks) for method in report.methods)])
+    left_out = sorted({record["problem"] for record in records} - {record["problem"] for record in fitting})
+    note = f"Without {', '.join(left_out)}, where the allowance is less than that." if left_out else ""
+    return [*parts, table(rows), *([note] if note else [])]
+
+
+def _fits(record: Record, costs: Mapping[str, float], *, amount: float) -> bool:
+    """Whether the allowance of a record is as much as the most mean runs that are judged."""
+    return MEAN_RUNS[-1] * costs.get(record["problem"], math.inf) <= amount * float(record["full_cost"])
 
 
 def _facts(report: Report) -> Iterator[str]:

@@ -195,6 +195,20 @@ def _below(text: str, *, level: int = 2) -> str:
     return "\n".join([f"{'#' * level} {title.lstrip('# ')}", *moved])
 
 
+def spreads_table(records: Sequence[Record], keys: Sequence[str], measures: Sequence[str]) -> str:
+    """Medians with quartiles over what the keys do not tell apart; keys that no record has are left out."""
+    keys = [key for key in keys if key in records[0]]
+    measures = [measure for measure in measures if measure in records[0]]
+    groups: dict[tuple[str, ...], list[Record]] = {}
+    for record in records:
+        groups.setdefault(tuple(str(record.get(key, "")) for key in keys), []).append(record)
+    rows = [[*keys, *measures, "n"]]
+    for group, own in groups.items():
+        spreads = (Spread.of(float(record[measure]) for record in own) for measure in measures)
+        rows.append([*group, *(str(spread) for spread in spreads), str(len(own))])
+    return table(rows)
+
+
 def own_table(records: Sequence[Record], heading: Sequence[str]) -> str:
     """Records without a suite, as means over seeds by method."""
     rows = [list(heading)]

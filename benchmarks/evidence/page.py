@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.evidence.contests import suite_section
+from benchmarks.evidence.contests import suite_of, suite_section
 from benchmarks.evidence.others import (
     as_losses,
     online_section,
@@ -11,6 +11,7 @@ from benchmarks.evidence.others import (
     population_section,
     scaling_figure,
     speed_section,
+    spreads_table,
     training_section,
 )
 from benchmarks.markdown import section
@@ -39,8 +40,10 @@ problem and seed. *Normalised* regret is on the scale of random search: 0 is the
 
 
 def write_page(docs: Path = DOCS) -> Path:
-    """Writes the page and its figures below `docs`, over those that are there."""
+    """Writes the page and its figures below `docs`, in place of those that are there."""
     images = docs / IMAGES
+    for stale in images.glob("*.svg"):
+        stale.unlink()
     text = section("Benchmarks", INTRODUCTION, *sections(images), level=1)
     path = docs / PAGE
     path.write_text(text + "\n", encoding="utf-8")
@@ -52,9 +55,33 @@ def sections(images: Path) -> Iterator[str]:
     for suite in SUITES.values():
         if records := read_records(results_path(suite.name)):
             yield suite_section(suite, records, images=images)
+    yield from _former(images)
     yield from _online(images)
     yield from _populations(images)
+    yield from _others()
     yield _speed(images)
+
+
+FORMER = ("pipeline-nuclei", "pipeline-sklearn", "pipeline-synthetic-again")
+"""Records of suites that are not run any more as they were, judged as they were then."""
+
+OTHERS = {
+    "cheap-trials": (("problem", "seconds", "budget", "method"), ("regret", "trials")),
+    "suggesting-ahead": (("problem", "workers", "ahead"), ("regret",)),
+}
+"""Records of another form: what tells their rows apart, and what is measured."""
+
+
+def _former(images: Path) -> Iterator[str]:
+    for name in FORMER:
+        if name not in SUITES and (records := read_records(results_path(name))):
+            yield suite_section(suite_of(name, records), records, images=images)
+
+
+def _others() -> Iterator[str]:
+    for name, (keys, measures) in OTHERS.items():
+        if records := read_records(results_path(name)):
+            yield section(name, spreads_table(records, keys, measures), level=2)
 
 
 def _online(images: Path) -> Iterator[str]:

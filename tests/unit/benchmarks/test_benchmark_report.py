@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.comparing import Wins, by_best_touched, judge, mean_scores, score_at
+from benchmarks.comparing import Wins, by_best_touched, in_mean_runs, judge, mean_scores, score_at
 from benchmarks.report import Report
 from benchmarks.spread import Spread
 from benchmarks.suites import Contest, Suite
@@ -163,3 +163,10 @@ def test_a_score_is_normalised_where_the_record_says_by_what() -> None:
     steps = [{"spent": 1, "loss": -0.5, "regret": 0.3}]
     assert score_at({"steps": steps, "span": {"best": -0.9, "median": -0.1}}, 1) == pytest.approx(0.5)
     assert score_at({"steps": steps, "span": None}, 1) == 0.3
+
+
+def test_records_of_usual_runs_can_be_counted_in_mean_ones() -> None:
+    steps = [{"spent": 1.0, "cost": 70.0, "loss": 2.0, "regret": None}]
+    [converted] = in_mean_runs([{"problem": "p", "steps": steps}], {"p": 100.0})
+    assert converted["steps"][0]["spent"] == pytest.approx(0.7)
+    assert steps[0]["spent"] == 1.0, "the record itself is as it was"
