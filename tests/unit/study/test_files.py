@@ -48,4 +48,7 @@ def test_a_run_says_which_outputs_of_stages_are_not_used_again(tmp_path, caplog)
         return caplog.messages
 
     assert said("1", 6) == said("1", 7) == []
-    assert [message.split(":")[0] for message in said("2", 8)] == ["2 of 2 outputs of stages cannot be used again"]
+    assert [message.split(":")[0] for message in said("2", 8)] == [
+        "2 of 2 outputs of stages cannot be used again",
+        "first changed since the last run",
+    ]

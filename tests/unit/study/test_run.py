@@ -367,18 +367,18 @@ def test_a_study_can_move_to_another_strategy() -> None:
 @pytest.mark.parametrize(
     ("change", "aspect"),
     [
-        ({"space": ft.Space({"y": ft.Float(0, 1)})}, "space"),
-        ({"minimize": "loss"}, "value"),
-        ({"minimize": None, "maximize": "error"}, "minimize"),
-        ({"seed": 9}, "seed"),
-        ({"cost_unit": "dollars"}, "cost_unit"),
+        ({"space": ft.Space({"y": ft.Float(0, 1)})}, "space it has"),
+        ({"minimize": "loss"}, "value it began with"),
+        ({"minimize": None, "maximize": "error"}, "minimize it began with"),
+        ({"seed": 9}, "seed it began with"),
+        ({"cost_unit": "dollars"}, "cost_unit it began with"),
     ],
 )
 def test_a_study_is_only_continued_with_what_it_began_with(change: dict[str, object], aspect: str) -> None:
     storage = MemoryStorage()
     ft.Study(SPACE, minimize="error", storage=storage)
     settings = {"space": SPACE, "minimize": "error", **change}
-    with pytest.raises(StudyMismatch, match=f"with the {aspect} it began with.*another name="):
+    with pytest.raises(StudyMismatch, match=f"with the {aspect}.*another name="):
         ft.Study(storage=storage, **settings)  # type: ignore[arg-type]
 
 
