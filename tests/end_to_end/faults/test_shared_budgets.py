@@ -142,7 +142,12 @@ def declared(params: Params, fidelity: Mapping[str, float]) -> float:
 
 
 def _is_an_ordinary_reason(reason: str) -> bool:
-    begins = ("the budget is spent", "nothing that is worth suggesting fits", "the next trial is predicted to cost")
+    begins = (
+        "the budget is spent",
+        "nothing that is worth suggesting fits",
+        "the next trial is predicted to cost",
+        "the population is trained",
+    )
     return reason.startswith(begins) and "inf" not in reason.split()
 
 

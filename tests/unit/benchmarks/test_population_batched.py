@@ -63,10 +63,9 @@ def test_adam_is_pytorchs_where_gradients_are_small():
     torch.testing.assert_close(state["w"], theirs.detach(), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", [tasks.Pendulum, tasks.CartPole])
-def test_an_agent_learns_to_play(kind):
+@pytest.mark.parametrize("task", [tasks.Pendulum(CPU, updates=5), tasks.CartPole(CPU, updates=2)], ids=lambda t: t.name)
+def test_an_agent_learns_to_play(task):
     torch.manual_seed(1)
-    task = kind(CPU, updates=2)
     settings = {
         name: torch.tensor([value]) for name, value in {"lr": 3e-3, "entropy": 1e-3, "clip": 0.2, "gae": 0.9}.items()
     }
