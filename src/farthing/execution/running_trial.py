@@ -191,7 +191,7 @@ class RunningTrial:
     def _closing(self, returned: object, result: Result, gradient: Mapping[str, float] | None) -> Measurement:
         """The last measurement: the returned value where the work ended, or only the rest of the cost."""
         if returned is None:
-            return self._measurement()
+            return self._measurement(fidelity=self._closing_fidelity) if self._stopped_early else self._measurement()
         return self._measurement(
             value=result.value,
             fidelity=self._closing_fidelity,
@@ -203,10 +203,12 @@ class RunningTrial:
     @property
     def _closing_fidelity(self) -> Mapping[str, float]:
         """The trial's own, or the last reported if the work stopped by itself there."""
+        return self._last.fidelity if self._last and self._stopped_early else self.fidelity
+
+    @property
+    def _stopped_early(self) -> bool:
         is_continued = self.resume_from is not None
-        if self._last and stops_early(self.problem, self.fidelity, self._reported, is_continued=is_continued):
-            return self._last.fidelity
-        return self.fidelity
+        return stops_early(self.problem, self.fidelity, self._reported, is_continued=is_continued)
 
     def _gradient_reported_with(self, result: Result) -> Mapping[str, float] | None:
         """A result that was reported before takes the place of that report, and must not lose its gradient."""

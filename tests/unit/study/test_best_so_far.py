@@ -1,6 +1,7 @@
 """Runs that are worth the best point of their curve, and that may stop by themselves."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,6 +32,11 @@ def stopping(trial: ft.RunningTrial) -> float:
     for step in range(1, min(6, int(trial.fidelity["rounds"])) + 1):
         trial.report(1.0 + abs(step - 4) / 10, rounds=step)
     return 1.0
+
+
+def stopping_in_silence(trial: ft.RunningTrial) -> None:
+    """The same, and returns nothing: what it reported counts."""
+    stopping(trial)
 
 
 def study_of(strategy: ft.Strategy | None = None, **settings: object) -> ft.Study:
@@ -65,7 +71,8 @@ def test_maximised_values_take_the_highest() -> None:
     assert study.tell(trial, 0.25, trace=[({"rounds": 1}, 0.5), ({"rounds": 2}, 0.75)]).value == 0.75
 
 
-def test_work_that_stops_by_itself_is_trained_to_the_end_and_pays_for_what_it_did() -> None:
+@pytest.mark.parametrize("stopping", [stopping, stopping_in_silence])
+def test_work_that_stops_by_itself_is_trained_to_the_end_and_pays_for_what_it_did(stopping: Any) -> None:
     study = study_of(cost=lambda params, fidelity: fidelity["rounds"], cost_unit="rounds")
     study.enqueue({"x": 0.5}, fidelity={"rounds": 18})
     trial = run(study, stopping)
