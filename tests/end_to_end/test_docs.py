@@ -131,9 +131,13 @@ def test_the_code_of_a_page_runs_and_prints_what_the_page_says(page: Path, tmp_p
         assert without_times(outputs[line]) == without_times(expected), f"{page.name}, block on line {line}"
 
 
+SHORTER = {"1_multifidelity.py": ("--seconds", "15")}
+"""Options of examples that would take the better part of a minute."""
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=[example.name for example in EXAMPLES])
 def test_an_example_runs(example: Path, tmp_path: Path) -> None:
-    assert run(example, folder=tmp_path), "an example shows something"
+    assert run(example, *SHORTER.get(example.name, ()), folder=tmp_path), "an example shows something"
 
 
 def test_every_public_name_is_in_the_reference() -> None:

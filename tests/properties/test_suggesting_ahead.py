@@ -90,7 +90,7 @@ SECONDS = st.sampled_from([1e-3, 0.1, 1.0, 100.0])
 """Of a trial: too short for any thinking, and long enough for all of it."""
 
 
-@settings(max_examples=15)
+@settings(max_examples=5)
 @given(
     workers=st.integers(1, 4),
     seed=st.integers(0, 2**16),
@@ -104,7 +104,7 @@ def test_any_order_of_plain_trials_is_replayed_exactly(
     assert check_replay(ran(study, workers=workers, seed=seed, seconds=seconds)) == []
 
 
-@settings(max_examples=15)
+@settings(max_examples=5)
 @given(workers=st.integers(1, 4), seed=st.integers(0, 2**16), seconds=SECONDS)
 def test_any_order_of_curves_is_replayed_exactly(workers: int, seed: int, seconds: float) -> None:
     for strategy in (ft.TraceKG(), ft.ASHA()):
@@ -112,7 +112,7 @@ def test_any_order_of_curves_is_replayed_exactly(workers: int, seed: int, second
         assert check_replay(ran(study, workers=workers, seed=seed, seconds=seconds, trials=9)) == []
 
 
-@settings(max_examples=8)
+@settings(max_examples=3)
 @given(workers=st.integers(1, 3), seed=st.integers(0, 2**16), seconds=SECONDS)
 def test_any_order_of_pipelines_is_replayed_exactly(workers: int, seed: int, seconds: float) -> None:
     study = ft.Study(STAGED, minimize="value", strategy=ft.PrefixEI(), seed=seed)

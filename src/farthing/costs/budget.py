@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Literal, get_args
+from typing import Literal
 
 from farthing.errors import InvalidArgument
 from farthing.fields import Declaration, positive, whole
@@ -12,7 +12,7 @@ from farthing.trials import History, Prediction, State, Trial
 EffortLevel = Literal["ordinary", "frugal", "screen", "several"]
 """How much a suggestion may take, most first: a whole search; a shorter one that refits seldom; little more than the
 best of some random points; the same, for as many trials at once as keep all workers busy."""
-EFFORT_LEVELS: tuple[EffortLevel, ...] = get_args(EffortLevel)
+EFFORT_LEVELS: tuple[EffortLevel, ...] = ("ordinary", "frugal", "screen", "several")
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ class _Session:
         prices = price_stages(history, layout, purchases, strategy.costs)
         self._pipeline = PipelineState(history, layout, purchases, prices)
         self._seen: Observations = observe(history)
-        self._effort = effort_level(history, budget)
+        self._effort: EffortLevel = effort_level(history, budget)
         self._surrogate: Surrogate | None = None
         self._pending: Array = self._seen.pending
         self._found: list[Suggestion] = []
