@@ -30,7 +30,10 @@ def allowed_effort(history: History, *, workers: int) -> EffortLevel:
     if seconds is None:
         return EFFORT_LEVELS[0]
     most = SHARE * seconds / workers
-    return next((effort for effort in EFFORT_LEVELS[:-1] if _is_allowed(history, effort, most)), EFFORT_LEVELS[-1])
+    for effort in EFFORT_LEVELS[:-1]:
+        if _is_allowed(history, effort, most):
+            return effort
+    return EFFORT_LEVELS[-1]
 
 
 def suggested_together(history: History, *, workers: int) -> int:

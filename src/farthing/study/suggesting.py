@@ -151,7 +151,12 @@ class SuggesterInThread:
         return is_covered and self._may_be_stale(history)
 
     def _may_be_stale(self, history: History) -> bool:
-        """Whether a worker would wait too long for a new one. Of several made together all but the first are stale."""
+        """Whether a worker would wait too long for a new one. Of several made together all but the first are stale.
+
+        Never with one worker: it would miss the only result that is new, and the study would depend on the clock.
+        """
+        if self._workers == 1:
+            return False
         effort = self._effort(history)
         return effort == EFFORT_LEVELS[-1] or is_long_to_wait(history, effort)
 
