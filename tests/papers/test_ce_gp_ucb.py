@@ -570,12 +570,14 @@ def test_quotas_bound_the_mean_only_and_a_cap_bounds_the_number() -> None:
 def _grid_tuner() -> OnlineTuner:
     space = ft.Space({"x": ft.Float(0, 1), "kind": ft.Choice("a", "b")})
     candidates = [{"x": 0.1 * i, "kind": kind} for i in range(11) for kind in "ab"]
-    return OnlineTuner(space, rounds=45, strategy=CEGPUCB(), maximize="score", candidates=candidates, seed=4)
+    return OnlineTuner(
+        space, rounds=45, strategy=CEGPUCB(), maximize="score", candidates=candidates, seed=4, overhead=None
+    )
 
 
 def _space_tuner() -> OnlineTuner:
     space = ft.Space({"x": ft.Float(1e-3, 1, log=True), "n": ft.Int(1, 5), "kind": ft.Choice("a", "b")})
-    return OnlineTuner(space, rounds=26, strategy=CEGPUCB(), minimize="loss", seed=4)
+    return OnlineTuner(space, rounds=26, strategy=CEGPUCB(), minimize="loss", seed=4, overhead=None)
 
 
 @pytest.mark.parametrize("make", [_grid_tuner, _space_tuner])

@@ -53,7 +53,7 @@ def test_a_carried_on_run_decides_the_same_and_the_cap_holds(values: list[float]
     def make() -> OnlineTuner:
         rule = Capped(ExpectedRegret(0.01), most)
         strategy = CEGPUCB(kernel="independent", noise=0.1, forgetting=0.05, scale=2.0, rule=rule)
-        return OnlineTuner(space, rounds=25, maximize="score", strategy=strategy)
+        return OnlineTuner(space, rounds=25, maximize="score", strategy=strategy, overhead=None)
 
     tuner = make()
     for round, value in enumerate(values):

@@ -13,7 +13,8 @@ LOSS = {"a": 0.3, "b": 0.1, "c": 0.2}
 def test_the_params_in_force_at_the_best_value_and_at_the_end_are_shown() -> None:
     storage = MemoryStorage()
     strategy = EpsilonGreedy(rule=Every(1), explore=1.0)
-    tuner = ft.OnlineTuner(ARMS, rounds=12, strategy=strategy, minimize="loss", storage=storage, name="run", seed=3)
+    settings = {"strategy": strategy, "minimize": "loss", "storage": storage, "name": "run", "overhead": None}
+    tuner = ft.OnlineTuner(ARMS, rounds=12, seed=3, **settings)
     played = []
     for decision in tuner:
         played.append(arm := decision.params["arm"])
@@ -27,7 +28,8 @@ def test_the_params_in_force_at_the_best_value_and_at_the_end_are_shown() -> Non
 def test_a_bad_end_is_shown_as_one() -> None:
     storage = MemoryStorage()
     strategy = EpsilonGreedy(rule=Every(1))
-    for decision in ft.OnlineTuner(ARMS, rounds=5, strategy=strategy, minimize="loss", storage=storage, name="run"):
+    settings = {"strategy": strategy, "minimize": "loss", "storage": storage, "name": "run", "overhead": None}
+    for decision in ft.OnlineTuner(ARMS, rounds=5, **settings):
         decision.observe(float("inf") if decision.round == 5 else 0.3)
     *_, end = online_text(ft.Study.load("run", storage)).splitlines()
     assert end.split()[:5] == ["0", "its", "end", "5", "bad"]

@@ -31,7 +31,9 @@ def test_a_run_is_drawn_with_what_was_believed(tmp_path: Path) -> None:
 def test_arms_without_a_model_are_drawn_too() -> None:
     storage = MemoryStorage()
     space = Space({"arm": Choice("a", "b")})
-    tuner = OnlineTuner(space, rounds=10, maximize="score", strategy=UCB1(rule=Bernoulli(0.5)), storage=storage)
+    tuner = OnlineTuner(
+        space, rounds=10, maximize="score", strategy=UCB1(rule=Bernoulli(0.5)), storage=storage, overhead=None
+    )
     for decision in tuner:
         if decision.measure:
             decision.observe(1.0 if decision.params["arm"] == "a" else 0.0)
@@ -41,7 +43,9 @@ def test_arms_without_a_model_are_drawn_too() -> None:
 def test_no_line_is_drawn_across_rounds_that_were_not_measured() -> None:
     storage = MemoryStorage()
     space = Space({"arm": Choice("a", "b")})
-    tuner = OnlineTuner(space, rounds=12, maximize="score", strategy=UCB1(rule=Every(4)), storage=storage)
+    tuner = OnlineTuner(
+        space, rounds=12, maximize="score", strategy=UCB1(rule=Every(4)), storage=storage, overhead=None
+    )
     for decision in tuner:
         decision.observe(lambda: float("nan") if tuner.round == 9 else 1.0)
     study = Study.load("online", storage)
