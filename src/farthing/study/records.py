@@ -17,6 +17,7 @@ from farthing.trials import Attempt, History, Json, Measurement, Outcome, Proble
 from farthing.trials.best_so_far import with_best_so_far
 from farthing.trials.code_changes import CHANGED
 from farthing.trials.extension import EXTENDED, Extension
+from farthing.trials.learned import LEARNED, Learned
 from farthing.trials.news import Checkpointed, News
 from farthing.trials.prefixes import EVICTED, Eviction
 
@@ -98,6 +99,11 @@ class Records:
         if self.settings.get(IS_EXTENDED) and not self._history.version:
             self.refresh()
         return self._history.problem
+
+    @property
+    def storage(self) -> Storage:
+        """Where the study is, and others beside it."""
+        return self._storage
 
     @property
     def history(self) -> History:
@@ -237,6 +243,11 @@ class Records:
         """Lets the space grow. The setting comes first: with it, every process reads the history before it decides."""
         self.remember({IS_EXTENDED: True})
         self._storage.log_event(self.name, EXTENDED, extension.to_json())
+        self.refresh()
+
+    def learn(self, learned: Learned) -> None:
+        """Freezes what was learnt from earlier studies; of two processes that begin at once, the first counts."""
+        self._storage.log_event(self.name, LEARNED, learned.to_json())
         self.refresh()
 
     def log_code_change(self, payload: Json) -> None:

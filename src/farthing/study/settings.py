@@ -18,6 +18,8 @@ StorageLike: TypeAlias = str | Path | Storage
 
 ExecutorName: TypeAlias = Literal["processes", "inline"]
 ExportFormat: TypeAlias = Literal["csv", "json"]
+LearnFrom: TypeAlias = "str | Study | Sequence[str | Study]"
+"""Earlier studies: names in the same storage, `ADDRESS#NAME` in another one, studies, or "all" that suit."""
 OnInterrupt: TypeAlias = Literal["raise", "return"]
 Callback: TypeAlias = Callable[["Study", Trial], object]
 
@@ -36,6 +38,7 @@ class StudySettings(TypedDict, total=False):
     lost_retries: int
     clock: Clock | None
     noise: bool | None
+    learn_from: "LearnFrom | None"
 
 
 class RunSettings(TypedDict, total=False):
