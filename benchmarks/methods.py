@@ -2,8 +2,8 @@
 
 from benchmarks.drivers.botorch import BoTorch
 from benchmarks.drivers.botorch_mf import BoTorchMFKG
-from benchmarks.drivers.neps import NePS
 from benchmarks.drivers.learning import Earlier, OptunaLearning, OursLearning
+from benchmarks.drivers.neps import NePS
 from benchmarks.drivers.optuna import Optuna
 from benchmarks.drivers.ours import Ours, OursByRun
 from benchmarks.drivers.sklearn import Randomized, Search

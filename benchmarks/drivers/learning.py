@@ -4,8 +4,7 @@ An earlier study is what `TraceKG` leaves at a budget of five full trainings on 
 is made once and kept in `build/earlier-studies.db`; it depends on nothing but its problem and its seed.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -18,7 +17,6 @@ from benchmarks.problems import PROBLEMS, Evaluation, Params, Problem
 from benchmarks.problems.data import REPOSITORY
 from benchmarks.problems.problem import for_one_run
 from benchmarks.suites import Allowance
-from farthing.costs import Budget
 from farthing.storage import Storage, open_storage
 from farthing.strategies.multifidelity import TraceKG
 from farthing.study import Study

@@ -24,6 +24,8 @@ MOST_COSTS = 64
 MOST_RANDOM = 10
 """Results of an initial design that are kept, of each earlier study: as many as the longest default design has."""
 
+SUFFIXES = (".db", ".sqlite", ".sqlite3")
+"""Endings of a storage's file, before the name of a study in it."""
 ADVICE = 'Write learn_from=["digits-may"], a study, "sqlite:///old.db#digits", or "all".'
 
 
@@ -89,8 +91,10 @@ def _opened(given: object, problem: Problem, *, name: str, storage: Storage) -> 
             if isinstance(one, Study):
                 found.append(one)
                 continue
-            address, mark, other = one.rpartition("#")
-            found.append(stack.enter_context(Study.load(other if mark else one, address if mark else storage)))
+            address, _, other = one.rpartition("#")
+            is_elsewhere = "://" in address or address.endswith(SUFFIXES)
+            place: str | Storage = address if is_elsewhere else storage
+            found.append(stack.enter_context(Study.load(other if is_elsewhere else one, place)))
         yield found
 
 
@@ -108,7 +112,7 @@ def _named(given: object, problem: Problem, *, name: str, storage: Storage) -> "
 
 
 def _suits(other: StudySummary, problem: Problem, *, name: str) -> bool:
-    """Whether "all" takes it: it has ended with results, and tuned the same value in a space that is partly the same."""
+    """Whether "all" takes it: it has ended with results, and tuned the same value in a space that is partly ours."""
     theirs, trials = other.record.problem, other.trials
     is_finished = trials.get(State.DONE, 0) > 0 and not (trials.get(State.RUNNING, 0) or trials.get(State.PENDING, 0))
     is_alike = (theirs.value, theirs.minimize) == (problem.value, problem.minimize)

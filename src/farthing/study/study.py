@@ -104,7 +104,7 @@ class Study:
         lost_retries: int = 3,
         clock: Clock | None = None,
         noise: bool | None = None,
-        learn_from: "LearnFrom | None" = None,
+        learn_from: LearnFrom | None = None,
     ) -> None:
         require_space(space)
         check_leases(lease, lost_retries=lost_retries)

@@ -50,8 +50,12 @@ class Learned:
     costs: tuple[EarlierCost, ...] = ()
 
     def to_json(self) -> dict[str, Json]:
-        parts = {"starts": self.starts, "random": self.random, "costs": self.costs}
-        return {"sources": list(self.sources), **{name: [asdict(one) for one in own] for name, own in parts.items()}}
+        return {
+            "sources": list(self.sources),
+            "starts": [asdict(one) for one in self.starts],
+            "random": [asdict(one) for one in self.random],
+            "costs": [asdict(one) for one in self.costs],
+        }
 
     @classmethod
     def from_json(cls, form: Mapping[str, Any]) -> "Learned":

@@ -47,7 +47,7 @@ def next_starts(history: History) -> list[FirstParams]:
     if learned is None or not learned.starts:
         return []
     begun = {place for trial in history if (place := start_place(trial)) is not None}
-    if len(begun) == len(learned.starts) or _is_misled(history, learned):
+    if len(begun) == len(learned.starts) or is_misled(history):
         return []
     return [
         FirstParams(start.params, {"why": f"a start: the best of {start.source}", NOTE: [place, start.source]})
@@ -68,8 +68,11 @@ def is_drawn(trial: Trial, *, added: str) -> bool:
     return trial.resume_from is None and not {"theta", NOTE, added} & note.keys()
 
 
-def _is_misled(history: History, learned: Learned) -> bool:
+def is_misled(history: History) -> bool:
     """Whether the first starts were all worse than random configurations of the earlier studies had been."""
+    learned = history.learned
+    if learned is None:
+        return False
     judged = [trial for trial in history if (place := start_place(trial)) is not None and place < JUDGED]
     if len(judged) < JUDGED or not all(trial.is_finished for trial in judged):
         return False
