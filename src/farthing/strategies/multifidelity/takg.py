@@ -9,7 +9,7 @@ from farthing.costs import Remaining
 from farthing.errors import InvalidArgument
 from farthing.fields import share, whole
 from farthing.strategies.shared.randomness import Randomness
-from farthing.strategies.shared.starts import NOTE, first_params
+from farthing.strategies.shared.starts import first_params, is_known
 from farthing.strategies.shared.strategy import Recommendation, Strategy
 from farthing.trials import History, Json, Params, Suggestion
 
@@ -153,7 +153,7 @@ def _starts(
     share = START_SHARE ** (1.0 / len(space.fidelities))
     fidelity = space.encoder.decode_fidelity(np.full((1, len(space.fidelities)), share))[0]
     note = {"why": "a start: nothing is known yet"}
-    taken = sum(NOTE in start.note for start in after)
+    taken = sum(is_known(start.note) for start in after)
     found = first_params(history, numbers, rng, taken=taken)
     return [Suggestion(one.params, fidelity, note=one.noted(note)) for one in found]
 
