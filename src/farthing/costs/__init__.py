@@ -1,6 +1,6 @@
 """Costs: budgets, the ledger and the clock."""
 
-from farthing.costs.budget import EFFORT_LEVELS, Budget, EffortLevel, Remaining
+from farthing.costs.budget import EFFORT_LEVELS, Budget, EffortLevel, Remaining, Worth, WorthRule
 from farthing.costs.clock import Clock, FakeClock, SystemClock, as_clock
 from farthing.costs.ledger import Ledger
 
@@ -13,5 +13,7 @@ __all__ = [
     "Ledger",
     "Remaining",
     "SystemClock",
+    "Worth",
+    "WorthRule",
     "as_clock",
 ]

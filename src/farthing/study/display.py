@@ -124,11 +124,12 @@ class Standing:
     def _parts(self, loop: "Loop") -> list[str]:
         counts = ", ".join(f"{count} {state}" for state, count in self._counts.items() if count)
         cost = f"{loop.history.cost:.4g} {self._study.problem.cost_unit} spent"
-        return [self._best_text(), counts or "starting", cost]
+        going_on = [] if loop.outlook is None else [str(loop.outlook)]
+        return [self._best_text(), counts or "starting", cost, *going_on]
 
     def _limits(self, left: Remaining) -> list[tuple[str, float, float]]:
         """For each limit of the budget its name, what is spent of it, and the limit."""
-        limits = self._budget.to_json() if self._budget else {}
+        limits = self._budget.amounts if self._budget else {}
         return [(name, min(max(limit - getattr(left, name), 0.0), limit), limit) for name, limit in limits.items()]
 
 

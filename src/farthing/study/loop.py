@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from farthing.costs import Clock, Remaining
 from farthing.errors import StaleAttempt, TrialFinished, WorkError
@@ -17,10 +17,14 @@ from farthing.study.first_failures import FirstFailures
 from farthing.study.knowledge import Question
 from farthing.study.limits import Limits, Stopped, StopReason
 from farthing.study.records import TRIES_BEFORE_A_TURN, Answer, Records, Taken, is_waiting
+from farthing.study.stopping import Stopping
 from farthing.study.suggesting import Suggester, SuggesterHere, SuggesterInThread
 from farthing.trials import Attempt, History, Measurement, State, Trial
 from farthing.trials.news import News
 from farthing.trials.prefixes import Eviction
+
+if TYPE_CHECKING:
+    from farthing.study.outlook import Outlook
 
 log = logging.getLogger("farthing")
 
@@ -75,6 +79,7 @@ class Loop:
         self._kills: Counter[int] = Counter()
         self._first_failures: FirstFailures | None = None
         self._in_vain = 0
+        self._stopping = Stopping(limits.budget)
         self._suggester = self._made_suggester()
 
     def _made_suggester(self) -> Suggester:
@@ -103,6 +108,11 @@ class Loop:
         """Starts no more trials; those that run are finished. May be called from any thread."""
         self._stopped = Stopped(StopReason.STOPPED, "stopped")
         self._executor.wake()
+
+    @property
+    def outlook(self) -> "Outlook | None":
+        """What going on was last expected to bring, if the budget says what that is worth."""
+        return self._stopping.outlook
 
     @property
     def history(self) -> History:
@@ -162,6 +172,8 @@ class Loop:
             left = self.remaining(history)
             if self._pays_for_no_more(left):
                 return [], SPENT
+            if stopped := self._stopping.reason(history, left):
+                return [], stopped
             answer = self._suggester.answer(Question(history, left, self._executor.free))
             if answer is None or not answer.suggestions:
                 return [], None if answer is None else self._why_nothing_started(answer)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self, TextIO, overload
 from farthing.costs import Budget, Clock, Ledger, SystemClock, as_clock
 from farthing.errors import NoResult, NoSuggestion
 from farthing.execution import CarriesOut, Checkpoints, Executor, RunningTrial, Work, as_work
-from farthing.fields import Flag, Whole
+from farthing.fields import Flag, Number, Whole
 from farthing.space import Space
 from farthing.storage import Storage, StudyRecord, open_storage
 from farthing.strategies import Strategy, as_strategy
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from farthing.plots import PlotKind
     from farthing.study.diagnosing import Diagnosis
     from farthing.study.importance import Share
+    from farthing.study.outlook import Outlook
 
 
 class Study:
@@ -609,6 +610,20 @@ class Study:
     def top(self, count: int = 10) -> Top:
         """The best runs: a list of trials that prints as a table. What went furthest comes first, then the best."""
         return Top.of(self.history, count)
+
+    def outlook(self, cost: float | None = None) -> "Outlook":
+        """What another `cost` is expected to bring, with an interval; by default the cost of ten configurations.
+
+        It is a model of the study that speaks, whatever the strategy; `NoResult` is raised before there are five
+        configurations with a result. `Budget(worth=…)` stops a run by it.
+        """
+        if cost is not None:
+            Number(above=0.0).checked(
+                cost, what="The cost of an outlook", advice="Leave it out for ten configurations."
+            )
+        from farthing.study.outlook import Prospects
+
+        return Prospects.of(self.history).outlook(cost)
 
     def diagnose(self) -> "Diagnosis":
         """Fits a model to the trials: which parameters matter, and how far to trust the answer."""
