@@ -233,7 +233,7 @@ _ENTRIES = (
         (
             Contest(
                 "lcbench, each data set with earlier studies of others",
-                problems=LEARNING_CURVES,
+                problems=(*LEARNING_CURVES, *CURVES_FOR_TUNING),
                 methods=(
                     "TraceKG-learns-20",
                     "TraceKG-learns-3",
