@@ -21,7 +21,7 @@ COMMANDS = {
     "verify": "Train the recommended configuration to full fidelity.",
     "plot": "Draw a study: value against cost, curves, parameters.",
     "import": "Bring a study of another tuner here, with its trials, curves and costs.",
-    "export": "Write a study's trials as CSV or JSON.",
+    "export": "Write a study's trials as CSV or JSON, or as an Optuna study.",
     "cache": "List, verify and prune the kept outputs of a pipeline's stages.",
     "check": "Check that a storage is intact.",
     "delete": "Delete a study for good, with its trials, checkpoints and logs.",

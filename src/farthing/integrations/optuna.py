@@ -74,7 +74,7 @@ class FarthingSampler(BaseSampler):  # type: ignore[misc]
         return {name: part for name, part in vars(self).items() if name != "_one_at_a_time"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _one_at_a_time=Lock())
+        self.__dict__ |= {**state, "_one_at_a_time": Lock()}
 
     def reseed_rng(self) -> None:
         """Called in each process of several that work on one study with copies of this sampler."""
@@ -109,12 +109,13 @@ class FarthingSampler(BaseSampler):  # type: ignore[misc]
         others = [other for other in study.get_trials(deepcopy=False) if other.number != trial.number]
         history = read_trials(others, translation, study, seed=self._seed).history
         strategy = self._strategy or default_strategy(history.problem)
-        [suggestion, *_] = strategy.suggest(history, Remaining(), 1, Randomness(self._seed)) or [None]
-        if suggestion is None:
+        suggestions = strategy.suggest(history, Remaining(), 1, Randomness(self._seed))
+        if not suggestions:
             raise InvalidArgument(
                 f"A sampler's strategy must always have a suggestion, got none from {strategy!r}. "
                 "Use ft.LogEI() or ft.EIPerCost()."
             )
+        suggestion = suggestions[0]
         chosen = translation.external(suggestion.params)
         inner = {name: translation.distributions[name].to_internal_repr(value) for name, value in chosen.items()}
         for name, value in ((CHOSEN, inner), (NOTE, suggestion.note)):
@@ -175,7 +176,7 @@ class FarthingPruner(BasePruner):  # type: ignore[misc]
         if len(done) < self._startup or trial.number not in read.numbers:
             return False
         with one_thread():
-            return self._chance_of(read.history, read.numbers[trial.number], done) < self._chance
+            return bool(self._chance_of(read.history, read.numbers[trial.number], done) < self._chance)
 
     def _chance_of(self, history: History, number: int, done: list[float]) -> float:
         """Φ((y* − μ)/σ), by the prediction of its value at the end."""

@@ -115,7 +115,7 @@ def _joined(name: str, one: BaseDistribution, other: BaseDistribution) -> BaseDi
         case (FloatDistribution(), FloatDistribution()) | (IntDistribution(), IntDistribution()):
             if (one.log, one.step) == (other.log, other.step):
                 low, high = min(one.low, other.low), max(one.high, other.high)
-                return type(one)(low, high, log=one.log, step=one.step)  # type: ignore[no-any-return]
+                return type(one)(low, high, log=one.log, step=one.step)
         case (CategoricalDistribution(), CategoricalDistribution()):
             return CategoricalDistribution(tuple(dict.fromkeys([*one.choices, *other.choices])))
     raise InvalidArgument(
@@ -171,7 +171,7 @@ class _Ended:
     @classmethod
     def of(cls, trial: FrozenTrial, space: Space) -> "_Ended":
         full, steps = dict(space.full_fidelity), sorted(trial.intermediate_values)
-        [trace] = [name for name, one in space.fidelities.items() if one.trace] or [None]
+        trace = next((name for name, one in space.fidelities.items() if one.trace), None)
         points: list[Measurement] = []
         if trace is not None:
             top = space.fidelities[trace].high
@@ -228,7 +228,7 @@ def _state_of(study: Study, trial: Trial) -> TrialState:
 
 def _intermediate(study: Study, trial: Trial) -> dict[int, float]:
     """The points of the curve, with those of the runs that it continues."""
-    [trace] = [name for name, one in study.space.fidelities.items() if one.trace] or [None]
+    trace = next((name for name, one in study.space.fidelities.items() if one.trace), None)
     points = [point for one in study.history.lineage(trial.number) for point in one.points]
     steps = [(round(point.fidelity[trace]) if trace in point.fidelity else point.step, point.value) for point in points]
     return {step: value for step, value in steps if step is not None and value is not None}
