@@ -63,7 +63,7 @@ class Optuna:
     def _sampler(self, seed: int) -> "optuna.samplers.BaseSampler":
         import optuna
 
-        return getattr(optuna.samplers, self.sampler)(seed=seed)  # type: ignore[no-any-return]
+        return getattr(optuna.samplers, self.sampler)(seed=seed)
 
     def _evaluated(
         self,

@@ -230,5 +230,6 @@ def _intermediate(study: Study, trial: Trial) -> dict[int, float]:
     """The points of the curve, with those of the runs that it continues."""
     trace = next((name for name, one in study.space.fidelities.items() if one.trace), None)
     points = [point for one in study.history.lineage(trial.number) for point in one.points]
-    steps = [(round(point.fidelity[trace]) if trace in point.fidelity else point.step, point.value) for point in points]
-    return {step: value for step, value in steps if step is not None and value is not None}
+    amounts = [point.step if trace is None else point.fidelity.get(trace) for point in points]
+    steps = zip(amounts, (point.value for point in points), strict=True)
+    return {round(step): value for step, value in steps if step is not None and value is not None}
