@@ -3,7 +3,7 @@
 from benchmarks.drivers.botorch import BoTorch
 from benchmarks.drivers.botorch_mf import BoTorchMFKG
 from benchmarks.drivers.neps import NePS
-from benchmarks.drivers.optuna import Optuna
+from benchmarks.drivers.optuna import Optuna, OursInOptuna
 from benchmarks.drivers.ours import Ours, OursByRun
 from benchmarks.drivers.sklearn import Randomized, Search
 from benchmarks.drivers.smac import SMAC
@@ -53,6 +53,7 @@ _ENTRIES: tuple[Method, ...] = (
     Optuna("optuna-tpe", "TPESampler"),
     Optuna("optuna-gp", "GPSampler", packages=("optuna", "numpy", "torch")),
     Optuna("optuna-tpe-hyperband", "TPESampler", prunes=True),
+    OursInOptuna("log-ei-in-optuna"),
     BoTorch("botorch-log-ei"),
     Staged("prefix-ei", PrefixEI()),
     Staged("prefix-ei-bundle", PrefixEI(rent_or_buy=None)),

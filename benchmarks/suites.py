@@ -227,6 +227,18 @@ _ENTRIES = (
             ),
         ),
     ),
+    Suite(
+        "optuna-sampler",
+        (
+            Contest(
+                "the same strategy as Optuna's sampler",
+                problems=("branin", "hartmann-3", "rosenbrock-4", "fcnet/naval_propulsion", "hpobench-mlp/phoneme"),
+                methods=("log-ei", "log-ei-in-optuna"),
+                judged_at=(15, 30),
+                unit="evaluations",
+            ),
+        ),
+    ),
     Suite("noisy", (_noisy(NOISY),), seeds=20),
     Suite("noisy-tuning", (_noisy(NOISY_FOR_TUNING),), seeds=8),
     Suite(

@@ -1,7 +1,6 @@
 """The study: what a user holds."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -48,6 +47,7 @@ from farthing.study.opening import closed_on_error, create_or_continue, require_
 from farthing.study.records import Records
 from farthing.study.settings import Callback, ExecutorName, ExportFormat, OnInterrupt, StorageLike
 from farthing.study.top import Top
+from farthing.study.tracking import Tracker, Tracking, read_trackers
 from farthing.study.verification import Chosen, Verification
 from farthing.study.verifying import require_covered
 from farthing.study.views import study_html, study_text
@@ -209,6 +209,7 @@ class Study:
         retries: int | None = None,
         devices: Sequence[str] | None = None,
         callbacks: Iterable[Callback] = (),
+        trackers: Iterable[Tracker] = (),
         progress: bool | None = None,
         on_interrupt: OnInterrupt = "raise",
         keep_going: bool = False,
@@ -227,6 +228,8 @@ class Study:
                 exception or the time limit; in a population once after any failure.
             devices: for example `["cuda:0", "cuda:1"]`, given to the workers in turn.
             callbacks: each is called as `callback(study, trial)` when a trial has ended; it may call `study.stop()`.
+            trackers: programs that are told how the study goes: `[ft.trackers.MLflow()]`. One that fails or is slow
+                neither stops nor slows the study.
             progress: a live display; None shows it in a terminal or a notebook, and elsewhere a line a minute.
             on_interrupt: Ctrl-C gives running trials back, and then raises `KeyboardInterrupt`; "return" ends the run
                 with the reason `StopReason.INTERRUPTED` instead.
@@ -239,7 +242,7 @@ class Study:
         check_progress(progress)
         strategy = self._strategy.imported()
         limits = Limits.of(budget, time_limit, retries=retries, strategy=strategy, keep_going=keep_going)
-        called = read_callbacks(callbacks)
+        called, followers = read_callbacks(callbacks), read_trackers(trackers)
         shape = self._checked(work)
         require_budget(budget, self.strategy)
         log_lost_prefixes(self._records, shape, self.checkpoints)
@@ -247,7 +250,7 @@ class Study:
         strategy = self._strategy.stored_in(self._records)
         runner = self._executor(shape, executor, workers=workers, devices=devices, time_limit=time_limit)
         try:
-            return self._loop_through(strategy, runner, limits, callbacks=called, progress=progress)
+            return self._loop_through(strategy, runner, limits, callbacks=called, trackers=followers, progress=progress)
         except KeyboardInterrupt:
             say_how_to_resume(self._records)
             if on_interrupt == "raise":
@@ -354,11 +357,12 @@ class Study:
         limits: Limits,
         *,
         callbacks: Iterable[Callback] = (),
+        trackers: Iterable[Tracker] = (),
         progress: bool | None,
         only: Collection[int] | None = None,
     ) -> Stopped:
         display = display_for(self, limits.budget, wanted=progress)
-        observers: list[Observer] = [Callbacks(self, tuple(callbacks)), *([display] if display else [])]
+        observers: list[Observer] = [Callbacks(self, tuple(callbacks)), *(Tracking(self, one) for one in trackers)]
         self._loop = Loop(
             self._records,
             strategy,
@@ -366,12 +370,11 @@ class Study:
             limits=limits,
             checkpoints=self.checkpoints,
             clock=self._clock,
-            observers=observers,
+            observers=[*observers, *([display] if display else [])],
             only=only,
         )
         try:
-            with display.showing(self._loop) if display else nullcontext():
-                return self._loop.run()
+            return self._loop.run()
         finally:
             self._loop = None
 
