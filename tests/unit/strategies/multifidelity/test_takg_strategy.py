@@ -11,7 +11,7 @@ from farthing.errors import InvalidArgument
 from farthing.strategies import Randomness
 from farthing.strategies.multifidelity.curve_model import fit_curves
 from farthing.strategies.multifidelity.runs import runs_of
-from farthing.trials import History, Measurement, Params, Problem, State, Suggestion, Trial
+from farthing.trials import Failure, History, Measurement, Params, Problem, State, Suggestion, Trial
 
 EPOCHS = ft.Fidelity(1, 27, integer=True, trace=True)
 PARAMS: dict[str, ft.Float | ft.Int | ft.Choice] = {
@@ -191,9 +191,9 @@ def test_failures_are_avoided_and_do_not_stop_it() -> None:
 
 
 def diverging(history: History, run: int) -> History:
-    """The history with one more trial: the run was continued, and ended in an exception or a value that is no number."""
+    """The history with one more trial: the run was continued, and its value was no number."""
     further = Suggestion(history[run].params, {**history[run].fidelity, "epochs": 27}, resume_from=run)
-    return history.updated([Trial(len(history), further, State.FAILED, failure="value is nan")], version=999)
+    return history.updated([Trial(len(history), further, State.FAILED, failure=Failure("value is nan"))], version=999)
 
 
 def test_a_run_that_diverged_later_is_neither_recommended_nor_continued() -> None:
