@@ -17,6 +17,7 @@ from farthing.trials import Attempt, History, Json, Measurement, Outcome, Proble
 from farthing.trials.best_so_far import with_best_so_far
 from farthing.trials.code_changes import CHANGED
 from farthing.trials.extension import EXTENDED, Extension
+from farthing.trials.learned import LEARNED, Learned
 from farthing.trials.news import Checkpointed, News
 from farthing.trials.prefixes import EVICTED, Eviction
 from farthing.trials.requests import BUDGET, STOP, WITHDRAWN, budget_event, limits_given
@@ -99,6 +100,11 @@ class Records:
         if self.settings.get(IS_EXTENDED) and not self._history.version:
             self.refresh()
         return self._history.problem
+
+    @property
+    def storage(self) -> Storage:
+        """Where the study is, and others beside it."""
+        return self._storage
 
     @property
     def history(self) -> History:
@@ -261,6 +267,11 @@ class Records:
         if self.refresh().is_to_stop:
             self._storage.log_event(self.name, WITHDRAWN, None)
             self.refresh()
+
+    def learn(self, learned: Learned) -> None:
+        """Freezes what was learnt from earlier studies; of two processes that begin at once, the first counts."""
+        self._storage.log_event(self.name, LEARNED, learned.to_json())
+        self.refresh()
 
     def log_code_change(self, payload: Json) -> None:
         self._storage.log_event(self.name, CHANGED, payload)

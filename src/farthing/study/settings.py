@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, Union
 
 from farthing.costs import Clock
 from farthing.execution import Executor
@@ -19,6 +19,8 @@ StorageLike: TypeAlias = str | Path | Storage
 
 ExecutorName: TypeAlias = Literal["processes", "inline"]
 ExportFormat: TypeAlias = Literal["csv", "json"]
+LearnFrom: TypeAlias = Union[str, "Study", Sequence[Union[str, "Study"]]]  # of a class to come
+"""Earlier studies: names in the same storage, `ADDRESS#NAME` in another one, studies, or "all" that suit."""
 OnInterrupt: TypeAlias = Literal["raise", "return"]
 Callback: TypeAlias = Callable[["Study", Trial], object]
 
@@ -37,6 +39,7 @@ class StudySettings(TypedDict, total=False):
     lost_retries: int
     clock: Clock | None
     noise: bool | None
+    learn_from: LearnFrom | None
 
 
 class RunSettings(TypedDict, total=False):

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO, overload
 
 from farthing.costs import Budget, Clock, Ledger, SystemClock, as_clock
-from farthing.errors import NoSuggestion
+from farthing.errors import NoResult, NoSuggestion
 from farthing.execution import CarriesOut, Checkpoints, Executor, RunningTrial, Work, as_work
 from farthing.fields import Flag, Whole
 from farthing.space import Space
@@ -25,13 +25,14 @@ from farthing.study.asking import (
     suggested,
     told,
 )
-from farthing.study.best import NOISE, Best, find_best
+from farthing.study.best import NOISE, Best, LearnedBest, find_best
 from farthing.study.chosen_strategy import ChosenStrategy
 from farthing.study.collecting import collect_checkpoints, log_lost_prefixes, note_code
 from farthing.study.display import Callbacks, check_progress, display_for, read_callbacks, say_how_to_resume
 from farthing.study.executors import executor_for
 from farthing.study.extending import extension_of
 from farthing.study.folder import StudyFiles, folder_path, mark_for, new_identity
+from farthing.study.learning import begin_with
 from farthing.study.limits import (
     Limits,
     Stopped,
@@ -46,7 +47,7 @@ from farthing.study.lineage import Lineage
 from farthing.study.loop import Loop, Observer
 from farthing.study.opening import closed_on_error, create_or_continue, require_space, value_name
 from farthing.study.records import Records
-from farthing.study.settings import Callback, ExecutorName, ExportFormat, OnInterrupt, StorageLike
+from farthing.study.settings import Callback, ExecutorName, ExportFormat, LearnFrom, OnInterrupt, StorageLike
 from farthing.study.top import Top
 from farthing.study.tracking import Tracker, Tracking, read_trackers
 from farthing.study.verification import Chosen, Verification
@@ -82,6 +83,9 @@ class Study:
         lost_retries: the number of times a trial may be lost in that way before it is given up.
         noise: False declares that equal params give equal values: then a value measured at full fidelity is never
             passed over for a prediction that is worse. The study remembers it.
+        learn_from: earlier studies, whose best configurations are tried first: names in the same storage,
+            `"sqlite:///old.db#name"`, studies, or "all" for every finished study of the same value there that has
+            parameters in common. They are read once, as the study begins.
     """
 
     def __init__(
@@ -101,6 +105,7 @@ class Study:
         lost_retries: int = 3,
         clock: Clock | None = None,
         noise: bool | None = None,
+        learn_from: LearnFrom | None = None,
     ) -> None:
         require_space(space)
         check_leases(lease, lost_retries=lost_retries)
@@ -133,6 +138,9 @@ class Study:
         )
         if noise is not None:
             self._remember(**{NOISE: noise})
+        if learn_from is not None:
+            with closed_on_error(place, given=storage):
+                begin_with(self._records, learn_from, strategy=strategy)
 
     @classmethod
     def load(
@@ -342,7 +350,7 @@ class Study:
         """
         check_progress(progress)
         limits = Limits.of(budget, time_limit, retries=retries, strategy=self._strategy.imported())
-        chosen = Chosen.of(self.best, self.history, measured=measured, top=top, repeats=repeats)
+        chosen = Chosen.of(self._measured_best, self.history, measured=measured, top=top, repeats=repeats)
         numbers = chosen.waiting(self.history)
         missing = chosen.missing(self.history)
         if missing or numbers:
@@ -593,12 +601,24 @@ class Study:
 
     @property
     def best(self) -> Best:
-        """The strategy's recommendation so far. Raises `NoResult` before any trial is done.
+        """The strategy's recommendation so far. Raises `NoResult` before any trial is done, unless the study learnt
+        from earlier ones: then it is the first of their configurations, and `source` names the study it comes from.
 
         If a model recommends, it is the lowest value predicted at full fidelity among the configurations seen;
         `verify` trains it to the end. If the strategy would have to be imported first, it is the best measured, and
         `is_fallback` says so.
         """
+        try:
+            return self._measured_best
+        except NoResult:
+            learned = self.history.learned
+            if learned is None or not learned.starts:
+                raise
+            return LearnedBest(learned.starts[0], self.problem)
+
+    @property
+    def _measured_best(self) -> Best:
+        """The recommendation by this study's own trials."""
         return find_best(self._records, self._strategy.get_if_at_hand())
 
     @property
