@@ -5,7 +5,7 @@ from benchmarks.drivers.botorch_mf import BoTorchMFKG
 from benchmarks.drivers.guessing import QUALITIES, OursGuessing
 from benchmarks.drivers.learning import Earlier, OptunaLearning, OursLearning
 from benchmarks.drivers.neps import NePS
-from benchmarks.drivers.optuna import Optuna
+from benchmarks.drivers.optuna import Optuna, OursInOptuna
 from benchmarks.drivers.ours import Ours, OursByRun
 from benchmarks.drivers.sklearn import Randomized, Search
 from benchmarks.drivers.smac import SMAC
@@ -55,6 +55,7 @@ _ENTRIES: tuple[Method, ...] = (
     Optuna("optuna-tpe", "TPESampler"),
     Optuna("optuna-gp", "GPSampler", packages=("optuna", "numpy", "torch")),
     Optuna("optuna-tpe-hyperband", "TPESampler", prunes=True),
+    OursInOptuna("log-ei-in-optuna"),
     *(OursLearning(f"TraceKG-learns-{n}", TraceKG(), earlier=Earlier(n)) for n in (1, 3, 7, 20)),
     *(
         OptunaLearning(f"optuna-tpe-hyperband-learns-{n}", "TPESampler", prunes=True, earlier=Earlier(n))

@@ -127,16 +127,17 @@ def stops(
         "patience": Budget(cost=budget.cost, patience=PATIENCE * budget.cost),
     }
     for rule, limits in ours.items():
-        yield rule, _judged(moments, _first(moments, Stopping(limits), limits))
+        yield rule, _judged(moments, _first(moments, limits))
     for rule, place in _optuna_stops(problem, moments, span=span, seed=seed):
         yield rule, _judged(moments, place)
 
 
-def _first(moments: Sequence[Moment], stopping: Stopping, limits: Budget) -> int:
+def _first(moments: Sequence[Moment], limits: Budget) -> int:
     """The place of the trial after which it stops; the last one if it does not."""
+    stopping = Stopping()
     for place in range(0, len(moments), EVERY):
         history = moments[place].history
-        if stopping.reason(history, limits.remaining(history, seconds=0.0)):
+        if stopping.reason(limits, history, limits.remaining(history, seconds=0.0)):
             return place
     return len(moments) - 1
 

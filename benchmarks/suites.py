@@ -229,6 +229,18 @@ _ENTRIES = (
         ),
     ),
     Suite(
+        "optuna-sampler",
+        (
+            Contest(
+                "the same strategy as Optuna's sampler",
+                problems=("branin", "hartmann-3", "rosenbrock-4", "fcnet/naval_propulsion", "hpobench-mlp/phoneme"),
+                methods=("log-ei", "log-ei-in-optuna"),
+                judged_at=(15, 30),
+                unit="evaluations",
+            ),
+        ),
+    ),
+    Suite(
         "transfer",
         (
             Contest(

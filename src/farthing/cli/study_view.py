@@ -52,7 +52,7 @@ def _study_text(study: Study, history: History, *, address: StorageAddress, all_
 
 def outlook_text(study: Study) -> str:
     """What going on is expected to bring, for a study that is run until it is not worth its price."""
-    if "worth" not in study._settings.get(SETTING, {}).get("limits", {}):
+    if study.budget is None or study.budget.worth is None:
         return ""
     try:
         return f"Outlook: {study.outlook()}."

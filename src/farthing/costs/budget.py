@@ -113,6 +113,11 @@ class Budget(Declaration):
         found = {"cost": self.cost, "seconds": self.seconds, "trials": self.trials}
         return {name: limit for name, limit in found.items() if limit is not None}
 
+    @classmethod
+    def in_force(cls, history: History) -> "Budget | None":
+        """The budget that was set last; None if none was."""
+        return None if history.limits is None else cls(**history.limits)
+
     def remaining(self, history: History, *, seconds: float) -> Remaining:
         """The rest for new trials after this history and these seconds: trials in flight count as predicted."""
         return self._remaining(history, history.in_flight, seconds=seconds)

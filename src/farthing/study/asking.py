@@ -57,7 +57,7 @@ class HandedOut:
         if len(claimed) == count:
             return claimed
         history = self._records.refresh() if claimed else history
-        if budget is not None and Stopping(budget).reason(history, budget.remaining(history, seconds=0.0)):
+        if budget is not None and Stopping().reason(budget, history, budget.remaining(history, seconds=0.0)):
             return claimed
 
         def plan(history: History) -> tuple[Remaining, int]:

@@ -8,6 +8,7 @@ from farthing.costs import Clock
 from farthing.execution import Executor
 from farthing.storage import Storage
 from farthing.strategies import Strategy
+from farthing.study.tracking import Tracker
 from farthing.trials import DeclaredCost, Trial
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class RunSettings(TypedDict, total=False):
     retries: int | None
     devices: Sequence[str] | None
     callbacks: Iterable[Callback]
+    trackers: Iterable[Tracker]
     progress: bool | None
     on_interrupt: OnInterrupt
     keep_going: bool

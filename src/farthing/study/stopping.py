@@ -14,38 +14,24 @@ if TYPE_CHECKING:
 class Stopping:
     """Judges a history again when another trial has ended; a budget without worth and patience costs nothing."""
 
-    def __init__(self, budget: Budget | None) -> None:
-        self._budget = budget
-        self._judged = -1
+    def __init__(self) -> None:
+        self._judged: tuple[Budget, int] | None = None
         self._stopped: Stopped | None = None
         self.outlook: Outlook | None = None
         """What ten more configurations were last expected to bring, if the budget says what that is worth."""
 
-    def reason(self, history: History, remaining: Remaining) -> Stopped | None:
-        budget = self._budget
+    def reason(self, budget: Budget | None, history: History, remaining: Remaining) -> Stopped | None:
+        """Why to start nothing more, by the budget in force; None to go on."""
         if budget is None or (budget.worth is None and budget.patience is None):
             return None
-        ended = sum(trial.is_finished for trial in history)
-        if ended != self._judged:
-            self._judged = ended
-            self._stopped = self._patience_over(history) or self._not_worth_it(history, remaining)
+        judged = budget, sum(trial.is_finished for trial in history)
+        if judged != self._judged:
+            self._judged = judged
+            self._stopped = _patience_over(budget, history) or self._not_worth_it(budget, history, remaining)
         return self._stopped
 
-    def _patience_over(self, history: History) -> Stopped | None:
-        patience = self._budget.patience if self._budget else None
-        if patience is None or not history.done:
-            return None
-        from farthing.study.outlook import costs_without_gain
-
-        spent = costs_without_gain(history)
-        if spent < patience:
-            return None
-        unit, value = history.problem.cost_unit, history.problem.value
-        return Stopped(StopReason.PATIENCE_OVER, f"the last {spent:.4g} {unit} brought no better {value}")
-
-    def _not_worth_it(self, history: History, remaining: Remaining) -> Stopped | None:
-        worth = self._budget.worth if self._budget else None
-        if worth is None:
+    def _not_worth_it(self, budget: Budget, history: History, remaining: Remaining) -> Stopped | None:
+        if budget.worth is None:
             return None
         from farthing.study.outlook import Prospects, is_worthless
 
@@ -53,6 +39,18 @@ class Stopping:
             self.outlook = Prospects.of(history).outlook(None)
         except NoResult:
             return None
-        if not is_worthless(history, worth, remaining):
+        if not is_worthless(history, budget.worth, remaining):
             return None
         return Stopped(StopReason.NOT_WORTH_IT, f"going on is not worth its price: {self.outlook}")
+
+
+def _patience_over(budget: Budget, history: History) -> Stopped | None:
+    if budget.patience is None or not history.done:
+        return None
+    from farthing.study.outlook import costs_without_gain
+
+    spent = costs_without_gain(history)
+    if spent < budget.patience:
+        return None
+    unit, value = history.problem.cost_unit, history.problem.value
+    return Stopped(StopReason.PATIENCE_OVER, f"the last {spent:.4g} {unit} brought no better {value}")

@@ -1,7 +1,6 @@
 """The study: what a user holds."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -42,6 +41,7 @@ from farthing.study.limits import (
     check_leases,
     check_on_interrupt,
     require_budget,
+    require_set_budget,
 )
 from farthing.study.lineage import Lineage
 from farthing.study.loop import Loop, Observer
@@ -49,6 +49,7 @@ from farthing.study.opening import closed_on_error, create_or_continue, require_
 from farthing.study.records import Records
 from farthing.study.settings import Callback, ExecutorName, ExportFormat, LearnFrom, OnInterrupt, StorageLike
 from farthing.study.top import Top
+from farthing.study.tracking import Tracker, Tracking, read_trackers
 from farthing.study.verification import Chosen, Verification
 from farthing.study.verifying import require_covered
 from farthing.study.views import study_html, study_text
@@ -218,6 +219,7 @@ class Study:
         retries: int | None = None,
         devices: Sequence[str] | None = None,
         callbacks: Iterable[Callback] = (),
+        trackers: Iterable[Tracker] = (),
         progress: bool | None = None,
         on_interrupt: OnInterrupt = "raise",
         keep_going: bool = False,
@@ -228,7 +230,9 @@ class Study:
         It waits for trials that other programs run, and not for those that `ask` has given to this one.
 
         Args:
-            budget: the limits of the study in all; not needed if the strategy has an end of its own, as `PB2` has.
+            budget: the limits of the study in all. It is stored with the study, and `set_budget` changes it while runs
+                go on; the same program, started again, leaves such a change as it is. Not needed once the study has
+                one, or if the strategy has an end of its own, as `PB2` has.
             executor: "processes" gives each worker a process of its own; "inline" runs the work here, for debugging.
             time_limit: seconds after which a trial, with every process it started, is ended as failed.
             retries: the number of times a failed trial is tried again, for any reason. By default a trial is tried
@@ -236,6 +240,8 @@ class Study:
                 exception or the time limit; in a population once after any failure.
             devices: for example `["cuda:0", "cuda:1"]`, given to the workers in turn.
             callbacks: each is called as `callback(study, trial)` when a trial has ended; it may call `study.stop()`.
+            trackers: programs that are told how the study goes: `[ft.trackers.MLflow()]`. One that fails or is slow
+                neither stops nor slows the study.
             progress: a live display; None shows it in a terminal or a notebook, and elsewhere a line a minute.
             on_interrupt: Ctrl-C gives running trials back, and then raises `KeyboardInterrupt`; "return" ends the run
                 with the reason `StopReason.INTERRUPTED` instead.
@@ -247,16 +253,19 @@ class Study:
         check_on_interrupt(on_interrupt)
         check_progress(progress)
         strategy = self._strategy.imported()
-        limits = Limits.of(budget, time_limit, retries=retries, strategy=strategy, keep_going=keep_going)
-        called = read_callbacks(callbacks)
+        check_budget(budget)
+        limits = Limits.of(None, time_limit, retries=retries, strategy=strategy, keep_going=keep_going)
+        called, followers = read_callbacks(callbacks), read_trackers(trackers)
         shape = self._checked(work)
-        require_budget(budget, self.strategy)
+        require_budget(budget or self.budget, self.strategy)
         log_lost_prefixes(self._records, shape, self.checkpoints)
         note_code(self._records, shape, harmless=harmless_change)
         strategy = self._strategy.stored_in(self._records)
         runner = self._executor(shape, executor, workers=workers, devices=devices, time_limit=time_limit)
+        if budget is not None:
+            self._records.set_budget(budget, given=True)
         try:
-            return self._loop_through(strategy, runner, limits, callbacks=called, progress=progress)
+            return self._loop_through(strategy, runner, limits, callbacks=called, trackers=followers, progress=progress)
         except KeyboardInterrupt:
             say_how_to_resume(self._records)
             if on_interrupt == "raise":
@@ -363,11 +372,13 @@ class Study:
         limits: Limits,
         *,
         callbacks: Iterable[Callback] = (),
+        trackers: Iterable[Tracker] = (),
         progress: bool | None,
         only: Collection[int] | None = None,
     ) -> Stopped:
-        display = display_for(self, limits.budget, wanted=progress)
-        observers: list[Observer] = [Callbacks(self, tuple(callbacks)), *([display] if display else [])]
+        self._records.withdraw_stop()
+        display = display_for(self, wanted=progress)
+        observers: list[Observer] = [Callbacks(self, tuple(callbacks)), *(Tracking(self, one) for one in trackers)]
         self._loop = Loop(
             self._records,
             strategy,
@@ -375,12 +386,11 @@ class Study:
             limits=limits,
             checkpoints=self.checkpoints,
             clock=self._clock,
-            observers=observers,
+            observers=[*observers, *([display] if display else [])],
             only=only,
         )
         try:
-            with display.showing(self._loop) if display else nullcontext():
-                return self._loop.run()
+            return self._loop.run()
         finally:
             self._loop = None
 
@@ -410,9 +420,42 @@ class Study:
         return shape
 
     def stop(self) -> None:
-        """Ends a run once its running trials have ended; to be called from a callback or another thread."""
+        """Ends this program's run once its running trials have ended; to be called from a callback or another thread.
+
+        `request_stop` ends the runs of all programs.
+        """
         if self._loop is not None:
             self._loop.stop()
+
+    # ---- for every program that works on the study ------------------------------------------------------------------
+
+    @property
+    def budget(self) -> Budget | None:
+        """The limits of the study in all, as they were set last; None before the first run."""
+        return Budget.in_force(self.history)
+
+    def set_budget(self, budget: Budget) -> None:
+        """Changes the limits of the study in all. Every run takes them up within two seconds, on any machine.
+
+        It is an event of the history. Trials that run are finished; a run that has ended does not begin again.
+        """
+        require_set_budget(budget)
+        self._records.set_budget(budget)
+        self._wake()
+
+    def request_stop(self) -> None:
+        """Asks every run of the study, on any machine, to end once its running trials have ended.
+
+        They start no trial after two seconds. The request stands until a `run` or `verify` is started.
+        """
+        self._records.request_stop()
+        self._wake()
+
+    def _wake(self) -> None:
+        """Lets a run of this program look at once; those of others look every second."""
+        loop = self._loop
+        if loop is not None:
+            loop.wake()
 
     # ---- one step at a time -----------------------------------------------------------------------------------------
 
