@@ -1,5 +1,7 @@
 """Guesses: the first start, the centre of others, and a weight in the acquisition that evidence fades."""
 
+import math
+
 import pytest
 
 import farthing as ft
@@ -87,6 +89,17 @@ def test_a_guess_that_is_wrong_counts_no_more_once_its_starts_are_worse() -> Non
     plain = object()
     assert believed(plain, wrong.history, results=8) is plain  # type: ignore[arg-type, comparison-overlap]
     assert believed(plain, right.history, results=8).weight == 3.0 / 8  # type: ignore[arg-type, attr-defined]
+
+
+def test_starts_near_a_wrong_guess_are_made_up_for() -> None:
+    wrong = ft.Study(SPACE, minimize="error", strategy=ft.LogEI(initial=4), seed=1)
+    for _ in range(9):
+        trial = wrong.ask()
+        wrong.tell(trial, -abs(math.log10(trial.params["rate"]) + 3.0), cost=1.0)  # worst at the guess
+    kinds = [trial.note.get("guess") for trial in wrong.trials]
+    assert is_discredited(wrong.history)
+    assert kinds.count("random") == 4
+    assert check_replay(wrong) == []
 
 
 def test_after_its_starts_the_model_searches_where_the_user_believes() -> None:

@@ -71,6 +71,13 @@ def is_near(history: History, place: int, rng: "Randomness") -> bool:
     return bool(rng.at("near", place).random() < 0.5 * ALTERNATING / place)
 
 
+def wasted_starts(history: History) -> int:
+    """The starts near a guess that proved wrong. They do not count: as many random ones are made as without it."""
+    if not has_guesses(history.problem.space) or not is_discredited(history):
+        return 0
+    return sum(guess_of(trial) in (CENTRE, NEAR) for trial in history)
+
+
 def is_discredited(history: History) -> bool:
     """Whether starts near the guess had worse results than those drawn without it, at the same fidelity."""
     found: dict[str, list[Trial]] = {CENTRE: [], NEAR: [], RANDOM: []}
