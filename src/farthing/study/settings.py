@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 
 from farthing.costs import Clock
 from farthing.execution import Executor
+from farthing.execution.ray import RayExecutor, Resources
 from farthing.storage import Storage
 from farthing.strategies import Strategy
 from farthing.trials import DeclaredCost, Trial
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 StorageLike: TypeAlias = str | Path | Storage
 """`sqlite:///file.db`, the path of such a file, `postgresql://…`, or a storage."""
 
-ExecutorName: TypeAlias = Literal["processes", "inline"]
+ExecutorName: TypeAlias = Literal["processes", "inline", "ray"]
+ExecutorLike: TypeAlias = ExecutorName | RayExecutor | Executor
 ExportFormat: TypeAlias = Literal["csv", "json"]
 OnInterrupt: TypeAlias = Literal["raise", "return"]
 Callback: TypeAlias = Callable[["Study", Trial], object]
@@ -42,10 +44,11 @@ class RunSettings(TypedDict, total=False):
     """The arguments of `Study.run` beside the work and its budget."""
 
     workers: int
-    executor: ExecutorName | Executor
+    executor: ExecutorLike
     time_limit: float | None
     retries: int | None
     devices: Sequence[str] | None
+    resources: Resources | None
     callbacks: Iterable[Callback]
     progress: bool | None
     on_interrupt: OnInterrupt

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self, TextIO, overload
 from farthing.costs import Budget, Clock, Ledger, SystemClock, as_clock
 from farthing.errors import NoSuggestion
 from farthing.execution import CarriesOut, Checkpoints, Executor, RunningTrial, Work, as_work
+from farthing.execution.ray import Resources
 from farthing.fields import Flag, Whole
 from farthing.space import Space
 from farthing.storage import Storage, StudyRecord, open_storage
@@ -46,7 +47,7 @@ from farthing.study.lineage import Lineage
 from farthing.study.loop import Loop, Observer
 from farthing.study.opening import closed_on_error, create_or_continue, require_space, value_name
 from farthing.study.records import Records
-from farthing.study.settings import Callback, ExecutorName, ExportFormat, OnInterrupt, StorageLike
+from farthing.study.settings import Callback, ExecutorLike, ExportFormat, OnInterrupt, StorageLike
 from farthing.study.top import Top
 from farthing.study.verification import Chosen, Verification
 from farthing.study.verifying import require_covered
@@ -204,10 +205,11 @@ class Study:
         *,
         budget: Budget | None = None,
         workers: int = 1,
-        executor: ExecutorName | Executor = "processes",
+        executor: ExecutorLike = "processes",
         time_limit: float | None = None,
         retries: int | None = None,
         devices: Sequence[str] | None = None,
+        resources: Resources | None = None,
         callbacks: Iterable[Callback] = (),
         progress: bool | None = None,
         on_interrupt: OnInterrupt = "raise",
@@ -220,12 +222,15 @@ class Study:
 
         Args:
             budget: the limits of the study in all; not needed if the strategy has an end of its own, as `PB2` has.
-            executor: "processes" gives each worker a process of its own; "inline" runs the work here, for debugging.
+            executor: "processes" gives each worker a process of its own; "inline" runs the work here, for debugging;
+                "ray" runs it on a Ray cluster, and so does `ft.RayExecutor(address=…)`.
             time_limit: seconds after which a trial, with every process it started, is ended as failed.
             retries: the number of times a failed trial is tried again, for any reason. By default a trial is tried
                 again once when the system killed its worker (a signal, no memory, pre-emption), and never after an
                 exception or the time limit; in a population once after any failure.
             devices: for example `["cuda:0", "cuda:1"]`, given to the workers in turn.
+            resources: with Ray, what each worker holds: `{"cpu": 1, "gpu": 0.25}`; a list of such bundles for work
+                on several nodes.
             callbacks: each is called as `callback(study, trial)` when a trial has ended; it may call `study.stop()`.
             progress: a live display; None shows it in a terminal or a notebook, and elsewhere a line a minute.
             on_interrupt: Ctrl-C gives running trials back, and then raises `KeyboardInterrupt`; "return" ends the run
@@ -245,7 +250,9 @@ class Study:
         log_lost_prefixes(self._records, shape, self.checkpoints)
         note_code(self._records, shape, harmless=harmless_change)
         strategy = self._strategy.stored_in(self._records)
-        runner = self._executor(shape, executor, workers=workers, devices=devices, time_limit=time_limit)
+        runner = self._executor(
+            shape, executor, workers=workers, devices=devices, resources=resources, time_limit=time_limit
+        )
         try:
             return self._loop_through(strategy, runner, limits, callbacks=called, progress=progress)
         except KeyboardInterrupt:
@@ -264,10 +271,11 @@ class Study:
         repeats: None = None,
         budget: Budget | None = None,
         workers: int = 1,
-        executor: ExecutorName | Executor = "processes",
+        executor: ExecutorLike = "processes",
         time_limit: float | None = None,
         retries: int | None = None,
         devices: Sequence[str] | None = None,
+        resources: Resources | None = None,
         progress: bool | None = None,
     ) -> Trial: ...
     @overload
@@ -280,10 +288,11 @@ class Study:
         repeats: int | None = None,
         budget: Budget | None = None,
         workers: int = 1,
-        executor: ExecutorName | Executor = "processes",
+        executor: ExecutorLike = "processes",
         time_limit: float | None = None,
         retries: int | None = None,
         devices: Sequence[str] | None = None,
+        resources: Resources | None = None,
         progress: bool | None = None,
     ) -> Verification: ...
     @overload
@@ -296,10 +305,11 @@ class Study:
         repeats: int,
         budget: Budget | None = None,
         workers: int = 1,
-        executor: ExecutorName | Executor = "processes",
+        executor: ExecutorLike = "processes",
         time_limit: float | None = None,
         retries: int | None = None,
         devices: Sequence[str] | None = None,
+        resources: Resources | None = None,
         progress: bool | None = None,
     ) -> Verification: ...
     def verify(
@@ -311,10 +321,11 @@ class Study:
         repeats: int | None = None,
         budget: Budget | None = None,
         workers: int = 1,
-        executor: ExecutorName | Executor = "processes",
+        executor: ExecutorLike = "processes",
         time_limit: float | None = None,
         retries: int | None = None,
         devices: Sequence[str] | None = None,
+        resources: Resources | None = None,
         progress: bool | None = None,
     ) -> Trial | Verification:
         """Trains the recommendation of `study.best` to full fidelity and returns that trial, with value and checkpoint.
@@ -341,7 +352,9 @@ class Study:
             if budget is not None:
                 left = budget.remaining(self.history, seconds=self._records.seconds_run())
                 require_covered(missing, left, in_seconds=self.problem.cost_unit == "seconds")
-            runner = self._executor(shape, executor, workers=workers, devices=devices, time_limit=time_limit)
+            runner = self._executor(
+                shape, executor, workers=workers, devices=devices, resources=resources, time_limit=time_limit
+            )
             numbers += [self._records.enqueue(one, tags=["verification"]).number for one in missing]
             self._loop_through(self.strategy, runner, limits, progress=progress, only=numbers)
         done = chosen.checked(self.history, ran=numbers)
@@ -378,10 +391,11 @@ class Study:
     def _executor(
         self,
         work: CarriesOut,
-        executor: ExecutorName | Executor,
+        executor: ExecutorLike,
         *,
         workers: int,
         devices: Sequence[str] | None,
+        resources: Resources | None,
         time_limit: float | None,
     ) -> Executor:
         return executor_for(
@@ -392,6 +406,7 @@ class Study:
             clock=self._clock,
             workers=workers,
             devices=devices,
+            resources=resources,
             time_limit=time_limit,
         )
 
