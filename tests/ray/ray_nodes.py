@@ -38,14 +38,14 @@ class Nodes:
     def address(self) -> str:
         return str(self._cluster.address)
 
-    def name(self, index: int) -> str:
-        """Ray's name of a node."""
-        return str(self._workers[index].node_id)
-
     def kill(self, index: int) -> None:
         """Kills a node's own processes, as when a machine is lost; what ran there must end by itself."""
         self._cluster.remove_node(self._workers[index], allow_graceful=False)
         self._workers[index] = None
+
+    def kill_named(self, name: str) -> None:
+        """Kills the node of that name, which is Ray's."""
+        self.kill([node.node_id for node in self._workers].index(name))
 
     def repair(self) -> None:
         """Adds a node for each that was killed."""

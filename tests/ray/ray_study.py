@@ -4,6 +4,8 @@ import json
 import os
 import sys
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from killed_study import Train, acknowledge
@@ -14,7 +16,18 @@ SPACE = ft.Space(
     {"x": ft.Float(0, 1), "y": ft.Float(0, 1)},
     fidelities={"epochs": ft.Fidelity(1, 9, integer=True, trace=True)},
 )
-STRATEGIES = {"Sobol": ft.Sobol(), "TraceKG": ft.TraceKG()}
+
+
+class SteadyTraceKG(ft.TraceKG):
+    """Thinks as long as it wants: how much a run lets it think depends on the clock, and with it what it suggests."""
+
+    def suggest(
+        self, history: ft.History, budget: ft.Remaining, count: int, rng: ft.Randomness
+    ) -> Sequence[ft.Suggestion]:
+        return super().suggest(history, replace(budget, effort=None), count, rng)
+
+
+STRATEGIES = {"Sobol": ft.Sobol(), "TraceKG": SteadyTraceKG()}
 MARK = "FARTHING_TEST_MARK"
 """The variable by which a test finds the processes of its own study on all nodes."""
 

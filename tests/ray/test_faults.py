@@ -1,4 +1,4 @@
-"""Faults at random moments on a Ray cluster: nothing acknowledged is lost, nothing is stuck, no process is left over."""
+"""Faults at random moments on a Ray cluster: nothing acknowledged is lost, nothing is stuck, no process is left."""
 
 import json
 import os
@@ -114,9 +114,7 @@ class Faults:
             self._let_it_get_on()
             if not self.target.is_finished:
                 fault = kinds.pop()
-                print(time.monotonic(), fault.__name__, len(self.target.lines()), flush=True)
                 fault()
-                print(time.monotonic(), "made", flush=True)
                 self.made.append(fault.__name__)
         wait_until(lambda: self.program.poll() is not None, "the end of the program")
         assert self.program.returncode == 0, (self.target.folder / "errors").read_text()
@@ -182,9 +180,7 @@ def make_faults(
         place = folder / str(done)
         place.mkdir(parents=True)
         nodes.repair()
-        target = Target(
-            server.new_schema(), nodes.address, place, strategy=strategy, workers=workers, trials=trials
-        )
+        target = Target(server.new_schema(), nodes.address, place, strategy=strategy, workers=workers, trials=trials)
         made = Faults(target, nodes, server, rng)
         made.run(faults - done)
         check(target)
@@ -213,7 +209,7 @@ def test_nothing_is_lost_when_parts_of_a_cluster_die_many_times(
 
 
 def test_a_coordinator_that_was_taken_for_dead_is_refused(nodes, server, tmp_path):
-    """It stands still for longer than its lease; another finishes its trials; what its workers then say is not wanted."""
+    """It stands still for longer than its lease, and another finishes its trials: what its workers then say is late."""
     nodes.repair()
     target = Target(server.new_schema(), nodes.address, tmp_path, strategy="Sobol", workers=1, trials=6, lease=2.0)
     first = target.start()

@@ -148,10 +148,12 @@ def farthing_version() -> str:
 def worker_variables(base: Mapping[str, str]) -> dict[str, str]:
     """The environment of a worker: what Ray gave its actor, and as many threads as it has cores.
 
-    The GPUs that Ray assigned are in CUDA_VISIBLE_DEVICES. `ray.init()` in the work finds this cluster.
+    The GPUs that Ray assigned are in CUDA_VISIBLE_DEVICES, Ray's name of the node is in FARTHING_NODE, and
+    `ray.init()` in the work finds this cluster.
     """
     import ray
 
     context = ray.get_runtime_context()
     cores = max(1, int(context.get_assigned_resources().get("CPU", 1)))
-    return {**dict.fromkeys(THREAD_LIMITS, str(cores)), **base, "RAY_ADDRESS": context.gcs_address}
+    ours = {"RAY_ADDRESS": context.gcs_address, "FARTHING_NODE": context.get_node_id()}
+    return {**dict.fromkeys(THREAD_LIMITS, str(cores)), **base, **ours}
