@@ -30,7 +30,7 @@ def run(*, seeds: int, quick: bool) -> Result:
         for name in PROGRAMS:
             samples[name].append(_measured(name, trials=trials, seed=seed))
     figures = {name: _figures(samples[name], samples["nothing"], trials) for name in PROGRAMS[1:]}
-    return Result(figures={"seconds a trial on Ray": figures}, bars=_bars(samples, trials))
+    return Result(figures={"seconds a trial on Ray": figures}, bars=_bars(samples, trials), left_out=[])
 
 
 def _measured(name: str, *, trials: int, seed: int) -> dict[str, float]:

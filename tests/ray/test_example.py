@@ -5,7 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import farthing as ft
+
+pytestmark = pytest.mark.ray
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "on_ray.py"
 

@@ -21,6 +21,8 @@ import farthing as ft
 from farthing.storage import open_storage
 from farthing.testing.postgres import PostgresServer
 
+pytestmark = pytest.mark.ray
+
 PROGRAM = Path(__file__).with_name("ray_study.py")
 FAULTS = PROGRAM.parents[1] / "end_to_end" / "faults"
 LIMIT = 300.0

@@ -21,6 +21,8 @@ from farthing.execution import Checkpoints
 from farthing.execution.platform import start_of
 from farthing.trials import State
 
+pytestmark = pytest.mark.ray
+
 SPACE = ft.Space({"x": ft.Float(0, 1)})
 
 

@@ -1,6 +1,7 @@
 """For work on several nodes of a Ray cluster: `study.run(work, executor="ray", resources=[{…}, {…}])`."""
 
 import os
+from importlib import import_module
 from typing import Any
 
 from farthing.errors import WorkError
@@ -16,9 +17,7 @@ def placement_group() -> Any:
         there = PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=1)
         ray.get(train_shard.options(scheduling_strategy=there).remote(…))
     """
-    import ray
-    from ray.util.placement_group import PlacementGroup
-
+    ray = import_module("ray")
     number = os.environ.get(PLACEMENT_GROUP)
     if number is None:
         raise WorkError(
@@ -27,4 +26,4 @@ def placement_group() -> Any:
         )
     if not ray.is_initialized():
         ray.init(address=os.environ["RAY_ADDRESS"], log_to_driver=False)
-    return PlacementGroup(ray.PlacementGroupID.from_hex(number))
+    return import_module("ray.util.placement_group").PlacementGroup(ray.PlacementGroupID.from_hex(number))

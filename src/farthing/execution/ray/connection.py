@@ -4,10 +4,11 @@ import os
 import socket
 from collections.abc import Mapping
 from contextlib import suppress
+from importlib import import_module
 from typing import Any
 from urllib.parse import urlsplit
 
-from farthing.errors import InvalidArgument, WorkError
+from farthing.errors import InvalidArgument, MissingExtra, WorkError
 
 SECONDS_TO_CONNECT = 10.0
 """Longest wait for an address to answer, before Ray is asked: Ray itself tries for minutes, and may end the process."""
@@ -16,12 +17,11 @@ START = "Start one with `ray start --head`, or name another: executor=ft.RayExec
 
 def imported_ray() -> Any:
     try:
-        import ray
+        return import_module("ray")
     except ImportError as error:
-        raise InvalidArgument(
+        raise MissingExtra(
             f"executor='ray' needs Ray, got {error}. Install it: pip install 'farthing[ray]', here and on every node."
         ) from error
-    return ray
 
 
 class Connection:

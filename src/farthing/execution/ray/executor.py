@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -148,9 +149,8 @@ class RunningOnRay:
     def _ask_for_place(self) -> RemotePlace:
         group, options = self._group(), dict(self._bundles.options)
         if group is not None:
-            from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
-
-            options["scheduling_strategy"] = PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=0)
+            within = import_module("ray.util.scheduling_strategies").PlacementGroupSchedulingStrategy
+            options["scheduling_strategy"] = within(group, placement_group_bundle_index=0)
         actor = self._actor.options(
             max_restarts=0,
             max_task_retries=0,
@@ -164,10 +164,8 @@ class RunningOnRay:
     def _group(self) -> Any:
         if not self._bundles.is_group:
             return None
-        from ray.util.placement_group import placement_group
-
         bundles = [dict(bundle) for bundle in self._bundles.bundles]
-        return placement_group(bundles, strategy=self._settings.arrangement)
+        return self._ray.util.placement_group(bundles, strategy=self._settings.arrangement)
 
     def _wait_for_first_place(self) -> None:
         while not any(place.is_ready for place in self._places):

@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +45,7 @@ class Place:
 
     def describe(self, proof: str | None) -> bytes:
         """Where this is and what runs here. `proof` is a file that the coordinator wrote in the study's folder."""
-        import ray
-
-        context = ray.get_runtime_context()
+        context = import_module("ray").get_runtime_context()
         return to_bytes(
             {
                 "node": context.get_node_id(),
@@ -151,9 +150,7 @@ def worker_variables(base: Mapping[str, str]) -> dict[str, str]:
     The GPUs that Ray assigned are in CUDA_VISIBLE_DEVICES, Ray's name of the node is in FARTHING_NODE, and
     `ray.init()` in the work finds this cluster.
     """
-    import ray
-
-    context = ray.get_runtime_context()
+    context = import_module("ray").get_runtime_context()
     cores = max(1, int(context.get_assigned_resources().get("CPU", 1)))
     ours = {"RAY_ADDRESS": context.gcs_address, "FARTHING_NODE": context.get_node_id()}
     return {**dict.fromkeys(THREAD_LIMITS, str(cores)), **base, **ours}

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from farthing.errors import WorkError
@@ -208,9 +209,7 @@ def when_done(call: Any, then: Callable[[Any, BaseException | None], None]) -> N
 
 def is_from_ray(error: BaseException | None) -> bool:
     """Whether Ray lost the actor, rather than our code in it having failed."""
-    from ray.exceptions import RayActorError
-
-    return isinstance(error, RayActorError)
+    return isinstance(error, import_module("ray.exceptions").RayActorError)
 
 
 def reason_of(error: BaseException | None) -> str:

@@ -27,7 +27,7 @@ class Bundles:
         """One core, where nothing is given."""
         if given is None:
             return cls(({"CPU": 1.0},))
-        several = [given] if isinstance(given, Mapping) else given
+        several: object = [given] if isinstance(given, Mapping) else given
         if isinstance(several, str) or not isinstance(several, Sequence) or not several:
             raise _not_resources(given)
         return cls(tuple(_bundle(one) for one in several))
