@@ -25,8 +25,8 @@ CONNECT_TIMEOUT = 10
 """Seconds for which PostgreSQL may take to answer, unless the URL has a `connect_timeout` of its own."""
 
 IDLE_TIMEOUT = 60.0
-"""Seconds for which a PostgreSQL transaction may stand still. A coordinator that was suspended in the middle of one would
-otherwise hold the study's lock, and with it all others, for as long as it is."""
+"""Seconds for which a PostgreSQL transaction may stand still: a coordinator that was suspended in the middle of one
+would hold the study's lock, and with it all others, for as long as it is."""
 
 _SYNCHRONOUS = ("full", "normal", "off")
 _CREATION_LOCK = 0x66617274
