@@ -245,7 +245,7 @@ _ENTRIES = (
         (
             Contest(
                 "lcbench, each data set with earlier studies of others",
-                problems=(*LEARNING_CURVES, *CURVES_FOR_TUNING),
+                problems=LEARNING_CURVES,
                 methods=(
                     "TraceKG-learns-20",
                     "TraceKG-learns-3",

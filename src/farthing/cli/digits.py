@@ -1,8 +1,8 @@
 """The work of `farthing demo`: a small neural network that reads handwritten digits.
 
-The data are scikit-learn's 1797 scanned digits of 8 × 8 pixels; it learns from each in its place and in the eight places
-around it, and makes fewer mistakes for it. A run that is saved and loaded continues bit for bit as
-if it had never stopped: the order of the examples depends on the epoch alone, and Adam's moments are saved too.
+The data are scikit-learn's 1797 scanned digits of 8 × 8 pixels; it learns from each in its own place and in the eight
+around it, so that it makes fewer mistakes. A run that is saved and loaded continues bit for bit as if it had never
+stopped: the order of the examples depends on the epoch alone, and Adam's moments are saved too.
 """
 
 from dataclasses import dataclass
