@@ -23,6 +23,7 @@ from farthing.storage import Storage
 from farthing.strategies import Strategy
 from farthing.strategies.multifidelity.runs import Run, runs_of
 from farthing.study import Study
+from farthing.study.settings import ExecutorName
 from farthing.validation import refuse_unknown, shown
 
 
@@ -134,8 +135,8 @@ class SearchCV(SearchBase):
             raise
         if study.space.fidelities and not study.history.is_full(study.best.trial):
             with suppress(FarthingError):  # a failure is a row of the results, as any other is
-                executor = "inline" if workers == 1 else "processes"
-                study.verify(work, executor=executor, workers=workers, progress=False)  # type: ignore[arg-type]
+                executor: ExecutorName = "inline" if workers == 1 else "processes"
+                study.verify(work, executor=executor, workers=workers, progress=False)
 
     def _read(self, study: Study, names: Sequence[str], resource: Resource, *, n_splits: int) -> None:
         runs = [run for run in runs_of(study.history) if not run.is_running]
