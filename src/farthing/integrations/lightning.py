@@ -10,7 +10,7 @@ import re
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Unpack
+from typing import Any, Unpack
 
 from farthing.errors import InvalidArgument, MissingExtra, WorkError
 from farthing.execution import RunningTrial
