@@ -51,6 +51,8 @@ class FarthingSearcher(Searcher):  # type: ignore[misc]
         seed: int = 0,
     ) -> None:
         super().__init__(metric=metric, mode=mode)
+        self._metric: str | None
+        self._mode: str | None
         self._strategy, self._seed = strategy, seed
         self._domains: dict[str, Any] = {}
         self._fixed: dict[str, Any] = {}

@@ -72,7 +72,8 @@ class TrialCallback(TrainerCallback):  # type: ignore[misc]
             raise WorkError(
                 f"The trainer must evaluate {self._monitor!r}, got {shown(sorted(metrics))}. Add it to compute_metrics."
             )
-        self._trial.report(metrics[self._monitor], **{self._fidelity: round(state.epoch)})
+        place: dict[str, Any] = {self._fidelity: round(state.epoch)}
+        self._trial.report(metrics[self._monitor], **place)
 
 
 def _leave_checkpoint(trainer: Trainer, target: Path) -> None:
