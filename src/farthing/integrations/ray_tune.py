@@ -6,6 +6,7 @@ tuner = tune.Tuner(train, param_space={"lr": tune.loguniform(1e-4, 1e-1)},
 
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from farthing.validation import shown
 try:
     from ray.tune.search import Searcher, sample
     from ray.tune.search.variant_generator import parse_spec_vars
-    from ray.tune.utils import flatten_dict, unflatten_dict
+    from ray.tune.utils import flatten_dict
 except ImportError as error:
     raise MissingExtra(
         "farthing.integrations.ray_tune needs Ray Tune, which is absent. Run: pip install 'farthing[raytune]'."
@@ -79,7 +80,7 @@ class FarthingSearcher(Searcher):  # type: ignore[misc]
         trial = self._known_study().ask()
         self._pending[trial_id] = trial
         chosen = {name: _quantized(self._domains[name], trial.params[own]) for own, name in self._names.items()}
-        return dict(unflatten_dict({**self._fixed, **chosen}))
+        return _nested({**self._fixed, **chosen})
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
         """The last result counts, also of a trial that a scheduler stopped."""
@@ -133,6 +134,18 @@ class FarthingSearcher(Searcher):  # type: ignore[misc]
     def _tell(self, trial: RunningTrial, value: float | None, seconds: float) -> None:
         failure = "It failed in Ray Tune, or had no finite value." if value is None else None
         self._known_study().tell(trial, value, cost=seconds, failure=failure)
+
+
+def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """`{"model/lr": 0.1}` as `{"model": {"lr": 0.1}}`."""
+    config: dict[str, Any] = {}
+    for name, value in flat.items():
+        *folders, last = name.split("/")
+        place = config
+        for folder in folders:
+            place = place.setdefault(folder, {})
+        place[last] = value
+    return config
 
 
 def _parameter(name: str, domain: Any) -> Parameter:
