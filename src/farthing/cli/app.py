@@ -1,6 +1,7 @@
 """The program `farthing`: its commands, and what becomes of their errors."""
 
 from importlib import import_module
+from keyword import iskeyword
 from typing import Any
 
 import click
@@ -12,6 +13,8 @@ COMMANDS = {
     "demo": "Tune a neural network on handwritten digits, in about a minute.",
     "run": "Run the study that FILE declares, until its budget is spent.",
     "resume": "Continue a study.",
+    "budget": "Show or change the budget of a study, also while it runs.",
+    "stop": "Ask every run of a study, on any machine, to end.",
     "enqueue": "Put a configuration in line, to be run next.",
     "list": "List the studies of a storage, with their best values and costs.",
     "watch": "Watch a study as it goes, from any machine that reaches its storage.",
@@ -19,7 +22,8 @@ COMMANDS = {
     "best": "Print the best configuration found so far.",
     "verify": "Train the recommended configuration to full fidelity.",
     "plot": "Draw a study: value against cost, curves, parameters.",
-    "export": "Write a study's trials as CSV or JSON.",
+    "import": "Bring a study of another tuner here, with its trials, curves and costs.",
+    "export": "Write a study's trials as CSV or JSON, or as an Optuna study.",
     "cache": "List, verify and prune the kept outputs of a pipeline's stages.",
     "check": "Check that a storage is intact.",
     "delete": "Delete a study for good, with its trials, checkpoints and logs.",
@@ -45,7 +49,7 @@ class Program(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        found = import_module(f"farthing.cli.commands.{cmd_name}").command
+        found = import_module(f"farthing.cli.commands.{_module_of(cmd_name)}").command
         assert isinstance(found, click.Command)
         return found
 
@@ -66,6 +70,10 @@ class Program(click.Group):
             raise
         except Exception as error:
             raise click.ClickException(_fault(error)) from error
+
+
+def _module_of(name: str) -> str:
+    return f"{name}_" if iskeyword(name) else name
 
 
 def _in_one_line(error: BaseException) -> str:

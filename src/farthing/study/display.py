@@ -3,12 +3,11 @@
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from html import escape
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from farthing.costs import Budget, Remaining
 from farthing.errors import InvalidArgument
 from farthing.fields import Flag
 from farthing.study.views import short_params, short_point
@@ -16,7 +15,7 @@ from farthing.trials import Measurement, State, Trial
 from farthing.validation import shown
 
 if TYPE_CHECKING:
-    from farthing.study.loop import Loop
+    from farthing.study.loop import Loop, Observer
     from farthing.study.records import Records
     from farthing.study.settings import Callback
     from farthing.study.study import Study
@@ -26,32 +25,18 @@ SECONDS_BETWEEN_LINES = 60.0
 SECONDS_BETWEEN_PICTURES = 0.5
 
 
-class Display(Protocol):
-    """An observer that shows how a run goes."""
-
-    def on_start(self, trial: Trial) -> None: ...
-
-    def on_report(self, trial: Trial, measurement: Measurement) -> None: ...
-
-    def on_end(self, trial: Trial) -> None: ...
-
-    def showing(self, loop: "Loop") -> AbstractContextManager[None]:
-        """Shows it while the block runs."""
-        ...
-
-
 def check_progress(wanted: bool | None) -> None:
     if wanted is not None:
         Flag().checked(wanted, what="progress", advice="Leave it out to see it in a terminal or a notebook.")
 
 
-def display_for(study: "Study", budget: Budget | None, *, wanted: bool | None) -> "Display | None":
+def display_for(study: "Study", *, wanted: bool | None) -> "Observer | None":
     """In a notebook a bar, in a terminal a live picture, elsewhere a line now and then; False is none."""
     if wanted is False:
         return None
     if is_notebook():
-        return NotebookProgress(study, budget)
-    return Progress(study, budget) if wanted or sys.stderr.isatty() else ProgressLines(study, budget)
+        return NotebookProgress(study)
+    return Progress(study) if wanted or sys.stderr.isatty() else ProgressLines(study)
 
 
 def is_notebook() -> bool:
@@ -77,6 +62,10 @@ class Callbacks:
         self._study = study
         self._callbacks = callbacks
 
+    @contextmanager
+    def watching(self, loop: "Loop") -> Iterator[None]:
+        yield
+
     def on_start(self, trial: Trial) -> None: ...
 
     def on_report(self, trial: Trial, measurement: Measurement) -> None: ...
@@ -89,9 +78,8 @@ class Callbacks:
 class Standing:
     """How a run stands: the trials by state, the best value, what each worker does."""
 
-    def __init__(self, study: "Study", budget: Budget | None) -> None:
+    def __init__(self, study: "Study") -> None:
         self._study = study
-        self._budget = budget
         self._latest: dict[int, tuple[Trial, Measurement | None]] = {}
         self._best: Trial | None = None
         self._counts = dict.fromkeys(State, 0)
@@ -126,9 +114,11 @@ class Standing:
         cost = f"{loop.history.cost:.4g} {self._study.problem.cost_unit} spent"
         return [self._best_text(), counts or "starting", cost]
 
-    def _limits(self, left: Remaining) -> list[tuple[str, float, float]]:
+    def _limits(self, loop: "Loop") -> list[tuple[str, float, float]]:
         """For each limit of the budget its name, what is spent of it, and the limit."""
-        limits = self._budget.to_json() if self._budget else {}
+        history = loop.history
+        budget, left = loop.budget(history), loop.remaining(history)
+        limits = budget.to_json() if budget else {}
         return [(name, min(max(limit - getattr(left, name), 0.0), limit), limit) for name, limit in limits.items()]
 
 
@@ -136,7 +126,7 @@ class Progress(Standing):
     """A live picture in a terminal, redrawn four times a second."""
 
     @contextmanager
-    def showing(self, loop: "Loop") -> Iterator[None]:
+    def watching(self, loop: "Loop") -> Iterator[None]:
         from rich.console import Console
         from rich.live import Live
 
@@ -153,17 +143,17 @@ class Progress(Standing):
         workers = Table.grid(padding=(0, 2))
         for number, (trial, point) in sorted(self._latest.copy().items()):
             workers.add_row(f"[cyan]trial {number}[/]", short_params(trial.params), short_point(trial, point))
-        return Group(self._summary(loop), self._bars(loop.remaining(loop.history)), workers)
+        return Group(self._summary(loop), self._bars(loop), workers)
 
     def _summary(self, loop: "Loop") -> str:
         return " · ".join([f"[bold]{self._study.name}[/]", *self._parts(loop)])
 
-    def _bars(self, left: Remaining) -> Any:
+    def _bars(self, loop: "Loop") -> Any:
         from rich.progress_bar import ProgressBar
         from rich.table import Table
 
         bars = Table.grid(padding=(0, 2))
-        for name, spent, limit in self._limits(left):
+        for name, spent, limit in self._limits(loop):
             bars.add_row(
                 f"{name} budget", ProgressBar(total=limit, completed=spent, width=40), f"{spent:.4g} of {limit:g}"
             )
@@ -174,7 +164,7 @@ class NotebookProgress(Standing):
     """A bar for each limit and a line for each worker, in the output of the cell; plain HTML, without widgets."""
 
     @contextmanager
-    def showing(self, loop: "Loop") -> Iterator[None]:
+    def watching(self, loop: "Loop") -> Iterator[None]:
         self._count_all()
         self._loop, self._drawn_at = loop, time.monotonic()
         self._shown: Any = import_module("IPython.display")  # a notebook has it; there are no types of it
@@ -201,7 +191,7 @@ class NotebookProgress(Standing):
         title = " · ".join([f"<b>{escape(self._study.name)}</b>", *map(escape, self._parts(loop))])
         bars = "".join(
             f"<div>{name} <progress value='{spent:g}' max='{limit:g}'></progress> {spent:.4g} of {limit:g}</div>"
-            for name, spent, limit in self._limits(loop.remaining(loop.history))
+            for name, spent, limit in self._limits(loop)
         )
         workers = "".join(
             f"<div>trial {number}: {escape(short_params(trial.params))} {escape(short_point(trial, point))}</div>"
@@ -214,7 +204,7 @@ class ProgressLines(Standing):
     """A line on standard error once a minute, for logs of batch jobs; nothing at all in a run of seconds."""
 
     @contextmanager
-    def showing(self, loop: "Loop") -> Iterator[None]:
+    def watching(self, loop: "Loop") -> Iterator[None]:
         self._loop, self._said_at = loop, time.monotonic()
         yield
 
@@ -232,8 +222,7 @@ class ProgressLines(Standing):
         self._said_at = time.monotonic()
         self._counts, self._best = dict.fromkeys(State, 0), None
         self._count_all()
-        left = self._limits(self._loop.remaining(self._loop.history))
-        limits = [f"{spent:.4g} of {limit:g} {name}" for name, spent, limit in left]
+        limits = [f"{spent:.4g} of {limit:g} {name}" for name, spent, limit in self._limits(self._loop)]
         sys.stderr.write(f"{self._study.name}: {', '.join([*self._parts(self._loop), *limits])}\n")
 
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from farthing.costs import Clock, Remaining, SystemClock
+from farthing.costs import Budget, Clock, Remaining, SystemClock
 from farthing.errors import FarthingError, HistoryMoved, InvalidArgument
 from farthing.storage import MemoryStorage, Storage, StudyRecord
 from farthing.storage.storage import Changes, FindsLeaders, Leaders, OpensInTurn
@@ -17,8 +17,10 @@ from farthing.trials import Attempt, History, Json, Measurement, Outcome, Proble
 from farthing.trials.best_so_far import with_best_so_far
 from farthing.trials.code_changes import CHANGED
 from farthing.trials.extension import EXTENDED, Extension
+from farthing.trials.learned import LEARNED, Learned
 from farthing.trials.news import Checkpointed, News
 from farthing.trials.prefixes import EVICTED, Eviction
+from farthing.trials.requests import BUDGET, STOP, WITHDRAWN, budget_event, limits_given
 
 MORE_CHOICES = 8
 """Number of further suggestions to ask for if none of the first fits the budget; a guess, not tuned."""
@@ -98,6 +100,11 @@ class Records:
         if self.settings.get(IS_EXTENDED) and not self._history.version:
             self.refresh()
         return self._history.problem
+
+    @property
+    def storage(self) -> Storage:
+        """Where the study is, and others beside it."""
+        return self._storage
 
     @property
     def history(self) -> History:
@@ -237,6 +244,33 @@ class Records:
         """Lets the space grow. The setting comes first: with it, every process reads the history before it decides."""
         self.remember({IS_EXTENDED: True})
         self._storage.log_event(self.name, EXTENDED, extension.to_json())
+        self.refresh()
+
+    def set_budget(self, budget: Budget, *, given: bool = False) -> None:
+        """Sets the budget of the study, for all that work on it; `given` says that a run was given it.
+
+        A run that is given what the last one was given changes nothing: the budget may have been changed meanwhile,
+        and the same program was started again.
+        """
+        history, limits = self.refresh(), budget.to_json()
+        if limits == history.limits or (given and limits == limits_given(history.events)):
+            return
+        self._storage.log_event(self.name, BUDGET, budget_event(limits, trials=len(history), given=given))
+        self.refresh()
+
+    def request_stop(self) -> None:
+        self._storage.log_event(self.name, STOP, None)
+        self.refresh()
+
+    def withdraw_stop(self) -> None:
+        """Lets the study go on, if it was asked to stop."""
+        if self.refresh().is_to_stop:
+            self._storage.log_event(self.name, WITHDRAWN, None)
+            self.refresh()
+
+    def learn(self, learned: Learned) -> None:
+        """Freezes what was learnt from earlier studies; of two processes that begin at once, the first counts."""
+        self._storage.log_event(self.name, LEARNED, learned.to_json())
         self.refresh()
 
     def log_code_change(self, payload: Json) -> None:

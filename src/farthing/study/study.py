@@ -1,14 +1,13 @@
 """The study: what a user holds."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO, overload
 
 from farthing.costs import Budget, Clock, Ledger, SystemClock, as_clock
-from farthing.errors import NoSuggestion
+from farthing.errors import NoResult, NoSuggestion
 from farthing.execution import CarriesOut, Checkpoints, Executor, RunningTrial, Work, as_work
 from farthing.execution.ray import Resources
 from farthing.fields import Flag, Whole
@@ -27,13 +26,14 @@ from farthing.study.asking import (
     suggested,
     told,
 )
-from farthing.study.best import NOISE, Best, find_best
+from farthing.study.best import NOISE, Best, LearnedBest, find_best
 from farthing.study.chosen_strategy import ChosenStrategy
 from farthing.study.collecting import collect_checkpoints, log_lost_prefixes, note_code
 from farthing.study.display import Callbacks, check_progress, display_for, read_callbacks, say_how_to_resume
 from farthing.study.executors import executor_for
 from farthing.study.extending import extension_of
 from farthing.study.folder import StudyFiles, folder_path, mark_for, new_identity
+from farthing.study.learning import begin_with
 from farthing.study.limits import (
     Limits,
     Stopped,
@@ -42,13 +42,15 @@ from farthing.study.limits import (
     check_leases,
     check_on_interrupt,
     require_budget,
+    require_set_budget,
 )
 from farthing.study.lineage import Lineage
 from farthing.study.loop import Loop, Observer
 from farthing.study.opening import closed_on_error, create_or_continue, require_space, value_name
 from farthing.study.records import Records
-from farthing.study.settings import Callback, ExecutorLike, ExportFormat, OnInterrupt, StorageLike
+from farthing.study.settings import Callback, ExecutorLike, ExportFormat, LearnFrom, OnInterrupt, StorageLike
 from farthing.study.top import Top
+from farthing.study.tracking import Tracker, Tracking, read_trackers
 from farthing.study.verification import Chosen, Verification
 from farthing.study.verifying import require_covered
 from farthing.study.views import study_html, study_text
@@ -83,6 +85,9 @@ class Study:
         lost_retries: the number of times a trial may be lost in that way before it is given up.
         noise: False declares that equal params give equal values: then a value measured at full fidelity is never
             passed over for a prediction that is worse. The study remembers it.
+        learn_from: earlier studies, whose best configurations are tried first: names in the same storage,
+            `"sqlite:///old.db#name"`, studies, or "all" for every finished study of the same value there that has
+            parameters in common. They are read once, as the study begins.
     """
 
     def __init__(
@@ -102,6 +107,7 @@ class Study:
         lost_retries: int = 3,
         clock: Clock | None = None,
         noise: bool | None = None,
+        learn_from: LearnFrom | None = None,
     ) -> None:
         require_space(space)
         check_leases(lease, lost_retries=lost_retries)
@@ -134,6 +140,9 @@ class Study:
         )
         if noise is not None:
             self._remember(**{NOISE: noise})
+        if learn_from is not None:
+            with closed_on_error(place, given=storage):
+                begin_with(self._records, learn_from, strategy=strategy)
 
     @classmethod
     def load(
@@ -212,6 +221,7 @@ class Study:
         devices: Sequence[str] | None = None,
         resources: Resources | None = None,
         callbacks: Iterable[Callback] = (),
+        trackers: Iterable[Tracker] = (),
         progress: bool | None = None,
         on_interrupt: OnInterrupt = "raise",
         keep_going: bool = False,
@@ -222,7 +232,9 @@ class Study:
         It waits for trials that other programs run, and not for those that `ask` has given to this one.
 
         Args:
-            budget: the limits of the study in all; not needed if the strategy has an end of its own, as `PB2` has.
+            budget: the limits of the study in all. It is stored with the study, and `set_budget` changes it while runs
+                go on; the same program, started again, leaves such a change as it is. Not needed once the study has
+                one, or if the strategy has an end of its own, as `PB2` has.
             executor: "processes" gives each worker a process of its own; "inline" runs the work here, for debugging;
                 "ray" runs it on a Ray cluster, and so does `ft.RayExecutor(address=…)`.
             time_limit: seconds after which a trial, with every process it started, is ended as failed.
@@ -233,6 +245,8 @@ class Study:
             resources: with Ray, what each worker holds: `{"cpu": 1, "gpu": 0.25}`; a list of such bundles for work
                 on several nodes.
             callbacks: each is called as `callback(study, trial)` when a trial has ended; it may call `study.stop()`.
+            trackers: programs that are told how the study goes: `[ft.trackers.MLflow()]`. One that fails or is slow
+                neither stops nor slows the study.
             progress: a live display; None shows it in a terminal or a notebook, and elsewhere a line a minute.
             on_interrupt: Ctrl-C gives running trials back, and then raises `KeyboardInterrupt`; "return" ends the run
                 with the reason `StopReason.INTERRUPTED` instead.
@@ -244,18 +258,21 @@ class Study:
         check_on_interrupt(on_interrupt)
         check_progress(progress)
         strategy = self._strategy.imported()
-        limits = Limits.of(budget, time_limit, retries=retries, strategy=strategy, keep_going=keep_going)
-        called = read_callbacks(callbacks)
+        check_budget(budget)
+        limits = Limits.of(None, time_limit, retries=retries, strategy=strategy, keep_going=keep_going)
+        called, followers = read_callbacks(callbacks), read_trackers(trackers)
         shape = self._checked(work)
-        require_budget(budget, self.strategy)
+        require_budget(budget or self.budget, self.strategy)
         log_lost_prefixes(self._records, shape, self.checkpoints)
         note_code(self._records, shape, harmless=harmless_change)
         strategy = self._strategy.stored_in(self._records)
         runner = self._executor(
             shape, executor, workers=workers, devices=devices, resources=resources, time_limit=time_limit
         )
+        if budget is not None:
+            self._records.set_budget(budget, given=True)
         try:
-            return self._loop_through(strategy, runner, limits, callbacks=called, progress=progress)
+            return self._loop_through(strategy, runner, limits, callbacks=called, trackers=followers, progress=progress)
         except KeyboardInterrupt:
             say_how_to_resume(self._records)
             if on_interrupt == "raise":
@@ -345,7 +362,7 @@ class Study:
         """
         check_progress(progress)
         limits = Limits.of(budget, time_limit, retries=retries, strategy=self._strategy.imported())
-        chosen = Chosen.of(self.best, self.history, measured=measured, top=top, repeats=repeats)
+        chosen = Chosen.of(self._measured_best, self.history, measured=measured, top=top, repeats=repeats)
         numbers = chosen.waiting(self.history)
         missing = chosen.missing(self.history)
         if missing or numbers:
@@ -368,11 +385,13 @@ class Study:
         limits: Limits,
         *,
         callbacks: Iterable[Callback] = (),
+        trackers: Iterable[Tracker] = (),
         progress: bool | None,
         only: Collection[int] | None = None,
     ) -> Stopped:
-        display = display_for(self, limits.budget, wanted=progress)
-        observers: list[Observer] = [Callbacks(self, tuple(callbacks)), *([display] if display else [])]
+        self._records.withdraw_stop()
+        display = display_for(self, wanted=progress)
+        observers: list[Observer] = [Callbacks(self, tuple(callbacks)), *(Tracking(self, one) for one in trackers)]
         self._loop = Loop(
             self._records,
             strategy,
@@ -380,12 +399,11 @@ class Study:
             limits=limits,
             checkpoints=self.checkpoints,
             clock=self._clock,
-            observers=observers,
+            observers=[*observers, *([display] if display else [])],
             only=only,
         )
         try:
-            with display.showing(self._loop) if display else nullcontext():
-                return self._loop.run()
+            return self._loop.run()
         finally:
             self._loop = None
 
@@ -417,9 +435,42 @@ class Study:
         return shape
 
     def stop(self) -> None:
-        """Ends a run once its running trials have ended; to be called from a callback or another thread."""
+        """Ends this program's run once its running trials have ended; to be called from a callback or another thread.
+
+        `request_stop` ends the runs of all programs.
+        """
         if self._loop is not None:
             self._loop.stop()
+
+    # ---- for every program that works on the study ------------------------------------------------------------------
+
+    @property
+    def budget(self) -> Budget | None:
+        """The limits of the study in all, as they were set last; None before the first run."""
+        return Budget.in_force(self.history)
+
+    def set_budget(self, budget: Budget) -> None:
+        """Changes the limits of the study in all. Every run takes them up within two seconds, on any machine.
+
+        It is an event of the history. Trials that run are finished; a run that has ended does not begin again.
+        """
+        require_set_budget(budget)
+        self._records.set_budget(budget)
+        self._wake()
+
+    def request_stop(self) -> None:
+        """Asks every run of the study, on any machine, to end once its running trials have ended.
+
+        They start no trial after two seconds. The request stands until a `run` or `verify` is started.
+        """
+        self._records.request_stop()
+        self._wake()
+
+    def _wake(self) -> None:
+        """Lets a run of this program look at once; those of others look every second."""
+        loop = self._loop
+        if loop is not None:
+            loop.wake()
 
     # ---- one step at a time -----------------------------------------------------------------------------------------
 
@@ -566,12 +617,24 @@ class Study:
 
     @property
     def best(self) -> Best:
-        """The strategy's recommendation so far. Raises `NoResult` before any trial is done.
+        """The strategy's recommendation so far. Raises `NoResult` before any trial is done, unless the study learnt
+        from earlier ones: then it is the first of their configurations, and `source` names the study it comes from.
 
         If a model recommends, it is the lowest value predicted at full fidelity among the configurations seen;
         `verify` trains it to the end. If the strategy would have to be imported first, it is the best measured, and
         `is_fallback` says so.
         """
+        try:
+            return self._measured_best
+        except NoResult:
+            learned = self.history.learned
+            if learned is None or not learned.starts:
+                raise
+            return LearnedBest(learned.starts[0], self.problem)
+
+    @property
+    def _measured_best(self) -> Best:
+        """The recommendation by this study's own trials."""
         return find_best(self._records, self._strategy.get_if_at_hand())
 
     @property

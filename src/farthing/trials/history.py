@@ -10,8 +10,10 @@ from farthing.errors import TrialNotFound
 from farthing.trials.best_so_far import stops_early
 from farthing.trials.code_changes import CodeChanges
 from farthing.trials.extension import EXTENDED, as_suggested, extensions_of, filled
+from farthing.trials.learned import Learned, learned_of
 from farthing.trials.problem import Problem
-from farthing.trials.suggestion import Json
+from farthing.trials.requests import BUDGET, budgets_known, is_to_stop, limits_in_force, stop_requests
+from farthing.trials.suggestion import Json, Params
 from farthing.trials.trial import State, Trial
 
 ADDED = "added"
@@ -73,9 +75,22 @@ class History(Sequence[Trial]):
         """The trial in the space of today: one that is older than a parameter has the value it was extended with."""
         return filled(trial, self._extensions) if self._extensions else trial
 
+    @cached_property
+    def learned(self) -> Learned | None:
+        """What the study learnt from earlier ones, in the space of today; None if it began from nothing."""
+        found = learned_of(self.events)
+        return found.filled(self._filled_params) if found and self._extensions else found
+
+    def _filled_params(self, params: Params) -> Params:
+        for extension in self._extensions:
+            if any(name not in params for name in extension.after.active_names(params)):
+                params = extension.filled(params)
+        return params
+
     def before(self, number: int) -> "History":
         """The trials before that one, in the space that it was suggested in: what a replay of it starts from."""
-        events = [event for event in self.events if event.kind != EXTENDED or event.payload["trials"] <= number]
+        budgets = budgets_known(self.events, number)
+        events = [event for event in self.events if _is_before(event, number) or event in budgets]
         later = [extension for extension in self._extensions if extension.trials > number]
         if not later:
             return History(self.problem, self._trials[:number], events=events, version=self.version)
@@ -118,6 +133,21 @@ class History(Sequence[Trial]):
         """The trials that have a result, but for those of code that is gone."""
         done = tuple(trial for trial in self._trials if trial.state is State.DONE)
         return tuple(trial for trial in done if not self.is_outdated(trial)) if self._changes.times else done
+
+    @cached_property
+    def limits(self) -> Mapping[str, float] | None:
+        """The limits of the budget in force; None if none was set."""
+        return limits_in_force(self.events)
+
+    @cached_property
+    def stop_requests(self) -> int:
+        """How often the study was asked to stop."""
+        return stop_requests(self.events)
+
+    @cached_property
+    def is_to_stop(self) -> bool:
+        """Whether the last request to stop still stands: no run was started since."""
+        return is_to_stop(self.events)
 
     @cached_property
     def _changes(self) -> CodeChanges:
@@ -173,3 +203,8 @@ class History(Sequence[Trial]):
         while (parent := chain[-1].resume_from) is not None:
             chain.append(self[parent])
         return chain[::-1]
+
+
+def _is_before(event: Event, number: int) -> bool:
+    """Whether an event had happened when that trial was suggested, as far as the event itself says; budgets do not."""
+    return event.kind != BUDGET and (event.kind != EXTENDED or event.payload["trials"] <= number)
