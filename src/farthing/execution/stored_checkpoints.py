@@ -38,6 +38,7 @@ class StoredCheckpoints(Checkpoints):
         self.store = ObjectStore(url)
         super().__init__(_local_folder(self.store.url))
         self._owner = mark
+        self._prepare()
 
     @property
     def place(self) -> str:
@@ -46,7 +47,6 @@ class StoredCheckpoints(Checkpoints):
     def claim(self) -> None:
         if self._owner is not None:
             self._claim(self._owner)
-        self._prepare()
 
     def _claim(self, owner: Mark) -> None:
         if self._mark_identity() is None:
@@ -56,10 +56,6 @@ class StoredCheckpoints(Checkpoints):
                 f"A study's folder must be its own, got {self.store.url!r}, whose mark says that it belongs to another "
                 "study. Give another place: folder=…; or, if its files are not needed, delete it."
             )
-
-    def stage(self, attempt: Attempt) -> Path:
-        self._prepare()
-        return super().stage(attempt)
 
     def commit(self, staging: Path) -> str | None:
         """Uploads what was staged; when this returns, the checkpoint can be read on every machine."""
@@ -144,9 +140,17 @@ class StoredCheckpoints(Checkpoints):
             return ""
 
     def _prepare(self) -> None:
-        """Makes the folder, and notes in it which store it is in front of."""
-        self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
-        (self.root / STORE_FILE).write_text(self.store.url)
+        """Makes the folder, and notes in it which store it is in front of. A folder of another user's is refused."""
+        parent = self.root.parent
+        parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if parent.is_symlink() or parent.stat().st_uid != os.getuid():
+            raise InvalidArgument(
+                f"The folder in front of a store must be this user's own, got {str(parent)!r}, which another has made. "
+                "Set TMPDIR to a folder of yours."
+            )
+        self.root.mkdir(exist_ok=True, mode=0o700)
+        if not (self.root / STORE_FILE).exists():
+            (self.root / STORE_FILE).write_text(self.store.url)
 
     def _all_entries(self) -> list[Entry]:
         """Those of this machine and those of the store, also the ones that were uploaded in part."""

@@ -24,6 +24,8 @@ from farthing.trials import Attempt
 
 MESSAGE, EXITED, BROKEN, CLOSED = b"m", b"x", b"b", b"c"
 """First byte of an answer: the worker's message follows; it has ended; it sent no message; it hung up, but lives."""
+FINISHED = b'["finished"'
+"""How the last message of a job begins."""
 SECONDS_TO_LEAVE = 1.0
 """Longest time for an idle worker to end by itself."""
 CALLS_AT_ONCE = 4
@@ -124,7 +126,10 @@ class Place:
                 if time.monotonic() >= until:
                     return CLOSED
                 until = min(until, time.monotonic() + SECONDS_TO_DIE)
-        return MESSAGE + self._messages.popleft()
+        message = self._messages.popleft()
+        if message.startswith(FINISHED):
+            self._attempt = None  # the worker has kept its log
+        return MESSAGE + message
 
     def _keep_log(self) -> None:
         """Keeps the log of the attempt that the worker died in: it cannot do so itself any more."""
