@@ -70,6 +70,7 @@ OTHERS = {
     "suggesting-ahead": (("problem", "workers", "ahead"), ("regret",)),
     "stopping": (("family", "rule"), ("saved", "lost", "regret", "regret_at_the_end")),
     "stopping-outlook": (("family", "after"), ("gain", "expected", "low", "high")),
+    "lightgbm-rounds": (("problem", "budget", "method"), ("test_loss", "validation_loss", "configurations")),
 }
 """Records of another form: what tells their rows apart, and what is measured."""
 
