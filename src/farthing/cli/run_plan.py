@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from farthing.cli.file_work import FileWork, make_importable
+from farthing.cli.file_work import FileWork, declared_cost, make_importable
 from farthing.costs import Budget
 from farthing.errors import InvalidArgument
 from farthing.fields import Declaration, positive, whole
 from farthing.study import Study
 from farthing.study.stored_strategy import name_of
-from farthing.trials import Json
+from farthing.trials import DeclaredCost, Json
 
 SETTING = "run"
 """Under this name the plan stands in a study's settings."""
@@ -21,13 +21,16 @@ SETTING = "run"
 
 @dataclass(frozen=True)
 class RunPlan(Declaration):
-    """`limits` are those of the budget; a study file may leave them to the command line."""
+    """`limits` are those of the budget; a study file may leave them to the command line. `cost` names a declared cost,
+    as `train.py:cost`.
+    """
 
     work: FileWork
     limits: Mapping[str, float]
     workers: int = whole(1, least=1)
     time_limit: float | None = positive(None)
     retries: int | None = whole(None, least=0)
+    cost: str | None = None
 
     @property
     def budget(self) -> Budget | None:
@@ -49,6 +52,13 @@ class RunPlan(Declaration):
     @classmethod
     def from_json(cls, form: Mapping[str, Any]) -> "RunPlan":
         return cls(**{**form, "work": FileWork.from_json(form["work"])})
+
+
+def stored_cost(settings: Mapping[str, Json]) -> DeclaredCost | None:
+    """The declared cost that the study's plan names, if any: imported from beside the study file."""
+    form = settings.get(SETTING)
+    plan = None if form is None else RunPlan.from_json(form)
+    return None if plan is None or plan.cost is None else declared_cost(plan.cost, folder=plan.work.folder)
 
 
 def import_strategy(study: Study) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from farthing.cli.file_work import FileWork, make_importable
+from farthing.cli.file_work import FileWork, declared_cost, make_importable
 from farthing.cli.run_plan import RunPlan
 from farthing.errors import InvalidArgument, InvalidFile
 from farthing.fields import Number, Rule, Several, Text, Whole
@@ -40,6 +40,7 @@ STUDY_KEYS = {
     "workers": Key(COUNT, "2"),
     "time_limit": Key(AMOUNT, "600"),
     "retries": Key(Whole(least=0), "1"),
+    "cost": Key(TEXT, '"train.py:cost"'),
     "cost_unit": Key(TEXT, '"gpu-hours"'),
     "folder": Key(TEXT, '"checkpoints"'),
 }
@@ -89,6 +90,7 @@ class StudyFile:
             storage=storage,
             name=self.name,
             seed=self.problem.seed,
+            cost=self.problem.declared_cost,
             cost_unit=self.problem.cost_unit,
             folder=self.folder,
         )
@@ -108,10 +110,10 @@ def _study_file(tables: Mapping[str, Any], *, path: Path) -> StudyFile:
     limits = _table(tables, "budget", keys=BUDGET_KEYS)
     strategy = _strategy(tables, folder=folder)
     space = space_from_tables(*(tables.get(name) for name in ("space", "fidelities", "stages")))
-    run = {name: study[name] for name in ("workers", "time_limit", "retries") if name in study}
+    run = {name: study[name] for name in ("workers", "time_limit", "retries", "cost") if name in study}
     return StudyFile(
         name=study.get("name", path.stem),
-        problem=_problem(study, space if strategy is None else strategy.shaped(space)),
+        problem=_problem(study, space if strategy is None else strategy.shaped(space), folder=folder),
         strategy=strategy,
         storage=study.get("storage"),
         folder=study.get("folder"),
@@ -139,7 +141,7 @@ def _wish(table: Mapping[str, Any], space: Space) -> Wish:
     return params, space.check_fidelity(fidelity)
 
 
-def _problem(study: Mapping[str, Any], space: Space) -> Problem:
+def _problem(study: Mapping[str, Any], space: Space, *, folder: Path) -> Problem:
     aims = [aim for aim in ("minimize", "maximize") if aim in study]
     if len(aims) != 1:
         raise InvalidArgument(
@@ -153,7 +155,8 @@ def _problem(study: Mapping[str, Any], space: Space) -> Problem:
         minimize=aims == ["minimize"],
         seed=study.get("seed", 0),
         cost_unit=unit,
-        measures_cost=unit == "seconds",
+        measures_cost=unit == "seconds" and "cost" not in study,
+        declared_cost=declared_cost(study["cost"], folder=folder) if "cost" in study else None,
     )
 
 

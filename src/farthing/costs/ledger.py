@@ -31,14 +31,17 @@ class Ledger:
     """The bill of a study.
 
     `spent` is by kind, in the study's cost unit; `saved` is by reason, in the same unit. `overhead` is the seconds
-    spent on suggesting, which are no part of `total`: they are the tuner's time, not the work's. `stages` has the bill
-    of each stage, where the work reported any.
+    spent on suggesting, which are no part of `total`: they are the tuner's time, not the work's. `waiting` is the
+    seconds for which workers had nothing to do, because a suggestion was not there yet; `processes` is how many
+    processes ran trials. `stages` has the bill of each stage, where the work reported any.
     """
 
     unit: str
     spent: Mapping[str, float] = field(default_factory=dict)
     saved: Mapping[str, float] = field(default_factory=dict)
     overhead: float = 0.0
+    waiting: float = 0.0
+    processes: int = 1
     trials: Mapping[str, int] = field(default_factory=dict)
     stages: Mapping[str, StageBill] = field(default_factory=dict)
 
@@ -52,6 +55,8 @@ class Ledger:
             spent={kind: spent[kind] for kind in KINDS if kind in spent},
             saved={reason: amount for reason, amount in savings.items() if amount},
             overhead=math.fsum(trial.overhead for trial in history),
+            waiting=math.fsum(trial.waited for trial in history),
+            processes=len({trial.owner for trial in history if trial.owner}),
             trials={state.value: states.count(state.value) for state in State if state.value in states},
             stages=_stages(history),
         )
@@ -73,6 +78,7 @@ class Ledger:
             "saved": dict(self.saved),
             "overhead_seconds": self.overhead,
             "overhead_share": self.overhead_share,
+            "waiting_seconds": self.waiting,
             "trials": dict(self.trials),
             "stages": {name: bill.to_json() for name, bill in self.stages.items()},
         }
@@ -86,7 +92,8 @@ class Ledger:
         total_row = ("spent", "total", f"{self.total:.4g} {self.unit}")
         share = "" if self.overhead_share is None else f", {self.overhead_share:.0%} of the cost"
         overhead = ("overhead", "suggesting", f"{self.overhead:.3g} seconds{share}")
-        return [*spent, total_row, *saved, *stages, overhead, *trials]
+        waiting = ("overhead", "waiting for suggestions", f"{self.waiting:.3g} seconds")
+        return [*spent, total_row, *saved, *stages, overhead, *([waiting] if self.processes > 1 else []), *trials]
 
     def _stage_text(self, bill: StageBill) -> str:
         spent = f"{bill.spent:.4g} {self.unit}, computed {bill.computed}×"

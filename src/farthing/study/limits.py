@@ -1,6 +1,6 @@
 """The limits of a run, and why it ended."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import get_args
 
@@ -26,6 +26,10 @@ class StopReason(StrEnum):
     INTERRUPTED = "interrupted"
 
 
+IDLE = (StopReason.BUDGET_SPENT, StopReason.TOO_EXPENSIVE, StopReason.STRATEGY_FINISHED)
+"""Reasons that a larger budget, or an enqueued trial, removes."""
+
+
 @dataclass(frozen=True)
 class Stopped:
     """How a run ended: the reason to compare with, `stopped.reason is ft.StopReason.INTERRUPTED`, and a sentence.
@@ -46,7 +50,8 @@ class Limits:
 
     The budget is that of a verification; a run of the whole study has the study's own. `killed_retries` is how often a
     trial is tried again whose worker the system killed: that says little about the configuration. `keep_going` spends
-    the budget even if the first trials all fail in the same way.
+    the budget even if the first trials all fail in the same way. After `most_trials`, or `seconds`, of one process it
+    starts no more. One that `waits_for_more` does not end because the budget does, or the strategy.
     """
 
     budget: Budget | None
@@ -54,6 +59,9 @@ class Limits:
     retries: int = 0
     killed_retries: int = 1
     keep_going: bool = False
+    most_trials: int | None = None
+    seconds: float | None = None
+    waits_for_more: bool = False
 
     def __post_init__(self) -> None:
         check_budget(self.budget)
@@ -77,6 +85,10 @@ class Limits:
         if retries is None:
             return cls(budget, time_limit, retries=int(strategy.needs_checkpoints), keep_going=keep_going)
         return cls(budget, time_limit, retries=retries, killed_retries=retries, keep_going=keep_going)
+
+    def of_a_process(self, *, most_trials: int | None, seconds: float | None, waits_for_more: bool) -> "Limits":
+        """The same, for a process that starts no more than that, and not for longer."""
+        return replace(self, most_trials=most_trials, seconds=seconds, waits_for_more=waits_for_more)
 
 
 def check_leases(lease: float, *, lost_retries: int) -> None:

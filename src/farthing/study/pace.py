@@ -16,6 +16,8 @@ SHARE = 0.1
 """Suggesting for all workers may take this share of a trial's seconds, and a worker may wait for as long."""
 RECENT = 5
 """Trials whose median stands for the next one: the first suggestion of a process imports what the others use."""
+BETWEEN_LOOKS = 1.0
+"""Seconds within which a process notices what others did."""
 ALONE: EffortLevel = "screen"
 """The least effort with which suggestions are made one by one."""
 PROBED_AFTER = 50
@@ -46,6 +48,17 @@ def suggested_together(history: History, *, workers: int) -> int:
     return max(1, min(workers, ceil(taken * workers / seconds)))
 
 
+def queued_ahead(history: History, *, workers: int) -> int:
+    """How many suggestions to keep waiting for all workers of a study: as many trials as end before the next are there.
+
+    All but the first know less than they could, so that there are no more. Before any trial has ended, one for each.
+    """
+    seconds, taken = seconds_of_a_trial(history), _median(trial.overhead * asked_with(trial) for trial in _any(history))
+    if not seconds:
+        return workers
+    return max(1, min(workers, 1 + ceil(workers * ((taken or 0.0) + BETWEEN_LOOKS) / seconds)))
+
+
 def is_long_to_wait(history: History, effort: EffortLevel) -> bool:
     """Whether a worker that waited for a suggestion of that effort would wait for more than a tenth of a trial."""
     seconds, wait = seconds_of_a_trial(history), _median(_calls(history, effort))
@@ -73,6 +86,11 @@ def _calls(history: History, effort: EffortLevel) -> Iterator[float]:
 def _suggested(history: History, effort: EffortLevel) -> Iterator[Trial]:
     """The trials suggested with that effort, the latest first. What users enqueue takes no time."""
     return (trial for trial in reversed(history) if trial.overhead > 0.0 and effort_of(trial) == effort)
+
+
+def _any(history: History) -> Iterator[Trial]:
+    """The trials that a strategy suggested, the latest first."""
+    return (trial for trial in reversed(history) if trial.overhead > 0.0)
 
 
 def _seconds(history: History, trial: Trial) -> float:

@@ -1,5 +1,6 @@
 """One coordinator's way to a stored study: reads what changed, and opens, prices and closes trials under its leases."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -29,6 +30,9 @@ TRIES_BEFORE_A_TURN = 5
 
 LONGEST_TURN = 1.0
 """Seconds of suggesting for which others may be made to wait: far less than a lease, or than SQLite's busy timeout."""
+SUGGESTING_LEASE = 10.0
+"""Seconds after which another process suggests for all, if the one that does is no longer heard of."""
+
 IS_EXTENDED = "extended"
 """The setting of a study whose space has grown."""
 
@@ -92,6 +96,7 @@ class Records:
         self._history = History(record.problem)
         self._running: dict[Attempt, Trial] = {}
         self._is_still = False
+        self._suggests_until = -math.inf
 
     @property
     def problem(self) -> Problem:
@@ -137,15 +142,51 @@ class Records:
         dead = {trial.owner for trial in self.refresh().in_flight if trial.owner and is_gone(trial.owner)}
         return self._storage.sweep(self.name, dead=sorted(dead))
 
-    def claim(self, count: int, *, taken: Taken, number: int | None = None) -> list[Trial]:
+    def claim(self, count: int, *, taken: Taken, number: int | None = None, waits: Sequence[float] = ()) -> list[Trial]:
         """Up to `count` pending trials, running now: enqueued ones, and lost or failed ones to be tried again.
 
-        With a `number`, no other than that one.
+        With a `number`, no other than that one. `waits` has the seconds that each worker has waited for a suggestion.
         """
         claimed: list[Trial] = []
-        while len(claimed) < count and (trial := self._claim_one(taken, number)):
+        waited = [*waits, *[0.0] * count]
+        while len(claimed) < count and (trial := self._claim_one(taken, number, waited[len(claimed)])):
             claimed.append(trial)
         return claimed
+
+    def may_suggest(self) -> bool:
+        """Whether this process has the right to suggest for all, which it then keeps for a few seconds at least."""
+        now = self._clock.elapsed()
+        if now < self._suggests_until:
+            return True
+        me, lease = this_process(), min(SUGGESTING_LEASE, self.leases.seconds)
+        holder = self._storage.claim_suggesting(self.name, owner=me, lease=lease)
+        if holder != me and is_gone(holder):
+            holder = self._storage.claim_suggesting(self.name, owner=me, lease=lease, dead=[holder])
+        self._suggests_until = now + lease / 3 if holder == me else -math.inf
+        return holder == me
+
+    def yield_suggesting(self) -> None:
+        """Lets another process suggest at once."""
+        if self._suggests_until > -math.inf:
+            self._suggests_until = -math.inf
+            with suppress(FarthingError):
+                self._storage.yield_suggesting(self.name, owner=this_process())
+
+    def workers_going(self) -> int:
+        """The number of runs of the study, on all machines, as far as they were heard of."""
+        return self._storage.runs_going(self.name)
+
+    def put_in_line(self, answer: Answer) -> None:
+        """Opens what was suggested as trials that wait; raises `HistoryMoved` if others opened some meanwhile."""
+        self._storage.open_trials(
+            self.name,
+            answer.suggestions,
+            owner=None,
+            lease=self.leases.seconds,
+            retries=self._retries,
+            expected_trials=len(answer.question.history),
+            overhead=answer.overhead,
+        )
 
     def open(self, strategy: Strategy, plan: Plan, *, taken: Taken) -> Opening:
         """Opens what the strategy suggests for the history last read, as far as the budget covers it.
@@ -207,14 +248,25 @@ class Records:
             covered = self._covered(more, question.remaining)[: question.count]
         return Answer(question, covered, () if covered else suggestions, overhead)
 
-    def open_answer(self, answer: Answer, *, taken: Taken, most: int | None = None, opened: int = 0) -> list[Trial]:
+    def open_answer(
+        self,
+        answer: Answer,
+        *,
+        taken: Taken,
+        most: int | None = None,
+        opened: int = 0,
+        waits: Sequence[float] = (),
+    ) -> list[Trial]:
         """Opens trials of up to `most` of the suggestions; raises `HistoryMoved` if others opened some meanwhile.
 
-        `opened` is the number of those that were opened of this answer before.
+        `opened` is the number of those that were opened of this answer before; `waits` has the seconds that each worker
+        has waited.
         """
         first = answer.suggestions[:most]
         overhead = answer.overhead * len(first) / len(answer.suggestions)
-        return self._open_all(first, taken, expected_trials=len(answer.question.history) + opened, overhead=overhead)
+        waited = math.fsum(waits[: len(first)]) / len(first)
+        expected = len(answer.question.history) + opened
+        return self._open_all(first, taken, expected_trials=expected, overhead=overhead, waited=waited)
 
     def covers(self, suggestions: Sequence[Suggestion], remaining: Remaining) -> bool:
         """Whether the rest of a budget pays for all of them."""
@@ -347,13 +399,15 @@ class Records:
         if self._closes_storage:
             self._storage.close()
 
-    def _claim_one(self, taken: Taken, number: int | None) -> Trial | None:
+    def _claim_one(self, taken: Taken, number: int | None, waited: float) -> Trial | None:
         with held_interrupts():
-            trial = self._storage.claim_trial(self.name, owner=this_process(), lease=self.leases.seconds, number=number)
+            trial = self._storage.claim_trial(
+                self.name, owner=this_process(), lease=self.leases.seconds, number=number, waited=waited
+            )
             return None if trial is None else self._take([trial], taken)[0]
 
     def _open_all(
-        self, suggestions: Sequence[Suggestion], taken: Taken, *, expected_trials: int, overhead: float
+        self, suggestions: Sequence[Suggestion], taken: Taken, *, expected_trials: int, overhead: float, waited: float
     ) -> list[Trial]:
         with held_interrupts():
             opened = self._storage.open_trials(
@@ -364,6 +418,7 @@ class Records:
                 retries=self._retries,
                 expected_trials=expected_trials,
                 overhead=overhead,
+                waited=waited,
             )
             return self._take(opened, taken)
 

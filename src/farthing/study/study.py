@@ -64,6 +64,10 @@ if TYPE_CHECKING:
     from farthing.study.importance import Share
 
 
+DECLARES_COST = "declares cost"
+"""The setting of a study whose cost is a function that the user gave."""
+
+
 class Study:
     """Tunes one thing: suggests trials, runs or hands them out, and keeps their results and costs.
 
@@ -119,7 +123,8 @@ class Study:
         )
         place = open_storage(storage, patience=lease)
         with closed_on_error(place, given=storage):
-            record = create_or_continue(place, StudyRecord(name, problem, settings=new_identity()), seed=seed)
+            settings = new_identity() | ({} if cost is None else {DECLARES_COST: True})
+            record = create_or_continue(place, StudyRecord(name, problem, settings=settings), seed=seed)
         self._join(
             place,
             record,
@@ -362,8 +367,10 @@ class Study:
         callbacks: Iterable[Callback] = (),
         progress: bool | None,
         only: Collection[int] | None = None,
+        shares: bool = False,
     ) -> Stopped:
-        self._records.withdraw_stop()
+        if not shares:
+            self._records.withdraw_stop()
         display = display_for(self, wanted=progress)
         observers: list[Observer] = [Callbacks(self, tuple(callbacks)), *([display] if display else [])]
         self._loop = Loop(
@@ -375,12 +382,38 @@ class Study:
             clock=self._clock,
             observers=observers,
             only=only,
+            shares=shares,
+            only_runs=shares and self._lacks_declared_cost,
         )
         try:
             with display.showing(self._loop) if display else nullcontext():
                 return self._loop.run()
         finally:
             self._loop = None
+
+    def _run_as_worker(
+        self, work: Work, *, budget: Budget | None, workers: int, limits: Limits, progress: bool | None = None
+    ) -> Stopped:
+        """One of many that work on the study, as `farthing worker` does: one of them suggests for all.
+
+        Unlike `run`, it ends at once if the study was asked to stop.
+        """
+        shape = self._checked(work)
+        require_budget(budget or self.budget, self._strategy.imported())
+        log_lost_prefixes(self._records, shape, self.checkpoints)
+        note_code(self._records, shape, harmless=False)
+        strategy = self._strategy.stored_in(self._records)
+        runner = self._executor(shape, "processes", workers=workers, devices=None, time_limit=limits.time_limit)
+        if budget is not None:
+            self._records.set_budget(budget, given=True)
+        return self._loop_through(strategy, runner, limits, progress=progress, shares=True)
+
+    @property
+    def _lacks_declared_cost(self) -> bool:
+        """Whether this process was not given the declared cost that the study has: what it suggested would be free."""
+        problem = self.problem
+        is_certain = problem.cost_unit == "seconds" and not problem.measures_cost  # an older version noted no more
+        return (is_certain or bool(self._settings.get(DECLARES_COST))) and problem.declared_cost is None
 
     def _executor(
         self,
