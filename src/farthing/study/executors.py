@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from farthing.costs import Clock
 from farthing.errors import InvalidArgument
 from farthing.execution import CarriesOut, Executor, InlineExecutor, ProcessExecutor
-from farthing.execution.executor import check_workers
+from farthing.execution.executor import TakesWork, check_workers
 from farthing.fields import Several, Text
 from farthing.study.folder import StudyFiles
 from farthing.study.settings import ExecutorName
@@ -25,6 +25,8 @@ def executor_for(
 ) -> Executor:
     """The study's files belong to this run before the first worker starts."""
     if not isinstance(given, str) and callable(getattr(given, "submit", None)):
+        if isinstance(given, TakesWork):
+            given.take_up(work, problem, checkpoints=files.to_write())
         return given
     _check(given, workers=workers, devices=devices, time_limit=time_limit)
     checkpoints = files.to_write()

@@ -102,7 +102,11 @@ class Loop:
         if getattr(self._executor, "works_in_wait", True):
             return SuggesterHere(self._records, self._strategy)
         return SuggesterInThread(
-            self._records, self._strategy, workers=max(1, self._executor.free), on_answer=self._executor.wake
+            self._records,
+            self._strategy,
+            workers=max(1, self._executor.free),
+            on_answer=self._executor.wake,
+            thinking=getattr(self._executor, "thinking_of", None),
         )
 
     def run(self) -> Stopped:

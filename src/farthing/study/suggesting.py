@@ -88,10 +88,18 @@ class SuggesterInThread:
     when all of them are busy.
     """
 
-    def __init__(self, records: Records, strategy: Strategy, *, workers: int, on_answer: Wake) -> None:
+    def __init__(
+        self,
+        records: Records,
+        strategy: Strategy,
+        *,
+        workers: int,
+        on_answer: Wake,
+        thinking: "Callable[[Suggest, Wake], Thinking] | None" = None,
+    ) -> None:
         self._records = records
         self._workers = workers
-        self._thread = AnsweringThread(lambda question: records.answer(strategy, question), on_answer)
+        self._thread = (thinking or AnsweringThread)(lambda question: records.answer(strategy, question), on_answer)
         self._is_ahead = False
         self._ready: Answer | None = None
         self._opened = 0
@@ -167,6 +175,28 @@ class SuggesterInThread:
 
     def _effort(self, history: History) -> EffortLevel:
         return allowed_effort(history, workers=self._workers)
+
+
+class Thinking(Protocol):
+    """Where a strategy thinks while the loop goes on: one question at a time."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a question was asked whose answer has not been taken."""
+        ...
+
+    @property
+    def has_answer(self) -> bool: ...
+
+    def ask(self, question: Question) -> None: ...
+
+    def take(self) -> Answer | None:
+        """The answer, once; None as long as there is none."""
+        ...
+
+    def join(self) -> None:
+        """Waits until nothing is thought about."""
+        ...
 
 
 class AnsweringThread:
