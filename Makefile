@@ -3,15 +3,19 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 export NO_MKDOCS_2_WARNING := 1
-PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m "not long"
+PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m "not long and not ray"
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo faketime test test-long coverage wholes mutants wheel check docs bench bench-setup clean help
+RAY_PYTEST := .venv-ray/bin/python -m pytest
+
+.PHONY: demo faketime test test-long test-ray test-integrations coverage wholes mutants wheel check docs bench bench-setup clean help
 
 help:
 	@echo "make demo        tune a real model in about a minute"
 	@echo "make test        set up everything and run the tests"
+	@echo "make test-ray    the tests on a Ray cluster of three nodes, which they start on this machine"
 	@echo "make test-long   the tests that take minutes: more kills, more examples"
+	@echo "make test-integrations   the tests of other libraries: trackers, tuners, training loops"
 	@echo "make coverage    the tests of single parts, and the share of lines they reach"
 	@echo "make mutants     change the source by seed and see whether a test notices, in half an hour of CPU"
 	@echo "make check       what CI runs: tests, coverage, lint, types, layers, docs"
@@ -46,8 +50,31 @@ faketime:
 test: $(VENV)/.dev faketime
 	$(PYTEST)
 
-test-long: $(VENV)/.dev faketime
-	$(BIN)/python -m pytest -m long
+# Ray is large, so it has an environment of its own, which has no more than these tests need.
+.venv-ray/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-ray
+	.venv-ray/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test-ray]'
+	@touch $@
+
+test-ray: .venv-ray/.installed
+	$(RAY_PYTEST) tests/ray -m "ray and not long"
+
+test-long: $(VENV)/.dev .venv-ray/.installed faketime
+	$(BIN)/python -m pytest -m "long and not ray"
+	$(RAY_PYTEST) tests/ray -m long
+
+# Other libraries pin packages of their own, so they have an environment of their own. Pages of the documentation that
+# need them run here too.
+INTEGRATIONS := .venv-integrations
+$(INTEGRATIONS)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(INTEGRATIONS)
+	$(INTEGRATIONS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+		--editable '.[integrations-test]'
+	@touch $@
+
+test-integrations: $(INTEGRATIONS)/.installed
+	FARTHING_INTEGRATIONS=all $(INTEGRATIONS)/bin/python -m pytest --numprocesses 2 --dist worksteal \
+		tests/integrations tests/end_to_end/test_docs.py -k 'integrations and not botorch'
 
 # Measured over the tests of single parts: whole programs reach nearly every line and pin down few of them.
 PARTS := tests/unit tests/contracts tests/papers
@@ -103,4 +130,4 @@ bench: $(VENV)/.dev
 bench-setup: $(VENV)/.bench .bench-venv/.neps
 
 clean:
-	rm -rf $(VENV) .bench-venv site build dist demo-output
+	rm -rf $(VENV) $(INTEGRATIONS) .venv-ray .bench-venv site build dist demo-output

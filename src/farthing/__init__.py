@@ -14,6 +14,7 @@ from farthing.names import ONLINE_STRATEGIES, STRATEGIES
 
 if TYPE_CHECKING:
     from farthing import rules as rules
+    from farthing import trackers as trackers
     from farthing.costs import Budget as Budget
     from farthing.costs import FakeClock as FakeClock
     from farthing.costs import Ledger as Ledger
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from farthing.execution import RunningTrial as RunningTrial
     from farthing.execution import Stage as Stage
     from farthing.execution import Trainable as Trainable
+    from farthing.execution.ray import RayExecutor as RayExecutor
     from farthing.space import Choice as Choice
     from farthing.space import Fidelity as Fidelity
     from farthing.space import Float as Float
@@ -88,6 +90,7 @@ _HOMES = {
     "farthing.costs": ("Budget", "FakeClock", "Ledger", "Remaining"),
     "farthing.errors": ("FarthingError", "Pruned"),
     "farthing.execution": ("Command", "Executor", "Pipeline", "RunningTrial", "Stage", "Trainable"),
+    "farthing.execution.ray": ("RayExecutor",),
     "farthing.space": ("Choice", "Fidelity", "Float", "Int", "Space"),
     "farthing.storage": ("Storage", "StudySummary"),
     "farthing.study": (
@@ -114,7 +117,7 @@ _HOMES = {
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 _HOME_OF |= STRATEGIES | {name: ONLINE_STRATEGIES[name] for name in ("CEGPUCB", "PairedProbes")}
-_MODULES = ("rules",)
+_MODULES = ("rules", "trackers")
 
 __all__ = [
     "ASHA",
@@ -159,6 +162,7 @@ __all__ = [
     "QueryRule",
     "Random",
     "Randomness",
+    "RayExecutor",
     "Recommendation",
     "Remaining",
     "RunningTrial",
@@ -185,6 +189,7 @@ __all__ = [
     "replay",
     "rules",
     "studies",
+    "trackers",
 ]
 
 if not TYPE_CHECKING:  # a checker that sees it takes every misspelt name for an attribute

@@ -4,7 +4,7 @@ import logging
 import math
 from collections import Counter
 from collections.abc import Collection, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from typing import Protocol
 
@@ -32,7 +32,11 @@ PATIENCE_BETWEEN_COORDINATORS = 1.0
 
 
 class Observer(Protocol):
-    """Is shown the study as it goes, for progress displays and callbacks."""
+    """Is shown the study as it goes: displays, callbacks and trackers."""
+
+    def watching(self, loop: "Loop") -> AbstractContextManager[None]:
+        """Entered before the loop runs, left when it has ended, however it did."""
+        ...
 
     def on_start(self, trial: Trial) -> None: ...
 
@@ -82,6 +86,7 @@ class Loop:
         self._stop_requests_before = 0
         self._warned_of: set[str] = set()
         self._kills: Counter[int] = Counter()
+        self._lost_nodes: Counter[int] = Counter()
         self._first_failures: FirstFailures | None = None
         self._in_vain = 0
         self._started = 0
@@ -101,10 +106,11 @@ class Loop:
             )
         if getattr(self._executor, "works_in_wait", True):
             return SuggesterHere(self._records, self._strategy)
+        workers = getattr(self._executor, "workers", self._executor.free)  # some may not be there yet
         return SuggesterInThread(
             self._records,
             self._strategy,
-            workers=max(1, self._executor.free),
+            workers=max(1, workers),
             on_answer=self._executor.wake,
             thinking=getattr(self._executor, "thinking_of", None),
         )
@@ -112,6 +118,8 @@ class Loop:
     def run(self) -> Stopped:
         """Runs until the budget is spent, the strategy has finished or `stop` is called; says which."""
         with ExitStack() as at_the_end:  # each of these is done whatever becomes of the others, the last one first
+            for observer in self._observers:
+                at_the_end.enter_context(observer.watching(self))
             at_the_end.push(lambda kind, *_: self._suggester.close(waits=kind is None))
             at_the_end.callback(self._records.leases.end_run)
             at_the_end.callback(collect_leftovers, self._records, self._strategy, self._checkpoints)
@@ -342,9 +350,16 @@ class Loop:
             observer.on_end(trial)
 
     def _may_retry(self, job: Ended) -> bool:
-        """Kills are counted by trial and run: attempts that were given back or lost are no kills."""
-        self._kills[job.attempt.number] += job.was_killed
-        is_killed_seldom = job.was_killed and self._kills[job.attempt.number] <= self._limits.killed_retries
+        """Kills are counted by trial and run: attempts that were given back or lost are no kills.
+
+        Nodes that went away say nothing about the trial: they count as when its owner is lost.
+        """
+        number = job.attempt.number
+        if job.lost_node:
+            self._lost_nodes[number] += 1
+            return self._lost_nodes[number] <= max(self._records.lost_retries, self._limits.retries)
+        self._kills[number] += job.was_killed
+        is_killed_seldom = job.was_killed and self._kills[number] <= self._limits.killed_retries
         return is_killed_seldom or job.attempt.attempt <= self._limits.retries
 
     def _stop_when_nothing_works(self, trial: Trial) -> None:

@@ -18,6 +18,7 @@ from farthing.trials import Attempt, History, Json, Measurement, Outcome, Proble
 from farthing.trials.best_so_far import with_best_so_far
 from farthing.trials.code_changes import CHANGED
 from farthing.trials.extension import EXTENDED, Extension
+from farthing.trials.learned import LEARNED, Learned
 from farthing.trials.news import Checkpointed, News
 from farthing.trials.prefixes import EVICTED, Eviction
 from farthing.trials.requests import BUDGET, STOP, WITHDRAWN, budget_event, limits_given
@@ -89,7 +90,7 @@ class Records:
         self.name = record.name
         self.settings = dict(record.settings)
         self.leases = Leases(storage, record.name, seconds=lease)
-        self._retries = retries
+        self.lost_retries = retries
         self._clock = clock or SystemClock()
         self._prices = Prices(record.problem)
         self.randomness = Randomness(record.problem.seed)
@@ -104,6 +105,11 @@ class Records:
         if self.settings.get(IS_EXTENDED) and not self._history.version:
             self.refresh()
         return self._history.problem
+
+    @property
+    def storage(self) -> Storage:
+        """Where the study is, and others beside it."""
+        return self._storage
 
     @property
     def history(self) -> History:
@@ -232,7 +238,7 @@ class Records:
                 since=known.version,
                 owner=this_process(),
                 lease=self.leases.seconds,
-                retries=self._retries,
+                retries=self.lost_retries,
             )
             trials = self._take(opened, taken)
         return Opening(trials, answers[-1].question.remaining, answers[-1].uncovered)
@@ -314,6 +320,11 @@ class Records:
             self._storage.log_event(self.name, WITHDRAWN, None)
             self.refresh()
 
+    def learn(self, learned: Learned) -> None:
+        """Freezes what was learnt from earlier studies; of two processes that begin at once, the first counts."""
+        self._storage.log_event(self.name, LEARNED, learned.to_json())
+        self.refresh()
+
     def log_code_change(self, payload: Json) -> None:
         self._storage.log_event(self.name, CHANGED, payload)
         self.refresh()
@@ -364,7 +375,7 @@ class Records:
         return self._storage.add_trial(self.name, suggestion, best, tags=tags)
 
     def enqueue(self, suggestion: Suggestion, *, tags: Sequence[str]) -> Trial:
-        return self._storage.enqueue_trial(self.name, suggestion, retries=self._retries, tags=tags)
+        return self._storage.enqueue_trial(self.name, suggestion, retries=self.lost_retries, tags=tags)
 
     def annotate(self, number: int, *, tags: Sequence[str] | None, comment: str | None) -> None:
         self._storage.annotate(self.name, number, tags=tags, comment=comment)
@@ -415,7 +426,7 @@ class Records:
                 suggestions,
                 owner=this_process(),
                 lease=self.leases.seconds,
-                retries=self._retries,
+                retries=self.lost_retries,
                 expected_trials=expected_trials,
                 overhead=overhead,
                 waited=waited,
