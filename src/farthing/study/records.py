@@ -189,7 +189,7 @@ class Records:
             answer.suggestions,
             owner=None,
             lease=self.leases.seconds,
-            retries=self._retries,
+            retries=self.lost_retries,
             expected_trials=len(answer.question.history),
             overhead=answer.overhead,
         )

@@ -84,6 +84,7 @@ def check_fleet(
         study = begun(url, seconds=120)
         request.addfinalizer(study.close)
         while len(study.history.done) < 2 * size:
+            assert any(worker.poll() is None for worker in fleet.workers), "all workers have ended"
             time.sleep(0.2)
         fleet.harass(seconds=seconds, between=between)
         limit = study.history.cost + 3 * size
