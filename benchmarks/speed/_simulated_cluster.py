@@ -88,7 +88,7 @@ def waiting_share(trials: Sequence[Trial]) -> float:
 def work_on(executor: SimulatedExecutor) -> Callable[[RunningTrial], float | None]:
     def work(trial: RunningTrial) -> float | None:
         pace = MINUTE * (0.5 + trial.params["width"])
-        score = 1.0 - abs(trial.params["width"] - 0.3)
+        score = 1.0 - abs(float(trial.params["width"]) - 0.3)
         if "epochs" not in trial.fidelity:
             executor.spend(pace)
             return score

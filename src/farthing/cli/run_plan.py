@@ -1,7 +1,7 @@
 """How a study is run: what `farthing run` stores with it and `farthing resume` reads."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ SETTING = "run"
 @dataclass(frozen=True)
 class RunPlan(Declaration):
     """`limits` are those of the budget; a study file may leave them to the command line. `cost` names a declared cost,
-    as `train.py:cost`.
+    as `train.py:cost`; `resources` is what a trial holds, in a study with prices.
     """
 
     work: FileWork
@@ -31,6 +31,7 @@ class RunPlan(Declaration):
     time_limit: float | None = positive(None)
     retries: int | None = whole(None, least=0)
     cost: str | None = None
+    resources: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def budget(self) -> Budget | None:
@@ -47,7 +48,8 @@ class RunPlan(Declaration):
         return replace(plan, limits=plan.budget.to_json() if plan.budget else {})
 
     def to_json(self) -> dict[str, Json]:
-        return asdict(self) | {"work": self.work.to_json(), "limits": dict(self.limits)}
+        plain = {"limits": dict(self.limits), "resources": dict(self.resources)}
+        return asdict(self) | {"work": self.work.to_json(), **plain}
 
     @classmethod
     def from_json(cls, form: Mapping[str, Any]) -> "RunPlan":

@@ -52,7 +52,7 @@ WORK_KEYS = {
     "pattern": Key(Either((TEXT, Several(TEXT, fewest=1))), "'loss=(?P<value>[0-9.e+-]+)'"),
 }
 STRATEGY_NAME = {"name": Key(TEXT, '"ASHA"')}
-TABLES = ("study", "budget", "space", "fidelities", "stages", "strategy", "work", "enqueue")
+TABLES = ("study", "budget", "space", "fidelities", "stages", "strategy", "work", "enqueue", "prices", "resources")
 ENQUEUED = "enqueued"
 """The setting of a study whose file's configurations are in line already."""
 
@@ -72,6 +72,7 @@ class StudyFile:
     folder: str | None
     plan: RunPlan
     wishes: tuple[Wish, ...] = ()
+    prices: Mapping[str, Any] | None = None
     learn_from: str | Sequence[str] | None = None
 
     def learning_from(self, named: Sequence[str]) -> "StudyFile":
@@ -100,6 +101,7 @@ class StudyFile:
             seed=self.problem.seed,
             cost=self.problem.declared_cost,
             cost_unit=self.problem.cost_unit,
+            prices=self.prices,
             folder=self.folder,
             learn_from=self.learn_from,
         )
@@ -122,12 +124,15 @@ def _study_file(tables: Mapping[str, Any], *, path: Path) -> StudyFile:
     run = {name: study[name] for name in ("workers", "time_limit", "retries", "cost") if name in study}
     return StudyFile(
         name=study.get("name", path.stem),
-        problem=_problem(study, space if strategy is None else strategy.shaped(space), folder=folder),
+        problem=_problem(
+            study, space if strategy is None else strategy.shaped(space), folder=folder, has_prices="prices" in tables
+        ),
         strategy=strategy,
         storage=study.get("storage"),
         folder=study.get("folder"),
-        plan=RunPlan(_work(tables, folder=folder), limits, **run),
+        plan=RunPlan(_work(tables, folder=folder), limits, resources=_resources(tables), **run),
         wishes=tuple(_wish(table, space) for table in _wish_tables(tables)),
+        prices=_mapping(tables, "prices") or None,
         learn_from=study.get("learn_from"),
     )
 
@@ -151,7 +156,7 @@ def _wish(table: Mapping[str, Any], space: Space) -> Wish:
     return params, space.check_fidelity(fidelity)
 
 
-def _problem(study: Mapping[str, Any], space: Space, *, folder: Path) -> Problem:
+def _problem(study: Mapping[str, Any], space: Space, *, folder: Path, has_prices: bool) -> Problem:
     aims = [aim for aim in ("minimize", "maximize") if aim in study]
     if len(aims) != 1:
         raise InvalidArgument(
@@ -165,9 +170,17 @@ def _problem(study: Mapping[str, Any], space: Space, *, folder: Path) -> Problem
         minimize=aims == ["minimize"],
         seed=study.get("seed", 0),
         cost_unit=unit,
-        measures_cost=unit == "seconds" and "cost" not in study,
+        measures_cost=(unit == "seconds" or has_prices) and "cost" not in study,
         declared_cost=declared_cost(study["cost"], folder=folder) if "cost" in study else None,
     )
+
+
+def _resources(tables: Mapping[str, Any]) -> dict[str, float]:
+    """What each trial holds; empty where the file does not say."""
+    table = dict(_mapping(tables, "resources"))
+    for name, amount in table.items():
+        AMOUNT.checked(amount, what=f"{name} in [resources]", advice=f"Write {name} = 1.")
+    return table
 
 
 def _strategy(tables: Mapping[str, Any], *, folder: Path) -> Strategy | None:

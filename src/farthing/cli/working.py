@@ -64,6 +64,7 @@ def _run(study: Study, plan: RunPlan, budget: Budget | None, options: WorkerOpti
         plan.work,
         budget=budget,
         workers=options.workers or 1,
+        resources=plan.resources or None,
         limits=limits.of_a_process(
             most_trials=options.max_trials,
             seconds=None if options.hours is None else 3600.0 * options.hours,

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import get_args
 
-from farthing.costs import Budget
+from farthing.costs import Budget, PricesGiven, ResourcePrices
 from farthing.errors import InvalidArgument
 from farthing.fields import Number, Whole
 from farthing.strategies import Strategy
@@ -94,6 +94,18 @@ class Limits:
 def check_leases(lease: float, *, lost_retries: int) -> None:
     Number(above=0.0).checked(lease, what="A lease, in seconds,", advice="60 suits most work.")
     check_retries(lost_retries, name="lost_retries")
+
+
+def check_prices(prices: PricesGiven | None, *, cost: object, cost_unit: str) -> None:
+    if prices is None:
+        return
+    ResourcePrices(prices)
+    if cost is not None or cost_unit == "seconds":
+        what = "a declared cost" if cost is not None else "cost_unit='seconds'"
+        raise InvalidArgument(
+            f"Prices turn measured seconds into another unit of cost, got prices with {what}. "
+            "Write prices={…}, cost_unit='dollars', and no cost=."
+        )
 
 
 def check_retries(retries: int, *, name: str) -> None:

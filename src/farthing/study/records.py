@@ -6,7 +6,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from farthing.costs import Budget, Clock, Remaining, SystemClock
+from farthing.costs import Budget, Clock, Remaining, ResourcePrices, SystemClock
+from farthing.costs.prices import ResourcesGiven
 from farthing.errors import FarthingError, HistoryMoved, InvalidArgument
 from farthing.storage import MemoryStorage, Storage, StudyRecord
 from farthing.storage.storage import Changes, FindsLeaders, Leaders, OpensInTurn
@@ -33,6 +34,9 @@ LONGEST_TURN = 1.0
 """Seconds of suggesting for which others may be made to wait: far less than a lease, or than SQLite's busy timeout."""
 SUGGESTING_LEASE = 10.0
 """Seconds after which another process suggests for all, if the one that does is no longer heard of."""
+
+PRICES = "prices"
+"""The setting of a study that has the prices of resources."""
 
 IS_EXTENDED = "extended"
 """The setting of a study whose space has grown."""
@@ -98,6 +102,7 @@ class Records:
         self._running: dict[Attempt, Trial] = {}
         self._is_still = False
         self._suggests_until = -math.inf
+        self.hold(None, must_cost=False)
 
     @property
     def problem(self) -> Problem:
@@ -158,6 +163,18 @@ class Records:
         while len(claimed) < count and (trial := self._claim_one(taken, number, waited[len(claimed)])):
             claimed.append(trial)
         return claimed
+
+    @property
+    def rate(self) -> float | None:
+        """What a measured second of a trial costs, in a study with prices."""
+        return self._prices.rate
+
+    def hold(self, resources: ResourcesGiven | None, *, must_cost: bool) -> None:
+        """Says what trials that are begun from now on hold; it has a meaning in a study with prices."""
+        given = self.settings.get(PRICES)
+        if given is not None:
+            prices = ResourcePrices(given)
+            self._prices.rate = prices.require_priced(resources) if must_cost else prices.of_a_second(resources)
 
     def may_suggest(self) -> bool:
         """Whether this process has the right to suggest for all, which it then keeps for a few seconds at least."""
@@ -239,6 +256,7 @@ class Records:
                 owner=this_process(),
                 lease=self.leases.seconds,
                 retries=self.lost_retries,
+                rate=self.rate,
             )
             trials = self._take(opened, taken)
         return Opening(trials, answers[-1].question.remaining, answers[-1].uncovered)
@@ -413,7 +431,12 @@ class Records:
     def _claim_one(self, taken: Taken, number: int | None, waited: float) -> Trial | None:
         with held_interrupts():
             trial = self._storage.claim_trial(
-                self.name, owner=this_process(), lease=self.leases.seconds, number=number, waited=waited
+                self.name,
+                owner=this_process(),
+                lease=self.leases.seconds,
+                number=number,
+                waited=waited,
+                rate=self.rate,
             )
             return None if trial is None else self._take([trial], taken)[0]
 
@@ -430,6 +453,7 @@ class Records:
                 expected_trials=expected_trials,
                 overhead=overhead,
                 waited=waited,
+                rate=self.rate,
             )
             return self._take(opened, taken)
 
