@@ -7,7 +7,14 @@ import pytest
 import farthing as ft
 from farthing.costs import EFFORT_LEVELS, EffortLevel
 from farthing.study.knowledge import KNEW
-from farthing.study.pace import PROBED_AFTER, allowed_effort, is_long_to_wait, seconds_of_a_trial, suggested_together
+from farthing.study.pace import (
+    PROBED_AFTER,
+    allowed_effort,
+    is_long_to_wait,
+    queued_ahead,
+    seconds_of_a_trial,
+    suggested_together,
+)
 from farthing.trials import History, Measurement, Problem, State, Suggestion, Trial
 
 SPACE = ft.Space({"x": ft.Float(0, 1)})
@@ -49,7 +56,12 @@ def test_nothing_is_known_at_the_beginning() -> None:
 
 @pytest.mark.parametrize(("workers", "effort"), [(1, "ordinary"), (2, "ordinary"), (3, "frugal"), (8, "frugal")])
 def test_suggesting_for_all_workers_may_take_a_tenth_of_a_trial(workers: int, effort: str) -> None:
-    assert allowed_effort(history([suggested(took=0.05, seconds=1.0)] * 5), workers=workers) == effort
+    assert allowed_effort(history([suggested(took=0.05, seconds=1.0)] * 30), workers=workers) == effort
+
+
+@pytest.mark.parametrize(("suggestions", "effort"), [(9, "ordinary"), (11, "frugal")])
+def test_the_first_second_of_suggesting_is_free(suggestions: int, effort: str) -> None:
+    assert allowed_effort(history([suggested(took=0.1, seconds=0.01)] * suggestions), workers=8) == effort
 
 
 def test_effort_steps_down_level_by_level_as_far_as_it_must() -> None:
@@ -100,11 +112,11 @@ def test_a_worker_may_wait_for_a_tenth_of_a_trial() -> None:
 @pytest.mark.parametrize(("took", "together"), [(0.05, 1), (0.2, 2), (0.5, 4), (9.0, 8)])
 def test_as_many_are_made_together_as_keep_the_workers_busy(took: float, together: int) -> None:
     """Eight workers with trials of a second need one each eighth of a second."""
-    made = history([suggested(took=took, seconds=1.0, effort="screen")] * 64)
+    made = history([suggested(took=took, seconds=1.0, effort="screen")] * 160)
     assert suggested_together(made, workers=8) == together
 
 
-@pytest.mark.parametrize(("known", "together"), [(1, 1), (15, 1), (16, 2), (40, 5), (64, 8), (1000, 8)])
+@pytest.mark.parametrize(("known", "together"), [(1, 1), (39, 1), (40, 2), (100, 5), (160, 8), (1000, 8)])
 def test_what_is_made_together_misses_few_results_beside_those_it_knows(known: int, together: int) -> None:
     made = history([suggested(took=9.0, seconds=1.0, effort="screen")] * known)
     assert suggested_together(made, workers=8) == together
@@ -113,3 +125,18 @@ def test_what_is_made_together_misses_few_results_beside_those_it_knows(known: i
 def test_what_users_enqueue_takes_no_time_to_suggest() -> None:
     trials = [suggested(took=0.2, seconds=1.0)] * 5 + [suggested(took=0.0, seconds=1.0)] * 5
     assert allowed_effort(history(trials), workers=1) == "frugal"
+
+
+def test_idle_workers_have_a_suggestion_each_in_the_queue() -> None:
+    assert queued_ahead(history([]), workers=6) == 6
+    running = Trial(0, Suggestion({"x": 0.5}), State.RUNNING)
+    assert queued_ahead(history([running] * 4), workers=6) == 2
+    assert queued_ahead(history([running] * 8), workers=6) == 0
+
+
+def test_busy_workers_find_as_many_as_will_end_unless_they_would_miss_too_much() -> None:
+    """Eight workers whose trials take 4 s: two end before the next look, and with 40 results two may be missed."""
+    running = [Trial(0, Suggestion({"x": 0.5}), State.RUNNING)] * 8
+    assert queued_ahead(history([*[suggested(took=0.0, seconds=4.0)] * 200, *running]), workers=8) == 2
+    assert queued_ahead(history([*[suggested(took=0.0, seconds=4.0)] * 20, *running]), workers=8) == 1
+    assert queued_ahead(history([*[suggested(took=0.0, seconds=4.0)] * 5, *running]), workers=8) == 0
