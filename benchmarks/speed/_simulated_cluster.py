@@ -20,7 +20,8 @@ EPOCHS = 9
 WORKERS, QUICK_WORKERS = (1, 16, 64, 256, 1000), (1, 16, 64)
 ROUNDS = 3
 """Trials for each worker, so that all of them come back for more twice."""
-FEWEST = 32
+FEWEST, MOST_LATER = 32, 200
+"""Fewest configurations in all, and most after the first of each worker."""
 MOST_IDLE = 0.05
 JUDGED_AT = 64
 PARAMS = {"rate": Float(1e-5, 1.0, log=True), "decay": Float(1e-6, 1e-1, log=True), "width": Float(0.0, 1.0)}
@@ -65,7 +66,7 @@ def simulated(name: str, workers: int, *, seed: int) -> dict[str, float]:
     make, space = STRATEGIES[name]
     executor = SimulatedExecutor(workers=workers)
     study = Study(space, maximize="score", strategy=make(), seed=seed, **executor.settings)
-    trials = max(FEWEST, ROUNDS * workers)
+    trials = max(FEWEST, min(ROUNDS * workers, workers + MOST_LATER))
     began = time.process_time()
     study.run(work_on(executor), executor=executor, budget=Budget(trials=trials), progress=False)
     cpu = time.process_time() - began
