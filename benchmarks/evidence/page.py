@@ -68,6 +68,7 @@ FORMER = ("pipeline-nuclei", "pipeline-sklearn", "pipeline-synthetic-again")
 OTHERS = {
     "cheap-trials": (("problem", "seconds", "budget", "method"), ("regret", "trials")),
     "suggesting-ahead": (("problem", "workers", "ahead"), ("regret",)),
+    "lightgbm-rounds": (("problem", "budget", "method"), ("test_loss", "validation_loss", "configurations")),
 }
 """Records of another form: what tells their rows apart, and what is measured."""
 

@@ -87,7 +87,8 @@ class Study:
             give prices.
         prices: what resources cost, `{"gpu": 2.5, "cpu": 0.05, "per": "hour"}`: cost is then the measured seconds
             times the prices of the `resources` that a run says its trials hold. The study remembers them.
-        folder: the place for checkpoints and logs, in a folder of the study's name; by default beside the database.
+        folder: the place for checkpoints and logs, in a folder of the study's name; by default beside the database. A
+            URL, `s3://bucket/studies`, is one for machines that share no disk.
         lease: seconds after which a trial whose owner no longer answers is offered again.
         lost_retries: the number of times a trial may be lost in that way before it is given up.
         noise: False declares that equal params give equal values: then a value measured at full fidelity is never
@@ -204,7 +205,7 @@ class Study:
         is_given: bool,
         strategy: Strategy | str | None,
         cost: DeclaredCost | None,
-        folder: Path | None,
+        folder: Path | str | None,
         lease: float,
         lost_retries: int,
         clock: Clock,
