@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from farthing.cli.tables import aligned
-from farthing.plots.curves import curve_axis
+from farthing.views.curves import curve_axis
 from farthing.study import Best, Study
 from farthing.study.schedule import Schedule
 from farthing.study.views import short_number

@@ -11,7 +11,7 @@ from farthing.cli.run_plan import SETTING
 from farthing.cli.storages import StorageAddress
 from farthing.cli.tables import aligned
 from farthing.cli.terminal_chart import chart
-from farthing.plots.curves import Curve, curve_axis, learning_curves
+from farthing.views.curves import Curve, curve_axis, learning_curves
 from farthing.study import Best, Study
 from farthing.study.runs import ranked_runs
 from farthing.study.stored_strategy import class_name

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from farthing.cli.braille import Canvas, Window
-from farthing.plots.curves import Curve
+from farthing.views.curves import Curve
 from farthing.plots.scales import scale_for
 
 COLUMNS, ROWS = 64, 12

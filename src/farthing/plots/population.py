@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from farthing.errors import NoResult
-from farthing.plots.curves import curve_axis
+from farthing.views.curves import curve_axis
 from farthing.plots.look import (
     ACCENT,
     FAILED,

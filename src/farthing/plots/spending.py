@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from farthing.plots.curves import breadth, curve_axis, learning_curves
+from farthing.views.curves import breadth, curve_axis, learning_curves
 from farthing.plots.look import ACCENT
 from farthing.trials import History, Trial
 

@@ -2,7 +2,7 @@
 
 from farthing.cli.braille import Canvas, Window
 from farthing.cli.terminal_chart import chart
-from farthing.plots.curves import Curve
+from farthing.views.curves import Curve
 from farthing.trials import State, Suggestion, Trial
 
 

@@ -1,7 +1,7 @@
 """Learning curves out of a history."""
 
 import farthing as ft
-from farthing.plots.curves import curve_axis, learning_curves
+from farthing.views.curves import curve_axis, learning_curves
 from farthing.study.runs import last_of_runs, with_value
 
 
