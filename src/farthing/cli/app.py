@@ -12,6 +12,8 @@ COMMANDS = {
     "demo": "Tune a neural network on handwritten digits, in about a minute.",
     "run": "Run the study that FILE declares, until its budget is spent.",
     "resume": "Continue a study.",
+    "budget": "Show or change the budget of a study, also while it runs.",
+    "stop": "Ask every run of a study, on any machine, to end.",
     "enqueue": "Put a configuration in line, to be run next.",
     "list": "List the studies of a storage, with their best values and costs.",
     "watch": "Watch a study as it goes, from any machine that reaches its storage.",

@@ -53,6 +53,11 @@ def run_options(command: Command) -> Command:
     return _with(command, _workers, _seconds, _cost, _trials, _inline, _keep_going, _harmless, json_option, _quiet)
 
 
+def limit_options(command: Command) -> Command:
+    """The limits of a budget."""
+    return _with(command, _seconds, _cost, _trials)
+
+
 _measured = click.option("--measured", is_flag=True, help="By measured values instead of what the model recommends.")
 _top = click.option("--top", type=click.IntRange(min=1), metavar="N", help="Number of configurations to train.")
 _repeats = click.option("--repeats", type=click.IntRange(min=1), metavar="N", help="Full trainings of each, in all.")

@@ -61,18 +61,25 @@ def import_strategy(study: Study) -> None:
 
 
 def stored_plan(study: Study, *, work: str | None = None, command: str | None = None) -> RunPlan:
-    """How the study was run last; with the work that is named now, if any, which is looked up in this folder."""
+    """How the study was run last, with the budget in force; and with the work that is named now, if any, which is
+    looked up in this folder.
+    """
     form = study._settings.get(SETTING)
-    plan = None if form is None else RunPlan.from_json(form)
+    plan = None if form is None else _with_budget(RunPlan.from_json(form), study.budget)
     if work is not None or command is not None:
         named = FileWork(Path.cwd(), python=work, command=command)
-        return RunPlan(named, {}) if plan is None else replace(plan, work=named)
+        return _with_budget(RunPlan(named, {}), study.budget) if plan is None else replace(plan, work=named)
     if plan is None:
         raise InvalidArgument(
             f"A study that a Python program began needs its work by name, got none for {study.name!r}. Name it: "
             "--work train.py:train, or --command; or start that program again."
         )
     return plan
+
+
+def _with_budget(plan: RunPlan, budget: Budget | None) -> RunPlan:
+    """Older versions kept the limits in the plan only."""
+    return plan if budget is None else replace(plan, limits=budget.to_json())
 
 
 def store_plan(study: Study, plan: RunPlan) -> None:

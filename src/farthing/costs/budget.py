@@ -67,6 +67,11 @@ class Budget(Declaration):
         if self.cost is None and self.seconds is None and self.trials is None:
             raise InvalidArgument("A budget needs a limit, got none. Give cost=, seconds= or trials=.")
 
+    @classmethod
+    def in_force(cls, history: History) -> "Budget | None":
+        """The budget that was set last; None if none was."""
+        return None if history.limits is None else cls(**history.limits)  # type: ignore[arg-type]  # checked here
+
     def remaining(self, history: History, *, seconds: float) -> Remaining:
         """The rest for new trials after this history and these seconds: trials in flight count as predicted."""
         return self._remaining(history, history.in_flight, seconds=seconds)

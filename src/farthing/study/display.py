@@ -8,7 +8,6 @@ from html import escape
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
-from farthing.costs import Budget, Remaining
 from farthing.errors import InvalidArgument
 from farthing.fields import Flag
 from farthing.study.views import short_params, short_point
@@ -45,13 +44,13 @@ def check_progress(wanted: bool | None) -> None:
         Flag().checked(wanted, what="progress", advice="Leave it out to see it in a terminal or a notebook.")
 
 
-def display_for(study: "Study", budget: Budget | None, *, wanted: bool | None) -> "Display | None":
+def display_for(study: "Study", *, wanted: bool | None) -> "Display | None":
     """In a notebook a bar, in a terminal a live picture, elsewhere a line now and then; False is none."""
     if wanted is False:
         return None
     if is_notebook():
-        return NotebookProgress(study, budget)
-    return Progress(study, budget) if wanted or sys.stderr.isatty() else ProgressLines(study, budget)
+        return NotebookProgress(study)
+    return Progress(study) if wanted or sys.stderr.isatty() else ProgressLines(study)
 
 
 def is_notebook() -> bool:
@@ -89,9 +88,8 @@ class Callbacks:
 class Standing:
     """How a run stands: the trials by state, the best value, what each worker does."""
 
-    def __init__(self, study: "Study", budget: Budget | None) -> None:
+    def __init__(self, study: "Study") -> None:
         self._study = study
-        self._budget = budget
         self._latest: dict[int, tuple[Trial, Measurement | None]] = {}
         self._best: Trial | None = None
         self._counts = dict.fromkeys(State, 0)
@@ -126,9 +124,11 @@ class Standing:
         cost = f"{loop.history.cost:.4g} {self._study.problem.cost_unit} spent"
         return [self._best_text(), counts or "starting", cost]
 
-    def _limits(self, left: Remaining) -> list[tuple[str, float, float]]:
+    def _limits(self, loop: "Loop") -> list[tuple[str, float, float]]:
         """For each limit of the budget its name, what is spent of it, and the limit."""
-        limits = self._budget.to_json() if self._budget else {}
+        history = loop.history
+        budget, left = loop.budget(history), loop.remaining(history)
+        limits = budget.to_json() if budget else {}
         return [(name, min(max(limit - getattr(left, name), 0.0), limit), limit) for name, limit in limits.items()]
 
 
@@ -153,17 +153,17 @@ class Progress(Standing):
         workers = Table.grid(padding=(0, 2))
         for number, (trial, point) in sorted(self._latest.copy().items()):
             workers.add_row(f"[cyan]trial {number}[/]", short_params(trial.params), short_point(trial, point))
-        return Group(self._summary(loop), self._bars(loop.remaining(loop.history)), workers)
+        return Group(self._summary(loop), self._bars(loop), workers)
 
     def _summary(self, loop: "Loop") -> str:
         return " · ".join([f"[bold]{self._study.name}[/]", *self._parts(loop)])
 
-    def _bars(self, left: Remaining) -> Any:
+    def _bars(self, loop: "Loop") -> Any:
         from rich.progress_bar import ProgressBar
         from rich.table import Table
 
         bars = Table.grid(padding=(0, 2))
-        for name, spent, limit in self._limits(left):
+        for name, spent, limit in self._limits(loop):
             bars.add_row(
                 f"{name} budget", ProgressBar(total=limit, completed=spent, width=40), f"{spent:.4g} of {limit:g}"
             )
@@ -201,7 +201,7 @@ class NotebookProgress(Standing):
         title = " · ".join([f"<b>{escape(self._study.name)}</b>", *map(escape, self._parts(loop))])
         bars = "".join(
             f"<div>{name} <progress value='{spent:g}' max='{limit:g}'></progress> {spent:.4g} of {limit:g}</div>"
-            for name, spent, limit in self._limits(loop.remaining(loop.history))
+            for name, spent, limit in self._limits(loop)
         )
         workers = "".join(
             f"<div>trial {number}: {escape(short_params(trial.params))} {escape(short_point(trial, point))}</div>"
@@ -232,8 +232,7 @@ class ProgressLines(Standing):
         self._said_at = time.monotonic()
         self._counts, self._best = dict.fromkeys(State, 0), None
         self._count_all()
-        left = self._limits(self._loop.remaining(self._loop.history))
-        limits = [f"{spent:.4g} of {limit:g} {name}" for name, spent, limit in left]
+        limits = [f"{spent:.4g} of {limit:g} {name}" for name, spent, limit in self._limits(self._loop)]
         sys.stderr.write(f"{self._study.name}: {', '.join([*self._parts(self._loop), *limits])}\n")
 
 

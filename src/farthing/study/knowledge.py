@@ -1,7 +1,8 @@
 """What a suggestion knew when it was made, kept in its note: with it the same suggestion can be made again.
 
 A suggestion that is made while trials run does not know how they end, and one that was prepared may not know of trials
-that ended since. Nothing is noted where it goes without saying: one suggestion, after all trials before it had ended.
+that ended since. Nothing is noted where it goes without saying: one suggestion, after all trials before it had ended,
+with the rest of the study's budget that follows from them.
 """
 
 import math
@@ -10,9 +11,10 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from farthing.costs import EffortLevel, Remaining
+from farthing.costs import Budget, EffortLevel, Remaining
 from farthing.strategies import Randomness, Strategy
 from farthing.trials import History, Json, State, Suggestion, Trial
+from farthing.trials.requests import changed_just_now
 
 KNEW = "knew"
 """The key in the note of a suggestion."""
@@ -28,8 +30,13 @@ class Question:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is what everyone would assume: one suggestion, with all trials before it ended."""
-        return self.count == 1 and not self.history.in_flight and self.remaining.effort is None
+        """Whether it is what everyone would assume: one suggestion, with all trials before it ended.
+
+        The seconds of a run cannot be assumed, nor whether a budget that was changed just now was known in time.
+        """
+        is_usual = self.count == 1 and not self.history.in_flight
+        is_sure = not changed_just_now(self.history.events, len(self.history))
+        return is_usual and is_sure and self.remaining == _assumed_rest(self.history)
 
 
 def with_knowledge(suggestion: Suggestion, question: Question, *, place: int) -> Suggestion:
@@ -59,7 +66,7 @@ def question_of(history: History, number: int) -> tuple[Question, int]:
         _as_known(before, knew.get("running", ())),
         events=before.events[: knew.get("events", len(before.events))],
     )
-    remaining = Remaining(**knew.get("left", {}), effort=knew.get("effort"))
+    remaining = Remaining(**knew["left"], effort=knew.get("effort")) if "left" in knew else _assumed_rest(known)
     return Question(known, remaining, knew.get("asked", 1)), knew.get("place", 0)
 
 
@@ -85,6 +92,12 @@ def effort_of(trial: Trial) -> EffortLevel:
 def asked_with(trial: Trial) -> int:
     """The number of suggestions that were asked for together with this one."""
     return int(knowledge_of(trial).get("asked", 1))
+
+
+def _assumed_rest(history: History) -> Remaining:
+    """The rest of the budget in force that follows from the trials; seconds do not."""
+    budget = Budget.in_force(history)
+    return Remaining() if budget is None else replace(budget.remaining(history, seconds=0.0), seconds=math.inf)
 
 
 def _knowledge(question: Question, place: int) -> dict[str, Json]:

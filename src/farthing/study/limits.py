@@ -42,11 +42,11 @@ class Stopped:
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of a run: the budget in all, and for each trial its seconds and its number of retries.
+    """Limits of a run: for each trial its seconds and its number of retries.
 
-    Without a budget the strategy alone decides when it ends. `killed_retries` is the number of retries of a trial whose
-    worker the system killed: that says little about the configuration. `keep_going` spends the budget even if the
-    first trials all fail in the same way.
+    The budget is that of a verification; a run of the whole study has the study's own. `killed_retries` is how often a
+    trial is tried again whose worker the system killed: that says little about the configuration. `keep_going` spends
+    the budget even if the first trials all fail in the same way.
     """
 
     budget: Budget | None
@@ -91,6 +91,11 @@ def check_retries(retries: int, *, name: str) -> None:
 def check_budget(budget: object) -> None:
     if not isinstance(budget, (Budget, type(None))):
         raise InvalidArgument(f"A run needs a budget, got {budget!r}. Give budget=ft.Budget(seconds=600).")
+
+
+def require_set_budget(budget: object) -> None:
+    if not isinstance(budget, Budget):
+        raise InvalidArgument(f"A study's budget must be a Budget, got {shown(budget)}. Write ft.Budget(cost=50).")
 
 
 def require_budget(budget: Budget | None, strategy: Strategy) -> None:

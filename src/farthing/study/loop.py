@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Protocol
 
-from farthing.costs import Clock, Remaining
+from farthing.costs import Budget, Clock, Remaining
 from farthing.errors import StaleAttempt, TrialFinished, WorkError
 from farthing.execution import Checkpoints, Ended, Executor, Job
 from farthing.strategies import Strategy
@@ -27,7 +27,7 @@ log = logging.getLogger("farthing")
 SPENT = Stopped(StopReason.BUDGET_SPENT, "the budget is spent")
 
 PATIENCE_BETWEEN_COORDINATORS = 1.0
-"""Seconds after which a loop with nothing to do looks at what other coordinators did."""
+"""Seconds after which a loop with nothing to do looks at what others did and asked for."""
 
 
 class Observer(Protocol):
@@ -43,8 +43,10 @@ class Observer(Protocol):
 class Loop:
     """Joins a strategy, the records and an executor. It is also the executor's listener.
 
-    With `only`, the numbers of enqueued trials, it runs those instead of suggestions, and
-    ends when they do, even if another process ran them.
+    The budget is the study's own, which may change meanwhile, and so may its end be asked for.
+
+    With `only`, the numbers of enqueued trials, it runs those instead of suggestions within the budget of its limits,
+    and ends when they do, even if another process ran them.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class Loop:
         self._seconds_before = 0.0
         self._began = 0.0
         self._stopped: Stopped | None = None
+        self._stop_requests_before = 0
         self._warned_of: set[str] = set()
         self._kills: Counter[int] = Counter()
         self._first_failures: FirstFailures | None = None
@@ -96,12 +99,17 @@ class Loop:
             self._seconds_before = self._records.seconds_run()
             self._began = self._clock.elapsed()
             self._records.leases.begin_run()
+            self._stop_requests_before = self._records.refresh().stop_requests
             collect_leftovers(self._records, self._strategy, self._checkpoints)
             return self._run()
 
     def stop(self) -> None:
         """Starts no more trials; those that run are finished. May be called from any thread."""
         self._stopped = Stopped(StopReason.STOPPED, "stopped")
+        self.wake()
+
+    def wake(self) -> None:
+        """Lets it look at what was asked for. May be called from any thread."""
         self._executor.wake()
 
     @property
@@ -109,8 +117,11 @@ class Loop:
         """The history as the loop last read it."""
         return self._records.history
 
+    def budget(self, history: History) -> Budget | None:
+        return self._limits.budget if self._only is not None else Budget.in_force(history)
+
     def remaining(self, history: History) -> Remaining:
-        budget = self._limits.budget
+        budget = self.budget(history)
         return Remaining() if budget is None else budget.remaining(history, seconds=self._seconds_run())
 
     def on_news(self, attempt: Attempt, news: News) -> None:
@@ -132,7 +143,19 @@ class Loop:
             for job in ended:
                 self._close(job)
             if not (ended or self._suggester.is_ready):
-                self._records.sweep()
+                self._look_around()
+
+    def _look_around(self) -> None:
+        """Takes back what others lost, where there may be something, and takes up what was asked for."""
+        if self._depends_on_others():
+            self._records.sweep()
+        self._take_up_requests(self._records.refresh())
+
+    def _take_up_requests(self, history: History) -> None:
+        """A request of before that still stands is one, too: it came while this run was started."""
+        is_requested = history.is_to_stop or history.stop_requests > self._stop_requests_before
+        if self._stopped is None and is_requested:
+            self._stopped = Stopped(StopReason.STOPPED, "stopped on request")
 
     def _fill(self) -> Stopped | None:
         """Gives work to every free worker; returns why there is no more of it.
@@ -150,11 +173,13 @@ class Loop:
         return self._stopped
 
     def _start_some(self) -> tuple[list[Trial], Stopped | None]:
-        if self._only is not None:
-            history = self._records.refresh()
-            return self._claim(self._only, history), Stopped(StopReason.STOPPED, "the trials have ended")
         while True:
             history = self._records.refresh()
+            self._take_up_requests(history)
+            if self._stopped is not None:
+                return [], self._stopped
+            if self._only is not None:
+                return self._claim(self._only, history), Stopped(StopReason.STOPPED, "the trials have ended")
             if self._can_pay_for_waiting(history) and (
                 claimed := self._records.claim(self._executor.free, taken=self._trials)
             ):
@@ -223,7 +248,7 @@ class Loop:
 
     def _can_pay_for_waiting(self, history: History) -> bool:
         """Whether a trial waits for a worker and the budget still has something for it."""
-        budget = self._limits.budget
+        budget = self.budget(history)
         if budget is None or not is_waiting(history):
             return is_waiting(history)
         return not budget.remaining_for_waiting(history, seconds=self._seconds_run()).pays_nothing
@@ -303,6 +328,11 @@ class Loop:
         return is_running or (bool(awaited) and (self._only is not None or self._can_pay_for_waiting(history)))
 
     def _patience(self) -> float | None:
-        """No limit when every event that matters will come from our own workers."""
+        """No limit when every event that matters will come from this process."""
+        is_alone = self._records.is_in_memory and not self._depends_on_others()
+        return None if is_alone else PATIENCE_BETWEEN_COORDINATORS
+
+    def _depends_on_others(self) -> bool:
+        """Whether a worker is free, or trials are in flight that this loop does not run."""
         in_flight = {Attempt(trial.number, trial.attempt) for trial in self._records.history.in_flight}
-        return PATIENCE_BETWEEN_COORDINATORS if self._executor.free or in_flight - self._trials.keys() else None
+        return self._executor.free > 0 or bool(in_flight - self._trials.keys())

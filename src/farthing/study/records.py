@@ -5,7 +5,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from farthing.costs import Clock, Remaining, SystemClock
+from farthing.costs import Budget, Clock, Remaining, SystemClock
 from farthing.errors import FarthingError, HistoryMoved, InvalidArgument
 from farthing.storage import MemoryStorage, Storage, StudyRecord
 from farthing.storage.storage import Changes, FindsLeaders, Leaders, OpensInTurn
@@ -19,6 +19,7 @@ from farthing.trials.code_changes import CHANGED
 from farthing.trials.extension import EXTENDED, Extension
 from farthing.trials.news import Checkpointed, News
 from farthing.trials.prefixes import EVICTED, Eviction
+from farthing.trials.requests import BUDGET, STOP, WITHDRAWN, budget_event, limits_given
 
 MORE_CHOICES = 8
 """Number of further suggestions to ask for if none of the first fits the budget; a guess, not tuned."""
@@ -238,6 +239,28 @@ class Records:
         self.remember({IS_EXTENDED: True})
         self._storage.log_event(self.name, EXTENDED, extension.to_json())
         self.refresh()
+
+    def set_budget(self, budget: Budget, *, given: bool = False) -> None:
+        """Sets the budget of the study, for all that work on it; `given` says that a run was given it.
+
+        A run that is given what the last one was given changes nothing: the budget may have been changed meanwhile,
+        and the same program was started again.
+        """
+        history, limits = self.refresh(), budget.to_json()
+        if limits == history.limits or (given and limits == limits_given(history.events)):
+            return
+        self._storage.log_event(self.name, BUDGET, budget_event(limits, trials=len(history), given=given))
+        self.refresh()
+
+    def request_stop(self) -> None:
+        self._storage.log_event(self.name, STOP, None)
+        self.refresh()
+
+    def withdraw_stop(self) -> None:
+        """Lets the study go on, if it was asked to stop."""
+        if self.refresh().is_to_stop:
+            self._storage.log_event(self.name, WITHDRAWN, None)
+            self.refresh()
 
     def log_code_change(self, payload: Json) -> None:
         self._storage.log_event(self.name, CHANGED, payload)

@@ -41,6 +41,7 @@ from farthing.study.limits import (
     check_leases,
     check_on_interrupt,
     require_budget,
+    require_set_budget,
 )
 from farthing.study.lineage import Lineage
 from farthing.study.loop import Loop, Observer
@@ -219,7 +220,9 @@ class Study:
         It waits for trials that other programs run, and not for those that `ask` has given to this one.
 
         Args:
-            budget: the limits of the study in all; not needed if the strategy has an end of its own, as `PB2` has.
+            budget: the limits of the study in all. It is stored with the study, and `set_budget` changes it while runs
+                go on; the same program, started again, leaves such a change as it is. Not needed once the study has
+                one, or if the strategy has an end of its own, as `PB2` has.
             executor: "processes" gives each worker a process of its own; "inline" runs the work here, for debugging.
             time_limit: seconds after which a trial, with every process it started, is ended as failed.
             retries: the number of times a failed trial is tried again, for any reason. By default a trial is tried
@@ -238,14 +241,17 @@ class Study:
         check_on_interrupt(on_interrupt)
         check_progress(progress)
         strategy = self._strategy.imported()
-        limits = Limits.of(budget, time_limit, retries=retries, strategy=strategy, keep_going=keep_going)
+        check_budget(budget)
+        limits = Limits.of(None, time_limit, retries=retries, strategy=strategy, keep_going=keep_going)
         called = read_callbacks(callbacks)
         shape = self._checked(work)
-        require_budget(budget, self.strategy)
+        require_budget(budget or self.budget, self.strategy)
         log_lost_prefixes(self._records, shape, self.checkpoints)
         note_code(self._records, shape, harmless=harmless_change)
         strategy = self._strategy.stored_in(self._records)
         runner = self._executor(shape, executor, workers=workers, devices=devices, time_limit=time_limit)
+        if budget is not None:
+            self._records.set_budget(budget, given=True)
         try:
             return self._loop_through(strategy, runner, limits, callbacks=called, progress=progress)
         except KeyboardInterrupt:
@@ -357,7 +363,8 @@ class Study:
         progress: bool | None,
         only: Collection[int] | None = None,
     ) -> Stopped:
-        display = display_for(self, limits.budget, wanted=progress)
+        self._records.withdraw_stop()
+        display = display_for(self, wanted=progress)
         observers: list[Observer] = [Callbacks(self, tuple(callbacks)), *([display] if display else [])]
         self._loop = Loop(
             self._records,
@@ -401,9 +408,42 @@ class Study:
         return shape
 
     def stop(self) -> None:
-        """Ends a run once its running trials have ended; to be called from a callback or another thread."""
+        """Ends this program's run once its running trials have ended; to be called from a callback or another thread.
+
+        `request_stop` ends the runs of all programs.
+        """
         if self._loop is not None:
             self._loop.stop()
+
+    # ---- for every program that works on the study ------------------------------------------------------------------
+
+    @property
+    def budget(self) -> Budget | None:
+        """The limits of the study in all, as they were set last; None before the first run."""
+        return Budget.in_force(self.history)
+
+    def set_budget(self, budget: Budget) -> None:
+        """Changes the limits of the study in all. Every run takes them up within two seconds, on any machine.
+
+        It is an event of the history. Trials that run are finished; a run that has ended does not begin again.
+        """
+        require_set_budget(budget)
+        self._records.set_budget(budget)
+        self._wake()
+
+    def request_stop(self) -> None:
+        """Asks every run of the study, on any machine, to end once its running trials have ended.
+
+        They start no trial after two seconds. The request stands until a `run` or `verify` is started.
+        """
+        self._records.request_stop()
+        self._wake()
+
+    def _wake(self) -> None:
+        """Lets a run of this program look at once; those of others look every second."""
+        loop = self._loop
+        if loop is not None:
+            loop.wake()
 
     # ---- one step at a time -----------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from farthing.trials.best_so_far import stops_early
 from farthing.trials.code_changes import CodeChanges
 from farthing.trials.extension import EXTENDED, as_suggested, extensions_of, filled
 from farthing.trials.problem import Problem
+from farthing.trials.requests import BUDGET, budgets_known, is_to_stop, limits_in_force, stop_requests
 from farthing.trials.suggestion import Json
 from farthing.trials.trial import State, Trial
 
@@ -75,7 +76,8 @@ class History(Sequence[Trial]):
 
     def before(self, number: int) -> "History":
         """The trials before that one, in the space that it was suggested in: what a replay of it starts from."""
-        events = [event for event in self.events if event.kind != EXTENDED or event.payload["trials"] <= number]
+        budgets = budgets_known(self.events, number)
+        events = [event for event in self.events if _is_before(event, number) or event in budgets]
         later = [extension for extension in self._extensions if extension.trials > number]
         if not later:
             return History(self.problem, self._trials[:number], events=events, version=self.version)
@@ -118,6 +120,21 @@ class History(Sequence[Trial]):
         """The trials that have a result, but for those of code that is gone."""
         done = tuple(trial for trial in self._trials if trial.state is State.DONE)
         return tuple(trial for trial in done if not self.is_outdated(trial)) if self._changes.times else done
+
+    @cached_property
+    def limits(self) -> Mapping[str, float] | None:
+        """The limits of the budget in force; None if none was set."""
+        return limits_in_force(self.events)
+
+    @cached_property
+    def stop_requests(self) -> int:
+        """How often the study was asked to stop."""
+        return stop_requests(self.events)
+
+    @cached_property
+    def is_to_stop(self) -> bool:
+        """Whether the last request to stop still stands: no run was started since."""
+        return is_to_stop(self.events)
 
     @cached_property
     def _changes(self) -> CodeChanges:
@@ -173,3 +190,8 @@ class History(Sequence[Trial]):
         while (parent := chain[-1].resume_from) is not None:
             chain.append(self[parent])
         return chain[::-1]
+
+
+def _is_before(event: Event, number: int) -> bool:
+    """Whether an event had happened when that trial was suggested, as far as the event itself says; budgets do not."""
+    return event.kind != BUDGET and (event.kind != EXTENDED or event.payload["trials"] <= number)

@@ -40,15 +40,15 @@ def test_a_run_of_seconds_says_nothing_and_progress_false_never_does(capsys, mon
 
 def test_the_display_is_chosen_by_where_the_program_runs(monkeypatch) -> None:
     study = study_of()
-    assert display_for(study, None, wanted=False) is None
-    assert isinstance(display_for(study, None, wanted=None), ProgressLines)
-    assert isinstance(display_for(study, None, wanted=True), Progress)
+    assert display_for(study, wanted=False) is None
+    assert isinstance(display_for(study, wanted=None), ProgressLines)
+    assert isinstance(display_for(study, wanted=True), Progress)
     kernel = types.SimpleNamespace(kernel=object())
     ipython = types.SimpleNamespace(get_ipython=lambda: kernel)
     monkeypatch.setitem(sys.modules, "IPython", ipython)
-    assert isinstance(display_for(study, None, wanted=None), NotebookProgress)
+    assert isinstance(display_for(study, wanted=None), NotebookProgress)
     monkeypatch.setattr(ipython, "get_ipython", lambda: types.SimpleNamespace(kernel=None))
-    assert isinstance(display_for(study, None, wanted=None), ProgressLines), "IPython in a terminal"
+    assert isinstance(display_for(study, wanted=None), ProgressLines), "IPython in a terminal"
 
 
 def test_a_notebook_shows_bars_and_workers(monkeypatch) -> None:
