@@ -20,6 +20,7 @@ COMMANDS = {
     "show": "Show a study: its best trials, learning curves and bill.",
     "best": "Print the best configuration found so far.",
     "verify": "Train the recommended configuration to full fidelity.",
+    "dashboard": "Serve a page about studies and their cost, live.",
     "plot": "Draw a study: value against cost, curves, parameters.",
     "export": "Write a study's trials as CSV or JSON.",
     "cache": "List, verify and prune the kept outputs of a pipeline's stages.",

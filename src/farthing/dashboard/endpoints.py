@@ -36,9 +36,10 @@ class Argument:
     @property
     def schema(self) -> dict[str, Json]:
         schema = dict(SCHEMAS[self.kind])
-        if self.choices:
-            target = schema["items"] = dict(schema["items"]) if self.kind == "texts" else schema
-            target["enum"] = list(self.choices)
+        if self.choices and self.kind == "texts":
+            schema["items"] = {"type": "string", "enum": list(self.choices)}
+        elif self.choices:
+            schema["enum"] = list(self.choices)
         bounds = {"minimum": self.least, "maximum": self.most, "pattern": self.pattern or None}
         schema |= {name: bound for name, bound in bounds.items() if bound is not None}
         return schema if self.default is None else {**schema, "default": self.default}

@@ -16,8 +16,8 @@ from farthing.storage import Storage, StudyRecord
 from farthing.storage.storage import ReadsOutlines
 from farthing.study.folder import find_folder, mark_for
 from farthing.study.records import IS_EXTENDED
-from farthing.study.stored_budget import stored_budget
-from farthing.trials import History, Json, Problem, Trial
+from farthing.trials import Event, History, Json, Problem, Trial
+from farthing.trials.requests import is_to_stop, limits_in_force
 from farthing.views.lines import Line, Lines
 from farthing.views.overview import Kind, kind_of
 
@@ -110,9 +110,17 @@ class StudyReader:
         record = self.record
         return kind_of(record.problem, record.strategy, self.trials(FIRST_TRIALS))
 
+    def events(self) -> Sequence[Event]:
+        return self.storage.events(self.name) if isinstance(self.storage, ReadsOutlines) else self.history().events
+
     @property
     def budget(self) -> Budget | None:
-        return stored_budget(self.record.settings)
+        limits = limits_in_force(self.events())
+        return Budget(**limits) if limits else None  # type: ignore[arg-type]  # Budget checks the numbers
+
+    @property
+    def is_to_stop(self) -> bool:
+        return is_to_stop(self.events())
 
     def seconds_run(self) -> float:
         return self.storage.seconds_run(self.name)

@@ -312,6 +312,12 @@ class SqlStorage:
     def trials(self, study: str, numbers: Sequence[int]) -> list[Trial]:
         return self._database.look(lambda connection: read_trials(connection, study, numbers))
 
+    def events(self, study: str) -> list[Event]:
+        def look(connection: Connection) -> list[Event]:
+            return [rows.event(row) for row in connection.execute(statements.ALL_EVENTS, {"this_name": study})]
+
+        return self._database.look(look)
+
     def count_measurements(self, study: str) -> int:
         return self._scalar(statements.COUNT_MEASUREMENTS, study)
 

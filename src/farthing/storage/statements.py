@@ -244,6 +244,9 @@ NEW_EVENTS = (
     .where(event.c.study_id == _this_study, event.c.version > bindparam("since"), event.c.version <= bindparam("until"))
     .order_by(event.c.version)
 )
+ALL_EVENTS = (
+    select(event.c.kind, event.c.payload, event.c.time).where(event.c.study_id == _id_of_named).order_by(event.c.version)
+)
 RUNNING_TRIALS = select(*TRIAL_COLUMNS).join_from(study, trial, and_(_trial_of_it, _is_running)).where(_named_study)
 _until: BindParameter[int] = bindparam("until")
 UNVERSIONED_TRIALS = (

@@ -99,6 +99,10 @@ class ReadsOutlines(Protocol):
         """Some trials with their measurements, as they are stored."""
         ...
 
+    def events(self, study: str) -> list[Event]:
+        """All events of the study, in their order."""
+        ...
+
     def count_measurements(self, study: str) -> int: ...
 
     def versions(self) -> Mapping[str, int]:

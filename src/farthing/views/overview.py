@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from farthing.costs import Budget, Ledger
+from farthing.space import Choice, Int
+from farthing.space.parameters import Parameter
 from farthing.study.stored_strategy import class_name
 from farthing.trials import History, Json, Problem, State, Trial
 from farthing.views.lines import Lines
@@ -33,7 +35,7 @@ def problem_form(problem: Problem) -> dict[str, Json]:
         "value": problem.value,
         "minimize": problem.minimize,
         "cost_unit": problem.cost_unit,
-        "parameters": {name: _parameter(one.to_json()) for name, one in space.parameters.items()},
+        "parameters": {name: _parameter(one) for name, one in space.parameters.items()},
         "fidelities": {
             name: {"low": one.low, "high": one.high, "trace": one.trace} for name, one in space.fidelities.items()
         },
@@ -41,8 +43,11 @@ def problem_form(problem: Problem) -> dict[str, Json]:
     }
 
 
-def _parameter(form: Any) -> dict[str, Json]:
-    return dict(form)
+def _parameter(parameter: Parameter) -> dict[str, Json]:
+    if isinstance(parameter, Choice):
+        return {"kind": "choice", "options": list(parameter.options)}
+    kind = "int" if isinstance(parameter, Int) else "float"
+    return {"kind": kind, "low": parameter.low, "high": parameter.high, "log": parameter.log}
 
 
 def overview(
@@ -86,8 +91,8 @@ def latest_failures(lines: Lines) -> list[int]:
     return [int(lines.number[place]) for place in failed[-MOST_FAILURES:]][::-1]
 
 
-def predictions(trials: Sequence[Trial]) -> list[dict[str, Json]]:
-    """What was expected of finished trials, beside what came."""
+def predictions(trials: Sequence[Trial], spent: Mapping[int, float]) -> list[dict[str, Json]]:
+    """What was expected of finished trials, beside what came; `spent` is what all had cost when each ended."""
     found: list[dict[str, Json]] = []
     for trial in trials:
         expected: Mapping[str, Any] = {
@@ -98,6 +103,7 @@ def predictions(trials: Sequence[Trial]) -> list[dict[str, Json]]:
             found.append(
                 {
                     "number": trial.number,
+                    "spent": spent.get(trial.number),
                     "value": trial.value,
                     "cost": trial.cost,
                     "expected_value": _pair(expected["value"]),

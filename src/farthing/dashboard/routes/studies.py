@@ -78,6 +78,7 @@ def _study(studies: Studies, reader: StudyReader) -> dict[str, Json]:
         "created_at": record.created_at,
         "may_change": studies.may_change,
         "is_large": reader.is_large,
+        "is_to_stop": reader.is_to_stop,
         **problem_form(problem),
         **overview(
             lines,
@@ -103,8 +104,10 @@ def show_predictions(studies: Studies, study: str) -> dict[str, Json]:
 
     def make() -> Json:
         lines = reader.lines()
-        shown = thinned([int(lines.number[place]) for place in lines.in_order_of_ending()], MOST_PREDICTIONS)
-        return {"predictions": predictions(reader.trials(shown))}
+        order = lines.in_order_of_ending()
+        spent = dict(zip(lines.number[order].tolist(), lines.cost[order].cumsum().tolist(), strict=True))
+        shown = thinned(list(spent), MOST_PREDICTIONS)
+        return {"predictions": predictions(reader.trials(shown), spent)}
 
     return reader.remembered("predictions", make)  # type: ignore[no-any-return]
 
