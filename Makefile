@@ -6,12 +6,14 @@ export NO_MKDOCS_2_WARNING := 1
 PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m "not long"
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo faketime test test-long coverage wholes mutants wheel check docs bench bench-setup clean help
+.PHONY: demo faketime chromium test test-long test-browser screenshots coverage wholes mutants wheel check docs bench bench-setup clean help
 
 help:
 	@echo "make demo        tune a real model in about a minute"
 	@echo "make test        set up everything and run the tests"
 	@echo "make test-long   the tests that take minutes: more kills, more examples"
+	@echo "make test-browser  the dashboard in Debian's Chromium"
+	@echo "make screenshots  draw the pictures of the dashboard in docs/images again"
 	@echo "make coverage    the tests of single parts, and the share of lines they reach"
 	@echo "make mutants     change the source by seed and see whether a test notices, in half an hour of CPU"
 	@echo "make check       what CI runs: tests, coverage, lint, types, layers, docs"
@@ -48,6 +50,20 @@ test: $(VENV)/.dev faketime
 
 test-long: $(VENV)/.dev faketime
 	$(BIN)/python -m pytest -m long
+
+# Without root, Debian's Chromium must be there already: these tests fail without it.
+chromium:
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && { apt-get install -y -qq chromium || { apt-get update -qq && apt-get install -y -qq chromium; }; } >/dev/null; }
+
+$(VENV)/.browser: pyproject.toml constraints.txt $(VENV)/.dev
+	$(PIP) --editable '.[browser]'
+	@touch $@
+
+test-browser: $(VENV)/.browser chromium
+	$(BIN)/python -m pytest tests/browser
+
+screenshots: $(VENV)/.browser chromium
+	$(BIN)/python -m tests.browser.screenshots docs/images
 
 # Measured over the tests of single parts: whole programs reach nearly every line and pin down few of them.
 PARTS := tests/unit tests/contracts tests/papers

@@ -55,7 +55,8 @@ def _rows(trials: int, points: int, rng: random.Random) -> Iterator[tuple[dict[s
         level = 0.05 + 0.3 * abs(params["momentum"] - 0.7) + rng.random() * 0.3
         opened = BEGAN + number * 2.0
         curve = [
-            _point(number, at, level + 0.5 / (at + 1), opened + 0.3 * at) for at in range(points // 2 if failed else points)
+            _point(number, at, level + 0.5 / (at + 1), opened + 0.3 * at)
+            for at in range(points // 2 if failed else points)
         ]
         yield _trial(number, params, points, curve[-1]["value"], opened, failed=failed), curve
 

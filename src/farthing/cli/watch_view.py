@@ -63,4 +63,3 @@ def _row(trial: Trial, *, now: float) -> list[str]:
         return [str(trial.number), state, "", since, "waits for a worker", params]
     progress = short_point(trial, trial.points[-1] if trial.points else None)
     return [str(trial.number), state, where(trial.owner or ""), since, progress, params]
-

@@ -20,11 +20,20 @@ from starlette.routing import Route
 
 from farthing.dashboard.answers import Download
 from farthing.dashboard.endpoints import Endpoint, openapi
+from farthing.dashboard.keys import name_of
 from farthing.dashboard.live import Changes
 from farthing.dashboard.reading import Studies
 from farthing.dashboard.routes import ENDPOINTS
 from farthing.dashboard.security import Access, App, BodyTooLarge, Guard
-from farthing.errors import FarthingError, NoResult, StorageError, StudyNotFound, TrialFinished, TrialNotFound
+from farthing.errors import (
+    FarthingError,
+    InvalidArgument,
+    NoResult,
+    StorageError,
+    StudyNotFound,
+    TrialFinished,
+    TrialNotFound,
+)
 
 log = logging.getLogger("farthing")
 
@@ -63,27 +72,20 @@ def application(studies: Studies, access: Access) -> App:
         exception_handlers={404: _not_found, 405: _not_allowed},
     )
     app.router.redirect_slashes = False
-    return Guard(_bounded(app), access)  # type: ignore[arg-type]
+    return Guard(_bounded(app), access)
 
 
 def _bounded(app: Any) -> App:
-    """A reader that takes nothing for a while is let go of, and a body that grows too large is refused."""
+    """A reader that takes nothing for a while is let go of: it would hold its answer in memory for ever."""
 
     async def answering(scope: Any, receive: Any, send: Any) -> None:
-        started = False
-
         async def sending(message: Any) -> None:
-            nonlocal started
-            started = started or message["type"] == "http.response.start"
             await asyncio.wait_for(send(message), SECONDS_FOR_A_SLOW_READER)
 
         try:
             await app(scope, receive, sending)
         except TimeoutError:
-            raise ConnectionAbortedError("a reader took nothing for too long") from None
-        except BodyTooLarge:
-            if not started:
-                await _error(413, "A request's body is too large.")(scope, receive, sending)
+            log.info("A reader took nothing for %s seconds, and is let go of.", SECONDS_FOR_A_SLOW_READER)
 
     return answering
 
@@ -94,7 +96,9 @@ def _answering(endpoint: Endpoint, studies: Studies) -> Callable[[Request], Any]
             return _error(403, "This server only shows. Start it with --allow-changes.")
         try:
             arguments = {
-                one.name: one.read([request.path_params[one.name]] if one.in_path else request.query_params.getlist(one.name))
+                one.name: one.read(
+                    [request.path_params[one.name]] if one.in_path else request.query_params.getlist(one.name)
+                )
                 for one in endpoint.arguments
             }
             if endpoint.body is not None:
@@ -102,12 +106,10 @@ def _answering(endpoint: Endpoint, studies: Studies) -> Callable[[Request], Any]
             found = await run_in_threadpool(endpoint.handle, studies, **arguments)
         except FarthingError as error:
             if isinstance(error, StudyNotFound) and "study" in request.path_params:
-                from farthing.dashboard.keys import name_of
-
                 studies.forget(name_of(request.path_params["study"]))
             return _error(_status(error), _without_password(str(error)))
         except BodyTooLarge:
-            raise
+            return _error(413, "A request's body is too large.")
         except Exception:
             log.exception("The dashboard failed to answer %s", endpoint.path)
             return _error(503, "The dashboard failed at this; its log says why.")
@@ -118,8 +120,6 @@ def _answering(endpoint: Endpoint, studies: Studies) -> Callable[[Request], Any]
 
 
 def _json(body: bytes) -> Any:
-    from farthing.errors import InvalidArgument
-
     try:
         return json.loads(body)
     except (ValueError, RecursionError):

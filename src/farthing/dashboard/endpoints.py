@@ -56,7 +56,9 @@ class Argument:
 
     def _texts(self, given: Sequence[str]) -> list[str]:
         if len(given) > MOST_TEXTS:
-            raise InvalidArgument(f"{self.name} must be given at most {MOST_TEXTS} times, got {len(given)}. Give fewer.")
+            raise InvalidArgument(
+                f"{self.name} must be given at most {MOST_TEXTS} times, got {len(given)}. Give fewer."
+            )
         return [self._text(one) for one in given]
 
     def _text(self, given: str) -> str:
@@ -113,7 +115,7 @@ class Body:
 
 def _check(name: str, value: Json, schema: Mapping[str, Any]) -> None:
     """The few words of JSON schema that our bodies use."""
-    kinds = {"string": str, "number": (int, float), "integer": int, "object": dict, "array": list}
+    kinds: dict[str, Any] = {"string": str, "number": (int, float), "integer": int, "object": dict, "array": list}
     kind = schema["type"]
     fits = isinstance(value, kinds[kind]) and not (kind in ("number", "integer") and isinstance(value, bool))
     if fits and isinstance(value, str):

@@ -36,7 +36,7 @@ class Changes:
         return self.readers >= MOST_READERS
 
     async def stream(self, last_id: str | None) -> AsyncIterator[bytes]:
-        """Events for one reader, as long as it listens. It holds no queue: who is slow gets the sum of what happened."""
+        """Events for one reader, while it listens. It holds no queue: who is slow gets the sum of what happened."""
         self.readers += 1
         try:
             self._start()

@@ -1,4 +1,4 @@
-"""Reads studies for pages: each at the price of what changed since the last look, and nothing that a page does not show.
+"""Reads studies for pages: each at the price of what changed since the last look, and only what a page shows.
 
 Reading runs nobody's code: strategies that the database names are not imported. It takes no lock that a running study
 waits for, and it ends no lease.

@@ -7,9 +7,10 @@ cookie that only our page gets; whatever changes something must also say that it
 
 import hashlib
 import hmac
+import json
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -75,8 +76,9 @@ class Access:
 
     def is_own(self, origin: str, host: str) -> bool:
         """Whether an Origin header names the page that this server serves."""
-        own = f"{'https' if self.is_tls else 'http'}://{host}"
-        return hmac.compare_digest(origin.encode(), own.encode()) or (self.proxy is not None and origin == self.proxy)
+        if self.proxy is not None and _host_name(host) == urlsplit(self.proxy).hostname:
+            return origin == self.proxy
+        return origin == f"{'https' if self.is_tls else 'http'}://{host}"
 
     def is_token(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(errors="replace"), self.token.encode())
@@ -106,7 +108,6 @@ class Guard:
 
     app: App
     access: Access
-    is_page: Callable[[str], bool] = field(default=lambda path: False)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -246,8 +247,6 @@ def _with_headers(send: Send) -> Send:
 
 
 async def _answer(send: Send, refusal: Refusal, *, is_page: bool) -> None:
-    import json
-
     challenge = [(b"www-authenticate", b"Bearer")] if refusal.status == 401 else []
     if is_page:
         text = (
@@ -263,6 +262,10 @@ async def _answer(send: Send, refusal: Refusal, *, is_page: bool) -> None:
 
 async def _send_whole(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
     length = (b"content-length", str(len(body)).encode())
-    start = {"type": "http.response.start", "status": status, "headers": [*headers, length, (b"cache-control", b"no-store")]}
+    start = {
+        "type": "http.response.start",
+        "status": status,
+        "headers": [*headers, length, (b"cache-control", b"no-store")],
+    }
     await send(start)
     await send({"type": "http.response.body", "body": body})

@@ -33,7 +33,9 @@ class Listening:
         if not 0 <= self.port <= 65535:
             raise InvalidArgument(f"A port must be 0 to 65535, got {self.port}. 0 takes a free one.")
         if (self.certificate is None) != (self.key is None):
-            raise InvalidArgument("TLS needs a certificate and its key, got one of them. Give --tls-cert and --tls-key.")
+            raise InvalidArgument(
+                "TLS needs a certificate and its key, got one of them. Give --tls-cert and --tls-key."
+            )
         self._check_base_path()
         self._check_proxy()
         if not is_loopback(self.host):

@@ -138,7 +138,9 @@ def _payments(groups: Sequence[Sequence[Any]]) -> Payments | None:
     attempts = {group[ATTEMPT] for group in groups}
     if len(attempts) > 1 or any(group[SEVERAL] or group[SAVED] for group in groups):
         return None
-    costs = [{KIND_LETTERS[group[KIND]]: group[AMOUNT]} if group[KIND] else {} for group in groups]
+    costs: list[Mapping[str, float]] = [
+        {KIND_LETTERS[group[KIND]]: group[AMOUNT]} if group[KIND] else {} for group in groups
+    ]
     return Payments([group[ATTEMPT] for group in groups], [bool(group[CHARGED]) for group in groups], costs)
 
 
@@ -158,7 +160,9 @@ def read_lines(connection: Connection, name: str, *, since: int) -> TrialLines:
         raise study_not_found(name)
     span = {"this_study": found[0], "since": since, "until": found[1]}
     paid: dict[int, float] = {}
-    for batch in rows.plain(connection.execute(statements.CHANGED_PAYMENTS if since else statements.ALL_PAYMENTS, span)):
+    for batch in rows.plain(
+        connection.execute(statements.CHANGED_PAYMENTS if since else statements.ALL_PAYMENTS, span)
+    ):
         for trial, amount in batch:
             paid[trial] = paid.get(trial, 0.0) + amount
     result = connection.execute(statements.CHANGED_LINES if since else statements.ALL_LINES, span)
@@ -177,4 +181,6 @@ def read_trials(connection: Connection, name: str, numbers: Sequence[int]) -> li
         raise study_not_found(name)
     wanted = {"this_study": found[0], "numbers": list(numbers)}
     curves = rows.by_trial(chain.from_iterable(rows.plain(connection.execute(statements.THESE_MEASUREMENTS, wanted))))
-    return [rows.entry(row, curves.get(row[0], ())).trial for row in connection.execute(statements.THESE_TRIALS, wanted)]
+    return [
+        rows.entry(row, curves.get(row[0], ())).trial for row in connection.execute(statements.THESE_TRIALS, wanted)
+    ]

@@ -323,7 +323,7 @@ class SqlStorage:
 
     def versions(self) -> dict[str, int]:
         return self._database.look(
-            lambda connection: {name: version for name, version in connection.execute(statements.VERSIONS)}
+            lambda connection: {row.name: row.version for row in connection.execute(statements.VERSIONS)}
         )
 
     def results(self, study: str) -> list[float]:

@@ -196,7 +196,7 @@ ALL_BILLS = (
     .group_by(*_bill)
     .order_by(measurement.c.trial, measurement.c.attempt)
 )
-"""What was paid, by trial, attempt and kind; whether a measurement has several kinds, or savings; how many there are."""
+"""What was paid, by trial, attempt and kind; whether a measurement has several kinds or savings; how many there are."""
 
 _paid = case((measurement.c.charged, measurement.c.amount))
 _paid_by_attempt = (
@@ -220,7 +220,8 @@ ALL_LINES = select(
 ).where(_of_study)
 CHANGED_LINES = ALL_LINES.where(trial.c.number.in_(union(_touched, _in_flight_now)))
 THESE_TRIALS = (
-    select(*TRIAL_COLUMNS).where(_of_study, trial.c.number.in_(bindparam("numbers", expanding=True)))
+    select(*TRIAL_COLUMNS)
+    .where(_of_study, trial.c.number.in_(bindparam("numbers", expanding=True)))
     .order_by(trial.c.number)
 )
 THESE_MEASUREMENTS = (
@@ -245,7 +246,9 @@ NEW_EVENTS = (
     .order_by(event.c.version)
 )
 ALL_EVENTS = (
-    select(event.c.kind, event.c.payload, event.c.time).where(event.c.study_id == _id_of_named).order_by(event.c.version)
+    select(event.c.kind, event.c.payload, event.c.time)
+    .where(event.c.study_id == _id_of_named)
+    .order_by(event.c.version)
 )
 RUNNING_TRIALS = select(*TRIAL_COLUMNS).join_from(study, trial, and_(_trial_of_it, _is_running)).where(_named_study)
 _until: BindParameter[int] = bindparam("until")

@@ -64,7 +64,7 @@ def contour(model: FittedHistory, x: str, y: str) -> dict[str, Json]:
 def _thin(coordinates: Array) -> Array:
     if coordinates.size <= RESOLUTION:
         return coordinates
-    return coordinates[np.linspace(0, coordinates.size - 1, RESOLUTION).astype(int)]
+    return np.asarray(coordinates[np.linspace(0, coordinates.size - 1, RESOLUTION).astype(int)])
 
 
 def for_a_model(history: History, *, most: int) -> History:

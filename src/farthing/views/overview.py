@@ -75,7 +75,9 @@ def overview(
         "worth": worth(lines, problem),
         "in_flight": [trial_row(trial) for trial in in_flight[:MOST_IN_FLIGHT]],
         "committed": committed(in_flight),
-        "failures": [{**trial_row(trial), "traceback": trial.failure.traceback if trial.failure else ""} for trial in failed],
+        "failures": [
+            {**trial_row(trial), "traceback": trial.failure.traceback if trial.failure else ""} for trial in failed
+        ],
     }
 
 
@@ -117,9 +119,7 @@ def _pair(prediction: Any) -> list[float | None] | None:
     return None if prediction is None else [prediction.mean, prediction.deviation]
 
 
-def whole_overview(
-    history: History, *, seconds: float, budget: Budget | None, ledger: bool = True
-) -> dict[str, Json]:
+def whole_overview(history: History, *, seconds: float, budget: Budget | None, ledger: bool = True) -> dict[str, Json]:
     """The same of a history that is read already."""
     lines = Lines.of(history)
     best = lines.best(history.problem)

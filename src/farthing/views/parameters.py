@@ -1,10 +1,10 @@
 """Value against params: for slices, and for lines across parallel axes."""
 
+import numpy as np
+
 from farthing.study.runs import last_of_runs, with_value
 from farthing.trials import History, Json
 from farthing.views.sampling import chosen_places
-
-import numpy as np
 
 
 def parameter_points(history: History, *, most: int) -> dict[str, Json]:
@@ -19,8 +19,6 @@ def parameter_points(history: History, *, most: int) -> dict[str, Json]:
         "value": [trial.value for trial in shown],
         "cost": [trial.cost for trial in shown],
         "reach": [history.reach(trial) for trial in shown],
-        "params": {
-            name: [trial.params.get(name) for trial in shown] for name in history.problem.space.parameters
-        },
+        "params": {name: [trial.params.get(name) for trial in shown] for name in history.problem.space.parameters},
         "of": len(runs),
     }

@@ -1,6 +1,8 @@
 """Charts that take the whole history: params, the model, the clock, and what each system has of its own."""
 
 from collections.abc import Callable
+from math import floor, log
+from typing import TYPE_CHECKING
 
 from farthing.dashboard.endpoints import STUDY, Argument, Endpoint
 from farthing.dashboard.reading import Studies, StudyReader
@@ -10,6 +12,9 @@ from farthing.trials import History, Json
 from farthing.views import systems
 from farthing.views.parameters import parameter_points
 from farthing.views.timeline import timeline
+
+if TYPE_CHECKING:
+    from farthing.study.fitted_history import FittedHistory
 
 MOST_POINTS = 1_000
 MOST_BARS = 2_000
@@ -41,8 +46,12 @@ def show_system(studies: Studies, study: str) -> dict[str, Json]:
     """What the study's system has of its own; an ordinary study has its predictions only."""
     reader = reader_of(studies, study)
     kind = reader.kind
-    make = SYSTEMS.get(kind, lambda history: {})
+    make = SYSTEMS.get(kind, _nothing)
     return reader.remembered("system", lambda: {"kind": kind, **make(reader.history())})  # type: ignore[no-any-return]
+
+
+def _nothing(history: History) -> dict[str, Json]:
+    return {}
 
 
 def show_model(studies: Studies, study: str) -> dict[str, Json]:
@@ -56,27 +65,28 @@ def show_contour(studies: Studies, study: str, x: str, y: str) -> dict[str, Json
     from farthing.views.model import contour
 
     reader = reader_of(studies, study)
-    make = lambda: contour(_fitted(reader), x, y)  # noqa: E731
+
+    def make() -> dict[str, Json]:
+        return contour(_fitted(reader), x, y)
+
     return reader.remembered(("contour", x, y), make, of=_results(reader))  # type: ignore[no-any-return]
 
 
 def _results(reader: StudyReader) -> int:
     """Grows by one each time that the results have grown by a tenth."""
-    from math import floor, log
-
     done = reader.lines().counts.get("done", 0)
     if not done:
         raise NoResult("A model needs trials that are done, got none. Run some first.")
     return floor(log(done) / log(GROWTH))
 
 
-def _fitted(reader: StudyReader) -> object:
+def _fitted(reader: StudyReader) -> "FittedHistory":
     from farthing.views.model import fitted, for_a_model
 
-    def make() -> object:
+    def make() -> "FittedHistory":
         return fitted(for_a_model(reader.history(), most=MOST_IN_MODEL))
 
-    return reader.remembered("fitted", make, of=_results(reader))
+    return reader.remembered("fitted", make, of=_results(reader))  # type: ignore[no-any-return]
 
 
 ENDPOINTS = (

@@ -24,7 +24,9 @@ MOST_PREDICTIONS = 300
 
 def list_studies(studies: Studies) -> dict[str, Json]:
     versions = studies.versions()
-    lines = [_line(studies, summary, versions.get(summary.record.name, 0)) for summary in studies.storage.list_studies()]
+    lines = [
+        _line(studies, summary, versions.get(summary.record.name, 0)) for summary in studies.storage.list_studies()
+    ]
     return {"storage": studies.place, "may_change": studies.may_change, "studies": lines}
 
 

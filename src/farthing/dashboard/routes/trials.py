@@ -45,7 +45,9 @@ def _query(
     pairs = dict(one.split("=", 1) for one in where if "=" in one)
     unknown = [name for name in pairs if name not in space.parameters]
     if len(pairs) != len(where) or unknown:
-        raise InvalidArgument(f"where must be PARAM=TEXT of a parameter, got {shown(where)}. Write where=rate=0.1..0.2.")
+        raise InvalidArgument(
+            f"where must be PARAM=TEXT of a parameter, got {shown(where)}. Write where=rate=0.1..0.2."
+        )
     return Query(sort, order == "down", tuple(state), text, tag, pairs)
 
 
@@ -200,11 +202,20 @@ ENDPOINTS = (
         },
     ),
     Endpoint(
-        "GET", "/api/studies/{study}/trials.csv", export_trials, "The table as CSV.", FILTERS,
-        answer={"type": "string"}, media="text/csv",
+        "GET",
+        "/api/studies/{study}/trials.csv",
+        export_trials,
+        "The table as CSV.",
+        FILTERS,
+        answer={"type": "string"},
+        media="text/csv",
     ),
     Endpoint(
-        "GET", "/api/studies/{study}/trials/{number}", show_trial, "Everything about a trial.", (STUDY, TRIAL),
+        "GET",
+        "/api/studies/{study}/trials/{number}",
+        show_trial,
+        "Everything about a trial.",
+        (STUDY, TRIAL),
         answer=TRIAL_ANSWER,
     ),
     Endpoint("GET", "/api/studies/{study}/trials/{number}/log", show_log, "The end of its log.", (STUDY, TRIAL)),

@@ -20,7 +20,7 @@ function facts(about) {
     ...limits.map(([name, limit]) => meter(name, used[name], limit, unit)),
     best ? fact(`best ${about.value}`, num(best.value, 5), h("a", { href: address("study", about.key, "trial", best.number) }, `trial ${best.number}`), "good") : fact(`best ${about.value}`, "–", "no result yet"),
     fact("trials", about.trials.toLocaleString("en-GB"), Object.entries(about.counts).map(([state, count]) => `${count} ${state}`).join(", ")),
-    about.failed_cost ? fact("failed work", cost(about.failed_cost, unit), percent(about.failed_cost / (about.spent || 1)) + " of the spend", "bad") : null,
+    about.failed_cost > 0.001 * about.spent ? fact("failed work", cost(about.failed_cost, unit), percent(about.failed_cost / (about.spent || 1)) + " of the spend", "bad") : null,
     saved(about));
 }
 
