@@ -58,6 +58,7 @@ class Dashboard:
     def __exit__(self, *_) -> None:
         self.process.terminate()
         self.process.wait(30)
+        self.process.stdout.close()
 
 
 def start(storage: str | Path, *options: str) -> Dashboard:

@@ -22,6 +22,14 @@ PLACES = [
     f"study/{key_of('no trials yet')}/parameters",
     f"study/{key_of('no trials yet')}/timeline",
 ]
+EVERY_KIND_OF_PAGE = [
+    "",
+    "compare?study=digits&study=curves",
+    *(f"study/digits/{tab}".rstrip("/") for tab in TABS),
+    *(f"study/{name}/system" for name, tab in KINDS.items() if tab),
+    f"study/{key_of('no trials yet')}",
+    f"study/{INJECTED}",
+]
 LOOKS = {
     "light": {},
     "dark": {"color_scheme": "dark"},
@@ -59,7 +67,7 @@ def test_the_first_page_of_a_study_says_what_it_cost_and_found(dashboard, visit)
 @pytest.mark.parametrize("look", LOOKS)
 def test_no_page_has_a_serious_barrier(dashboard, visit, look: str) -> None:
     visitor = visit(dashboard, **LOOKS[look])
-    places = PLACES if look == "light" else ["", "study/digits", "study/curves/trials", "study/curves/system"]
+    places = EVERY_KIND_OF_PAGE if look == "light" else ["", "study/digits", "study/curves/trials"]
     for place in places:
         page = visitor.open(place)
         found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]

@@ -21,6 +21,7 @@ COMMANDS = {
     "best": "Print the best configuration found so far.",
     "verify": "Train the recommended configuration to full fidelity.",
     "dashboard": "Serve a page about studies and their cost, live.",
+    "report": "Write a study as one HTML file, with its charts.",
     "plot": "Draw a study: value against cost, curves, parameters.",
     "export": "Write a study's trials as CSV or JSON.",
     "cache": "List, verify and prune the kept outputs of a pipeline's stages.",

@@ -101,6 +101,11 @@ class Records:
         return self._history.problem
 
     @property
+    def storage(self) -> Storage:
+        """For who only reads."""
+        return self._storage
+
+    @property
     def history(self) -> History:
         """The history as it was last read."""
         return self._history

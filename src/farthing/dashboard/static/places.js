@@ -1,11 +1,15 @@
 // Addresses within the page. They stand behind the #, so that any server, proxy or file serves them.
 
+const only = document.documentElement.dataset.report;
+
 export function here() {
-  const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
+  const asked = only && !location.hash.startsWith("#/") ? `#/study/${only}` : location.hash;
+  const [path, query] = asked.replace(/^#\/?/, "").split("?");
   return { path, parts: path.split("/").filter(Boolean).map(decodeURIComponent), query: new URLSearchParams(query || "") };
 }
 
 export function address(...parts) {
+  if (only && !parts.length) return `#/study/${only}`;
   const query = parts.length && parts[parts.length - 1] instanceof URLSearchParams ? parts.pop().toString() : "";
   const path = parts.filter((part) => part !== "").map(encodeURIComponent).join("/");
   return `#/${path}${query ? `?${query}` : ""}`;

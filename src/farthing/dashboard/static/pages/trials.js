@@ -14,14 +14,14 @@ export async function draw({ key, about, query }) {
   const page = new URLSearchParams(asked);
   page.set("offset", offset);
   page.set("limit", ROWS);
-  const { trials, matching } = await get(at(key, `/trials?${page}`));
+  const { trials, matching } = await get(isReport ? at(key, "/table") : at(key, `/trials?${page}`));
   const all = columns(about), hidden = new Set(query.getAll("hide"));
   const shown = all.filter((column) => !hidden.has(column.id));
   return [filters(about, query, key, asked), chooser(all, hidden),
     trials.length ? h("div", { class: "scroll card", tabindex: "0", role: "region", "aria-label": "Trials" }, h("table", { class: "trials" }, h("caption", { class: "sr" }, `Trials of ${about.name}`), h("thead", {}, h("tr", {}, shown.map((column) => head(column, query)))),
       h("tbody", {}, trials.map((trial) => h("tr", {}, shown.map((column) => h("td", { class: column.number ? "number" : "" }, column.cell(trial, key))))))))
       : empty(about.trials ? "No trial matches" : "No trials yet", about.trials ? "Loosen the filters." : ""),
-    h("div", { class: "pager" }, h("button", { type: "button", id: "back", disabled: offset === 0, onclick: () => filter({ offset: Math.max(0, offset - ROWS) || "" }) }, "Previous"), h("span", { role: "status" }, matching ? `${offset + 1} to ${Math.min(offset + ROWS, matching)} of ${matching.toLocaleString("en-GB")}` : "none"),
+    isReport ? h("p", { class: "note" }, `The best ${trials.length} of ${matching.toLocaleString("en-GB")}.`) : h("div", { class: "pager" }, h("button", { type: "button", id: "back", disabled: offset === 0, onclick: () => filter({ offset: Math.max(0, offset - ROWS) || "" }) }, "Previous"), h("span", { role: "status" }, matching ? `${offset + 1} to ${Math.min(offset + ROWS, matching)} of ${matching.toLocaleString("en-GB")}` : "none"),
       h("button", { type: "button", id: "next", disabled: offset + ROWS >= matching, onclick: () => filter({ offset: offset + ROWS }) }, "Next"))];
 }
 
