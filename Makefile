@@ -6,7 +6,7 @@ export NO_MKDOCS_2_WARNING := 1
 PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m "not long"
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo faketime chromium test test-long test-browser screenshots coverage wholes mutants wheel check docs bench bench-setup clean help
+.PHONY: demo faketime chromium test test-long test-browser test-integrations screenshots coverage wholes mutants wheel check docs bench bench-setup clean help
 
 help:
 	@echo "make demo        tune a real model in about a minute"
@@ -14,6 +14,7 @@ help:
 	@echo "make test-long   the tests that take minutes: more kills, more examples"
 	@echo "make test-browser  the dashboard in Debian's Chromium"
 	@echo "make screenshots  draw the pictures of the dashboard in docs/images again"
+	@echo "make test-integrations   the tests of other libraries: trackers, tuners, training loops"
 	@echo "make coverage    the tests of single parts, and the share of lines they reach"
 	@echo "make mutants     change the source by seed and see whether a test notices, in half an hour of CPU"
 	@echo "make check       what CI runs: tests, coverage, lint, types, layers, docs"
@@ -64,6 +65,19 @@ test-browser: $(VENV)/.browser chromium
 
 screenshots: $(VENV)/.browser chromium
 	$(BIN)/python -m tests.browser.screenshots docs/images
+
+# Other libraries pin packages of their own, so they have an environment of their own. Pages of the documentation that
+# need them run here too.
+INTEGRATIONS := .venv-integrations
+$(INTEGRATIONS)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(INTEGRATIONS)
+	$(INTEGRATIONS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+		--editable '.[integrations-test]'
+	@touch $@
+
+test-integrations: $(INTEGRATIONS)/.installed
+	FARTHING_INTEGRATIONS=all $(INTEGRATIONS)/bin/python -m pytest --numprocesses 2 --dist worksteal \
+		tests/integrations tests/end_to_end/test_docs.py -k 'integrations and not botorch'
 
 # Measured over the tests of single parts: whole programs reach nearly every line and pin down few of them.
 PARTS := tests/unit tests/contracts tests/papers
@@ -119,4 +133,4 @@ bench: $(VENV)/.dev
 bench-setup: $(VENV)/.bench .bench-venv/.neps
 
 clean:
-	rm -rf $(VENV) .bench-venv site build dist demo-output
+	rm -rf $(VENV) $(INTEGRATIONS) .bench-venv site build dist demo-output

@@ -2,8 +2,9 @@
 
 from benchmarks.drivers.botorch import BoTorch
 from benchmarks.drivers.botorch_mf import BoTorchMFKG
+from benchmarks.drivers.learning import Earlier, OptunaLearning, OursLearning
 from benchmarks.drivers.neps import NePS
-from benchmarks.drivers.optuna import Optuna
+from benchmarks.drivers.optuna import Optuna, OursInOptuna
 from benchmarks.drivers.ours import Ours, OursByRun
 from benchmarks.drivers.sklearn import Randomized, Search
 from benchmarks.drivers.smac import SMAC
@@ -53,6 +54,15 @@ _ENTRIES: tuple[Method, ...] = (
     Optuna("optuna-tpe", "TPESampler"),
     Optuna("optuna-gp", "GPSampler", packages=("optuna", "numpy", "torch")),
     Optuna("optuna-tpe-hyperband", "TPESampler", prunes=True),
+    OursInOptuna("log-ei-in-optuna"),
+    *(OursLearning(f"TraceKG-learns-{n}", TraceKG(), earlier=Earlier(n)) for n in (1, 3, 7, 20)),
+    *(
+        OptunaLearning(f"optuna-tpe-hyperband-learns-{n}", "TPESampler", prunes=True, earlier=Earlier(n))
+        for n in (1, 3, 7, 20)
+    ),
+    OursLearning("TraceKG-learns-20-negated", TraceKG(), earlier=Earlier(20, "negated")),
+    OursLearning("TraceKG-learns-7-negated", TraceKG(), earlier=Earlier(7, "negated")),
+    OursLearning("TraceKG-learns-unrelated", TraceKG(), earlier=Earlier(1, "unrelated")),
     BoTorch("botorch-log-ei"),
     Staged("prefix-ei", PrefixEI()),
     Staged("prefix-ei-bundle", PrefixEI(rent_or_buy=None)),

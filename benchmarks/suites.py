@@ -10,6 +10,7 @@ from benchmarks.problems import Problem
 from benchmarks.problems.augmented import AUGMENTED
 from benchmarks.problems.noisy import NOISY, NOISY_FOR_TUNING
 from benchmarks.problems.problem import PricedByMean
+from benchmarks.problems.recorded import ROWS
 from benchmarks.problems.synthetic import FUNCTIONS, MORE_FUNCTIONS
 from benchmarks.problems.tables import CELLS, TABLES
 from farthing.costs import Budget
@@ -226,6 +227,60 @@ _ENTRIES = (
                 unit="evaluations",
             ),
         ),
+    ),
+    Suite(
+        "optuna-sampler",
+        (
+            Contest(
+                "the same strategy as Optuna's sampler",
+                problems=("branin", "hartmann-3", "rosenbrock-4", "fcnet/naval_propulsion", "hpobench-mlp/phoneme"),
+                methods=("log-ei", "log-ei-in-optuna"),
+                judged_at=(15, 30),
+                unit="evaluations",
+            ),
+        ),
+    ),
+    Suite(
+        "transfer",
+        (
+            Contest(
+                "lcbench, each data set with earlier studies of others",
+                problems=LEARNING_CURVES,
+                methods=(
+                    "TraceKG-learns-20",
+                    "TraceKG-learns-3",
+                    "TraceKG-learns-1",
+                    "TraceKG",
+                    "TraceKG-learns-20-negated",
+                    "TraceKG-learns-unrelated",
+                    "optuna-tpe-hyperband-learns-20",
+                    "optuna-tpe-hyperband-learns-3",
+                    "optuna-tpe-hyperband-learns-1",
+                    "optuna-tpe-hyperband",
+                ),
+                judged_at=(0.5, 1, 2, 5),
+                unit="full runs",
+                normalised=True,
+            ),
+            Contest(
+                "TaskSet, rows, each network with earlier studies of others",
+                problems=tuple(problem.name for problem in ROWS if problem.name.startswith("taskset-rows/")),
+                methods=(
+                    "TraceKG-learns-7",
+                    "TraceKG-learns-3",
+                    "TraceKG-learns-1",
+                    "TraceKG",
+                    "TraceKG-learns-7-negated",
+                    "optuna-tpe-hyperband-learns-7",
+                    "optuna-tpe-hyperband-learns-3",
+                    "optuna-tpe-hyperband",
+                ),
+                judged_at=(0.5, 1, 2, 5),
+                unit="full runs",
+                normalised=True,
+            ),
+        ),
+        seeds=2,
     ),
     Suite("noisy", (_noisy(NOISY),), seeds=20),
     Suite("noisy-tuning", (_noisy(NOISY_FOR_TUNING),), seeds=8),

@@ -7,7 +7,7 @@ fidelity that any run reached, which is the rule of our own strategies without a
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.drivers.promoting import Incumbent
@@ -18,6 +18,8 @@ from benchmarks.problems.data import missing_package
 from benchmarks.problems.problem import Direction
 from farthing.costs import Budget
 from farthing.space import Choice, Fidelity, Float, Int, Parameter, Space
+from farthing.strategies import Strategy
+from farthing.strategies.plain.bayesian import LogEI
 
 if TYPE_CHECKING:
     import optuna
@@ -55,9 +57,13 @@ class Optuna:
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        sampler = getattr(optuna.samplers, self.sampler)(seed=seed)
         pruner = _hyperband(problem.space()) if self.prunes else optuna.pruners.NopPruner()
-        return optuna.create_study(direction=problem.direction, sampler=sampler, pruner=pruner)
+        return optuna.create_study(direction=problem.direction, sampler=self._sampler(seed), pruner=pruner)
+
+    def _sampler(self, seed: int) -> "optuna.samplers.BaseSampler":
+        import optuna
+
+        return getattr(optuna.samplers, self.sampler)(seed=seed)
 
     def _evaluated(
         self,
@@ -83,6 +89,23 @@ class Optuna:
         with meter.running():
             study.tell(trial, full.value)
         return point if self.prunes else Point(space.full_fidelity, full.value, full.cost)
+
+
+@dataclass(frozen=True)
+class OursInOptuna(Optuna):
+    """A strategy of ours as the sampler of an Optuna study, which does not know the space before it runs."""
+
+    sampler: str = "FarthingSampler"
+    strategy: Strategy = field(default_factory=LogEI)
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return {"sampler": self.sampler, **self.strategy.to_json()}
+
+    def _sampler(self, seed: int) -> "optuna.samplers.BaseSampler":
+        from farthing.integrations.optuna import FarthingSampler
+
+        return FarthingSampler(self.strategy, seed=seed)
 
 
 def tpe_study(direction: Direction, *, seed: int) -> "optuna.Study":

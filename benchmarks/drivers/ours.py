@@ -45,11 +45,14 @@ class Ours:
     def run(self, problem: Problem, *, budget: Budget, seed: int) -> Iterator[Step]:
         if self.gradients and isinstance(problem, Differentiable):
             problem = problem.with_gradient()
-        aim: dict[str, Any] = {problem.direction: "value"}
-        unit = "seconds" if self.measured else "cost"
-        with closing(Study(problem.space(), **aim, strategy=self.strategy, seed=seed, cost_unit=unit)) as study:
+        with closing(self._study(problem, seed=seed)) as study:
             while step := self._step(study, problem, self._of_all(budget), seed=seed):
                 yield step
+
+    def _study(self, problem: Problem, *, seed: int) -> Study:
+        aim: dict[str, Any] = {problem.direction: "value"}
+        unit = "seconds" if self.measured else "cost"
+        return Study(problem.space(), **aim, strategy=self.strategy, seed=seed, cost_unit=unit)
 
     def _of_all(self, budget: Budget) -> Budget:
         """A batch costs as much as its most expensive part; the study counts the sum."""

@@ -14,6 +14,7 @@ from farthing.names import ONLINE_STRATEGIES, STRATEGIES
 
 if TYPE_CHECKING:
     from farthing import rules as rules
+    from farthing import trackers as trackers
     from farthing.costs import Budget as Budget
     from farthing.costs import FakeClock as FakeClock
     from farthing.costs import Ledger as Ledger
@@ -114,7 +115,7 @@ _HOMES = {
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 _HOME_OF |= STRATEGIES | {name: ONLINE_STRATEGIES[name] for name in ("CEGPUCB", "PairedProbes")}
-_MODULES = ("rules",)
+_MODULES = ("rules", "trackers")
 
 __all__ = [
     "ASHA",
@@ -185,6 +186,7 @@ __all__ = [
     "replay",
     "rules",
     "studies",
+    "trackers",
 ]
 
 if not TYPE_CHECKING:  # a checker that sees it takes every misspelt name for an attribute

@@ -146,6 +146,8 @@ def test_files_are_shown_if_they_are_pictures_and_else_only_downloaded(dashboard
 
 def test_the_keyboard_reaches_everything(dashboard, visit) -> None:
     page = visit(dashboard).open("study/digits")
+    page.reload()
+    page.locator("main .page").wait_for()
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
     seen = set()

@@ -6,8 +6,12 @@ A page is run as one program, in a folder of its own, its blocks in their order:
 - a block with `title="study.toml"` is written to that file instead;
 - ```` ```text title="Output" ```` is what the block before it prints; seconds may differ;
 - `<!-- not run: reason -->` before a block leaves it out.
+
+`<!-- needs: mlflow wandb -->` on the first line names modules that the page imports; where one is absent, the page is
+skipped, except in `make test-integrations`, which has them all.
 """
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -27,6 +31,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("[0-9]_*.py"))
 
 FENCE = re.compile(r"```(?P<language>\w*)(?: title=\"(?P<title>[^\"]+)\")?$")
 NOT_RUN = re.compile(r"<!-- not run: (?P<reason>.+) -->$")
+NEEDS = re.compile(r"<!-- needs: (?P<modules>.+) -->")
 MEASURED = re.compile(r"[\d.e+-]+( +)seconds\b(, \d+% of the cost)?")
 END_OF_BLOCK = "--- end of block {} ---"
 
@@ -121,9 +126,17 @@ def without_times(text: str) -> str:
     return "\n".join(line.rstrip() for line in MEASURED.sub(r"N seconds", text).strip().splitlines())
 
 
+def skip_without_libraries(page: str) -> None:
+    needs = NEEDS.match(page)
+    absent = [name for name in (needs["modules"].split() if needs else ()) if importlib.util.find_spec(name) is None]
+    if absent and "FARTHING_INTEGRATIONS" not in os.environ:
+        pytest.skip(f"the page needs {', '.join(absent)}; see make test-integrations")
+
+
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT / "docs")) for page in PAGES])
 def test_the_code_of_a_page_runs_and_prints_what_the_page_says(page: Path, tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
+    skip_without_libraries(text)
     program = tmp_path / "page.py"
     program.write_text(program_of(text), encoding="utf-8")
     outputs = printed(run(program, folder=tmp_path))

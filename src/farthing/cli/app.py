@@ -1,6 +1,7 @@
 """The program `farthing`: its commands, and what becomes of their errors."""
 
 from importlib import import_module
+from keyword import iskeyword
 from typing import Any
 
 import click
@@ -23,7 +24,8 @@ COMMANDS = {
     "dashboard": "Serve a page about studies and their cost, live.",
     "report": "Write a study as one HTML file, with its charts.",
     "plot": "Draw a study: value against cost, curves, parameters.",
-    "export": "Write a study's trials as CSV or JSON.",
+    "import": "Bring a study of another tuner here, with its trials, curves and costs.",
+    "export": "Write a study's trials as CSV or JSON, or as an Optuna study.",
     "cache": "List, verify and prune the kept outputs of a pipeline's stages.",
     "check": "Check that a storage is intact.",
     "delete": "Delete a study for good, with its trials, checkpoints and logs.",
@@ -49,7 +51,7 @@ class Program(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        found = import_module(f"farthing.cli.commands.{cmd_name}").command
+        found = import_module(f"farthing.cli.commands.{_module_of(cmd_name)}").command
         assert isinstance(found, click.Command)
         return found
 
@@ -70,6 +72,10 @@ class Program(click.Group):
             raise
         except Exception as error:
             raise click.ClickException(_fault(error)) from error
+
+
+def _module_of(name: str) -> str:
+    return f"{name}_" if iskeyword(name) else name
 
 
 def _in_one_line(error: BaseException) -> str:

@@ -58,6 +58,8 @@ def nothing_text(study: Study) -> str:
     """Why there is no best, as far as the trials tell."""
     failures = [trial.failure.reason for trial in study.trials if trial.failure]
     last = f" The last one failed: {failures[-1]}" if failures else ""
+    if study.history.learned is not None and not failures:
+        return best_text(study, study.best)
     return f"No trial of {len(study.trials)} is done, so there is no best yet.{last}"
 
 

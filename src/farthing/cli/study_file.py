@@ -2,9 +2,9 @@
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,6 +42,7 @@ STUDY_KEYS = {
     "retries": Key(Whole(least=0), "1"),
     "cost_unit": Key(TEXT, '"gpu-hours"'),
     "folder": Key(TEXT, '"checkpoints"'),
+    "learn_from": Key(Either((TEXT, Several(TEXT, fewest=1))), '["digits-may"]'),
 }
 BUDGET_KEYS = {"seconds": Key(AMOUNT, "600"), "cost": Key(AMOUNT, "100.0"), "trials": Key(COUNT, "50")}
 WORK_KEYS = {
@@ -70,6 +71,13 @@ class StudyFile:
     folder: str | None
     plan: RunPlan
     wishes: tuple[Wish, ...] = ()
+    learn_from: str | Sequence[str] | None = None
+
+    def learning_from(self, named: Sequence[str]) -> "StudyFile":
+        """The same with the earlier studies that the command line names, if it names any."""
+        if not named:
+            return self
+        return replace(self, learn_from="all" if list(named) == ["all"] else tuple(named))
 
     def create_or_continue(self, storage: str | Path) -> Study:
         """The study in that storage, once it is certain that its work could be started."""
@@ -91,6 +99,7 @@ class StudyFile:
             seed=self.problem.seed,
             cost_unit=self.problem.cost_unit,
             folder=self.folder,
+            learn_from=self.learn_from,
         )
 
 
@@ -117,6 +126,7 @@ def _study_file(tables: Mapping[str, Any], *, path: Path) -> StudyFile:
         folder=study.get("folder"),
         plan=RunPlan(_work(tables, folder=folder), limits, **run),
         wishes=tuple(_wish(table, space) for table in _wish_tables(tables)),
+        learn_from=study.get("learn_from"),
     )
 
 

@@ -11,6 +11,7 @@ from farthing.cli.run_plan import SETTING
 from farthing.cli.storages import StorageAddress
 from farthing.cli.tables import aligned
 from farthing.cli.terminal_chart import chart
+from farthing.strategies.shared.starts import is_misled
 from farthing.study import Best, Study
 from farthing.study.runs import ranked_runs
 from farthing.study.stored_strategy import class_name
@@ -33,6 +34,7 @@ def _study_text(study: Study, history: History, *, address: StorageAddress, all_
     best = found_best(study)
     paragraphs = [
         _title(study, history, address=address),
+        learned_text(history),
         _best(study, best),
         _running(history),
         _trials(history) if all_trials else _best_runs(history),
@@ -44,6 +46,15 @@ def _study_text(study: Study, history: History, *, address: StorageAddress, all_
         _next_steps(study, history, best, address=address),
     ]
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
+
+
+def learned_text(history: History) -> str:
+    """Which earlier studies it began with, and whether they were left off."""
+    learned = history.learned
+    if learned is None:
+        return ""
+    left = " The first two were worse than random ones of before, so the rest is random." if is_misled(history) else ""
+    return f"It learnt {learned.summary()}.{left}"
 
 
 def _best(study: Study, best: Best | None) -> str:
@@ -64,6 +75,7 @@ def _study_json(study: Study) -> str:
         "study": study.name,
         "strategy": study._strategy_json,
         "best": best.to_json() if best else None,
+        "learned": None if study.history.learned is None else study.history.learned.to_json(),
         "ledger": study.ledger.to_json(),
     }
     return json.dumps(summary | json.loads(study.export(format="json")))

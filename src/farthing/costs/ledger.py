@@ -123,7 +123,7 @@ def _stages(history: History) -> dict[str, StageBill]:
             elif point.attempt == trial.attempt:
                 rest += sum(point.cost.values())
     bills = {name: _bill(points[step]) for step, name in enumerate(names) if step in points}
-    if names and names[-1] in bills:
+    if names[-1] in bills:
         bills[names[-1]] = replace(bills[names[-1]], spent=bills[names[-1]].spent + rest)
     return bills
 

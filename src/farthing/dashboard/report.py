@@ -1,4 +1,4 @@
-"""A study as one HTML file: the pages of the dashboard with the answers of its server inside, and no request to anything.
+"""A study as one HTML file: the pages of the dashboard with the answers of its server inside, and no requests.
 
 The modules of the page go in as `data:` addresses under names of their own, the answers as JSON. The page's own policy
 then allows no connection at all.
@@ -106,7 +106,9 @@ def _page(name: str, key: str, answers: dict[str, Json]) -> str:
     licence = (STATIC / "vendor" / "uPlot.LICENSE").read_text(encoding="utf-8")
     style = "\n".join((STATIC / file).read_text(encoding="utf-8") for file in ("vendor/uPlot.min.css", "style.css"))
     allowed = " ".join(f"'sha256-{_digest(script)}'" for script in (imports, chart, start))
-    policy = f"default-src 'none'; script-src {allowed} data:; style-src 'unsafe-inline'; img-src data:; base-uri 'none'"
+    policy = (
+        f"default-src 'none'; script-src {allowed} data:; style-src 'unsafe-inline'; img-src data:; base-uri 'none'"
+    )
     return f"""<!doctype html>
 <html lang="en" data-report="{html.escape(key, quote=True)}">
 <head>

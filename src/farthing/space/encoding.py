@@ -55,7 +55,7 @@ class Encoder:
 
     def decode_unit_row(self, u: Sequence[float]) -> dict[str, Any]:
         """`decode_unit` for one row from 0 to 1, without arrays, which would take longer than the row itself."""
-        values = [column.value_at(x) for column, x in zip(self._columns, u, strict=True)]
+        values = list(self.unit_values(u).values())
         inactive: set[int] = set()
         for condition in self._conditions:
             if condition.parent_column in inactive or not self._is_met(condition, values[condition.parent_column]):
@@ -63,6 +63,10 @@ class Encoder:
         return {
             name: value for j, (name, value) in enumerate(zip(self.names, values, strict=True)) if j not in inactive
         }
+
+    def unit_values(self, u: Sequence[float]) -> dict[str, Any]:
+        """The value of every parameter, active or not, that a row from 0 to 1 stands for."""
+        return {name: column.value_at(x) for name, column, x in zip(self.names, self._columns, u, strict=True)}
 
     def _is_met(self, condition: "ColumnCondition", value: Any) -> bool:
         parent = self._columns[condition.parent_column]

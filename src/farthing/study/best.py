@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from html import escape
+from typing import NoReturn
 
 from farthing.errors import NoResult
 from farthing.strategies import Recommendation, Strategy, best_by_value
@@ -9,6 +10,7 @@ from farthing.study.records import Records
 from farthing.study.schedule import Schedule, schedule_along, schedule_of
 from farthing.study.views import short_number, short_params, short_prediction
 from farthing.trials import History, Json, Params, Prediction, Problem, Trial
+from farthing.trials.learned import LearnedStart
 
 NOISE = "noise"
 """The setting of a study that says whether equal params may give different values."""
@@ -26,6 +28,7 @@ class Best:
     `is_fallback` says that the strategy was not asked, because only the database names its module: then it is the best
     value measured. `is_full` says that the trial was trained to the end; `explanation`, in one sentence, why a better
     measurement was passed over, if one was; `ranking` has the configurations seen by what a model expects of them.
+    `source` is the earlier study that the params were learnt from, before there is any result.
     """
 
     params: Params
@@ -40,6 +43,7 @@ class Best:
     is_full: bool = True
     explanation: str | None = None
     ranking: tuple[Recommendation, ...] = ()
+    source: str | None = None
 
     @property
     def is_tried(self) -> bool:
@@ -100,6 +104,37 @@ class Best:
             "is_fallback": self.is_fallback,
             "explanation": self.explanation,
         }
+
+
+class LearnedBest(Best):
+    """The recommendation before any result: the first start of a study that learnt from earlier ones.
+
+    It has `params` and their `source`; the value and the trial do not exist yet, and asking for them raises `NoResult`.
+    """
+
+    def __init__(self, start: LearnedStart, problem: Problem) -> None:
+        object.__setattr__(self, "params", start.params)
+        object.__setattr__(self, "problem", problem)
+        object.__setattr__(self, "source", start.source)
+        object.__setattr__(self, "is_full", False)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in ("value", "trial"):
+            raise NoResult(
+                f"A best has a {name} once a trial is done, got none yet: its params are learnt from {self.source}. "
+                "Run some trials first."
+            )
+        raise AttributeError(f"Best has no attribute {name!r}")
+
+    @property
+    def is_tried(self) -> bool:
+        return False
+
+    def lines(self) -> list[str]:
+        return [f"No result yet; the best of {self.source}, learnt from it, is tried first:"]
+
+    def to_json(self) -> dict[str, Json]:
+        return {"params": dict(self.params), "value": None, "trial": None, "source": self.source}
 
 
 def best_measured(history: History) -> Trial | None:

@@ -3,10 +3,10 @@
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from html import escape
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from farthing.errors import InvalidArgument
 from farthing.fields import Flag
@@ -15,7 +15,7 @@ from farthing.trials import Measurement, State, Trial
 from farthing.validation import shown
 
 if TYPE_CHECKING:
-    from farthing.study.loop import Loop
+    from farthing.study.loop import Loop, Observer
     from farthing.study.records import Records
     from farthing.study.settings import Callback
     from farthing.study.study import Study
@@ -25,26 +25,12 @@ SECONDS_BETWEEN_LINES = 60.0
 SECONDS_BETWEEN_PICTURES = 0.5
 
 
-class Display(Protocol):
-    """An observer that shows how a run goes."""
-
-    def on_start(self, trial: Trial) -> None: ...
-
-    def on_report(self, trial: Trial, measurement: Measurement) -> None: ...
-
-    def on_end(self, trial: Trial) -> None: ...
-
-    def showing(self, loop: "Loop") -> AbstractContextManager[None]:
-        """Shows it while the block runs."""
-        ...
-
-
 def check_progress(wanted: bool | None) -> None:
     if wanted is not None:
         Flag().checked(wanted, what="progress", advice="Leave it out to see it in a terminal or a notebook.")
 
 
-def display_for(study: "Study", *, wanted: bool | None) -> "Display | None":
+def display_for(study: "Study", *, wanted: bool | None) -> "Observer | None":
     """In a notebook a bar, in a terminal a live picture, elsewhere a line now and then; False is none."""
     if wanted is False:
         return None
@@ -75,6 +61,10 @@ class Callbacks:
     def __init__(self, study: "Study", callbacks: "Sequence[Callback]") -> None:
         self._study = study
         self._callbacks = callbacks
+
+    @contextmanager
+    def watching(self, loop: "Loop") -> Iterator[None]:
+        yield
 
     def on_start(self, trial: Trial) -> None: ...
 
@@ -136,7 +126,7 @@ class Progress(Standing):
     """A live picture in a terminal, redrawn four times a second."""
 
     @contextmanager
-    def showing(self, loop: "Loop") -> Iterator[None]:
+    def watching(self, loop: "Loop") -> Iterator[None]:
         from rich.console import Console
         from rich.live import Live
 
@@ -174,7 +164,7 @@ class NotebookProgress(Standing):
     """A bar for each limit and a line for each worker, in the output of the cell; plain HTML, without widgets."""
 
     @contextmanager
-    def showing(self, loop: "Loop") -> Iterator[None]:
+    def watching(self, loop: "Loop") -> Iterator[None]:
         self._count_all()
         self._loop, self._drawn_at = loop, time.monotonic()
         self._shown: Any = import_module("IPython.display")  # a notebook has it; there are no types of it
@@ -214,7 +204,7 @@ class ProgressLines(Standing):
     """A line on standard error once a minute, for logs of batch jobs; nothing at all in a run of seconds."""
 
     @contextmanager
-    def showing(self, loop: "Loop") -> Iterator[None]:
+    def watching(self, loop: "Loop") -> Iterator[None]:
         self._loop, self._said_at = loop, time.monotonic()
         yield
 

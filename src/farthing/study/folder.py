@@ -33,6 +33,11 @@ class StudyFiles:
         self._found: Checkpoints | None = None
 
     @property
+    def identity(self) -> str:
+        """What the study differs by from all others, even if its name or database change."""
+        return self._mark.identity
+
+    @property
     def checkpoints(self) -> Checkpoints:
         if self._found is None:
             self._found = self._find()

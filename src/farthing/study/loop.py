@@ -4,7 +4,7 @@ import logging
 import math
 from collections import Counter
 from collections.abc import Collection, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from typing import Protocol
 
@@ -31,7 +31,11 @@ PATIENCE_BETWEEN_COORDINATORS = 1.0
 
 
 class Observer(Protocol):
-    """Is shown the study as it goes, for progress displays and callbacks."""
+    """Is shown the study as it goes: displays, callbacks and trackers."""
+
+    def watching(self, loop: "Loop") -> AbstractContextManager[None]:
+        """Entered before the loop runs, left when it has ended, however it did."""
+        ...
 
     def on_start(self, trial: Trial) -> None: ...
 
@@ -91,6 +95,8 @@ class Loop:
     def run(self) -> Stopped:
         """Runs until the budget is spent, the strategy has finished or `stop` is called; says which."""
         with ExitStack() as at_the_end:  # each of these is done whatever becomes of the others, the last one first
+            for observer in self._observers:
+                at_the_end.enter_context(observer.watching(self))
             at_the_end.push(lambda kind, *_: self._suggester.close(waits=kind is None))
             at_the_end.callback(self._records.leases.end_run)
             at_the_end.callback(collect_leftovers, self._records, self._strategy, self._checkpoints)

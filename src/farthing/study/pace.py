@@ -16,6 +16,10 @@ SHARE = 0.1
 """Suggesting for all workers may take this share of a trial's seconds, and a worker may wait for as long."""
 RECENT = 5
 """Trials whose median stands for the next one: the first suggestion of a process imports what the others use."""
+KNOWN_FOR_EACH_MISSED = 8
+"""Results that a suggestion must know for each one that it misses although it has come. Without this limit, Branin with
+eight workers and trials of 50 ms was left at a regret of .3 after 30 trials, instead of .02 (all 4 pairs worse). Where
+a study is so short, waiting costs little. Not tuned."""
 ALONE: EffortLevel = "screen"
 """The least effort with which suggestions are made one by one."""
 PROBED_AFTER = 50
@@ -40,10 +44,16 @@ def suggested_together(history: History, *, workers: int) -> int:
     """How many suggestions to make at once at the least effort: as many as keep all workers busy, since of those made
     together all but the first know less than they could.
     """
+    most = max(1, min(workers, may_miss(history)))
     seconds, taken = seconds_of_a_trial(history), _median(trial.overhead for trial in _suggested(history, ALONE))
     if not seconds or taken is None:
-        return workers
-    return max(1, min(workers, ceil(taken * workers / seconds)))
+        return most
+    return max(1, min(most, ceil(taken * workers / seconds)))
+
+
+def may_miss(history: History) -> int:
+    """The number of results that have come and that a suggestion may leave out all the same."""
+    return len(history.done) // KNOWN_FOR_EACH_MISSED
 
 
 def is_long_to_wait(history: History, effort: EffortLevel) -> bool:

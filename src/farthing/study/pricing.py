@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from farthing.trials import (
     Attempt,
@@ -15,6 +16,9 @@ from farthing.trials import (
     Trial,
 )
 
+if TYPE_CHECKING:
+    from farthing.study.first_costs import FirstCosts
+
 
 class Prices:
     """Puts the right cost on suggestions, reports and outcomes."""
@@ -23,15 +27,32 @@ class Prices:
         self._problem = problem
         self._is_declared = problem.declared_cost is not None
         self._paid: dict[Attempt, float] = {}
+        self._first: FirstCosts | None = None
 
     def suggestion(self, suggestion: Suggestion, history: History) -> Suggestion:
-        """With its predicted cost, where one is declared and the strategy gave none."""
-        if not self._is_declared or suggestion.predicted_cost is not None:
+        """With its predicted cost, where one is declared or learnt earlier and the strategy gave none."""
+        if suggestion.predicted_cost is not None:
             return suggestion
+        if not self._is_declared:
+            return self._by_earlier_costs(suggestion, history)
         source = None if suggestion.resume_from is None else history[suggestion.resume_from]
         head_start = self._problem.cost_of(suggestion.params, source.fidelity) if source and source.checkpoint else 0.0
         cost = max(0.0, self._problem.cost_of(suggestion.params, suggestion.fidelity) - head_start)
         return replace(suggestion, predicted_cost=Prediction(cost))
+
+    def _by_earlier_costs(self, suggestion: Suggestion, history: History) -> Suggestion:
+        """What a new run costs by the costs of earlier studies, as long as no model chooses it."""
+        is_first = suggestion.resume_from is None and suggestion.predicted_value is None
+        if history.learned is None or not is_first:
+            return suggestion
+        from farthing.study.first_costs import first_costs
+
+        if self._first is None or self._first.space != history.problem.space:
+            self._first = first_costs(history)
+        if self._first is None:
+            return suggestion
+        reach = self._problem.reach(suggestion.fidelity)
+        return replace(suggestion, predicted_cost=self._first.predicted(suggestion.params, history, reach=reach))
 
     def begin(self, trial: Trial, *, resumed_at: Mapping[str, float] | None) -> None:
         """Notes what an attempt need not pay, because it starts from a checkpoint at that fidelity."""

@@ -17,6 +17,7 @@ from farthing.trials import Attempt, History, Json, Measurement, Outcome, Proble
 from farthing.trials.best_so_far import with_best_so_far
 from farthing.trials.code_changes import CHANGED
 from farthing.trials.extension import EXTENDED, Extension
+from farthing.trials.learned import LEARNED, Learned
 from farthing.trials.news import Checkpointed, News
 from farthing.trials.prefixes import EVICTED, Eviction
 from farthing.trials.requests import BUDGET, STOP, WITHDRAWN, budget_event, limits_given
@@ -102,7 +103,7 @@ class Records:
 
     @property
     def storage(self) -> Storage:
-        """For who only reads."""
+        """Where the study is, and others beside it."""
         return self._storage
 
     @property
@@ -266,6 +267,11 @@ class Records:
         if self.refresh().is_to_stop:
             self._storage.log_event(self.name, WITHDRAWN, None)
             self.refresh()
+
+    def learn(self, learned: Learned) -> None:
+        """Freezes what was learnt from earlier studies; of two processes that begin at once, the first counts."""
+        self._storage.log_event(self.name, LEARNED, learned.to_json())
+        self.refresh()
 
     def log_code_change(self, payload: Json) -> None:
         self._storage.log_event(self.name, CHANGED, payload)

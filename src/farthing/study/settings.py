@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, Union
 
 from farthing.costs import Clock
 from farthing.execution import Executor
 from farthing.storage import Storage
 from farthing.strategies import Strategy
+from farthing.study.tracking import Tracker
 from farthing.trials import DeclaredCost, Trial
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ StorageLike: TypeAlias = str | Path | Storage
 
 ExecutorName: TypeAlias = Literal["processes", "inline"]
 ExportFormat: TypeAlias = Literal["csv", "json"]
+LearnFrom: TypeAlias = Union[str, "Study", Sequence[Union[str, "Study"]]]  # of a class to come
+"""Earlier studies: names in the same storage, `ADDRESS#NAME` in another one, studies, or "all" that suit."""
 OnInterrupt: TypeAlias = Literal["raise", "return"]
 Callback: TypeAlias = Callable[["Study", Trial], object]
 
@@ -36,6 +39,7 @@ class StudySettings(TypedDict, total=False):
     lost_retries: int
     clock: Clock | None
     noise: bool | None
+    learn_from: LearnFrom | None
 
 
 class RunSettings(TypedDict, total=False):
@@ -47,6 +51,7 @@ class RunSettings(TypedDict, total=False):
     retries: int | None
     devices: Sequence[str] | None
     callbacks: Iterable[Callback]
+    trackers: Iterable[Tracker]
     progress: bool | None
     on_interrupt: OnInterrupt
     keep_going: bool

@@ -1,14 +1,13 @@
 """The study: what a user holds."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO, overload
 
 from farthing.costs import Budget, Clock, Ledger, SystemClock, as_clock
-from farthing.errors import NoSuggestion
+from farthing.errors import NoResult, NoSuggestion
 from farthing.execution import CarriesOut, Checkpoints, Executor, RunningTrial, Work, as_work
 from farthing.fields import Flag, Whole
 from farthing.space import Space
@@ -26,13 +25,14 @@ from farthing.study.asking import (
     suggested,
     told,
 )
-from farthing.study.best import NOISE, Best, find_best
+from farthing.study.best import NOISE, Best, LearnedBest, find_best
 from farthing.study.chosen_strategy import ChosenStrategy
 from farthing.study.collecting import collect_checkpoints, log_lost_prefixes, note_code
 from farthing.study.display import Callbacks, check_progress, display_for, read_callbacks, say_how_to_resume
 from farthing.study.executors import executor_for
 from farthing.study.extending import extension_of
 from farthing.study.folder import StudyFiles, folder_path, mark_for, new_identity
+from farthing.study.learning import begin_with
 from farthing.study.limits import (
     Limits,
     Stopped,
@@ -47,8 +47,9 @@ from farthing.study.lineage import Lineage
 from farthing.study.loop import Loop, Observer
 from farthing.study.opening import closed_on_error, create_or_continue, require_space, value_name
 from farthing.study.records import Records
-from farthing.study.settings import Callback, ExecutorName, ExportFormat, OnInterrupt, StorageLike
+from farthing.study.settings import Callback, ExecutorName, ExportFormat, LearnFrom, OnInterrupt, StorageLike
 from farthing.study.top import Top
+from farthing.study.tracking import Tracker, Tracking, read_trackers
 from farthing.study.verification import Chosen, Verification
 from farthing.study.verifying import require_covered
 from farthing.study.views import study_html, study_text
@@ -83,6 +84,9 @@ class Study:
         lost_retries: the number of times a trial may be lost in that way before it is given up.
         noise: False declares that equal params give equal values: then a value measured at full fidelity is never
             passed over for a prediction that is worse. The study remembers it.
+        learn_from: earlier studies, whose best configurations are tried first: names in the same storage,
+            `"sqlite:///old.db#name"`, studies, or "all" for every finished study of the same value there that has
+            parameters in common. They are read once, as the study begins.
     """
 
     def __init__(
@@ -102,6 +106,7 @@ class Study:
         lost_retries: int = 3,
         clock: Clock | None = None,
         noise: bool | None = None,
+        learn_from: LearnFrom | None = None,
     ) -> None:
         require_space(space)
         check_leases(lease, lost_retries=lost_retries)
@@ -134,6 +139,9 @@ class Study:
         )
         if noise is not None:
             self._remember(**{NOISE: noise})
+        if learn_from is not None:
+            with closed_on_error(place, given=storage):
+                begin_with(self._records, learn_from, strategy=strategy)
 
     @classmethod
     def load(
@@ -211,6 +219,7 @@ class Study:
         retries: int | None = None,
         devices: Sequence[str] | None = None,
         callbacks: Iterable[Callback] = (),
+        trackers: Iterable[Tracker] = (),
         progress: bool | None = None,
         on_interrupt: OnInterrupt = "raise",
         keep_going: bool = False,
@@ -231,6 +240,8 @@ class Study:
                 exception or the time limit; in a population once after any failure.
             devices: for example `["cuda:0", "cuda:1"]`, given to the workers in turn.
             callbacks: each is called as `callback(study, trial)` when a trial has ended; it may call `study.stop()`.
+            trackers: programs that are told how the study goes: `[ft.trackers.MLflow()]`. One that fails or is slow
+                neither stops nor slows the study.
             progress: a live display; None shows it in a terminal or a notebook, and elsewhere a line a minute.
             on_interrupt: Ctrl-C gives running trials back, and then raises `KeyboardInterrupt`; "return" ends the run
                 with the reason `StopReason.INTERRUPTED` instead.
@@ -244,7 +255,7 @@ class Study:
         strategy = self._strategy.imported()
         check_budget(budget)
         limits = Limits.of(None, time_limit, retries=retries, strategy=strategy, keep_going=keep_going)
-        called = read_callbacks(callbacks)
+        called, followers = read_callbacks(callbacks), read_trackers(trackers)
         shape = self._checked(work)
         require_budget(budget or self.budget, self.strategy)
         log_lost_prefixes(self._records, shape, self.checkpoints)
@@ -254,7 +265,7 @@ class Study:
         if budget is not None:
             self._records.set_budget(budget, given=True)
         try:
-            return self._loop_through(strategy, runner, limits, callbacks=called, progress=progress)
+            return self._loop_through(strategy, runner, limits, callbacks=called, trackers=followers, progress=progress)
         except KeyboardInterrupt:
             say_how_to_resume(self._records)
             if on_interrupt == "raise":
@@ -340,7 +351,7 @@ class Study:
         """
         check_progress(progress)
         limits = Limits.of(budget, time_limit, retries=retries, strategy=self._strategy.imported())
-        chosen = Chosen.of(self.best, self.history, measured=measured, top=top, repeats=repeats)
+        chosen = Chosen.of(self._measured_best, self.history, measured=measured, top=top, repeats=repeats)
         numbers = chosen.waiting(self.history)
         missing = chosen.missing(self.history)
         if missing or numbers:
@@ -361,12 +372,13 @@ class Study:
         limits: Limits,
         *,
         callbacks: Iterable[Callback] = (),
+        trackers: Iterable[Tracker] = (),
         progress: bool | None,
         only: Collection[int] | None = None,
     ) -> Stopped:
         self._records.withdraw_stop()
         display = display_for(self, wanted=progress)
-        observers: list[Observer] = [Callbacks(self, tuple(callbacks)), *([display] if display else [])]
+        observers: list[Observer] = [Callbacks(self, tuple(callbacks)), *(Tracking(self, one) for one in trackers)]
         self._loop = Loop(
             self._records,
             strategy,
@@ -374,12 +386,11 @@ class Study:
             limits=limits,
             checkpoints=self.checkpoints,
             clock=self._clock,
-            observers=observers,
+            observers=[*observers, *([display] if display else [])],
             only=only,
         )
         try:
-            with display.showing(self._loop) if display else nullcontext():
-                return self._loop.run()
+            return self._loop.run()
         finally:
             self._loop = None
 
@@ -591,12 +602,24 @@ class Study:
 
     @property
     def best(self) -> Best:
-        """The strategy's recommendation so far. Raises `NoResult` before any trial is done.
+        """The strategy's recommendation so far. Raises `NoResult` before any trial is done, unless the study learnt
+        from earlier ones: then it is the first of their configurations, and `source` names the study it comes from.
 
         If a model recommends, it is the lowest value predicted at full fidelity among the configurations seen;
         `verify` trains it to the end. If the strategy would have to be imported first, it is the best measured, and
         `is_fallback` says so.
         """
+        try:
+            return self._measured_best
+        except NoResult:
+            learned = self.history.learned
+            if learned is None or not learned.starts:
+                raise
+            return LearnedBest(learned.starts[0], self.problem)
+
+    @property
+    def _measured_best(self) -> Best:
+        """The recommendation by this study's own trials."""
         return find_best(self._records, self._strategy.get_if_at_hand())
 
     @property

@@ -14,7 +14,7 @@ from farthing.costs import EFFORT_LEVELS, EffortLevel
 from farthing.errors import HistoryMoved
 from farthing.strategies import Strategy
 from farthing.study.knowledge import Question
-from farthing.study.pace import allowed_effort, is_long_to_wait, suggested_together
+from farthing.study.pace import allowed_effort, is_long_to_wait, may_miss, suggested_together
 from farthing.study.records import Answer, Records, Taken
 from farthing.trials import History, Trial
 
@@ -143,19 +143,21 @@ class SuggesterInThread:
         known, history = answer.question.history, question.history
         if len(history) != len(known) + self._opened:
             return False
-        if not any(history[trial.number].is_finished for trial in known.in_flight):
+        missed = sum(history[trial.number].is_finished for trial in known.in_flight)
+        if not missed:
             return True
         if not answer.suggestions or not (self._is_ahead or self._opened):
             return bool(answer.suggestions)
         is_covered = self._records.covers(answer.suggestions[: question.count], question.remaining)
-        return is_covered and self._may_be_stale(history)
+        return is_covered and self._may_be_stale(history, missed=missed)
 
-    def _may_be_stale(self, history: History) -> bool:
+    def _may_be_stale(self, history: History, *, missed: int = 1) -> bool:
         """Whether a worker would wait too long for a new one. Of several made together all but the first are stale.
 
-        Never with one worker: it would miss the only result that is new, and the study would depend on the clock.
+        Never with one worker: it would miss the only result that is new, and the study would depend on the clock. And
+        only where what it misses is little beside what it knows.
         """
-        if self._workers == 1:
+        if self._workers == 1 or missed > may_miss(history):
             return False
         effort = self._effort(history)
         return effort == EFFORT_LEVELS[-1] or is_long_to_wait(history, effort)

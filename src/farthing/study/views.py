@@ -47,7 +47,7 @@ def short_point(trial: Trial, point: Measurement | None) -> str:
 def found_best(study: "Study") -> "Best | None":
     """The recommendation so far, if any."""
     try:
-        return study.best
+        return study._measured_best
     except NoResult:
         return None
 

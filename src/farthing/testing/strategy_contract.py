@@ -16,6 +16,7 @@ from farthing.costs import Budget, Remaining
 from farthing.space import Choice, Fidelity, Float, Int, Space
 from farthing.storage import MemoryStorage
 from farthing.strategies import Randomness, Strategy, strategy_from_json
+from farthing.strategies.plain.random import Random
 from farthing.study import Study
 from farthing.trials import History, Params, State, Suggestion
 
@@ -114,6 +115,27 @@ class StrategyContract:
         assert found is not None
         assert found.trial.state is State.DONE
         assert self.space.check(found.params) == found.params
+
+    def test_what_was_learnt_from_earlier_studies_is_tried_first(self) -> None:
+        if not self.strategy.takes_starts:
+            pytest.skip("the strategy takes no starts, so learn_from refuses it")
+        earlier = [self._earlier(seed) for seed in (1, 2)]
+        study = Study(self.space, minimize="error", strategy=self.strategy, learn_from=earlier, seed=3)
+        learned = study.history.learned
+        assert learned is not None
+        self._told(study, range(6))
+        assert [trial.params for trial in study.trials[: len(learned.starts)]] == [one.params for one in learned.starts]
+        assert [trial.note["learned"] for trial in study.trials if "learned" in (trial.note or {})] == [
+            [place, start.source] for place, start in enumerate(learned.starts)
+        ]
+        for trial in study.history:
+            again = self.suggest(study.history.before(trial.number))[0]
+            assert (again.params, again.note) == (trial.params, trial.note)
+
+    def _earlier(self, seed: int) -> Study:
+        """A study of random configurations whose best ones another may begin with."""
+        study = Study(self.space, minimize="error", strategy=Random(), name=f"earlier-{seed}", seed=seed)
+        return self._told(study, range(6))
 
     def test_no_new_configuration_is_suggested_when_the_budget_has_none_left(self) -> None:
         study = Study(self.space, minimize="error", strategy=self.strategy)

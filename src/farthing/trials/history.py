@@ -10,9 +10,10 @@ from farthing.errors import TrialNotFound
 from farthing.trials.best_so_far import stops_early
 from farthing.trials.code_changes import CodeChanges
 from farthing.trials.extension import EXTENDED, as_suggested, extensions_of, filled
+from farthing.trials.learned import Learned, learned_of
 from farthing.trials.problem import Problem
 from farthing.trials.requests import BUDGET, budgets_known, is_to_stop, limits_in_force, stop_requests
-from farthing.trials.suggestion import Json
+from farthing.trials.suggestion import Json, Params
 from farthing.trials.trial import State, Trial
 
 ADDED = "added"
@@ -73,6 +74,18 @@ class History(Sequence[Trial]):
     def filled(self, trial: Trial) -> Trial:
         """The trial in the space of today: one that is older than a parameter has the value it was extended with."""
         return filled(trial, self._extensions) if self._extensions else trial
+
+    @cached_property
+    def learned(self) -> Learned | None:
+        """What the study learnt from earlier ones, in the space of today; None if it began from nothing."""
+        found = learned_of(self.events)
+        return found.filled(self._filled_params) if found and self._extensions else found
+
+    def _filled_params(self, params: Params) -> Params:
+        for extension in self._extensions:
+            if any(name not in params for name in extension.after.active_names(params)):
+                params = extension.filled(params)
+        return params
 
     def before(self, number: int) -> "History":
         """The trials before that one, in the space that it was suggested in: what a replay of it starts from."""

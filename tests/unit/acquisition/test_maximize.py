@@ -1,4 +1,4 @@
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -6,6 +6,7 @@ import pytest
 from farthing.acquisition.batch import select_batch
 from farthing.acquisition.expected_improvement import LogExpectedImprovement
 from farthing.acquisition.maximize import Domain, Effort, maximize, perturbed, sobol
+from farthing.acquisition.unvisited import Unvisited
 from farthing.models.gp import condition
 from farthing.models.kernels import CategoryOverlap, Matern52
 
@@ -49,6 +50,42 @@ def test_a_single_search_starts_from_what_is_offered_too():
         HILL, MIXED, rng=np.random.default_rng(0), offered=np.array([[0.3, 0.25, 0.3, 1.0]]), effort=effort
     )
     np.testing.assert_allclose(found.x, [0.314, 0.25, 0.31, 1.0], atol=1e-6)
+
+
+@dataclass
+class Counted:
+    """A flat function that remembers the rows it was asked for."""
+
+    asked: list[np.ndarray] = field(default_factory=list)
+
+    def __call__(self, X):
+        self.asked.append(X)
+        return -np.arange(len(X), dtype=float)
+
+    def value_and_gradient(self, X):
+        self.asked.append(X)
+        return np.zeros(len(X)), np.zeros_like(X)
+
+
+def test_half_of_the_searches_start_near_what_is_offered_and_half_elsewhere():
+    counted, effort = Counted(), Effort(screened=16, restarts=6, rounds=1)
+    maximize(counted, Domain((None,) * 2), rng=np.random.default_rng(0), offered=np.full((1, 2), 0.5), effort=effort)
+    near, spread, climbed = counted.asked[:3]
+    assert (len(near), len(spread), len(climbed)) == (1 + 16 // 4, 16, 6)
+    np.testing.assert_array_equal(climbed, np.concatenate([near[:3], spread[:3]]))
+
+
+@pytest.mark.parametrize(("row", "expected"), [([0.25], -np.inf), ([0.5], 1.0)])
+def test_a_climb_sees_visited_rows_as_screening_does(row, expected):
+    class One:
+        def __call__(self, X):
+            return np.ones(len(X))
+
+        def value_and_gradient(self, X):
+            return np.ones(len(X)), np.zeros_like(X)
+
+    function, X = Unvisited(One(), np.array([[0.25]])), np.array([row])
+    assert function(X) == function.value_and_gradient(X)[0] == expected
 
 
 def neighbours(u, j, *, lower=0.0, upper=2.0):

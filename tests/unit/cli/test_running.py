@@ -321,3 +321,37 @@ def test_a_study_of_a_python_program_is_resumed_by_naming_its_work(farthing, fol
     assert [form["trials"] for form in json.loads(verified.output)] != [], verified.output
     line = "python -c 'print('{\"error\": 1}')' {x}".replace('{"', '{{"').replace("1}", "1}}")
     assert farthing("resume", "p", "--command", line, "--trials", 6, "--inline", "--quiet").exit_code == 0
+
+
+@pytest.mark.parametrize("is_in_file", [True, False])
+def test_a_study_learns_from_earlier_ones_by_the_file_or_by_the_command(
+    folder: Path, file: Path, farthing, is_in_file: bool
+) -> None:
+    farthing("run", file, "--quiet")
+    earlier = ft.Study.load("parabola", "farthing.db").best.params
+    rewrite(file, 'name = "parabola"', 'name = "again"' + ('\nlearn_from = ["parabola"]' if is_in_file else ""))
+    result = farthing("run", file, *([] if is_in_file else ["--learn-from", "parabola"]))
+    assert result.exit_code == 0, result.output
+    study = ft.Study.load("again", "farthing.db")
+    assert study.trials[0].params == earlier
+    assert "1 start from parabola" in farthing("show", "again").output
+    assert json.loads(farthing("show", "again", "--json").output)["learned"]["sources"] == ["parabola"]
+    assert (
+        farthing("run", file, "--learn-from", "all", "--trials", 5).exit_code == 0
+    )  # what it learnt is not read again
+    assert len(ft.Study.load("again", "farthing.db").trials) == 5
+
+
+def test_before_any_result_the_first_start_is_shown(folder: Path, farthing) -> None:
+    space = ft.Space({"x": ft.Float(-1, 1)})
+    with ft.Study(space, minimize="error", storage="farthing.db", name="may") as earlier:
+        earlier.add({"x": 0.25}, 0.1)
+    with ft.Study(space, minimize="error", storage="farthing.db", name="june", learn_from="all"):
+        pass
+    assert "0.25" in farthing("show", "june").output
+    assert json.loads(farthing("best", "june", "--json").output) == {
+        "params": {"x": 0.25},
+        "value": None,
+        "trial": None,
+        "source": "may",
+    }

@@ -100,7 +100,13 @@ def test_a_worker_may_wait_for_a_tenth_of_a_trial() -> None:
 @pytest.mark.parametrize(("took", "together"), [(0.05, 1), (0.2, 2), (0.5, 4), (9.0, 8)])
 def test_as_many_are_made_together_as_keep_the_workers_busy(took: float, together: int) -> None:
     """Eight workers with trials of a second need one each eighth of a second."""
-    made = history([suggested(took=took, seconds=1.0, effort="screen")] * 5)
+    made = history([suggested(took=took, seconds=1.0, effort="screen")] * 64)
+    assert suggested_together(made, workers=8) == together
+
+
+@pytest.mark.parametrize(("known", "together"), [(1, 1), (15, 1), (16, 2), (40, 5), (64, 8), (1000, 8)])
+def test_what_is_made_together_misses_few_results_beside_those_it_knows(known: int, together: int) -> None:
+    made = history([suggested(took=9.0, seconds=1.0, effort="screen")] * known)
     assert suggested_together(made, workers=8) == together
 
 

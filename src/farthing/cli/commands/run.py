@@ -21,8 +21,15 @@ if TYPE_CHECKING:
     help="The database of the results: a .db file, sqlite:///PATH or postgresql://…  [default: as the file says, else "
     "$FARTHING_STORAGE, else farthing.db in this folder]",
 )
+@click.option(
+    "--learn-from",
+    multiple=True,
+    metavar="STUDY",
+    help="An earlier study whose best configuration is tried first: its name, ADDRESS#NAME in another database, or "
+    "all. May be given several times; replaces what the file says.",
+)
 @run_options
-def command(file: Path, **options: Any) -> None:
+def command(file: Path, learn_from: tuple[str, ...], **options: Any) -> None:
     """Run the study that FILE declares, until its budget is spent.
 
     \b
@@ -45,16 +52,16 @@ def command(file: Path, **options: Any) -> None:
     """
     from farthing.cli.running import RunOptions
 
-    sys.exit(start(file, RunOptions(**options)))
+    sys.exit(start(file, RunOptions(**options), learn_from=learn_from))
 
 
-def start(path: Path, options: "RunOptions") -> int:
+def start(path: Path, options: "RunOptions", *, learn_from: tuple[str, ...] = ()) -> int:
     """Runs the study of a file; returns the exit code."""
     from farthing.cli.running import run_study
     from farthing.cli.storages import address_to_write
     from farthing.cli.study_file import read_study_file
 
-    file = read_study_file(path)
+    file = read_study_file(path).learning_from(learn_from)
     has_end = file.strategy is not None and file.strategy.has_end
     plan = file.plan.overridden(workers=options.workers, limits=options.limits, has_end=has_end)
     address = address_to_write(options.storage, file.storage)

@@ -121,6 +121,7 @@ function changed(keys) {
 
 const editing = () => Boolean(document.activeElement?.closest("form, dialog"));
 
+document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
 firstTheme();
 drawTop();
 follow(show);

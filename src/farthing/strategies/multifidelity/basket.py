@@ -23,11 +23,11 @@ class Basket:
     def of(
         cls, history: History, runs: Sequence[Run], fidelities: Fidelities, *, taken: Collection[int] = ()
     ) -> "Basket":
-        """Runs with a result that are not complete, not running, and not among those that are `taken`."""
+        """Runs with a result that are not complete, not running, not diverged, and not among those that are `taken`."""
         places = [
             i
             for i, run in enumerate(runs)
-            if i not in taken and run.last and not run.is_running and not fidelities.is_complete(run.reached)
+            if i not in taken and run.is_paused and not fidelities.is_complete(run.reached)
         ]
         return cls(runs, tuple(places), continuing_saves(history))
 

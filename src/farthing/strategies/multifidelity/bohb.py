@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from farthing.fields import share
 from farthing.strategies.multifidelity.halving import Hyperband, Rungs
-from farthing.strategies.shared.design import draw_new
 from farthing.strategies.shared.randomness import Randomness
+from farthing.strategies.shared.starts import FirstParams, first_params
 from farthing.trials import History, Params, State, Trial
 
 if TYPE_CHECKING:
@@ -25,17 +25,20 @@ class BOHB(Hyperband):
 
     random_share: float = share(1 / 3)
 
-    def _new_params(self, rungs: Rungs, numbers: range, rng: Randomness) -> Sequence[Params]:
+    def _new_params(self, rungs: Rungs, numbers: range, rng: Randomness) -> Sequence[FirstParams]:
         rung = _informed_rung(rungs)
-        drawn = draw_new(rungs.history, numbers, rng)
-        is_random = [rung is None or rng.at("random", number).random() < self.random_share for number in numbers]
-        if rung is None or all(is_random):
-            return drawn
+        first = first_params(rungs.history, numbers, rng)
+        is_kept = [
+            rung is None or bool(one.note) or rng.at("random", number).random() < self.random_share
+            for one, number in zip(first, numbers, strict=True)
+        ]
+        if rung is None or all(is_kept):
+            return first
         from farthing.models.threads import one_thread
 
         with one_thread():
-            by_model = iter(_by_model(rungs.history, rung, is_random.count(False), rng))
-        return [params if keep else next(by_model) for params, keep in zip(drawn, is_random, strict=True)]
+            by_model = iter(_by_model(rungs.history, rung, is_kept.count(False), rng))
+        return [one if keep else FirstParams(next(by_model), {}) for one, keep in zip(first, is_kept, strict=True)]
 
 
 def _informed_rung(rungs: Rungs) -> Sequence[Trial] | None:

@@ -20,7 +20,7 @@ from farthing.strategies.multifidelity.candidates import NEW, Candidates, retain
 from farthing.strategies.multifidelity.curve_model import CurveModel, fit_curves
 from farthing.strategies.multifidelity.levels import Fidelities
 from farthing.strategies.multifidelity.run_cost import RunCost, run_cost
-from farthing.strategies.multifidelity.runs import Run, runs_of
+from farthing.strategies.multifidelity.runs import Run, recommendable, runs_of
 from farthing.strategies.shared.randomness import Randomness
 from farthing.trials import History, Suggestion, Trial
 
@@ -85,11 +85,7 @@ class CurveContext:
     @cached_property
     def seen(self) -> Array:
         """The configurations with a result (N, d): what is recommended by default."""
-        return self.params_of(self.finished)
-
-    @cached_property
-    def finished(self) -> list[Run]:
-        return [run for run in self.runs if run.last is not None]
+        return self.params_of(recommendable(self.runs))
 
     def params_of(self, runs: Sequence[Run]) -> Array:
         return self.encoder.encode([run.params for run in runs])

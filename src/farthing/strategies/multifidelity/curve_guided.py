@@ -3,11 +3,11 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from farthing.costs import Remaining
-from farthing.strategies.shared.design import draw_new
 from farthing.strategies.shared.randomness import Randomness
+from farthing.strategies.shared.starts import first_params
 from farthing.strategies.shared.strategy import Recommendation, Strategy
 from farthing.trials import History, Suggestion
 
@@ -23,6 +23,8 @@ STARTS = 5
 @dataclass(frozen=True)
 class CurveGuided(Strategy):
     """A strategy of which a choice is all that is its own. It recommends the lowest loss expected at full fidelity."""
+
+    takes_starts: ClassVar[bool] = True
 
     @abstractmethod
     def _choice(self, search: "CurveSearch", rng: "np.random.Generator", *, may_be_new: bool) -> Suggestion | None:
@@ -75,7 +77,7 @@ class CurveGuided(Strategy):
 
 
 def _start(history: History, count: int, rng: Randomness) -> list[Suggestion]:
-    """Random configurations at the lower levels of fidelity, in turns: the model must see how they differ."""
+    """Learnt or random configurations at the lower levels of fidelity, in turns: the model must see how they differ."""
     if count < 1:
         return []
     from farthing.strategies.multifidelity.levels import Fidelities
@@ -83,5 +85,5 @@ def _start(history: History, count: int, rng: Randomness) -> list[Suggestion]:
     space, numbers = history.problem.space, range(len(history), len(history) + count)
     levels = space.encoder.decode_fidelity(Fidelities(space).grid())
     lower = levels[: max(1, len(levels) // 2)]
-    drawn = zip(numbers, draw_new(history, numbers, rng), strict=True)
-    return [Suggestion(params, lower[number % len(lower)]) for number, params in drawn]
+    first = zip(numbers, first_params(history, numbers, rng), strict=True)
+    return [Suggestion(one.params, lower[number % len(lower)], note=one.noted()) for number, one in first]

@@ -20,7 +20,7 @@ from farthing.strategies.multifidelity.curve_model import CurveModel, fit_curves
 from farthing.strategies.multifidelity.levels import COMPLETE, Fidelities
 from farthing.strategies.multifidelity.recommending import ranked
 from farthing.strategies.multifidelity.run_cost import RunCost, run_cost
-from farthing.strategies.multifidelity.runs import Run, runs_of
+from farthing.strategies.multifidelity.runs import Run, recommendable, runs_of
 from farthing.strategies.shared.modelling import domain_of
 from farthing.strategies.shared.searching import ORDINARY, unvisited
 from farthing.strategies.shared.strategy import Recommendation
@@ -76,7 +76,7 @@ class CurveSearch:
     @cached_property
     def seen(self) -> Array:
         """Configurations that have a result (N, d)."""
-        return self._encoder.encode([run.params for run in self.runs if run.last is not None])
+        return self._encoder.encode([run.params for run in recommendable(self.runs)])
 
     @property
     def best_mean(self) -> float:
@@ -147,7 +147,7 @@ class CurveSearch:
         return Option(X[best], float(heights[best]), waiting[best])
 
     def _is_waiting(self, run: Run) -> bool:
-        if run.last is None or run.is_running or run.last.number in self.taken:
+        if run.last is None or not run.is_paused or run.last.number in self.taken:
             return False
         return bool(np.any(run.reached < COMPLETE)) and len(self.targets(_of(run))[0]) > 0
 
@@ -185,7 +185,7 @@ def recommended_by_curves(history: History) -> Recommendation | None:
     if search is None:
         return None
     rows = search.fidelities.at_full(search.seen)
-    ranking = ranked(history, search.model, rows, [run for run in search.runs if run.last is not None])
+    ranking = ranked(history, search.model, rows, recommendable(search.runs))
     return replace(ranking[0], ranking=ranking)
 
 

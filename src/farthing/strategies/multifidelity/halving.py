@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import count as count_up
 from itertools import islice
+from typing import ClassVar
 
 from farthing.costs import Remaining
 from farthing.errors import InvalidArgument
 from farthing.fields import whole
-from farthing.strategies.shared.design import draw_new
 from farthing.strategies.shared.randomness import Randomness
+from farthing.strategies.shared.starts import FirstParams, first_params
 from farthing.strategies.shared.strategy import Strategy
 from farthing.trials import History, Json, Params, State, Suggestion, Trial
 
@@ -29,6 +30,8 @@ class Halving(Strategy):
 
     reduction: int = whole(3, least=2)
     fidelity: str | None = None
+
+    takes_starts: ClassVar[bool] = True
 
     def _rungs(self, history: History) -> "Rungs":
         return Rungs(history, self.reduction, _halved_fidelity(history, self.fidelity))
@@ -45,7 +48,8 @@ class ASHA(Halving):
         rungs = self._rungs(history)
         promotions = [rungs.promotion(trial) for trial in islice(self._promotable(rungs), count)]
         numbers = _numbers_left(history, budget, count, taken=len(promotions))
-        return [*promotions, *(rungs.start(params, rung=0) for params in draw_new(history, numbers, rng))]
+        first = first_params(history, numbers, rng)
+        return [*promotions, *(rungs.start(one.params, rung=0, note=one.noted()) for one in first)]
 
     def resumable(self, history: History) -> set[int]:
         rungs = self._rungs(history)
@@ -76,14 +80,14 @@ class Hyperband(Halving):
         return [
             *promotions,
             *(
-                rungs.start(params, rung=bracket.first_rung, note=bracket.note)
-                for params, bracket in zip(self._new_params(rungs, numbers, rng), places, strict=True)
+                rungs.start(first.params, rung=bracket.first_rung, note=first.noted(bracket.note))
+                for first, bracket in zip(self._new_params(rungs, numbers, rng), places, strict=True)
             ),
         ]
 
-    def _new_params(self, rungs: "Rungs", numbers: range, rng: Randomness) -> Sequence[Params]:
+    def _new_params(self, rungs: "Rungs", numbers: range, rng: Randomness) -> Sequence[FirstParams]:
         """Configurations to begin with, for the trials that will have these numbers."""
-        return draw_new(rungs.history, numbers, rng)
+        return first_params(rungs.history, numbers, rng)
 
     def resumable(self, history: History) -> set[int]:
         return {trial.number for bracket in _brackets_begun(self._rungs(history)) for trial in bracket.undecided()}

@@ -13,7 +13,7 @@ from farthing.strategies.multifidelity.active_runs import active_runs
 from farthing.strategies.multifidelity.context import Settings
 from farthing.strategies.multifidelity.curve_model import CurveModel, fit_curves
 from farthing.strategies.multifidelity.levels import Fidelities
-from farthing.strategies.multifidelity.runs import Run, runs_of
+from farthing.strategies.multifidelity.runs import Run, recommendable, runs_of
 from farthing.strategies.shared.modelling import domain_of
 from farthing.strategies.shared.strategy import Recommendation
 from farthing.trials import History, Params
@@ -51,7 +51,7 @@ def recommend_anywhere(settings: Settings, history: History) -> Recommendation |
 
 def _fitted(settings: Settings, history: History) -> tuple[CurveModel, list[Run]] | None:
     runs = active_runs(history, runs_of(history), retain=settings.retain)
-    seen = [run for run in runs if run.last is not None]
+    seen = recommendable(runs)
     kernel = settings.fidelity_kernel
     model = fit_curves(history, runs, retain=settings.retain, fidelity_kernel=kernel, may_refit=False) if seen else None
     return None if model is None else (model, seen)

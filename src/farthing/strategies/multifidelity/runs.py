@@ -56,6 +56,17 @@ class Run:
         return np.asarray(self.history.problem.space.encoder.encode_fidelity([known])[0])
 
     @cached_property
+    def has_diverged(self) -> bool:
+        """Whether it was seen to fail where it was last: an exception, no memory, or a value that is no number."""
+        ended = [trial for trial in self.trials if trial.is_finished and trial.state is not State.LOST]
+        return bool(ended) and ended[-1].state is State.FAILED
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether there is a result to continue from, and nothing that says not to."""
+        return self.last is not None and not self.is_running and not self.has_diverged
+
+    @cached_property
     def failed(self) -> tuple[Trial, ...]:
         """Trials that ended without a value."""
         return tuple(trial for trial in self.trials if trial.is_finished and trial.value is None)
@@ -85,6 +96,12 @@ def runs_of(history: History) -> list[Run]:
         roots[trial.number] = trial.number if source is None else roots[source]
         members.setdefault(roots[trial.number], []).append(trial)
     return [Run(history, tuple(trials)) for trials in members.values()]
+
+
+def recommendable(runs: Sequence[Run]) -> list[Run]:
+    """The runs with a result that can be trained further as far as is known; if there are none, all with a result."""
+    seen = [run for run in runs if run.last is not None]
+    return [run for run in seen if not run.has_diverged] or seen
 
 
 def _best_so_far(run: Run, measured: Sequence[Point]) -> tuple[Point, ...]:

@@ -3,13 +3,13 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from farthing.costs import Remaining
 from farthing.errors import InvalidArgument
 from farthing.fields import share, whole
-from farthing.strategies.shared.design import draw_new
 from farthing.strategies.shared.randomness import Randomness
+from farthing.strategies.shared.starts import NOTE, first_params
 from farthing.strategies.shared.strategy import Recommendation, Strategy
 from farthing.trials import History, Json, Params, Suggestion
 
@@ -62,6 +62,8 @@ class TraceKG(Strategy):
     search: Literal["screen", "ascent", "stochastic"] = "screen"
     recommends: Literal["seen", "anywhere"] = "seen"
 
+    takes_starts: ClassVar[bool] = True
+
     @classmethod
     def paper(cls, *, zero_avoiding: bool = True, samples: int | Literal["map"] = "map", retain: int = 2) -> "TraceKG":
         """The setting of the paper: a basket of ten, gradient ascent, and the lowest mean anywhere."""
@@ -87,7 +89,7 @@ class TraceKG(Strategy):
         with one_thread():
             context = read_context(self, history, rng, starts, effort=budget.effort or "ordinary")
             if context is None:
-                return [*starts, *_starts(history, budget, count - len(starts), rng, after=len(starts))]
+                return [*starts, *_starts(history, budget, count - len(starts), rng, after=starts)]
             chosen = self._choose(context, budget, count - len(starts), new_left=budget.trials - len(starts))
             return [*starts, *(_suggestion(context, choice) for choice in chosen)]
 
@@ -140,16 +142,20 @@ def _starts_left(history: History, budget: Remaining) -> int:
     return max(0, int(min(STARTS, max(1.0, most))) - history.configurations)
 
 
-def _starts(history: History, budget: Remaining, count: int, rng: Randomness, *, after: int = 0) -> list[Suggestion]:
-    """Random configurations at a modest fidelity."""
+def _starts(
+    history: History, budget: Remaining, count: int, rng: Randomness, *, after: Sequence[Suggestion] = ()
+) -> list[Suggestion]:
+    """Configurations at a modest fidelity: what was learnt from earlier studies, then random ones."""
     import numpy as np
 
-    first, space = len(history) + after, history.problem.space
-    numbers = range(first, first + int(min(count, max(0, budget.trials - after))))
+    first, space = len(history) + len(after), history.problem.space
+    numbers = range(first, first + int(min(count, max(0, budget.trials - len(after)))))
     share = START_SHARE ** (1.0 / len(space.fidelities))
     fidelity = space.encoder.decode_fidelity(np.full((1, len(space.fidelities)), share))[0]
     note = {"why": "a start: nothing is known yet"}
-    return [Suggestion(params, fidelity, note=note) for params in draw_new(history, numbers, rng)]
+    taken = sum(NOTE in start.note for start in after)
+    found = first_params(history, numbers, rng, taken=taken)
+    return [Suggestion(one.params, fidelity, note=one.noted(note)) for one in found]
 
 
 # ------------------------------------------------------------------------------------------------------ the result

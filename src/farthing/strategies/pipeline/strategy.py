@@ -1,8 +1,9 @@
 """Common to strategies for pipelines: a design that keeps stages, a model of the loss, and prices."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,9 +23,10 @@ from farthing.strategies.shared.design import sobol_unit
 from farthing.strategies.shared.effort import effort_level
 from farthing.strategies.shared.modelling import Observations, kernel_over, observe
 from farthing.strategies.shared.randomness import Randomness
+from farthing.strategies.shared.starts import next_starts
 from farthing.strategies.shared.strategy import Strategy
 from farthing.strategies.shared.surrogate import Surrogate, fit_surrogate
-from farthing.trials import History, Json, Suggestion
+from farthing.trials import History, Json, Params, Suggestion
 
 INITIAL = 4
 """A design of up to six was tried before and spent what the model spends better; not recorded."""
@@ -46,6 +48,8 @@ class StagedStrategy(Strategy):
     costs: DeclaredCosts = "learn"
     _: KW_ONLY
     initial: int | None = whole(None, least=1)
+
+    takes_starts: ClassVar[bool] = True
 
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         with one_thread():
@@ -94,8 +98,10 @@ class _Session:
         self._found: list[Suggestion] = []
 
     def suggestions(self, count: int) -> list[Suggestion]:
+        for first in next_starts(self._history)[:count]:
+            self._open(first.params, first.note)
         unit = self._design(count) if self._is_designing(0) else np.zeros((count, 0))
-        for i in range(count):
+        for i in range(len(self._found), count):
             choice = self._designed(unit[i]) if self._is_designing(i) else None
             self._take(choice or self._chosen())
         return self._found
@@ -154,7 +160,9 @@ class _Session:
         return [note for note in notes if isinstance(note, dict)]
 
     def _take(self, choice: ChosenRow) -> None:
-        params = params_of(self._pipeline, choice)
+        self._open(params_of(self._pipeline, choice), choice.note)
+
+    def _open(self, params: Params, note: Mapping[str, Json]) -> None:
         row = self._pipeline.encode([params])[0]
         kept = self._pipeline.purchases.kept(self._pipeline.layout, params)
         surrogate = self._surrogate
@@ -164,8 +172,8 @@ class _Session:
                 self._history.problem.space.full_fidelity,
                 predicted_value=surrogate.predicted(row, sign=self._history.problem.sign) if surrogate else None,
                 predicted_cost=self._pipeline.predicted_cost(row, kept),
-                note={"kept": kept, **choice.note},
+                note={"kept": kept, **note},
             )
         )
         self._pending = np.concatenate([self._pending, row[None, :]])
-        self._pipeline = self._pipeline.after(params, kept, choice.note.get("forced"))
+        self._pipeline = self._pipeline.after(params, kept, note.get("forced"))

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from farthing.costs import Remaining
 from farthing.fields import whole
@@ -11,6 +11,7 @@ from farthing.strategies.shared.cooling import share_left
 from farthing.strategies.shared.design import new_ones, sobol_params
 from farthing.strategies.shared.effort import effort_level
 from farthing.strategies.shared.randomness import Randomness
+from farthing.strategies.shared.starts import next_starts
 from farthing.strategies.shared.strategy import Strategy
 from farthing.trials import History, Json, Params, Suggestion
 
@@ -34,14 +35,19 @@ class LogEI(Strategy):
 
     initial: int | None = whole(None, least=1)
 
+    takes_starts: ClassVar[bool] = True
+
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         from farthing.strategies.shared.modelling import observe
 
-        seen = observe(history)
-        wanted = count if seen.count == 0 else self._design_size(history, seen) - history.configurations
-        design = sobol_params(history, max(0, min(count, wanted)), rng)
         full = history.problem.space.full_fidelity
-        suggestions = [Suggestion(params, full) for params in (new_ones(design, history) if seen.count else design)]
+        suggestions = [Suggestion(first.params, full, note=first.noted()) for first in next_starts(history)[:count]]
+        if len(suggestions) == count:
+            return suggestions
+        seen, begun = observe(history), history.configurations + len(suggestions)
+        wanted = count if seen.count == 0 else self._design_size(history, seen) - begun
+        design = sobol_params(history, max(0, min(count - len(suggestions), wanted)), rng)
+        suggestions += [Suggestion(params, full) for params in (new_ones(design, history) if seen.count else design)]
         if len(suggestions) < count:
             from farthing.models.threads import one_thread
 

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from farthing.costs import Remaining
-from farthing.strategies.shared.design import draw_new, sobol_params
+from farthing.strategies.shared.design import sobol_params
 from farthing.strategies.shared.randomness import Randomness
+from farthing.strategies.shared.starts import first_params, next_starts
 from farthing.strategies.shared.strategy import Strategy
 from farthing.trials import History, Suggestion
 
@@ -14,16 +16,21 @@ from farthing.trials import History, Suggestion
 class Random(Strategy):
     """Uniform draws from the space, at full fidelity."""
 
+    takes_starts: ClassVar[bool] = True
+
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         full = history.problem.space.full_fidelity
         numbers = range(len(history), len(history) + count)
-        return [Suggestion(params, full) for params in draw_new(history, numbers, rng)]
+        return [Suggestion(first.params, full, note=first.noted()) for first in first_params(history, numbers, rng)]
 
 
 @dataclass(frozen=True)
 class Sobol(Strategy):
     """Scrambled Sobol points, which cover the space more evenly than independent draws, at full fidelity."""
 
+    takes_starts: ClassVar[bool] = True
+
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         full = history.problem.space.full_fidelity
-        return [Suggestion(params, full) for params in sobol_params(history, count, rng)]
+        starts = [Suggestion(first.params, full, note=first.noted()) for first in next_starts(history)[:count]]
+        return [*starts, *(Suggestion(params, full) for params in sobol_params(history, count - len(starts), rng))]

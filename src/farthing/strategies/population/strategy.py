@@ -24,6 +24,7 @@ from farthing.strategies.population.members import Members, interval_of, is_succ
 from farthing.strategies.population.selection import Selection, select
 from farthing.strategies.shared.design import draw
 from farthing.strategies.shared.randomness import Randomness
+from farthing.strategies.shared.starts import next_starts
 from farthing.strategies.shared.strategy import Recommendation, Strategy
 from farthing.trials import History, Json, Params, Prediction, Suggestion, Trial
 
@@ -88,6 +89,7 @@ class PopulationStrategy(Strategy):
     has_end: ClassVar[bool] = True
     when_finished: ClassVar[str] = "the population is trained"
     needs_checkpoints: ClassVar[bool] = True
+    takes_starts: ClassVar[bool] = True
 
     @abstractmethod
     def explore(self, replacements: Replacements, rng: Randomness) -> list[Pick]:
@@ -271,9 +273,13 @@ class Turn:
     # ---- suggestions ------------------------------------------------------------------------------------------------
 
     def _starts(self, members: Sequence[int], *, repeat: int) -> Iterator[Suggestion]:
-        """Random configurations, as many as the budget still allows."""
+        """What was learnt from earlier studies, then random configurations; as many as the budget still allows."""
+        learnt = iter(() if repeat else next_starts(self.members.history))
         for member in members[: int(min(len(members), max(0, self.budget.trials)))]:
             key = range(member + repeat * self.strategy.population, member + repeat * self.strategy.population + 1)
+            if first := next(learnt, None):
+                yield self._suggestion(first.params, member, 1, repeat=repeat, **first.note)
+                continue
             [params] = draw(self.members.history, key, self.rng)
             yield self._suggestion(params, member, 1, repeat=repeat)
 

@@ -51,6 +51,9 @@ class Strategy(Declaration):
     needs_checkpoints: ClassVar[bool] = False
     """Whether a resumed trial must continue from a checkpoint: work that leaves none is refused."""
 
+    takes_starts: ClassVar[bool] = False
+    """Whether it begins with what a study learnt from earlier ones (`shared/starts.py`); `learn_from` needs it."""
+
     def shaped(self, space: Space) -> Space:
         """The space of a study with this strategy: the given one, or with additions by the strategy."""
         return space

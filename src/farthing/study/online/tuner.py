@@ -18,11 +18,13 @@ from farthing.strategies.online import OnlineProblem, OnlineStrategy, PairedProb
 from farthing.strategies.online.strategy import Holding
 from farthing.study.online.candidates import candidates_of, initial_params
 from farthing.study.online.decision import Decision, Value
+from farthing.study.online.learning import learned_params
 from farthing.study.online.log import RoundLog
 from farthing.study.online.reading import Reading, read
 from farthing.study.online.run import Measured, OnlineRun
 from farthing.study.online.stored import BAD, Online, played_rounds
 from farthing.study.opening import require_space, value_name
+from farthing.study.settings import LearnFrom
 from farthing.trials import Json, Measurement, Params, Problem
 from farthing.trials.measurement import cost_amount
 from farthing.validation import shown
@@ -58,6 +60,7 @@ class OnlineTuner(Iterator[Decision]):
         candidates: the params to choose from; None is the whole space, enumerated where it is small.
         initial: the present setting, which is played until a better one is found; more of them, as a list, are tried
             first. Without it the default begins in the middle of the space, which is a gamble.
+        learn_from: earlier studies, as for `Study`: their best configurations are the `initial` ones, instead of it.
         hold: how many rounds a setting is held before it is measured; None makes about 30 decisions of a run with
             `PairedProbes`, and one in each round with other strategies.
         overhead: the most that validations and rounds taken back may cost, as a share of the time of training; None
@@ -83,6 +86,7 @@ class OnlineTuner(Iterator[Decision]):
         strategy: OnlineStrategy | str | None = None,
         candidates: Sequence[Params] | None = None,
         initial: Params | Sequence[Params] | None = None,
+        learn_from: LearnFrom | None = None,
         hold: int | None = None,
         overhead: float | None = 0.1,
         validation_cost: float | None = None,
@@ -123,7 +127,7 @@ class OnlineTuner(Iterator[Decision]):
             ceil(rounds / self.hold),
             seed,
             candidates=candidates_of(space, candidates),
-            initial=initial_params(space, initial),
+            initial=self._initial(initial, learn_from, storage, name),
             can_undo=save is not None,
             hold=self.hold,
             overhead=overhead,
@@ -137,6 +141,22 @@ class OnlineTuner(Iterator[Decision]):
         self._is_loaded_unobserved = False
         self._log = None if storage is None else self._new_log(storage, name)
         self._continue()
+
+    def _initial(
+        self,
+        given: Params | Sequence[Params] | None,
+        learn_from: LearnFrom | None,
+        storage: str | Path | Storage | None,
+        name: str,
+    ) -> list[Params]:
+        if learn_from is None:
+            return initial_params(self.problem.space, given)
+        if given is not None:
+            raise InvalidArgument(
+                f"A run begins with initial= or with what it learns, got both: {shown(given)} and learn_from. "
+                "Leave one out."
+            )
+        return learned_params(learn_from, self.problem, name=name, storage=storage)
 
     # ---- the loop ----------------------------------------------------------------------------------------------------
 

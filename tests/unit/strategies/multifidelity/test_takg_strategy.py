@@ -11,7 +11,7 @@ from farthing.errors import InvalidArgument
 from farthing.strategies import Randomness
 from farthing.strategies.multifidelity.curve_model import fit_curves
 from farthing.strategies.multifidelity.runs import runs_of
-from farthing.trials import History, Measurement, Params, Problem, State, Suggestion, Trial
+from farthing.trials import Failure, History, Measurement, Params, Problem, State, Suggestion, Trial
 
 EPOCHS = ft.Fidelity(1, 27, integer=True, trace=True)
 PARAMS: dict[str, ft.Float | ft.Int | ft.Choice] = {
@@ -188,6 +188,33 @@ def test_failures_are_avoided_and_do_not_stop_it() -> None:
     ]
     [one] = suggest(ft.TraceKG(), history.updated(failed, version=99))
     assert one.params["rate"] < 0.5
+
+
+def diverging(history: History, run: int) -> History:
+    """The history with one more trial: the run was continued, and its value was no number."""
+    further = Suggestion(history[run].params, {**history[run].fidelity, "epochs": 27}, resume_from=run)
+    return history.updated([Trial(len(history), further, State.FAILED, failure=Failure("value is nan"))], version=999)
+
+
+def test_a_run_that_diverged_later_is_neither_recommended_nor_continued() -> None:
+    history = run(ft.TraceKG(), trials=12)
+    best = ft.TraceKG().recommend(history)
+    assert best is not None
+    assert best.trial is not None
+    chain = {trial.number for trial in history if trial.params == best.params}
+    broken = diverging(history, best.trial.number)
+    after = ft.TraceKG().recommend(broken)
+    assert after is not None
+    assert after.params != best.params
+    assert best.params not in [one.params for one in after.ranking]
+    assert all(one.resume_from not in chain for one in suggest(ft.TraceKG(), broken, 4))
+
+
+def test_where_every_run_diverged_one_is_recommended_all_the_same() -> None:
+    history = run(ft.TraceKG(), trials=1)
+    best = ft.TraceKG().recommend(diverging(history, 0))
+    assert best is not None
+    assert best.params == history[0].params
 
 
 def test_values_that_are_maximised_are_understood() -> None:

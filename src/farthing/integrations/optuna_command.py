@@ -1,0 +1,46 @@
+"""Optuna's studies for the command line, whose errors are one line."""
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from farthing.errors import InvalidArgument
+from farthing.study import Study
+
+
+def import_from(url: str, *, study_name: str, storage: Path | str, name: str | None, value: str) -> Study:
+    """Imports the study of that name from the storage with that URL."""
+    integration, optuna = _loaded()
+    try:
+        source = optuna.load_study(study_name=study_name, storage=url)
+    except Exception as error:
+        raise InvalidArgument(
+            f"An Optuna storage must be there and have the study, got {url!r} and {study_name!r}: {_short(error)}. "
+            "Check them with: optuna studies --storage URL."
+        ) from error
+    found: Study = integration.import_study(source, storage=storage, name=name, value=value)
+    return found
+
+
+def export_to(study: Study, url: str) -> str:
+    """Writes the study into the Optuna storage with that URL, under its own name, and returns that."""
+    integration, optuna = _loaded()
+    try:
+        exported = integration.export_study(study, url)
+    except optuna.exceptions.DuplicatedStudyError as error:
+        raise InvalidArgument(
+            f"An exported study must be new in Optuna, got {study.name!r}, which is there. Export to another storage."
+        ) from error
+    return str(exported.study_name)
+
+
+def _loaded() -> tuple[Any, Any]:
+    """The integration, and Optuna itself, which it needs."""
+    integration = import_module("farthing.integrations.optuna")
+    optuna = import_module("optuna")
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    return integration, optuna
+
+
+def _short(error: Exception) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__

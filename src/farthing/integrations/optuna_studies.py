@@ -1,0 +1,235 @@
+"""Studies that change sides: an Optuna study as one of Farthing's, and the other way round."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.trial import FrozenTrial, TrialState
+
+from farthing.errors import InvalidArgument
+from farthing.integrations.optuna_history import STEP, seconds_of
+from farthing.integrations.optuna_space import distribution_of, parameter_of, usable_names
+from farthing.space import Fidelity, Parameter, Space
+from farthing.space.parameters import with_condition
+from farthing.study import Study
+from farthing.study.settings import StorageLike
+from farthing.trials import Failure, Measurement, Outcome, State, Suggestion, Trial
+from farthing.trials.history import ADDED
+
+NAMES = "optuna_names"
+"""The setting of an imported study that has Optuna's names of parameters that a space does not take."""
+
+
+def import_study(
+    source: optuna.Study | str,
+    *,
+    study_name: str | None = None,
+    space: Space | None = None,
+    storage: StorageLike | None = None,
+    name: str | None = None,
+    value: str = "value",
+) -> Study:
+    """A study of Farthing's with the trials of an Optuna study: params, curves, durations as costs.
+
+    Pruned trials are short runs, failed ones are failed; those that wait or run are left out. Ranges that changed are
+    joined. A parameter that some trials lack is conditional on the categorical parameter that explains it.
+
+    Args:
+        source: the study, or the URL of its storage, with its name in `study_name`.
+        space: the space, where trials do not tell it: parameters under their names, and a fidelity if there are curves.
+        storage, name: of the new study; by default in memory, and with the same name.
+        value: the name of the value.
+    """
+    given = optuna.load_study(study_name=study_name, storage=source) if isinstance(source, str) else source
+    if len(given.directions) > 1:
+        raise InvalidArgument(
+            f"A study must have one objective, got {len(given.directions)} in {given.study_name!r}. "
+            "Import one of them: write its values into a study of their own."
+        )
+    trials = [trial for trial in given.get_trials(deepcopy=False) if trial.state.is_finished()]
+    names = usable_names(sorted({param for trial in trials for param in trial.params}))
+    found = space or _space_of(trials, names)
+    direction = {"maximize" if given.direction is optuna.study.StudyDirection.MAXIMIZE else "minimize": value}
+    study = Study(found, storage=storage, name=name or given.study_name, **direction)  # type: ignore[arg-type]
+    if len(study.history):
+        raise InvalidArgument(
+            f"An imported study must be new, got {study.name!r} with {len(study.history)} trials. Give it another name."
+        )
+    renamed = {own: theirs for theirs, own in names.items() if own != theirs}
+    if renamed:
+        study._remember(**{NAMES: renamed})
+    for trial in trials:
+        _add(study, trial, names)
+    return study
+
+
+def export_study(
+    study: Study, storage: str | optuna.storages.BaseStorage | None = None, *, study_name: str | None = None
+) -> optuna.Study:
+    """An Optuna study with the finished trials of a study: params, curves, and costs as durations.
+
+    What ended short of full fidelity is pruned there. The cost by kind, the fidelity and the trial's number here are
+    user attributes.
+    """
+    problem, renamed = study.problem, study._settings.get(NAMES, {})
+    target = optuna.create_study(storage=storage, study_name=study_name or study.name, direction=problem.direction)
+    parameters = problem.space.parameters
+    distributions = {name: distribution_of(parameter) for name, parameter in parameters.items()}
+    for trial in study.trials:
+        if trial.is_finished:
+            target.add_trial(_frozen(study, trial, distributions, renamed))
+    return target
+
+
+# ------------------------------------------------------------------------------------------------------------- import
+
+
+def _space_of(trials: Sequence[FrozenTrial], names: Mapping[str, str]) -> Space:
+    joined: dict[str, BaseDistribution] = {}
+    for trial in trials:
+        for name, distribution in trial.distributions.items():
+            joined[name] = _joined(name, joined[name], distribution) if name in joined else distribution
+    tuned = {name: distribution for name, distribution in joined.items() if not distribution.single()}
+    parameters = {
+        names[name]: _conditional(name, parameter_of(distribution), tuned, trials, names)
+        for name, distribution in sorted(tuned.items())
+    }
+    if not parameters:
+        raise InvalidArgument("A study to import must have trials with params, got none. Run it first.")
+    steps = [step for trial in trials for step in trial.intermediate_values]
+    if not steps or max(steps) - min(0, *steps) < 1:
+        return Space(parameters)
+    return Space(parameters, fidelities={STEP: Fidelity(1, _amount(max(steps), steps), integer=True, trace=True)})
+
+
+def _amount(step: int, steps: Sequence[int]) -> int:
+    """The steps of work behind a report: those that count from 0 are one more."""
+    return step + 1 if min(steps) <= 0 else step
+
+
+def _joined(name: str, one: BaseDistribution, other: BaseDistribution) -> BaseDistribution:
+    """The distribution that has what both have."""
+    match one, other:
+        case (FloatDistribution(), FloatDistribution()) | (IntDistribution(), IntDistribution()):
+            if (one.log, one.step) == (other.log, other.step):
+                low, high = min(one.low, other.low), max(one.high, other.high)
+                return type(one)(low, high, log=one.log, step=one.step)
+        case (CategoricalDistribution(), CategoricalDistribution()):
+            return CategoricalDistribution(tuple(dict.fromkeys([*one.choices, *other.choices])))
+    raise InvalidArgument(
+        f"A parameter must have one kind and one scale in all trials, got {one} and {other} for {name!r}. "
+        "Give the space yourself: import_study(…, space=ft.Space(…))."
+    )
+
+
+def _conditional(
+    name: str,
+    parameter: Parameter,
+    tuned: Mapping[str, BaseDistribution],
+    trials: Sequence[FrozenTrial],
+    names: Mapping[str, str],
+) -> Parameter:
+    """The parameter, with the condition under which trials have it."""
+    asked = [trial for trial in trials if trial.params]
+    having = [trial for trial in asked if name in trial.params]
+    if len(having) == len(asked) or all(trial.state is TrialState.FAIL for trial in asked if trial not in having):
+        return parameter
+    for parent, distribution in tuned.items():
+        if parent == name or not isinstance(distribution, CategoricalDistribution):
+            continue
+        with_it = {trial.params.get(parent) for trial in having}
+        without = {trial.params.get(parent) for trial in asked if trial not in having}
+        if with_it.isdisjoint(without) and None not in with_it:
+            options = [option for option in distribution.choices if option in with_it]
+            return with_condition(parameter, {names[parent]: tuple(options)})
+    raise InvalidArgument(
+        f"A parameter that some trials lack must depend on a categorical one, got {name!r}, which {len(having)} of "
+        f"{len(asked)} trials have. Give the space yourself: import_study(…, space=ft.Space(…))."
+    )
+
+
+def _add(study: Study, trial: FrozenTrial, names: Mapping[str, str]) -> None:
+    space = study.space
+    params = {names[name]: value for name, value in trial.params.items() if names[name] in space.parameters}
+    is_whole = set(space.active_names(params)) == set(params)
+    if not is_whole and trial.state is TrialState.FAIL:
+        return  # it failed before it had asked for all of them
+    ended = _Ended.of(trial, space)
+    suggestion = Suggestion(space.check(params), ended.fidelity, note={ADDED: True})
+    study._records.add(suggestion, ended.outcome, tags=["optuna"])
+
+
+@dataclass(frozen=True)
+class _Ended:
+    """How a trial of Optuna's ended, in a study's own words."""
+
+    fidelity: dict[str, float]
+    outcome: Outcome
+
+    @classmethod
+    def of(cls, trial: FrozenTrial, space: Space) -> "_Ended":
+        full, steps = dict(space.full_fidelity), sorted(trial.intermediate_values)
+        trace = next((name for name, one in space.fidelities.items() if one.trace), None)
+        points: list[Measurement] = []
+        if trace is not None:
+            top = space.fidelities[trace].high
+            shift = 1 if steps and steps[0] <= 0 else 0
+            points = [
+                Measurement(trial.intermediate_values[step], fidelity={**full, trace: min(float(step + shift), top)})
+                for step in steps
+            ]
+        is_short = trial.state is TrialState.PRUNED and bool(points)
+        fidelity = dict(points[-1].fidelity) if is_short else full
+        value = points[-1].value if is_short else trial.value if trial.state is TrialState.COMPLETE else None
+        cost = {"training": seconds_of(trial)}
+        points = [*points, Measurement(value, cost, charged=True, fidelity=fidelity if value is not None else {})]
+        measured = tuple(Measurement(p.value, p.cost, p.charged, p.fidelity, sequence=i) for i, p in enumerate(points))
+        if value is None:
+            why = "pruned without a value" if trial.state is TrialState.PRUNED else "failed"
+            return cls(fidelity, Outcome(State.FAILED, measurements=measured, failure=Failure(f"It {why} in Optuna.")))
+        return cls(fidelity, Outcome(State.DONE, value=value, measurements=measured))
+
+
+# ------------------------------------------------------------------------------------------------------------- export
+
+
+def _frozen(
+    study: Study, trial: Trial, distributions: Mapping[str, BaseDistribution], renamed: Mapping[str, str]
+) -> FrozenTrial:
+    began = datetime.fromtimestamp(trial.opened_at)
+    state = _state_of(study, trial)
+    ended = optuna.trial.create_trial(
+        state=state,
+        value=None if state is TrialState.FAIL else trial.value,
+        params={renamed.get(name, name): value for name, value in trial.params.items()},
+        distributions={renamed.get(name, name): distributions[name] for name in trial.params},
+        intermediate_values=_intermediate(study, trial),
+        user_attrs={"farthing_trial": trial.number, "cost": dict(trial.costs), "fidelity": dict(trial.fidelity)},
+    )
+    ended.datetime_start = began
+    ended.datetime_complete = began + timedelta(seconds=_seconds(study, trial))
+    return ended
+
+
+def _seconds(study: Study, trial: Trial) -> float:
+    """What it cost, if that is seconds; else how long it was there."""
+    if study.problem.cost_unit == "seconds":
+        return trial.cost
+    return max(0.0, (trial.finished_at or trial.opened_at) - trial.opened_at)
+
+
+def _state_of(study: Study, trial: Trial) -> TrialState:
+    if trial.state is State.DONE:
+        return TrialState.COMPLETE if study.history.is_full(trial) else TrialState.PRUNED
+    return TrialState.PRUNED if trial.state is State.PRUNED else TrialState.FAIL
+
+
+def _intermediate(study: Study, trial: Trial) -> dict[int, float]:
+    """The points of the curve, with those of the runs that it continues."""
+    trace = next((name for name, one in study.space.fidelities.items() if one.trace), None)
+    points = [point for one in study.history.lineage(trial.number) for point in one.points]
+    amounts = [point.step if trace is None else point.fidelity.get(trace) for point in points]
+    steps = zip(amounts, (point.value for point in points), strict=True)
+    return {round(step): value for step, value in steps if step is not None and value is not None}

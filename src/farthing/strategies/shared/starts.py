@@ -1,0 +1,100 @@
+"""The first configurations of a study that learnt from earlier ones: their best ones, before any random one."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from farthing.errors import InvalidParams
+from farthing.strategies.shared.design import draw_new
+from farthing.strategies.shared.randomness import Randomness
+from farthing.trials import History, Json, Params, State, Trial
+from farthing.trials.learned import Learned, random_by_source
+
+NOTE = "learned"
+"""The key in the note of a start: its place among the starts, and the study it comes from."""
+JUDGED = 2
+"""Number of starts by which the others are judged: the rule as it was measured for `docs/guides/second_study.md`."""
+ALIKE = 2.0
+"""Results of an earlier study are compared with if their share of the full fidelity is the same within this factor.
+A guess, not tuned."""
+
+
+@dataclass(frozen=True)
+class FirstParams:
+    """A configuration to begin with, and what its note says of where it comes from: nothing if it was drawn."""
+
+    params: Params
+    note: Mapping[str, Json]
+
+    def noted(self, otherwise: Mapping[str, Json] | None = None) -> Json:
+        """The note of its suggestion, with what any start has; None where there is nothing to say."""
+        return {**(otherwise or {}), **self.note} or None
+
+
+def first_params(history: History, numbers: range, rng: Randomness, *, taken: int = 0) -> list[FirstParams]:
+    """Configurations for the trials of these numbers: what was learnt, as long as it lasts, then random ones.
+
+    `taken` is the number of learnt starts that were suggested a moment ago.
+    """
+    learnt = next_starts(history)[taken : taken + len(numbers)]
+    return [*learnt, *(FirstParams(params, {}) for params in draw_new(history, numbers[len(learnt) :], rng))]
+
+
+def next_starts(history: History) -> list[FirstParams]:
+    """The learnt starts that are not trials yet, in their order; none if the first ones were misleading."""
+    learned = history.learned
+    if learned is None or not learned.starts:
+        return []
+    begun = {place for trial in history if (place := start_place(trial)) is not None}
+    if len(begun) == len(learned.starts) or is_misled(history):
+        return []
+    return [
+        FirstParams(start.params, {"why": f"a start: the best of {start.source}", NOTE: [place, start.source]})
+        for place, start in enumerate(learned.starts)
+        if place not in begun and _is_possible(history, start.params)
+    ]
+
+
+def start_place(trial: Trial) -> int | None:
+    """The place of a trial among the learnt starts, if it is one of them."""
+    noted = trial.note.get(NOTE) if isinstance(trial.note, dict) else None
+    return int(noted[0]) if isinstance(noted, list) else None
+
+
+def is_drawn(trial: Trial, *, added: str) -> bool:
+    """Whether no model and no earlier study chose the configuration, and no result from elsewhere is behind it."""
+    note: Mapping[str, Any] = trial.note if isinstance(trial.note, dict) else {}
+    return trial.resume_from is None and not {"theta", NOTE, added} & note.keys()
+
+
+def is_misled(history: History) -> bool:
+    """Whether the first starts were all worse than random configurations of the earlier studies had been."""
+    learned = history.learned
+    if learned is None:
+        return False
+    judged = [trial for trial in history if (place := start_place(trial)) is not None and place < JUDGED]
+    if len(judged) < JUDGED or not all(trial.is_finished for trial in judged):
+        return False
+    return all(_is_worse_than_random(history, learned, trial) for trial in judged)
+
+
+def _is_worse_than_random(history: History, learned: Learned, trial: Trial) -> bool:
+    """Whether it is worse than the usual random configuration of every earlier study, as far as that was trained."""
+    if trial.state is not State.DONE or trial.value is None:
+        return trial.state is State.FAILED
+    reach = history.reach(trial)
+    medians = [
+        median(alike)
+        for results in random_by_source(learned.random).values()
+        if (alike := [history.loss(one.value) for one in results if reach / ALIKE <= one.reach <= reach * ALIKE])
+    ]
+    return bool(medians) and history.loss(trial.value) > max(medians)
+
+
+def _is_possible(history: History, params: Params) -> bool:
+    try:
+        history.problem.space.check(params)
+    except InvalidParams:
+        return False
+    return True

@@ -1,0 +1,178 @@
+"""Learns from earlier studies: reads them once, as a study begins, and freezes what is used into its own history."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from farthing.errors import InvalidArgument, NoResult
+from farthing.storage import Storage, StudySummary
+from farthing.strategies import Randomness, Strategy
+from farthing.strategies.shared.starts import is_drawn
+from farthing.study.carried_over import carried_over, in_common
+from farthing.study.records import Records
+from farthing.trials import History, Params, Problem, State, Trial
+from farthing.trials.history import ADDED
+from farthing.trials.learned import EarlierCost, Learned, LearnedStart, RandomResult
+from farthing.validation import shown
+
+if TYPE_CHECKING:
+    from farthing.study.portfolio import EarlierBest
+    from farthing.study.study import Study
+
+MOST_COSTS = 64
+"""Costs that are kept for the first predictions, of all earlier studies together. A limit on size, not tuned."""
+MOST_RANDOM = 10
+"""Results of an initial design that are kept, of each earlier study: as many as the longest default design has."""
+
+SUFFIXES = (".db", ".sqlite", ".sqlite3")
+"""Endings of a storage's file, before the name of a study in it."""
+ADVICE = 'Write learn_from=["digits-may"], a study, "sqlite:///old.db#digits", or "all".'
+
+
+def begin_with(records: Records, given: object, *, strategy: Strategy | None) -> None:
+    """Freezes what the earlier studies say into a study that has not begun; one that has keeps what it knows.
+
+    The event comes before the first trial, so a program that is killed and started again goes on with the same starts.
+    """
+    require_starts(strategy)
+    history = records.refresh()
+    if history.learned is not None:
+        return
+    if len(history):
+        raise InvalidArgument(
+            f"A study learns from others before its first trial, got learn_from= for {records.name!r}, which has "
+            f"{len(history)}. Give it another name=, or leave learn_from out."
+        )
+    records.learn(learn(given, records.problem, name=records.name, storage=records.storage))
+
+
+def learn(given: object, problem: Problem, *, name: str, storage: Storage) -> Learned:
+    """What these earlier studies say about the problem."""
+    with _opened(given, problem, name=name, storage=storage) as studies:
+        return learned_from(studies, problem)
+
+
+def learned_from(studies: "Sequence[Study]", problem: Problem) -> Learned:
+    for study in studies:
+        _require_suitable(study, problem)
+    names = tuple(study.name for study in studies)
+    bests = [best for place, study in enumerate(studies) if (best := _best_of(study, problem, place)) is not None]
+    if not bests:
+        return Learned(names)
+    from farthing.study.portfolio import ordered_by_cover
+
+    return Learned(
+        names,
+        tuple(LearnedStart(best.params, best.source) for best in ordered_by_cover(bests)),
+        tuple(result for study in studies for result in _random_results(study.name, study.history)),
+        tuple(_costs(studies, problem)),
+    )
+
+
+def require_starts(strategy: Strategy | None) -> None:
+    if strategy is not None and not strategy.takes_starts:
+        raise InvalidArgument(
+            f"learn_from needs a strategy that begins with given starts, got {type(strategy).__name__}, which does "
+            "not. Leave strategy= out, or use TraceKG, BOHB, LogEI, EIPerCost, PrefixEI or PB2."
+        )
+
+
+# ------------------------------------------------------------------------------------------------ which studies
+
+
+@contextmanager
+def _opened(given: object, problem: Problem, *, name: str, storage: Storage) -> "Iterator[list[Study]]":
+    """The studies that were named, each once; those that are opened here are closed at the end."""
+    from farthing.study.study import Study
+
+    with ExitStack() as stack:
+        found: list[Study] = []
+        for one in _named(given, problem, name=name, storage=storage):
+            if isinstance(one, Study):
+                found.append(one)
+                continue
+            address, _, other = one.rpartition("#")
+            is_elsewhere = "://" in address or address.endswith(SUFFIXES)
+            place: str | Storage = address if is_elsewhere else storage
+            found.append(stack.enter_context(Study.load(other if is_elsewhere else one, place)))
+        yield found
+
+
+def _named(given: object, problem: Problem, *, name: str, storage: Storage) -> "list[str | Study]":
+    from farthing.study.study import Study
+
+    if given == "all":
+        return [one.record.name for one in storage.list_studies() if _suits(one, problem, name=name)]
+    listed: Any = [given] if isinstance(given, (str, Study)) else given
+    if not isinstance(listed, Sequence) or not all(isinstance(one, (str, Study)) for one in listed):
+        raise InvalidArgument(f"learn_from must be names or studies, got {shown(given)}. {ADVICE}")
+    if name in listed:
+        raise InvalidArgument(f"A study learns from others, got its own name, {name!r}, in learn_from. {ADVICE}")
+    return list(dict.fromkeys(listed))
+
+
+def _suits(other: StudySummary, problem: Problem, *, name: str) -> bool:
+    """Whether "all" takes it: it has ended with results, and tuned the same value in a space that is partly ours."""
+    theirs, trials = other.record.problem, other.trials
+    is_finished = trials.get(State.DONE, 0) > 0 and not (trials.get(State.RUNNING, 0) or trials.get(State.PENDING, 0))
+    is_alike = (theirs.value, theirs.minimize) == (problem.value, problem.minimize)
+    return other.record.name != name and is_finished and is_alike and bool(in_common(problem.space, theirs.space))
+
+
+def _require_suitable(study: "Study", problem: Problem) -> None:
+    theirs = study.problem
+    if (theirs.value, theirs.minimize) != (problem.value, problem.minimize):
+        raise InvalidArgument(
+            f"A study learns from studies of the same value, got {study.name!r}, which has "
+            f"{theirs.direction}={theirs.value!r}, for {problem.direction}={problem.value!r}. Leave it out."
+        )
+    if not in_common(problem.space, theirs.space):
+        raise InvalidArgument(
+            f"A study learns from studies with parameters in common, got {study.name!r}, which has none. Leave it out."
+        )
+
+
+# --------------------------------------------------------------------------------------------- what they leave
+
+
+def _best_of(study: "Study", problem: Problem, place: int) -> "EarlierBest | None":
+    """The study's recommendation; None if it has none. What it did not tune is drawn."""
+    from farthing.study.portfolio import EarlierBest
+
+    try:
+        best = study._measured_best
+    except NoResult:
+        return None
+    return EarlierBest(study.name, best.params, _with_drawn(best.params, problem, "learned", place), study.history)
+
+
+def _with_drawn(params: Params, problem: Problem, *key: str | int) -> Params:
+    encoder = problem.space.encoder
+    drawn = encoder.unit_values(Randomness(problem.seed).at(*key).random(encoder.dimension).tolist())
+    return carried_over(params, problem.space, fill=drawn.__getitem__)
+
+
+def _random_results(source: str, history: History) -> list[RandomResult]:
+    """Results of the initial design; of a study that learnt itself, those that it was given, if it has no others."""
+    drawn: list[Trial] = []
+    for trial in history:
+        if isinstance(trial.note, dict) and "theta" in trial.note:
+            break
+        if is_drawn(trial, added=ADDED) and trial.state is State.DONE and trial.value is not None:
+            drawn.append(trial)
+    own = [RandomResult(source, history.reach(one), float(one.value or 0.0)) for one in drawn[:MOST_RANDOM]]
+    return own or list(history.learned.random if history.learned else ())
+
+
+def _costs(studies: "Sequence[Study]", problem: Problem) -> list[EarlierCost]:
+    """Costs of runs from nothing, in today's unit; the same number of each study, spread over its trials."""
+    same = [study for study in studies if study.problem.cost_unit == problem.cost_unit]
+    each = max(1, MOST_COSTS // max(1, len(same)))
+    found: list[EarlierCost] = []
+    for study in same:
+        history = study.history
+        paid = [one for one in history.done if one.resume_from is None and one.cost > 0.0]
+        for trial in paid[:: -(-len(paid) // each) or 1]:
+            params = _with_drawn(trial.params, problem, "costs", len(found))
+            found.append(EarlierCost(params, history.reach(trial), trial.cost))
+    return found[:MOST_COSTS]

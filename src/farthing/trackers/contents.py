@@ -1,0 +1,49 @@
+"""What trackers show of a trial and a bill, under names that all of them share."""
+
+from importlib import import_module
+from typing import Any
+
+from farthing.costs import Ledger
+from farthing.errors import MissingExtra
+from farthing.study.tracking import SoFar, StudyFacts
+from farthing.trials import Measurement, Trial
+
+
+def library(module: str, *, tracker: str, extra: str) -> Any:
+    """The library of a tracker, or the error that names the extra to install."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingExtra(
+            f"ft.trackers.{tracker} needs {module.partition('.')[0]}, which is absent. "
+            f"Run: pip install 'farthing[{extra}]'."
+        ) from error
+
+
+def settings_of(trial: Trial) -> dict[str, Any]:
+    """The params, the fidelity under `fidelity.`, and the trial that this one continues."""
+    fidelity = {f"fidelity.{name}": amount for name, amount in trial.fidelity.items()}
+    begun = {} if trial.resume_from is None else {"resume_from": trial.resume_from}
+    return {**trial.params, **fidelity, **begun}
+
+
+def numbers_at(study: StudyFacts, point: Measurement) -> dict[str, float]:
+    """The numbers of one point of a curve: the value, and the other metrics that are known."""
+    metrics = {name: number for name, number in point.metrics.items() if number is not None}
+    return metrics if point.value is None else {**metrics, study.problem.value: point.value}
+
+
+def costs_of(trial: Trial) -> dict[str, float]:
+    return {"cost": trial.cost, **{f"cost.{kind}": amount for kind, amount in trial.costs.items()}}
+
+
+def standing(study: StudyFacts, so_far: SoFar) -> dict[str, float]:
+    best = {} if so_far.best is None else {f"best.{study.problem.value}": so_far.best}
+    return {"cost": so_far.cost, **best}
+
+
+def bill_of(ledger: Ledger) -> dict[str, float]:
+    """The ledger as plain numbers."""
+    spent = {f"spent.{kind}": amount for kind, amount in ledger.spent.items()}
+    saved = {f"saved.{reason}": amount for reason, amount in ledger.saved.items()}
+    return {**spent, "spent.total": ledger.total, **saved, "overhead.seconds": ledger.overhead}
