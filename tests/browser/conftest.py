@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.browser.large_study import write_large_study
+from benchmarks.speed._large_study import write_large_study
 from tests.browser.some_studies import write_studies
 
 FLAGS = [

@@ -6,7 +6,7 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,7 @@ MEDIA = {
     ".html": "text/html; charset=utf-8",
 }
 SECONDS_FOR_A_SLOW_READER = 20.0
+PIECE = 64 * 1024
 STATUS: tuple[tuple[type[FarthingError], int], ...] = (
     (StudyNotFound, 404),
     (TrialNotFound, 404),
@@ -80,7 +81,8 @@ def _bounded(app: Any) -> App:
 
     async def answering(scope: Any, receive: Any, send: Any) -> None:
         async def sending(message: Any) -> None:
-            await asyncio.wait_for(send(message), SECONDS_FOR_A_SLOW_READER)
+            for part in _parts(message):
+                await asyncio.wait_for(send(part), SECONDS_FOR_A_SLOW_READER)
 
         try:
             await app(scope, receive, sending)
@@ -88,6 +90,14 @@ def _bounded(app: Any) -> App:
             log.info("A reader took nothing for %s seconds, and is let go of.", SECONDS_FOR_A_SLOW_READER)
 
     return answering
+
+
+def _parts(message: Any) -> Iterator[Any]:
+    """A long body in pieces: the server waits for the reader between them, and holds no more than one."""
+    body = message.get("body", b"")
+    for start in range(0, len(body) - PIECE, PIECE):
+        yield {**message, "body": body[start : start + PIECE], "more_body": True}
+    yield {**message, "body": body[(len(body) - 1) // PIECE * PIECE :]} if len(body) > PIECE else message
 
 
 def _answering(endpoint: Endpoint, studies: Studies) -> Callable[[Request], Any]:

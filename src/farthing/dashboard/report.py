@@ -9,6 +9,7 @@ import hashlib
 import html
 import json
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,7 @@ def answers_about(found: Studies, key: str) -> dict[str, Json]:
     about = studies.show_study(found, key)
     base = f"api/studies/{key}"
     answers: dict[str, Json] = {base: about}
-    wanted = {
+    wanted: dict[str, Callable[[], Json]] = {
         "predictions": lambda: studies.show_predictions(found, key),
         "bill": lambda: studies.show_bill(found, key),
         "parameters": lambda: charts.show_parameters(found, key),

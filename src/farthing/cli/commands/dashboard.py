@@ -33,9 +33,9 @@ def command(
     names: tuple[str, ...],
     browser: bool | None,
 ) -> None:
-    """Serve a page about studies: what runs, what it has cost and will cost, and whether to go on.
+    """Serve a page about studies and their cost, live.
 
-    It shows every study of the storage, live, and changes nothing unless --allow-changes is given. The address that it
+    It shows what runs, what it has cost and will cost, and whether going on is worth it, and changes nothing unless --allow-changes is given. The address that it
     prints has a secret token: whoever has it may look.
 
     \b

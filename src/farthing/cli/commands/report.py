@@ -12,9 +12,9 @@ from farthing.cli.options import storage_option, study_argument
 @storage_option
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="The file.  [default: STUDY.html]")
 def command(study: str | None, storage: str | None, output: Path | None) -> None:
-    """Write a study as one HTML file: the charts of the dashboard, to mail or to archive.
+    """Write a study as one HTML file, with its charts.
 
-    The file asks the network for nothing.
+    They are those of the dashboard, to mail or to archive. The file asks the network for nothing.
 
     \b
     Example:  farthing report digits --output digits.html

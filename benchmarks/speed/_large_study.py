@@ -24,7 +24,7 @@ SPACE = ft.Space(
 
 
 def write_large_study(path: Path, *, trials: int, points: int, name: str = NAME) -> None:
-    """That many trials with that many measurements each."""
+    """That many trials with that many measurements each, in a SQLite file."""
     ft.Study(SPACE, minimize="error", storage=path, name=name, seed=1, strategy="ASHA").close()
     rng = random.Random(1)
     with closing(sqlite3.connect(path)) as database, database:
@@ -56,7 +56,7 @@ def _rows(trials: int, points: int, rng: random.Random) -> Iterator[tuple[dict[s
         opened = BEGAN + number * 2.0
         curve = [
             _point(number, at, level + 0.5 / (at + 1), opened + 0.3 * at)
-            for at in range(points // 2 if failed else points)
+            for at in range(max(1, points // 2) if failed else points)
         ]
         yield _trial(number, params, points, curve[-1]["value"], opened, failed=failed), curve
 
