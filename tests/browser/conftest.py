@@ -61,10 +61,10 @@ class Dashboard:
         self.process.stdout.close()
 
 
-def start(storage: str | Path, *options: str) -> Dashboard:
+def start(storage: str | Path, *options: str, cwd: Path = ROOT) -> Dashboard:
     """Waits for the address that the server prints once it listens."""
     command = [sys.executable, "-m", "farthing", "dashboard", "--storage", str(storage), "--port", "0", "--no-browser"]
-    process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True, cwd=cwd)
     line = process.stdout.readline()
     found = re.search(r"https?://\S+", line)
     assert found, f"the dashboard did not start: {line}"
