@@ -40,6 +40,7 @@ def running(tmp_path):
     yield path, process
     process.kill()
     process.wait()
+    process.stdout.close()
 
 
 def wait_for_a_report(path: Path) -> None:

@@ -35,8 +35,8 @@ def command(
 ) -> None:
     """Serve a page about studies and their cost, live.
 
-    It shows what runs, what it has cost and will cost, and whether going on is worth it, and changes nothing unless --allow-changes is given. The address that it
-    prints has a secret token: whoever has it may look.
+    It shows what runs, what it has cost and will cost, and whether going on is worth it. It changes nothing unless
+    --allow-changes is given. The address that it prints has a secret token: whoever has it may look.
 
     \b
     Example:  farthing dashboard --storage study.db
