@@ -96,6 +96,6 @@ def _point(number: int, at: int, value: float, time: float) -> dict[str, Any]:
         "amount": 0.3,
         "cost": '{"training":0.3}',
         "charged": False,
-        "fidelity": json.dumps({"epochs": at + 1}),
+        "fidelity": f'{{"epochs": {at + 1}}}',
         "time": time,
     }
