@@ -3,14 +3,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 export NO_MKDOCS_2_WARNING := 1
-PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m "not long"
+PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m "not long and not ray"
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo faketime chromium test test-long test-browser test-integrations screenshots coverage wholes mutants wheel check docs bench bench-setup clean help
+RAY_PYTEST := .venv-ray/bin/python -m pytest
+
+.PHONY: demo faketime chromium test test-long test-browser test-ray test-integrations screenshots coverage wholes mutants wheel check docs bench bench-setup clean help
 
 help:
 	@echo "make demo        tune a real model in about a minute"
 	@echo "make test        set up everything and run the tests"
+	@echo "make test-ray    the tests on a Ray cluster of three nodes, which they start on this machine"
 	@echo "make test-long   the tests that take minutes: more kills, more examples"
 	@echo "make test-browser  the dashboard in Debian's Chromium"
 	@echo "make screenshots  draw the pictures of the dashboard in docs/images again"
@@ -49,8 +52,18 @@ faketime:
 test: $(VENV)/.dev faketime
 	$(PYTEST)
 
-test-long: $(VENV)/.dev faketime
-	$(BIN)/python -m pytest -m long
+# Ray is large, so it has an environment of its own, which has no more than these tests need.
+.venv-ray/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-ray
+	.venv-ray/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test-ray]'
+	@touch $@
+
+test-ray: .venv-ray/.installed
+	$(RAY_PYTEST) tests/ray -m "ray and not long"
+
+test-long: $(VENV)/.dev .venv-ray/.installed faketime
+	$(BIN)/python -m pytest -m "long and not ray"
+	$(RAY_PYTEST) tests/ray -m long
 
 # Without root, Debian's Chromium must be there already: these tests fail without it.
 chromium:
@@ -133,4 +146,4 @@ bench: $(VENV)/.dev
 bench-setup: $(VENV)/.bench .bench-venv/.neps
 
 clean:
-	rm -rf $(VENV) $(INTEGRATIONS) .bench-venv site build dist demo-output
+	rm -rf $(VENV) $(INTEGRATIONS) .venv-ray .bench-venv site build dist demo-output

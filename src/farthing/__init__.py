@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from farthing.execution import RunningTrial as RunningTrial
     from farthing.execution import Stage as Stage
     from farthing.execution import Trainable as Trainable
+    from farthing.execution.ray import RayExecutor as RayExecutor
     from farthing.space import Choice as Choice
     from farthing.space import Fidelity as Fidelity
     from farthing.space import Float as Float
@@ -89,6 +90,7 @@ _HOMES = {
     "farthing.costs": ("Budget", "FakeClock", "Ledger", "Remaining"),
     "farthing.errors": ("FarthingError", "Pruned"),
     "farthing.execution": ("Command", "Executor", "Pipeline", "RunningTrial", "Stage", "Trainable"),
+    "farthing.execution.ray": ("RayExecutor",),
     "farthing.space": ("Choice", "Fidelity", "Float", "Int", "Space"),
     "farthing.storage": ("Storage", "StudySummary"),
     "farthing.study": (
@@ -160,6 +162,7 @@ __all__ = [
     "QueryRule",
     "Random",
     "Randomness",
+    "RayExecutor",
     "Recommendation",
     "Remaining",
     "RunningTrial",

@@ -59,6 +59,23 @@ def cause_of(failure: Failure) -> Cause | None:
     return Cause(failure.reason, (), failure.reason) if is_said else None
 
 
+@dataclass(frozen=True)
+class Exit:
+    """How a worker ended: in words that complete "The work …", and whether a signal that we did not send killed it.
+
+    `lost_node` says that the machine it was on went away with it.
+    """
+
+    words: str
+    was_killed: bool
+    lost_node: bool = False
+
+    @classmethod
+    def of(cls, code: int) -> "Exit":
+        """`code` is as in `subprocess`, negative for a signal."""
+        return cls(describe_exit(code), was_killed=code < 0)
+
+
 def describe_exit(code: int) -> str:
     """How a process ended, in words: `code` is as in `subprocess`, negative for a signal."""
     if code >= 0:

@@ -122,7 +122,7 @@ class ProcessExecutor:
             os.close(end)
         self._lifeline = ()
 
-    def _slot(self, index: int, clock: Clock) -> Slot:
+    def _slot(self, index: int, clock: Clock) -> Slot[WorkerProcess]:
         return Slot(
             lambda: self._start_worker(index),
             checkpoints=self._checkpoints,

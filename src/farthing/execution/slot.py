@@ -2,14 +2,15 @@
 
 import math
 import time
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, replace
+from typing import Generic, Protocol, TypeVar
 
 from farthing.costs.clock import Clock
 from farthing.errors import StaleAttempt, TrialFinished, WorkError
 from farthing.execution.checkpoints import Checkpoints
 from farthing.execution.executor import Ended, Job, Listener
-from farthing.execution.failures import describe_exit
+from farthing.execution.failures import Exit
 from farthing.execution.messages import (
     GO_ON,
     STOP,
@@ -21,8 +22,8 @@ from farthing.execution.messages import (
 )
 from farthing.execution.received import check_fits, message_from_json
 from farthing.execution.wire import BrokenWire, to_bytes
-from farthing.execution.worker_process import WorkerProcess, last_lines
-from farthing.trials import Attempt, Failure, Measurement, Outcome, Problem, State
+from farthing.execution.worker_process import last_lines
+from farthing.trials import Attempt, Failure, Json, Measurement, Outcome, Problem, State
 from farthing.trials.news import Checkpointed, News
 
 STARTS = 3
@@ -31,6 +32,51 @@ SECONDS_TO_START = 300.0
 """Longest time until a worker is ready, the imports of the work included."""
 SECONDS_TO_DIE = 5.0
 """Longest life of a worker without a connection: one that has lost it is as a rule just ending."""
+
+
+class Letterbox(Protocol):
+    """The coordinator's end of the connection to a worker. It never blocks. `is_closed`: no more will come."""
+
+    @property
+    def is_closed(self) -> bool: ...
+
+    def fileno(self) -> int:
+        """The number by which `Slot.attend` is told that something has come."""
+        ...
+
+    def post(self, payload: bytes) -> None: ...
+
+    def flush(self) -> None: ...
+
+    def messages(self) -> Iterator[Json]: ...
+
+
+class WorkerHandle(Protocol):
+    """A worker, on this machine or on another. `Slot.attend` is told by `sentinel` that it has ended."""
+
+    @property
+    def mailbox(self) -> Letterbox: ...
+
+    @property
+    def sentinel(self) -> int: ...
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it lives and can be talked to."""
+        ...
+
+    @property
+    def lost_node(self) -> bool:
+        """Whether the machine that it was on is gone."""
+        ...
+
+    def end(self) -> Exit:
+        """Ends the worker with all that it started, if it has not ended, and says how it did."""
+        ...
+
+    def last_output(self) -> str:
+        """The end of what it printed outside of any job."""
+        ...
 
 
 @dataclass
@@ -53,7 +99,10 @@ class _Assignment:
                 self.checkpoint = checkpoint
 
 
-class Slot:
+W = TypeVar("W", bound=WorkerHandle)
+
+
+class Slot(Generic[W]):
     """Gives its job to a worker, passes the worker's news on, and says how the job ended.
 
     The worker is started for the first job, kept for the next, and replaced when it has died. `deadline` is the moment,
@@ -62,13 +111,13 @@ class Slot:
 
     def __init__(
         self,
-        start_worker: Callable[[], WorkerProcess],
+        start_worker: Callable[[], W],
         *,
         checkpoints: Checkpoints,
         clock: Clock,
         problem: Problem,
     ) -> None:
-        self.worker: WorkerProcess | None = None
+        self.worker: W | None = None
         self.deadline = math.inf
         self._start_worker = start_worker
         self._checkpoints = checkpoints
@@ -107,14 +156,14 @@ class Slot:
             ended = ended or self._notice_deadline()
         return ended
 
-    def end_worker(self) -> int:
-        """Ends the worker with its group, at once, and returns its exit code."""
+    def end_worker(self) -> Exit:
+        """Ends the worker with its group, at once, and says how it ended."""
         assert self.worker is not None
         worker, self.worker = self.worker, None
         self.deadline = math.inf
         return worker.end()
 
-    def _read_mail(self, worker: WorkerProcess, listener: Listener) -> Ended | None:
+    def _read_mail(self, worker: W, listener: Listener) -> Ended | None:
         worker.mailbox.flush()
         try:
             for form in worker.mailbox.messages():
@@ -137,7 +186,7 @@ class Slot:
         """Does without the worker from now on, for that reason or for the one that its exit tells."""
         if self._assignment is None:
             self.end_worker()
-        elif self._assignment.has_begun:
+        elif self._assignment.has_begun or (self.worker is not None and self.worker.lost_node):
             return self._abort(self._assignment, reason)
         else:
             self._start_again()
@@ -202,14 +251,14 @@ class Slot:
     def _abort(self, assignment: _Assignment, reason: str | None) -> Ended:
         """Ends the worker in the middle of its job."""
         attempt = assignment.job.attempt
-        code = self.end_worker()
+        how = self.end_worker()
         log = last_lines(self._checkpoints.log_path(attempt.number, attempt.attempt))
-        failure = Failure(f"The work {reason or describe_exit(code)}", log)
+        failure = Failure(f"The work {reason or how.words}", log)
         ended = self._finish(assignment, self._failed(assignment, failure))
-        return replace(ended, was_killed=reason is None and code < 0)
+        return replace(ended, was_killed=reason is None and how.was_killed, lost_node=reason is None and how.lost_node)
 
     def _failed(self, assignment: _Assignment, failure: Failure) -> Outcome:
-        unpaid = self._clock.elapsed() - assignment.paid_until
+        unpaid = self._clock.elapsed() - assignment.paid_until if assignment.has_begun else 0.0
         closing = Measurement(
             cost={"failed": unpaid} if self._problem.measures_cost else {},
             attempt=assignment.job.attempt.attempt,

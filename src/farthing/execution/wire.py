@@ -89,9 +89,13 @@ class Mailbox:
 
     def messages(self) -> Iterator[Json]:
         """All messages that have come so far."""
+        return map(parsed, self.payloads())
+
+    def payloads(self) -> Iterator[bytes]:
+        """All messages that have come so far, as they were sent."""
         self._fill()
         while (payload := self._next_payload()) is not None:
-            yield _message(payload)
+            yield payload
 
     def hang_up(self) -> None:
         """Tells the worker that nothing more will come."""
@@ -127,7 +131,8 @@ class Mailbox:
         return payload
 
 
-def _message(payload: bytes) -> Json:
+def parsed(payload: bytes) -> Json:
+    """The message in a frame."""
     try:
         return json.loads(payload)
     except (ValueError, RecursionError) as error:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from farthing.execution.failures import Exit
 from farthing.execution.wire import Mailbox
 
 LONGEST_WAIT = 86_400.0
@@ -33,6 +34,8 @@ class WorkerProcess:
     started and that did not leave the group (by `setsid`, as daemons do).
     """
 
+    lost_node = False
+
     def __init__(self, *, lifeline: int, environment: Mapping[str, str]) -> None:
         with ExitStack() as on_failure:
             ours, theirs = socket.socketpair()
@@ -44,7 +47,7 @@ class WorkerProcess:
                 on_failure.callback(os.close, death)
                 numbers = [str(number) for number in (theirs.fileno(), lifeline, os.getpid())]
                 self._process = subprocess.Popen(
-                    [sys.executable, "-c", BOOT, *numbers, json.dumps(_import_path())],
+                    [sys.executable, "-c", BOOT, *numbers, json.dumps(import_path())],
                     stdin=subprocess.DEVNULL,
                     stdout=self._output,
                     stderr=self._output,
@@ -61,15 +64,25 @@ class WorkerProcess:
         """Whether it lives and can be talked to."""
         return not (self.mailbox.is_closed or wait_for_events({self.sentinel: select.POLLIN}, 0.0))
 
-    def end(self) -> int:
-        """Kills the rest of the group and returns the worker's exit code, negative for a signal."""
+    def kill(self) -> None:
+        """Kills all of the group. `end` is still to be called."""
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)  # safe: until `wait` the number belongs to our process
+
+    def exit_code(self) -> int:
+        """The code of a process that has ended, negative for a signal. `end` is still to be called."""
+        found = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+        assert found is not None
+        return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
+
+    def end(self) -> Exit:
+        """Kills the rest of the group and says how the worker ended."""
+        self.kill()
         code = self._process.wait()
         self.mailbox.close()
         self._output.close()
         os.close(self.sentinel)
-        return code
+        return Exit.of(code)
 
     def last_output(self) -> str:
         """The end of what it printed outside of any job."""
@@ -100,7 +113,7 @@ def _last_lines(output: bytes) -> str:
     return "\n".join(output.decode(errors="backslashreplace").splitlines()[-TAIL_LINES:])
 
 
-def _import_path() -> list[str]:
+def import_path() -> list[str]:
     """The folders in which this process finds modules; the empty entry is the current folder."""
     return [entry or os.getcwd() for entry in sys.path]
 

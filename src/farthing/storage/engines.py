@@ -24,6 +24,10 @@ BUSY_TIMEOUT = 60.0
 CONNECT_TIMEOUT = 10
 """Seconds for which PostgreSQL may take to answer, unless the URL has a `connect_timeout` of its own."""
 
+IDLE_TIMEOUT = 60.0
+"""Seconds for which a PostgreSQL transaction may stand still: a coordinator that was suspended in the middle of one
+would hold the study's lock, and with it all others, for as long as it is."""
+
 _SYNCHRONOUS = ("full", "normal", "off")
 _CREATION_LOCK = 0x66617274
 """Any number will do as long as all processes that create the tables use the same."""
@@ -207,4 +211,11 @@ def _postgresql_engine(url: URL) -> Engine:
             "A PostgreSQL storage needs psycopg, got a Python without it. Run: pip install 'farthing[postgres]'."
         ) from None
     patience = {} if "connect_timeout" in url.query else {"connect_timeout": CONNECT_TIMEOUT}
-    return create_engine(url, max_overflow=-1, connect_args=patience)
+    engine = create_engine(url, max_overflow=-1, connect_args=patience)
+
+    @event.listens_for(engine, "connect")
+    def set_up(connection: Any, record: object) -> None:
+        connection.execute(f"SET idle_in_transaction_session_timeout = {1000 * IDLE_TIMEOUT:.0f}")
+        connection.commit()
+
+    return engine

@@ -6,29 +6,35 @@ from farthing.costs import Clock
 from farthing.errors import InvalidArgument
 from farthing.execution import CarriesOut, Executor, InlineExecutor, ProcessExecutor
 from farthing.execution.executor import check_workers
+from farthing.execution.ray import RayExecutor, Resources
 from farthing.fields import Several, Text
 from farthing.study.folder import StudyFiles
-from farthing.study.settings import ExecutorName
+from farthing.study.settings import ExecutorLike
 from farthing.trials import Problem
 
 
 def executor_for(
     work: CarriesOut,
     problem: Problem,
-    given: ExecutorName | Executor,
+    given: ExecutorLike,
     *,
     files: StudyFiles,
     clock: Clock,
     workers: int,
     devices: Sequence[str] | None,
+    resources: Resources | None,
     time_limit: float | None,
 ) -> Executor:
     """The study's files belong to this run before the first worker starts."""
-    if not isinstance(given, str) and callable(getattr(given, "submit", None)):
+    if not isinstance(given, (str, RayExecutor)) and callable(getattr(given, "submit", None)):
         return given
+    on_ray = RayExecutor() if given == "ray" else given if isinstance(given, RayExecutor) else None
     _check(given, workers=workers, devices=devices, time_limit=time_limit)
+    _check_resources(given, devices=devices, resources=resources, is_ray=on_ray is not None)
     checkpoints = files.to_write()
     checkpoints.claim()
+    if on_ray is not None:
+        return on_ray.start(work, problem, workers=workers, checkpoints=checkpoints, resources=resources, clock=clock)
     if given == "inline":
         return InlineExecutor(work, problem, checkpoints=checkpoints, clock=clock)
     return ProcessExecutor(work, problem, workers=workers, checkpoints=checkpoints, devices=devices, clock=clock)
@@ -38,12 +44,28 @@ def _check(given: object, *, workers: int, devices: Sequence[str] | None, time_l
     check_workers(workers)
     if devices is not None:
         Several(Text()).checked(devices, what="devices", advice="Write for example devices=['cuda:0'].")
-    if given not in ("processes", "inline"):
+    if given not in ("processes", "inline", "ray") and not isinstance(given, RayExecutor):
         raise InvalidArgument(
-            f"An executor must be 'processes' or 'inline', got {given!r}. Leave it out for processes."
+            f"An executor must be 'processes', 'inline' or 'ray', got {given!r}. Leave it out for processes."
         )
     if given == "inline" and (workers != 1 or time_limit is not None):
         raise InvalidArgument(
             "The inline executor has one worker, which cannot be stopped, got "
             f"workers={workers} and time_limit={time_limit}. Use executor='processes' for either."
+        )
+
+
+def _check_resources(
+    given: object, *, devices: Sequence[str] | None, resources: Resources | None, is_ray: bool
+) -> None:
+    """Devices are of this machine and are dealt out here; resources are the cluster's, and Ray deals them out."""
+    if is_ray and devices is not None:
+        raise InvalidArgument(
+            f"On a Ray cluster devices belong to nodes, and Ray assigns them, got devices={list(devices)!r}. Write "
+            "resources={'gpu': 1}; the work finds its GPU in CUDA_VISIBLE_DEVICES."
+        )
+    if not is_ray and resources is not None:
+        raise InvalidArgument(
+            f"Resources are held on a Ray cluster, got resources={resources!r} with executor={given!r}. Use "
+            "executor='ray', or devices=[…] for the GPUs of this machine."
         )

@@ -80,6 +80,7 @@ class Loop:
         self._stop_requests_before = 0
         self._warned_of: set[str] = set()
         self._kills: Counter[int] = Counter()
+        self._lost_nodes: Counter[int] = Counter()
         self._first_failures: FirstFailures | None = None
         self._in_vain = 0
         self._suggester = self._made_suggester()
@@ -88,9 +89,8 @@ class Loop:
         """A thread of its own, unless `wait` itself does the work: then nothing could be gained by it."""
         if getattr(self._executor, "works_in_wait", True):
             return SuggesterHere(self._records, self._strategy)
-        return SuggesterInThread(
-            self._records, self._strategy, workers=max(1, self._executor.free), on_answer=self._executor.wake
-        )
+        workers = getattr(self._executor, "workers", self._executor.free)  # some may not be there yet
+        return SuggesterInThread(self._records, self._strategy, workers=max(1, workers), on_answer=self._executor.wake)
 
     def run(self) -> Stopped:
         """Runs until the budget is spent, the strategy has finished or `stop` is called; says which."""
@@ -291,9 +291,16 @@ class Loop:
             observer.on_end(trial)
 
     def _may_retry(self, job: Ended) -> bool:
-        """Kills are counted by trial and run: attempts that were given back or lost are no kills."""
-        self._kills[job.attempt.number] += job.was_killed
-        is_killed_seldom = job.was_killed and self._kills[job.attempt.number] <= self._limits.killed_retries
+        """Kills are counted by trial and run: attempts that were given back or lost are no kills.
+
+        Nodes that went away say nothing about the trial: they count as when its owner is lost.
+        """
+        number = job.attempt.number
+        if job.lost_node:
+            self._lost_nodes[number] += 1
+            return self._lost_nodes[number] <= max(self._records.lost_retries, self._limits.retries)
+        self._kills[number] += job.was_killed
+        is_killed_seldom = job.was_killed and self._kills[number] <= self._limits.killed_retries
         return is_killed_seldom or job.attempt.attempt <= self._limits.retries
 
     def _stop_when_nothing_works(self, trial: Trial) -> None:

@@ -86,7 +86,7 @@ class Records:
         self.name = record.name
         self.settings = dict(record.settings)
         self.leases = Leases(storage, record.name, seconds=lease)
-        self._retries = retries
+        self.lost_retries = retries
         self._clock = clock or SystemClock()
         self._prices = Prices(record.problem)
         self.randomness = Randomness(record.problem.seed)
@@ -197,7 +197,7 @@ class Records:
                 since=known.version,
                 owner=this_process(),
                 lease=self.leases.seconds,
-                retries=self._retries,
+                retries=self.lost_retries,
             )
             trials = self._take(opened, taken)
         return Opening(trials, answers[-1].question.remaining, answers[-1].uncovered)
@@ -323,7 +323,7 @@ class Records:
         return self._storage.add_trial(self.name, suggestion, best, tags=tags)
 
     def enqueue(self, suggestion: Suggestion, *, tags: Sequence[str]) -> Trial:
-        return self._storage.enqueue_trial(self.name, suggestion, retries=self._retries, tags=tags)
+        return self._storage.enqueue_trial(self.name, suggestion, retries=self.lost_retries, tags=tags)
 
     def annotate(self, number: int, *, tags: Sequence[str] | None, comment: str | None) -> None:
         self._storage.annotate(self.name, number, tags=tags, comment=comment)
@@ -372,7 +372,7 @@ class Records:
                 suggestions,
                 owner=this_process(),
                 lease=self.leases.seconds,
-                retries=self._retries,
+                retries=self.lost_retries,
                 expected_trials=expected_trials,
                 overhead=overhead,
             )

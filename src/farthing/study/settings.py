@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, Union
 
 from farthing.costs import Clock
 from farthing.execution import Executor
+from farthing.execution.ray import RayExecutor, Resources
 from farthing.storage import Storage
 from farthing.strategies import Strategy
 from farthing.study.tracking import Tracker
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 StorageLike: TypeAlias = str | Path | Storage
 """`sqlite:///file.db`, the path of such a file, `postgresql://…`, or a storage."""
 
-ExecutorName: TypeAlias = Literal["processes", "inline"]
+ExecutorName: TypeAlias = Literal["processes", "inline", "ray"]
+ExecutorLike: TypeAlias = ExecutorName | RayExecutor | Executor
 ExportFormat: TypeAlias = Literal["csv", "json"]
 LearnFrom: TypeAlias = Union[str, "Study", Sequence[Union[str, "Study"]]]  # of a class to come
 """Earlier studies: names in the same storage, `ADDRESS#NAME` in another one, studies, or "all" that suit."""
@@ -46,10 +48,11 @@ class RunSettings(TypedDict, total=False):
     """The arguments of `Study.run` beside the work and its budget."""
 
     workers: int
-    executor: ExecutorName | Executor
+    executor: ExecutorLike
     time_limit: float | None
     retries: int | None
     devices: Sequence[str] | None
+    resources: Resources | None
     callbacks: Iterable[Callback]
     trackers: Iterable[Tracker]
     progress: bool | None

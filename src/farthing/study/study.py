@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self, TextIO, overload
 from farthing.costs import Budget, Clock, Ledger, SystemClock, as_clock
 from farthing.errors import NoResult, NoSuggestion
 from farthing.execution import CarriesOut, Checkpoints, Executor, RunningTrial, Work, as_work
+from farthing.execution.ray import Resources
 from farthing.fields import Flag, Whole
 from farthing.space import Space
 from farthing.storage import Storage, StudyRecord, open_storage
@@ -47,7 +48,7 @@ from farthing.study.lineage import Lineage
 from farthing.study.loop import Loop, Observer
 from farthing.study.opening import closed_on_error, create_or_continue, require_space, value_name
 from farthing.study.records import Records
-from farthing.study.settings import Callback, ExecutorName, ExportFormat, LearnFrom, OnInterrupt, StorageLike
+from farthing.study.settings import Callback, ExecutorLike, ExportFormat, LearnFrom, OnInterrupt, StorageLike
 from farthing.study.top import Top
 from farthing.study.tracking import Tracker, Tracking, read_trackers
 from farthing.study.verification import Chosen, Verification
@@ -214,10 +215,11 @@ class Study:
         *,
         budget: Budget | None = None,
         workers: int = 1,
-        executor: ExecutorName | Executor = "processes",
+        executor: ExecutorLike = "processes",
         time_limit: float | None = None,
         retries: int | None = None,
         devices: Sequence[str] | None = None,
+        resources: Resources | None = None,
         callbacks: Iterable[Callback] = (),
         trackers: Iterable[Tracker] = (),
         progress: bool | None = None,
@@ -233,12 +235,15 @@ class Study:
             budget: the limits of the study in all. It is stored with the study, and `set_budget` changes it while runs
                 go on; the same program, started again, leaves such a change as it is. Not needed once the study has
                 one, or if the strategy has an end of its own, as `PB2` has.
-            executor: "processes" gives each worker a process of its own; "inline" runs the work here, for debugging.
+            executor: "processes" gives each worker a process of its own; "inline" runs the work here, for debugging;
+                "ray" runs it on a Ray cluster, and so does `ft.RayExecutor(address=…)`.
             time_limit: seconds after which a trial, with every process it started, is ended as failed.
             retries: the number of times a failed trial is tried again, for any reason. By default a trial is tried
                 again once when the system killed its worker (a signal, no memory, pre-emption), and never after an
                 exception or the time limit; in a population once after any failure.
             devices: for example `["cuda:0", "cuda:1"]`, given to the workers in turn.
+            resources: with Ray, what each worker holds: `{"cpu": 1, "gpu": 0.25}`; a list of such bundles for work
+                on several nodes.
             callbacks: each is called as `callback(study, trial)` when a trial has ended; it may call `study.stop()`.
             trackers: programs that are told how the study goes: `[ft.trackers.MLflow()]`. One that fails or is slow
                 neither stops nor slows the study.
@@ -261,7 +266,9 @@ class Study:
         log_lost_prefixes(self._records, shape, self.checkpoints)
         note_code(self._records, shape, harmless=harmless_change)
         strategy = self._strategy.stored_in(self._records)
-        runner = self._executor(shape, executor, workers=workers, devices=devices, time_limit=time_limit)
+        runner = self._executor(
+            shape, executor, workers=workers, devices=devices, resources=resources, time_limit=time_limit
+        )
         if budget is not None:
             self._records.set_budget(budget, given=True)
         try:
@@ -282,10 +289,11 @@ class Study:
         repeats: None = None,
         budget: Budget | None = None,
         workers: int = 1,
-        executor: ExecutorName | Executor = "processes",
+        executor: ExecutorLike = "processes",
         time_limit: float | None = None,
         retries: int | None = None,
         devices: Sequence[str] | None = None,
+        resources: Resources | None = None,
         progress: bool | None = None,
     ) -> Trial: ...
     @overload
@@ -298,10 +306,11 @@ class Study:
         repeats: int | None = None,
         budget: Budget | None = None,
         workers: int = 1,
-        executor: ExecutorName | Executor = "processes",
+        executor: ExecutorLike = "processes",
         time_limit: float | None = None,
         retries: int | None = None,
         devices: Sequence[str] | None = None,
+        resources: Resources | None = None,
         progress: bool | None = None,
     ) -> Verification: ...
     @overload
@@ -314,10 +323,11 @@ class Study:
         repeats: int,
         budget: Budget | None = None,
         workers: int = 1,
-        executor: ExecutorName | Executor = "processes",
+        executor: ExecutorLike = "processes",
         time_limit: float | None = None,
         retries: int | None = None,
         devices: Sequence[str] | None = None,
+        resources: Resources | None = None,
         progress: bool | None = None,
     ) -> Verification: ...
     def verify(
@@ -329,10 +339,11 @@ class Study:
         repeats: int | None = None,
         budget: Budget | None = None,
         workers: int = 1,
-        executor: ExecutorName | Executor = "processes",
+        executor: ExecutorLike = "processes",
         time_limit: float | None = None,
         retries: int | None = None,
         devices: Sequence[str] | None = None,
+        resources: Resources | None = None,
         progress: bool | None = None,
     ) -> Trial | Verification:
         """Trains the recommendation of `study.best` to full fidelity and returns that trial, with value and checkpoint.
@@ -359,7 +370,9 @@ class Study:
             if budget is not None:
                 left = budget.remaining(self.history, seconds=self._records.seconds_run())
                 require_covered(missing, left, in_seconds=self.problem.cost_unit == "seconds")
-            runner = self._executor(shape, executor, workers=workers, devices=devices, time_limit=time_limit)
+            runner = self._executor(
+                shape, executor, workers=workers, devices=devices, resources=resources, time_limit=time_limit
+            )
             numbers += [self._records.enqueue(one, tags=["verification"]).number for one in missing]
             self._loop_through(self.strategy, runner, limits, progress=progress, only=numbers)
         done = chosen.checked(self.history, ran=numbers)
@@ -397,10 +410,11 @@ class Study:
     def _executor(
         self,
         work: CarriesOut,
-        executor: ExecutorName | Executor,
+        executor: ExecutorLike,
         *,
         workers: int,
         devices: Sequence[str] | None,
+        resources: Resources | None,
         time_limit: float | None,
     ) -> Executor:
         return executor_for(
@@ -411,6 +425,7 @@ class Study:
             clock=self._clock,
             workers=workers,
             devices=devices,
+            resources=resources,
             time_limit=time_limit,
         )
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from farthing.cli.digits import Examples, Network, load_examples, save_examples
+from farthing.cli.digits import Examples, Network, load_examples, save_examples, shifted_training
 
 PARAMS = {"learning_rate": 0.01, "units": 32, "batch_size": 64, "weight_decay": 1e-3, "activation": "tanh"}
 
@@ -15,6 +15,16 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> tuple[Examples, Exampl
     folder = tmp_path_factory.mktemp("examples")
     save_examples(folder)
     return load_examples(folder)
+
+
+def test_it_learns_from_digits_in_nine_places(tmp_path: Path) -> None:
+    save_examples(tmp_path)
+    (training, _, _), moved = load_examples(tmp_path), shifted_training(tmp_path)
+    places = moved.images.reshape(9, *training.images.shape)
+    assert (moved.digits.reshape(9, -1) == training.digits).all()
+    np.testing.assert_array_equal(places[4], training.images)
+    up = places[7].reshape(-1, 8, 8)[:, :-1]
+    np.testing.assert_array_equal(up, training.images.reshape(-1, 8, 8)[:, 1:])
 
 
 def trained(network: Network, training: Examples, *, epochs: int) -> Network:

@@ -8,8 +8,9 @@ import pytest
 
 from farthing.errors import StorageError, TrialFinished
 from farthing.space import Float, Space
-from farthing.storage import StudyRecord
+from farthing.storage import StudyRecord, engines
 from farthing.storage.sql import SqlStorage
+from farthing.storage.statements import LOCK_STUDY
 from farthing.testing.postgres import PostgresServer
 from farthing.trials import Attempt, Failure, Measurement, Outcome, Problem, State, Suggestion
 
@@ -165,3 +166,16 @@ def test_a_server_that_restarts_has_lost_nothing() -> None:
         assert storage.close_trial("study", FIRST, DONE).value == 0.5
         assert storage.check() == []
         storage.close()
+
+
+def test_a_process_that_stands_still_in_a_transaction_does_not_hold_up_the_others(
+    storage: SqlStorage, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A suspended coordinator holds the study's lock for as long as the server lets it."""
+    monkeypatch.setattr(engines, "IDLE_TIMEOUT", 0.5)
+    suspended = engines.make_engine(engines.database_url(postgres_url))
+    with suspended.connect() as connection:
+        connection.execute(LOCK_STUDY, {"this_name": "study", "clock": None})
+        assert storage.enqueue_trial("study", SUGGESTION).number == 1  # it waited for the lock
+        connection.invalidate()
+    suspended.dispose()

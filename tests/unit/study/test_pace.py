@@ -49,7 +49,12 @@ def test_nothing_is_known_at_the_beginning() -> None:
 
 @pytest.mark.parametrize(("workers", "effort"), [(1, "ordinary"), (2, "ordinary"), (3, "frugal"), (8, "frugal")])
 def test_suggesting_for_all_workers_may_take_a_tenth_of_a_trial(workers: int, effort: str) -> None:
-    assert allowed_effort(history([suggested(took=0.05, seconds=1.0)] * 5), workers=workers) == effort
+    assert allowed_effort(history([suggested(took=0.05, seconds=1.0)] * 30), workers=workers) == effort
+
+
+@pytest.mark.parametrize(("suggestions", "effort"), [(9, "ordinary"), (11, "frugal")])
+def test_the_first_second_of_suggesting_is_free(suggestions: int, effort: str) -> None:
+    assert allowed_effort(history([suggested(took=0.1, seconds=0.01)] * suggestions), workers=8) == effort
 
 
 def test_effort_steps_down_level_by_level_as_far_as_it_must() -> None:
@@ -100,11 +105,11 @@ def test_a_worker_may_wait_for_a_tenth_of_a_trial() -> None:
 @pytest.mark.parametrize(("took", "together"), [(0.05, 1), (0.2, 2), (0.5, 4), (9.0, 8)])
 def test_as_many_are_made_together_as_keep_the_workers_busy(took: float, together: int) -> None:
     """Eight workers with trials of a second need one each eighth of a second."""
-    made = history([suggested(took=took, seconds=1.0, effort="screen")] * 64)
+    made = history([suggested(took=took, seconds=1.0, effort="screen")] * 160)
     assert suggested_together(made, workers=8) == together
 
 
-@pytest.mark.parametrize(("known", "together"), [(1, 1), (15, 1), (16, 2), (40, 5), (64, 8), (1000, 8)])
+@pytest.mark.parametrize(("known", "together"), [(1, 1), (39, 1), (40, 2), (100, 5), (160, 8), (1000, 8)])
 def test_what_is_made_together_misses_few_results_beside_those_it_knows(known: int, together: int) -> None:
     made = history([suggested(took=9.0, seconds=1.0, effort="screen")] * known)
     assert suggested_together(made, workers=8) == together

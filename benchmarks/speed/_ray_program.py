@@ -1,0 +1,83 @@
+"""One sample of `_ray_overhead`: starts Ray, runs empty trials, stops Ray, and prints wall and CPU seconds.
+
+All processes that the program starts are its own to wait for, also those whose parents have ended, so that none is
+missing from the CPU seconds.
+"""
+
+import ctypes
+import json
+import logging
+import os
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ADOPT_ORPHANS = 36
+"""Linux: PR_SET_CHILD_SUBREAPER."""
+
+
+def main(name: str, trials: str, workers: str, seed: str) -> None:
+    ctypes.CDLL(None).prctl(ADOPT_ORPHANS, 1)
+    os.environ["RAY_raylet_start_wait_time_s"] = "200"  # noqa: SIM112  # as Ray spells it
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    import ray
+
+    ray.init(num_cpus=int(workers), include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        if name != "nothing":
+            run = run_farthing if name == "farthing" else run_tune
+            run(Path(folder), int(trials), workers=int(workers), seed=int(seed), lean="lean" in name)
+        wall = time.perf_counter() - began
+        ray.shutdown()
+        wait_for_all()
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    sys.stdout.write("\n" + json.dumps({"wall": wall, "cpu": sum(one.ru_utime + one.ru_stime for one in used)}) + "\n")
+
+
+def run_farthing(folder: Path, trials: int, *, workers: int, seed: int, lean: bool) -> None:
+    import farthing as ft
+
+    study = ft.Study(
+        ft.Space({"x": ft.Float(0, 1)}),
+        minimize="loss",
+        strategy=ft.Random(),
+        storage=f"sqlite:///{folder}/study.db",
+        seed=seed,
+    )
+    study.run(lambda trial: trial.params["x"], budget=ft.Budget(trials=trials), executor="ray", workers=workers)
+    assert sum(trial.state is ft.State.DONE for trial in study.trials) == trials
+
+
+def run_tune(folder: Path, trials: int, *, workers: int, seed: int, lean: bool) -> None:
+    if lean:
+        os.environ["TUNE_DISABLE_AUTO_CALLBACK_LOGGERS"] = "1"
+    from ray import tune
+
+    def empty(config):  # type: ignore[no-untyped-def]
+        tune.report({"loss": config["x"]})
+
+    tuner = tune.Tuner(
+        empty,
+        param_space={"x": tune.uniform(0.0, 1.0)},
+        tune_config=tune.TuneConfig(
+            metric="loss", mode="min", num_samples=trials, max_concurrent_trials=workers, reuse_actors=lean
+        ),
+        run_config=tune.RunConfig(storage_path=str(folder), verbose=0),
+    )
+    assert len(tuner.fit()) == trials
+
+
+def wait_for_all() -> None:
+    """Returns when every child has ended, the adopted ones too."""
+    while True:
+        try:
+            os.wait()
+        except ChildProcessError:
+            return
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

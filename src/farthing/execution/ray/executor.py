@@ -1,0 +1,298 @@
+"""Runs jobs in worker processes on the nodes of a Ray cluster."""
+
+import logging
+import math
+import os
+import sys
+import time
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from farthing.costs.clock import Clock, SystemClock
+from farthing.errors import InvalidArgument, WorkError
+from farthing.execution.checkpoints import Checkpoints
+from farthing.execution.executor import Ended, Job, Listener, check_workers
+from farthing.execution.folder_mark import MARK
+from farthing.execution.ray.connection import Connection
+from farthing.execution.ray.declaration import RayExecutor
+from farthing.execution.ray.place import CALLS_AT_ONCE, SECONDS_TO_LEAVE, Place, farthing_version, python_version
+from farthing.execution.ray.remote_worker import SECONDS_TO_END, WAKE, Bell, RemotePlace, RemoteWorker, check_node
+from farthing.execution.ray.resources import Bundles
+from farthing.execution.sending import packed
+from farthing.execution.slot import Slot
+from farthing.execution.wire import to_bytes
+from farthing.execution.work import as_work
+from farthing.execution.worker_process import import_path
+from farthing.trials import Attempt, Json, Problem
+
+log = logging.getLogger("farthing")
+
+SECONDS_BEFORE_SAYING = 10.0
+"""A run that waits longer than this for resources says so, and from then on once a minute."""
+SECONDS_BETWEEN_SAYING = 60.0
+PLACEMENT_GROUP = "FARTHING_PLACEMENT_GROUP"
+"""The variable of a worker with several bundles that has the number of its placement group: see `integrations.ray`."""
+
+
+class RunningOnRay:
+    """Runs up to `workers` jobs at once, each in a place on a node that holds the worker's resources.
+
+    All places are asked for at once, so that an autoscaler sees the demand; those that Ray has granted are used, and
+    the others when they come. A place whose actor or node died is asked for again. Its job ends as failed with
+    `lost_node`, and Ray retries nothing: another attempt is the study's to make.
+
+    A job that continues a trial goes to the worker that ran it, if that is free, else to its node: a member of a
+    population stays where it is, and moves by its checkpoint when its node is gone.
+    """
+
+    works_in_wait = False
+
+    def __init__(
+        self,
+        settings: RayExecutor,
+        work: object,
+        problem: Problem,
+        *,
+        workers: int,
+        checkpoints: Checkpoints,
+        bundles: Bundles,
+        clock: Clock | None = None,
+    ) -> None:
+        check_workers(workers)
+        checked = as_work(work)
+        checked.check(problem)
+        content = packed(checked)
+        self.workers = workers
+        self._settings = settings
+        self._problem = problem
+        self._checkpoints = checkpoints
+        self._bundles = bundles
+        self._bell = Bell()
+        self._ended: list[Ended] = []
+        self._homes: dict[int, RemotePlace] = {}
+        self._last_said = -math.inf
+        self._waiting_since: float | None = time.monotonic()
+        self._proof = _write_proof(checkpoints)
+        self._places: list[RemotePlace] = []
+        self._slots: list[Slot[RemoteWorker]] = []
+        try:
+            self._connection = Connection(settings.address, runtime_env=settings.runtime_env)
+            self._ray = self._connection.ray
+            self._work = self._ray.put(content)
+            self._actor = self._ray.remote(Place)
+            self._places = [self._ask_for_place() for _ in range(workers)]
+            self._slots = [self._slot(index, clock or SystemClock()) for index in range(workers)]
+            self._wait_for_first_place()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def free(self) -> int:
+        return len(self._idle())
+
+    @property
+    def running(self) -> tuple[Attempt, ...]:
+        return tuple(slot.job.attempt for slot in self._slots if slot.job is not None)
+
+    def submit(self, job: Job) -> None:
+        idle = self._idle()
+        if not idle:
+            raise InvalidArgument(
+                f"A job needs a free worker, got {job.attempt} while all are busy. Wait for one to end."
+            )
+        index = min(idle, key=lambda index: self._distance(index, job))
+        self._homes[job.attempt.number] = self._places[index]
+        self._slots[index].take(job)
+
+    def wait(self, listener: Listener, *, timeout: float | None = None) -> list[Ended]:
+        until = math.inf if timeout is None else time.monotonic() + timeout
+        is_over = False
+        while not (self._ended or is_over):
+            rung = self._bell.wait(self._first_deadline(until) - time.monotonic())
+            has_new_place = self._attend_places(rung)
+            for slot in self._slots:
+                if ended := slot.attend(rung, listener):
+                    self._ended.append(ended)
+            self._replace_places()
+            self._require_places()
+            is_over = WAKE in rung or has_new_place or time.monotonic() >= until
+        ended_jobs, self._ended = self._ended, []
+        return ended_jobs
+
+    def wake(self) -> None:
+        self._bell.ring(WAKE)
+
+    def close(self) -> None:
+        """Ends all workers with their groups, and gives the places back. Idle workers get a moment to leave."""
+        living = [
+            place.actor.end.remote(gently=slot.job is None)
+            for place, slot in zip(self._places, self._slots, strict=False)
+            if slot.worker is not None and not place.is_gone
+        ]
+        if living:
+            with suppress(Exception):  # of a node that is gone there is nothing left to end
+                self._ray.wait(living, num_returns=len(living), timeout=SECONDS_TO_LEAVE + SECONDS_TO_END)
+        for place in self._places:
+            place.give_up("the run has ended")
+        self._slots, self._places = [], []
+        if self._proof is not None:
+            self._proof.unlink(missing_ok=True)
+        if connection := getattr(self, "_connection", None):
+            connection.close()
+
+    # ---- places -----------------------------------------------------------------------------------------------------
+
+    def _ask_for_place(self) -> RemotePlace:
+        group, options = self._group(), dict(self._bundles.options)
+        if group is not None:
+            within = import_module("ray.util.scheduling_strategies").PlacementGroupSchedulingStrategy
+            options["scheduling_strategy"] = within(group, placement_group_bundle_index=0)
+        actor = self._actor.options(
+            max_restarts=0,
+            max_task_retries=0,
+            max_concurrency=CALLS_AT_ONCE,
+            **options,
+            **self._connection.options,
+        ).remote()
+        proof = None if self._proof is None else str(self._proof)
+        return RemotePlace(self._ray, actor, bell=self._bell, proof=proof, group=group)
+
+    def _group(self) -> Any:
+        if not self._bundles.is_group:
+            return None
+        bundles = [dict(bundle) for bundle in self._bundles.bundles]
+        return self._ray.util.placement_group(bundles, strategy=self._settings.arrangement)
+
+    def _wait_for_first_place(self) -> None:
+        while not any(place.is_ready for place in self._places):
+            self._attend_places(self._bell.wait(1.0))
+            self._replace_places()
+            self._require_places()
+
+    def _attend_places(self, rung: set[int]) -> bool:
+        """Heeds news of places; True if one has become ready. The worker in one that is gone has ended with it."""
+        has_new = False
+        for place, slot in zip(self._places, self._slots, strict=True):
+            if place.number not in rung:
+                continue
+            if place.is_gone:
+                self._refuse_unstartable(place)
+                if slot.worker is not None:
+                    rung.add(slot.worker.sentinel)
+            elif place.node is not None:
+                self._check(place)
+                has_new = True
+        return has_new
+
+    def _check(self, place: RemotePlace) -> None:
+        assert place.node is not None
+        check_node(
+            place.node,
+            farthing=farthing_version(),
+            python=python_version(),
+            folder=str(self._checkpoints.root),
+        )
+
+    def _refuse_unstartable(self, place: RemotePlace) -> None:
+        """A place that never came to be, although its node lives, will not come to be on the next try either."""
+        if place.node is None and "ModuleNotFoundError" in str(place.why_gone):
+            ours = farthing_version()
+            raise WorkError(
+                f"Every node must have Farthing {ours}, got {place.why_gone}. Install it there, or send it along: "
+                f"ft.RayExecutor(runtime_env={{'pip': ['farthing=={ours}']}})."
+            )
+
+    def _replace_places(self) -> None:
+        for index, place in enumerate(self._places):
+            if place.is_gone and self._slots[index].worker is None:
+                place.give_up("it is gone")
+                self._places[index] = self._ask_for_place()
+
+    def _require_places(self) -> None:
+        """Says which resources a run waits for, and ends it where it has waited for all of them for too long."""
+        if any(place.is_ready for place in self._places):
+            self._waiting_since = None
+            return
+        now = time.monotonic()
+        self._waiting_since = self._waiting_since or now
+        waited = now - self._waiting_since
+        if waited >= self._settings.resource_timeout:
+            raise WorkError(
+                f"A worker needs {self._bundles} on a node, got {self._what_is_lacking()} for {waited:.0f} s. Ask for "
+                "less: resources={'cpu': 1}; or add a node."
+            )
+        if waited >= SECONDS_BEFORE_SAYING and now - self._last_said >= SECONDS_BETWEEN_SAYING:
+            self._last_said = now
+            log.warning("Waiting for %s on the Ray cluster: %s", self._bundles, self._what_is_lacking())
+
+    def _what_is_lacking(self) -> str:
+        lacking = self._bundles.lacking(self._connection.nodes())
+        return f"no node that has enough {' or '.join(lacking)}" if lacking else "no node on which that is free"
+
+    # ---- jobs -------------------------------------------------------------------------------------------------------
+
+    def _idle(self) -> list[int]:
+        return [
+            index
+            for index, (place, slot) in enumerate(zip(self._places, self._slots, strict=True))
+            if place.is_ready and slot.job is None
+        ]
+
+    def _distance(self, index: int, job: Job) -> tuple[bool, bool, bool]:
+        """How far a place is from the trial that the job continues; those that have a worker come first."""
+        place = self._places[index]
+        before = job.attempt.number if job.attempt.number in self._homes else job.resume_from
+        home = None if before is None else self._homes.get(before)
+        is_other_node = home is not None and home.node is not None and home.node.node != _node_of(place)
+        return is_other_node, home is not None and home is not place, self._slots[index].worker is None
+
+    def _first_deadline(self, until: float) -> float:
+        deadlines = [slot.deadline for slot in self._slots]
+        if self._waiting_since is not None:
+            deadlines.append(time.monotonic() + 1.0)
+        return min([until, *deadlines])
+
+    def _slot(self, index: int, clock: Clock) -> Slot[RemoteWorker]:
+        return Slot(
+            lambda: self._start_worker(self._places[index]),
+            checkpoints=self._checkpoints,
+            clock=clock,
+            problem=self._problem,
+        )
+
+    def _start_worker(self, place: RemotePlace) -> RemoteWorker:
+        setup, environment = to_bytes(self._setup()), self._environment(place)
+        return RemoteWorker(
+            self._ray, place, self._bell, start=lambda actor: actor.start.remote(setup, self._work, environment)
+        )
+
+    def _setup(self) -> dict[str, Json]:
+        return {
+            "problem": self._problem.to_json(),
+            "checkpoints": str(self._checkpoints.root),
+            "folder": os.getcwd(),
+            "keeps_folder": "working_dir" in (self._settings.runtime_env or {}),
+            "import_path": list(import_path()),
+            "argv": list(sys.argv),
+        }
+
+    def _environment(self, place: RemotePlace) -> dict[str, str]:
+        if place.group is None:
+            return {}
+        return {PLACEMENT_GROUP: place.group.id.hex()}
+
+
+def _node_of(place: RemotePlace) -> str | None:
+    return place.node.node if place.node is not None else None
+
+
+def _write_proof(checkpoints: Checkpoints) -> Path:
+    """A file by which a node shows that it sees the study's folder; it looks like a mark in the making."""
+    checkpoints.root.mkdir(parents=True, exist_ok=True)
+    proof = checkpoints.root / f"{MARK}.{uuid4().hex}"
+    proof.touch()
+    return proof
