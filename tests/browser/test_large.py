@@ -32,12 +32,17 @@ def test_a_large_study_is_shown_at_once_and_stays_usable(large, visit) -> None:
         expect(page.locator(".pager")).to_contain_text("51 to 100")
         table = time.monotonic() - began
         measured = {"first_paint": painted, "cpu": cpu, "peak_megabytes": memory, "table": table}
+        _keep(measured)
+        assert cpu <= MOST_CPU_SECONDS, measured
+        assert memory <= MOST_MEGABYTES, measured
         for tab in ("timeline", "trial/49999", "parameters", "system"):
             began = time.monotonic()
             visitor.open(f"study/large/{tab}")
             measured[tab] = time.monotonic() - began
         measured |= {"cpu_all": dashboard.cpu_seconds() - before, "peak_all": dashboard.peak_megabytes()}
+    _keep(measured)
+
+
+def _keep(measured: dict[str, float]) -> None:
     if "FARTHING_MEASURED" in os.environ:
         Path(os.environ["FARTHING_MEASURED"]).write_text(json.dumps(measured, indent=1))
-    assert cpu <= MOST_CPU_SECONDS, measured
-    assert memory <= MOST_MEGABYTES, measured

@@ -1,10 +1,12 @@
 """What is particular to each system: curves bought, lanes of a population, rounds of an online run, cached prefixes."""
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from farthing.costs import Ledger
 from farthing.study.lineage import Lineage
 from farthing.study.online.stored import BAD, played_rounds
+from farthing.study.runs import last_of_runs
 from farthing.trials import History, Json, Measurement, Trial
 from farthing.views.curves import curve_axis, learning_curves
 from farthing.views.sampling import thinned
@@ -16,9 +18,16 @@ MOST_NODES = 400
 MOST_ROUNDS = 3_000
 
 
-def curves(history: History) -> dict[str, Json]:
-    """The learning curves that were bought, the best and the latest among them."""
-    runs = learning_curves(_few_runs(history))
+Read = Callable[[Sequence[int]], Sequence[Trial]]
+"""Reads some trials whole, by their numbers."""
+
+
+def curves(history: History, read: Read | None = None) -> dict[str, Json]:
+    """The learning curves that were bought, the best and the latest among them.
+
+    With `read`, the chosen trials are read at once: the measurements of a long history may still lie in its storage.
+    """
+    runs = learning_curves(_few_runs(history, read))
     return {
         "axis": curve_axis(history.problem.space),
         "curves": [
@@ -39,26 +48,28 @@ def curves(history: History) -> dict[str, Json]:
 class _FewRuns:
     """Some of the runs of a history, for `learning_curves`, which asks no more than this of one."""
 
-    def __init__(self, history: History, numbers: set[int]) -> None:
-        self.problem, self.lineage = history.problem, history.lineage
-        self._trials = [trial for trial in history if trial.number in numbers]
+    def __init__(self, history: History, trials: Sequence[Trial]) -> None:
+        self.problem = history.problem
+        self._history = history
+        self._trials = {trial.number: trial for trial in trials}
+
+    def lineage(self, number: int) -> list[Trial]:
+        return [self._trials[link.number] for link in self._history.lineage(number)]
 
     def __iter__(self) -> Any:
-        return iter(self._trials)
+        return iter(self._trials.values())
 
 
-def _few_runs(history: History) -> Any:
+def _few_runs(history: History, read: Read | None) -> Any:
     """The history, or of a long one the best, the latest and an even choice of runs, with all that led to them."""
-    from farthing.study.runs import last_of_runs
-
     last = last_of_runs(history)
     if len(last) <= MOST_CURVES:
         return history
     valued = sorted((trial for trial in last if trial.value is not None), key=lambda t: history.loss(t.value or 0.0))
     part = MOST_CURVES // 3
     chosen = {trial.number: trial for trial in [*valued[:part], *last[-part:], *thinned(last, part)]}
-    links = {link.number for number in chosen for link in history.lineage(number)}
-    return _FewRuns(history, links)
+    links = sorted({link.number for number in chosen for link in history.lineage(number)})
+    return _FewRuns(history, read(links) if read else [history[number] for number in links])
 
 
 def population(history: History) -> dict[str, Json]:

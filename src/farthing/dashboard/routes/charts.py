@@ -1,6 +1,7 @@
 """Charts that take the whole history: params, the model, the clock, and what each system has of its own."""
 
 from collections.abc import Callable
+from functools import partial
 from math import floor, log
 from typing import TYPE_CHECKING
 
@@ -8,6 +9,7 @@ from farthing.dashboard.endpoints import STUDY, Argument, Endpoint
 from farthing.dashboard.reading import Studies, StudyReader
 from farthing.dashboard.routes.studies import reader_of
 from farthing.errors import NoResult
+from farthing.storage.storage import ReadsOutlines
 from farthing.trials import History, Json
 from farthing.views import systems
 from farthing.views.parameters import parameter_points
@@ -47,6 +49,8 @@ def show_system(studies: Studies, study: str) -> dict[str, Json]:
     reader = reader_of(studies, study)
     kind = reader.kind
     make = SYSTEMS.get(kind, _nothing)
+    if kind == "multifidelity" and reader.is_large and isinstance(reader.storage, ReadsOutlines):
+        make = partial(systems.curves, read=partial(reader.storage.trials, reader.name))
     return reader.remembered("system", lambda: {"kind": kind, **make(reader.history())})  # type: ignore[no-any-return]
 
 
