@@ -48,7 +48,7 @@ def _rows(trials: int, points: int, rng: random.Random) -> Iterator[tuple[dict[s
         params = {
             "rate": 10 ** rng.uniform(-4, 0),
             "layers": rng.randint(1, 8),
-            "momentum": rng.random(),
+            "momentum": 0.99 * rng.random(),
             "optimizer": rng.choice(["adam", "sgd", "lion"]),
         }
         failed = number % 97 == 5
