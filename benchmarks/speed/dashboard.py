@@ -175,7 +175,7 @@ def _wait_for(url: str) -> None:
 
 
 def write_optuna_study(path: Path, trials: int) -> None:
-    """The same params and values in Optuna's own tables, written straight into them: by its API it takes half an hour."""
+    """The same params and values, written straight into Optuna's tables: by its API it takes half an hour."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
