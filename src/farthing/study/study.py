@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+    from farthing.dashboard.report import Report
     from farthing.plots import PlotKind
     from farthing.study.diagnosing import Diagnosis
     from farthing.study.importance import Share
@@ -763,6 +764,18 @@ class Study:
         from farthing.plots import plot
 
         return plot(self, kind)
+
+    def report(self, path: str | Path | None = None) -> "Report":
+        """The study as one HTML page with its charts, which asks the network for nothing.
+
+        It is written to `path` if there is one. A notebook shows what is returned inline.
+        """
+        from farthing.dashboard.report import report
+
+        made = report(self._records.storage, self.name)
+        if path is not None:
+            Path(path).write_text(made.text, encoding="utf-8")
+        return made
 
     @property
     def lineage(self) -> Lineage:
