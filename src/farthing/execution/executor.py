@@ -37,7 +37,7 @@ class Job:
             trial.params,
             trial.fidelity,
             resume_from=trial.resume_from,
-            resume_dir=checkpoints.path(start) if start else None,
+            resume_dir=checkpoints.named(start) if start else None,
             reported=trial.points[-1].value if trial.checkpoint and trial.points else None,
             time_limit=time_limit,
         )

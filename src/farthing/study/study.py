@@ -79,7 +79,8 @@ class Study:
         cost: a function of (params, fidelity) that returns the cost of a run from the start to that fidelity. Without
             it, cost is the measured seconds of the work, or the amounts that trials charge.
         cost_unit: the unit of cost. With another unit than seconds nothing is measured: charge, tell or declare it.
-        folder: the place for checkpoints and logs, in a folder of the study's name; by default beside the database.
+        folder: the place for checkpoints and logs, in a folder of the study's name; by default beside the database. A
+            URL, `s3://bucket/studies`, is one for machines that share no disk.
         lease: seconds after which a trial whose owner no longer answers is offered again.
         lost_retries: the number of times a trial may be lost in that way before it is given up.
         noise: False declares that equal params give equal values: then a value measured at full fidelity is never
@@ -189,7 +190,7 @@ class Study:
         is_given: bool,
         strategy: Strategy | str | None,
         cost: DeclaredCost | None,
-        folder: Path | None,
+        folder: Path | str | None,
         lease: float,
         lost_retries: int,
         clock: Clock,

@@ -190,7 +190,7 @@ def sqlite_files(folder: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize(("strategy", "workers"), SETUPS)
 def test_nothing_is_lost_under_kills_on_sqlite(tmp_path: Path, strategy: str, workers: int) -> None:
-    kill_many(sqlite_files(tmp_path), tmp_path, kills=6, strategy=strategy, workers=workers)
+    kill_many(sqlite_files(tmp_path), tmp_path, kills=3, strategy=strategy, workers=workers)
 
 
 def test_nothing_is_lost_when_programs_that_share_a_study_are_killed(tmp_path: Path) -> None:

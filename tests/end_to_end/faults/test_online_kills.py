@@ -92,7 +92,7 @@ def kill_many(strategy: str, folder: Path, *, kills: int, rounds: int) -> None:
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_killed_online_run_goes_on_as_the_unbroken_one(tmp_path: Path, strategy: str) -> None:
-    kill_many(strategy, tmp_path, kills=2, rounds=50)
+    kill_many(strategy, tmp_path, kills=2, rounds=25)
 
 
 @pytest.mark.long

@@ -65,7 +65,7 @@ def assert_only_the_best_is_kept(target: Target, study: ft.Study, unbroken: ft.S
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_a_population_comes_out_the_same_under_kills(tmp_path: Path, workers: int) -> None:
-    killed_many(sqlite_files(tmp_path), tmp_path, kills=3, workers=workers)
+    killed_many(sqlite_files(tmp_path), tmp_path, kills=2, workers=workers)
 
 
 @pytest.mark.long

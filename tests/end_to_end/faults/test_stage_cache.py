@@ -29,6 +29,10 @@ def computed(folder):
     return path.read_text().splitlines() if path.exists() else []
 
 
+def evictions(study):
+    return [event for event in study.history.events if event.kind == EVICTED]
+
+
 def test_workers_never_compute_the_same_prefix_twice(tmp_path):
     study = study_in(None)
     study.run(pipeline(tmp_path), budget=ft.Budget(trials=TRIALS), workers=4)
@@ -61,7 +65,7 @@ def test_outputs_of_another_version_are_not_used_and_the_history_says_so(tmp_pat
     stages = {name: replace(stage, version=2 if name == "scale" else 1) for name, stage in work.stages.items()}
     study.enqueue(study.trials[0].params)
     study.run(ft.Pipeline(source=7, **stages), budget=ft.Budget(trials=7))
-    gone = {event.payload["prefix"] for event in study.history.events if event.kind == EVICTED}
+    gone = {event.payload["prefix"] for event in evictions(study)}
     assert gone == {prefix for prefix, length in known.items() if length == 2}
     params = study.trials[0].params
     assert computed(tmp_path).count(f"scale {params['size']} {params['factor']}") == 2
@@ -156,7 +160,7 @@ def test_a_study_whose_disk_is_full_goes_on_without_the_cache_and_says_so_once(c
     (warning,) = [record.getMessage() for record in caplog.records if "without the cache" in record.getMessage()]
     assert "stage 1's output is unwritable: " in warning
     assert "is the disk full?" in warning
-    lengths = [event.payload["length"] for event in study.history.events if event.payload["why"] == "unwritable"]
+    lengths = [event.payload["length"] for event in evictions(study) if event.payload["why"] == "unwritable"]
     assert lengths
     assert set(lengths) == {1}
     assert set(cached_prefixes(study.history).values()) == {2}
@@ -168,7 +172,7 @@ def test_a_small_limit_changes_what_is_paid_and_nothing_else(tmp_path):
     small.cache_limit = 5_000_000
     study.run(small, budget=ft.Budget(trials=TRIALS), workers=3)
     assert [trial.value for trial in study.trials] == [value_of(trial.params) for trial in study.trials]
-    assert {event.payload["why"] for event in study.history.events} <= {"limit", "unwritable"}
+    assert {event.payload["why"] for event in evictions(study)} <= {"limit", "unwritable"}
     entries = study.checkpoints.root.glob("stages/*/output/**/*")
     assert sum(path.stat().st_size for path in entries if path.is_file()) <= 5_000_000
 
@@ -187,7 +191,7 @@ def test_a_cache_may_be_listed_verified_and_pruned_while_its_study_runs(tmp_path
     assert pruned
     study = study_in(storage)
     assert [trial.value for trial in study.trials] == [value_of(trial.params) for trial in study.trials]
-    assert [event.payload["why"] for event in study.history.events if event.kind == EVICTED] == ["pruned"] * pruned
+    assert [event.payload["why"] for event in evictions(study)] == ["pruned"] * pruned
 
 
 def test_the_default_strategy_lives_with_a_cache_that_forgets(tmp_path):

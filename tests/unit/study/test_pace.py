@@ -49,7 +49,12 @@ def test_nothing_is_known_at_the_beginning() -> None:
 
 @pytest.mark.parametrize(("workers", "effort"), [(1, "ordinary"), (2, "ordinary"), (3, "frugal"), (8, "frugal")])
 def test_suggesting_for_all_workers_may_take_a_tenth_of_a_trial(workers: int, effort: str) -> None:
-    assert allowed_effort(history([suggested(took=0.05, seconds=1.0)] * 5), workers=workers) == effort
+    assert allowed_effort(history([suggested(took=0.05, seconds=1.0)] * 30), workers=workers) == effort
+
+
+@pytest.mark.parametrize(("suggestions", "effort"), [(9, "ordinary"), (11, "frugal")])
+def test_the_first_second_of_suggesting_is_free(suggestions: int, effort: str) -> None:
+    assert allowed_effort(history([suggested(took=0.1, seconds=0.01)] * suggestions), workers=8) == effort
 
 
 def test_effort_steps_down_level_by_level_as_far_as_it_must() -> None:
