@@ -19,6 +19,7 @@ OTHER_RUNNERS = {
     **dict.fromkeys(ONLINE_SUITES, "benchmarks.online.runner"),
     "online-training": "benchmarks.online.training_suite",
     "population-synthetic": "benchmarks.population.synthetic",
+    "simulated-curves": "benchmarks.simulated.curves",
     "population-cifar": "benchmarks.population.cifar",
     "population-rl": "benchmarks.population.rl",
     "population-real": "benchmarks.population.real",

@@ -53,6 +53,7 @@ def run_study(study: Study, plan: RunPlan, *, address: StorageAddress, options: 
             workers=1 if options.inline else plan.workers,
             executor="inline" if options.inline else "processes",
             time_limit=plan.time_limit,
+            resources=plan.resources or None,
             retries=plan.retries,
             progress=False if options.quiet else None,
             on_interrupt="return",

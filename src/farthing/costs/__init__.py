@@ -3,6 +3,7 @@
 from farthing.costs.budget import EFFORT_LEVELS, Budget, EffortLevel, Remaining, Worth, WorthRule
 from farthing.costs.clock import Clock, FakeClock, SystemClock, as_clock
 from farthing.costs.ledger import Ledger
+from farthing.costs.prices import PricesGiven, ResourcePrices
 
 __all__ = [
     "EFFORT_LEVELS",
@@ -11,7 +12,9 @@ __all__ = [
     "EffortLevel",
     "FakeClock",
     "Ledger",
+    "PricesGiven",
     "Remaining",
+    "ResourcePrices",
     "SystemClock",
     "Worth",
     "WorthRule",

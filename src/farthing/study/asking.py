@@ -84,7 +84,8 @@ class HandedOut:
         """A trial that another process handed out: what it cost is the time since it was opened or last reported."""
         running = self._running(trial)
         if self._records.problem.measures_cost:
-            running.charge(self._records.now() - max([trial.opened_at, *(point.time for point in trial.measurements)]))
+            seconds = self._records.now() - max([trial.opened_at, *(point.time for point in trial.measurements)])
+            running.charge(seconds if self._records.rate is None else seconds * self._records.rate)
         return running
 
     def close(self, running: RunningTrial, outcome: Outcome) -> Trial:

@@ -30,6 +30,8 @@ class Prices:
         self._is_declared = problem.declared_cost is not None
         self._paid: dict[Attempt, float] = {}
         self._first: FirstCosts | None = None
+        self.rate: float | None = None
+        """What a measured second costs, in a study with prices."""
 
     def suggestion(self, suggestion: Suggestion, history: History, remaining: Remaining) -> Suggestion:
         """With its predicted cost, where one is declared or learnt earlier and the strategy gave none."""
@@ -71,8 +73,10 @@ class Prices:
             self._paid[Attempt(trial.number, trial.attempt)] = paid
 
     def measurement(self, trial: Trial, measurement: Measurement) -> Measurement:
-        if measurement.charged or (self._problem.measures_cost and not self._is_declared):
+        if measurement.charged:
             return measurement
+        if self._problem.measures_cost and not self._is_declared:
+            return measurement if self.rate is None else _priced(measurement, self.rate)
         if not self._is_declared:
             return replace(measurement, cost={})
         attempt = Attempt(trial.number, trial.attempt)
@@ -91,3 +95,10 @@ class Prices:
 
     def end(self, attempt: Attempt) -> None:
         self._paid.pop(attempt, None)
+
+
+def _priced(measurement: Measurement, rate: float) -> Measurement:
+    """Its seconds as money. The rate stays with it: a later change of prices changes no bill."""
+    cost = {kind: seconds * rate for kind, seconds in measurement.cost.items()}
+    saved = {reason: seconds * rate for reason, seconds in measurement.saved.items()}
+    return replace(measurement, cost=cost, saved=saved, rate=rate)
