@@ -69,7 +69,7 @@ def overview(
         "failed_cost": lines.failed_cost,
         "seconds": seconds,
         "ledger": None if ledger is None else ledger.to_json(),
-        "budget": None if budget is None else budget.to_json(),
+        "budget": None if budget is None else budget.amounts,
         "best": None if best is None else trial_row(best),
         "progress": progress(lines, problem, most=MOST_PROGRESS),
         "worth": worth(lines, problem),
