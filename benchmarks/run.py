@@ -23,6 +23,7 @@ OTHER_RUNNERS = {
     "population-cifar": "benchmarks.population.cifar",
     "population-rl": "benchmarks.population.rl",
     "population-real": "benchmarks.population.real",
+    "stopping": "benchmarks.stopping",
 }
 """Suites that are not made of trials one after another, each with a module that has a `main` of its own."""
 

@@ -22,6 +22,8 @@ COMMANDS = {
     "show": "Show a study: its best trials, learning curves and bill.",
     "best": "Print the best configuration found so far.",
     "verify": "Train the recommended configuration to full fidelity.",
+    "dashboard": "Serve a page about studies and their cost, live.",
+    "report": "Write a study as one HTML file, with its charts.",
     "plot": "Draw a study: value against cost, curves, parameters.",
     "import": "Bring a study of another tuner here, with its trials, curves and costs.",
     "export": "Write a study's trials as CSV or JSON, or as an Optuna study.",

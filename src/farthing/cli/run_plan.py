@@ -26,7 +26,7 @@ class RunPlan(Declaration):
     """
 
     work: FileWork
-    limits: Mapping[str, float]
+    limits: Mapping[str, Any]
     workers: int = whole(1, least=1)
     time_limit: float | None = positive(None)
     retries: int | None = whole(None, least=0)
@@ -35,9 +35,9 @@ class RunPlan(Declaration):
 
     @property
     def budget(self) -> Budget | None:
-        return Budget(**self.limits) if self.limits else None  # type: ignore[arg-type]  # Budget checks the numbers
+        return Budget(**self.limits) if self.limits else None
 
-    def overridden(self, *, workers: int | None, limits: Mapping[str, float], has_end: bool) -> "RunPlan":
+    def overridden(self, *, workers: int | None, limits: Mapping[str, Any], has_end: bool) -> "RunPlan":
         """This plan with what the command line says instead; `has_end` says that it may do without a budget."""
         plan = replace(self, workers=workers or self.workers, limits={**self.limits, **limits})
         if plan.budget is None and not has_end:

@@ -25,10 +25,11 @@ class RunOptions:
     quiet: bool
     keep_going: bool = False
     harmless_change: bool = False
+    patience: float | None = None
 
     @property
     def limits(self) -> dict[str, float]:
-        given = {"seconds": self.seconds, "cost": self.cost, "trials": self.trials}
+        given = {"seconds": self.seconds, "cost": self.cost, "trials": self.trials, "patience": self.patience}
         return {name: limit for name, limit in given.items() if limit is not None}
 
 

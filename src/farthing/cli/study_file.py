@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from farthing.cli.file_work import FileWork, declared_cost, make_importable
 from farthing.cli.run_plan import RunPlan
+from farthing.costs import WorthRule
 from farthing.errors import InvalidArgument, InvalidFile
 from farthing.fields import Number, Rule, Several, Text, Whole
 from farthing.fields.rules import Either
@@ -46,6 +47,7 @@ STUDY_KEYS = {
     "learn_from": Key(Either((TEXT, Several(TEXT, fewest=1))), '["digits-may"]'),
 }
 BUDGET_KEYS = {"seconds": Key(AMOUNT, "600"), "cost": Key(AMOUNT, "100.0"), "trials": Key(COUNT, "50")}
+BUDGET_KEYS |= {"patience": Key(AMOUNT, "100.0"), "worth": Key(WorthRule(), "{value = 0.001, per = 3600}")}
 WORK_KEYS = {
     "command": Key(TEXT, '"python train.py --lr {lr}"'),
     "python": Key(TEXT, '"train.py:train"'),

@@ -1,6 +1,6 @@
 """Costs: budgets, the ledger and the clock."""
 
-from farthing.costs.budget import EFFORT_LEVELS, Budget, EffortLevel, Remaining
+from farthing.costs.budget import EFFORT_LEVELS, Budget, EffortLevel, Remaining, Worth, WorthRule
 from farthing.costs.clock import Clock, FakeClock, SystemClock, as_clock
 from farthing.costs.ledger import Ledger
 from farthing.costs.prices import PricesGiven, ResourcePrices
@@ -16,5 +16,7 @@ __all__ = [
     "Remaining",
     "ResourcePrices",
     "SystemClock",
+    "Worth",
+    "WorthRule",
     "as_clock",
 ]

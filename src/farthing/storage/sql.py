@@ -16,9 +16,10 @@ from farthing.storage.json_text import stored_record, stored_suggestion
 from farthing.storage.leaders import leaders
 from farthing.storage.lifecycle import Claim, Entry
 from farthing.storage.listing import summaries
+from farthing.storage.outlines import read_lines, read_outline, read_trials
 from farthing.storage.reading import HistoryReader
 from farthing.storage.runs import Run, next_beginning, seconds_covered
-from farthing.storage.storage import Changes, Choice, Leaders, StudyRecord, StudySummary
+from farthing.storage.storage import Changes, Choice, Leaders, StudyRecord, StudySummary, TrialLines
 from farthing.storage.study_rows import NothingChanged, StudyRows
 from farthing.storage.transactions import Transactions
 from farthing.storage.validation import check_expected_trials, study_exists, study_not_found, unknown_run
@@ -322,6 +323,36 @@ class SqlStorage:
             lambda connection: self._histories.read(connection, study, since=since, clock=self._clock)
         )
 
+    def outline(self, study: str, *, since: int = 0) -> Changes:
+        look = self._database.look
+        return look(lambda connection: read_outline(connection, study, look, since=since, clock=self._clock))
+
+    def lines(self, study: str, *, since: int = 0) -> TrialLines:
+        return self._database.look(lambda connection: read_lines(connection, study, since=since))
+
+    def trials(self, study: str, numbers: Sequence[int]) -> list[Trial]:
+        return self._database.look(lambda connection: read_trials(connection, study, numbers))
+
+    def events(self, study: str) -> list[Event]:
+        def look(connection: Connection) -> list[Event]:
+            return [rows.event(row) for row in connection.execute(statements.ALL_EVENTS, {"this_name": study})]
+
+        return self._database.look(look)
+
+    def count_measurements(self, study: str) -> int:
+        return self._scalar(statements.COUNT_MEASUREMENTS, study)
+
+    def versions(self) -> dict[str, int]:
+        return self._database.look(
+            lambda connection: {row.name: row.version for row in connection.execute(statements.VERSIONS)}
+        )
+
+    def results(self, study: str) -> list[float]:
+        def look(connection: Connection) -> list[float]:
+            return list(connection.scalars(statements.RESULTS, {"this_name": study}))
+
+        return self._database.look(look)
+
     # Runs
 
     def start_run(self, study: str, *, lease: float) -> int:
@@ -441,6 +472,9 @@ class SqlStorage:
             return self._database.write(change, took_effect=is_changed)
         except NothingChanged as outcome:
             return cast(Result, outcome.result)
+
+    def _scalar(self, statement: Executable, study: str) -> int:
+        return int(self._database.look(lambda found: found.execute(statement, {"this_name": study}).scalar_one()))
 
     def _running(self, study: str) -> list[Entry]:
         """The trials that run, without their measurements."""

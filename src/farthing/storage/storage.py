@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from farthing.errors import InvalidArgument
 from farthing.fields import Text
@@ -65,6 +65,52 @@ class FindsLeaders(Protocol):
 
     def leaders(self, study: str, problem: Problem) -> Leaders | None:
         """None if no trial is done with a value. Of equally good trials, the first."""
+        ...
+
+
+@dataclass(frozen=True)
+class TrialLines:
+    """The changes since a version, a line for each changed trial, by number.
+
+    A line is number, state, value, cost, when it was opened and finished, the trial that it continues, its owner, and
+    its fidelity as JSON.
+    """
+
+    version: int
+    lines: Sequence[tuple[Any, ...]] = ()
+
+
+@runtime_checkable
+class ReadsOutlines(Protocol):
+    """A storage whose studies can be looked at from outside at a price that does not grow with their curves."""
+
+    def outline(self, study: str, *, since: int = 0) -> Changes:
+        """As `history`, but a trial's measurements are read when they are looked at, and no lease is watched.
+
+        Not for studies with stages, or worth their best point so far: their trials' standing depends on measurements.
+        """
+        ...
+
+    def lines(self, study: str, *, since: int = 0) -> TrialLines:
+        """The trials that changed after version `since`, and all in flight, as they are stored."""
+        ...
+
+    def trials(self, study: str, numbers: Sequence[int]) -> list[Trial]:
+        """Some trials with their measurements, as they are stored."""
+        ...
+
+    def events(self, study: str) -> list[Event]:
+        """All events of the study, in their order."""
+        ...
+
+    def count_measurements(self, study: str) -> int: ...
+
+    def versions(self) -> Mapping[str, int]:
+        """The version of each study by its name: what changed since a look is known without reading any."""
+        ...
+
+    def results(self, study: str) -> list[float]:
+        """The values of the trials that are done, in the order in which they ended."""
         ...
 
 

@@ -15,13 +15,16 @@ from farthing.validation import listed, shown
 
 class StopReason(StrEnum):
     """`STOPPED`: by `study.stop()`. `TOO_EXPENSIVE`: the next trial is predicted to cost more than is left.
-    `WORK_FAILS`: the first trials failed in the same way, and none has succeeded.
+    `WORK_FAILS`: the first trials failed in the same way, and none has succeeded. `NOT_WORTH_IT`: by the budget's
+    `worth`, nothing that could still be bought is; `PATIENCE_OVER`: its `patience` went by without a better value.
     """
 
     BUDGET_SPENT = "budget spent"
     TOO_EXPENSIVE = "too expensive"
     STRATEGY_FINISHED = "strategy finished"
     WORK_FAILS = "work fails"
+    NOT_WORTH_IT = "not worth it"
+    PATIENCE_OVER = "patience over"
     STOPPED = "stopped"
     INTERRUPTED = "interrupted"
 

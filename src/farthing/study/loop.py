@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from farthing.costs import Budget, Clock, Remaining
 from farthing.errors import StaleAttempt, TrialFinished, WorkError
@@ -18,10 +18,14 @@ from farthing.study.knowledge import Question
 from farthing.study.limits import IDLE, Limits, Stopped, StopReason
 from farthing.study.records import TRIES_BEFORE_A_TURN, Answer, Records, Taken, is_waiting
 from farthing.study.sharing import SuggesterForAll
+from farthing.study.stopping import Stopping
 from farthing.study.suggesting import Suggester, SuggesterHere, SuggesterInThread
 from farthing.trials import Attempt, History, Measurement, State, Trial
 from farthing.trials.news import News
 from farthing.trials.prefixes import Eviction
+
+if TYPE_CHECKING:
+    from farthing.study.outlook import Outlook
 
 log = logging.getLogger("farthing")
 
@@ -89,6 +93,7 @@ class Loop:
         self._lost_nodes: Counter[int] = Counter()
         self._first_failures: FirstFailures | None = None
         self._in_vain = 0
+        self._stopping = Stopping()
         self._started = 0
         self._free_since: list[float] = []
         self._only_runs = only_runs
@@ -140,6 +145,11 @@ class Loop:
     def wake(self) -> None:
         """Lets it look at what was asked for. May be called from any thread."""
         self._executor.wake()
+
+    @property
+    def outlook(self) -> "Outlook | None":
+        """What going on was last expected to bring, if the budget says what that is worth."""
+        return self._stopping.outlook
 
     @property
     def history(self) -> History:
@@ -245,6 +255,8 @@ class Loop:
             left = self.remaining(history)
             if self._pays_for_no_more(left):
                 return [], SPENT
+            if stopped := self._stopping.reason(self.budget(history), history, left):
+                return [], stopped
             answer = self._suggester.answer(Question(history, left, self._room))
             if answer is None or not answer.suggestions:
                 return [], None if answer is None else self._why_nothing_started(answer)

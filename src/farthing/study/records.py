@@ -473,7 +473,9 @@ class Records:
                 f"from {type(strategy).__name__}. Cut the list in its suggest()."
             )
         return [
-            with_knowledge(self._prices.suggestion(self._checked(suggestion), history), question, place=place)
+            with_knowledge(
+                self._prices.suggestion(self._checked(suggestion), history, question.remaining), question, place=place
+            )
             for place, suggestion in enumerate(suggestions)
         ]
 

@@ -10,7 +10,7 @@ from farthing.costs import Budget, Clock, Ledger, PricesGiven, SystemClock, as_c
 from farthing.errors import NoResult, NoSuggestion
 from farthing.execution import CarriesOut, Checkpoints, Executor, RunningTrial, Work, as_work
 from farthing.execution.ray import Resources
-from farthing.fields import Flag, Whole
+from farthing.fields import Flag, Number, Whole
 from farthing.space import Space
 from farthing.storage import Storage, StudyRecord, open_storage
 from farthing.strategies import Strategy, as_strategy
@@ -62,9 +62,11 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+    from farthing.dashboard.report import Report
     from farthing.plots import PlotKind
     from farthing.study.diagnosing import Diagnosis
     from farthing.study.importance import Share
+    from farthing.study.outlook import Outlook
 
 
 DECLARES_COST = "declares cost"
@@ -722,6 +724,20 @@ class Study:
         """The best runs: a list of trials that prints as a table. What went furthest comes first, then the best."""
         return Top.of(self.history, count)
 
+    def outlook(self, cost: float | None = None) -> "Outlook":
+        """What another `cost` is expected to bring, with an interval; by default the cost of ten configurations.
+
+        It is a model of the study that speaks, whatever the strategy; `NoResult` is raised before there are five
+        configurations with a result. `Budget(worth=…)` stops a run by it.
+        """
+        if cost is not None:
+            Number(above=0.0).checked(
+                cost, what="The cost of an outlook", advice="Leave it out for ten configurations."
+            )
+        from farthing.study.outlook import Prospects
+
+        return Prospects.of(self.history).outlook(cost)
+
     def diagnose(self) -> "Diagnosis":
         """Fits a model to the trials: which parameters matter, and how far to trust the answer."""
         from farthing.study.diagnosing import diagnose
@@ -748,6 +764,18 @@ class Study:
         from farthing.plots import plot
 
         return plot(self, kind)
+
+    def report(self, path: str | Path | None = None) -> "Report":
+        """The study as one HTML page with its charts, which asks the network for nothing.
+
+        It is written to `path` if there is one. A notebook shows what is returned inline.
+        """
+        from farthing.dashboard.report import report
+
+        made = report(self._records.storage, self.name)
+        if path is not None:
+            Path(path).write_text(made.text, encoding="utf-8")
+        return made
 
     @property
     def lineage(self) -> Lineage:

@@ -114,7 +114,8 @@ class Trial:
             return total(paid.costs)
         rows = list(zip(*paid, strict=True))
         charged = {attempt for attempt, is_charged, _ in rows if is_charged}
-        used = set() if wasted else set(kept_rounds(self.measurements))
+        is_of_one_attempt = all(attempt == self.attempt for attempt in paid.attempts)
+        used = set() if wasted or is_of_one_attempt else set(kept_rounds(self.measurements))
         return total(
             cost if not wasted and (attempt == self.attempt or at in used) else {"failed": sum(cost.values())}
             for at, (attempt, is_charged, cost) in enumerate(rows)
