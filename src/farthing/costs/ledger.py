@@ -127,7 +127,9 @@ def _priced_seconds(history: History) -> dict[str, float]:
     for trial in history:
         is_wasted = trial.state in (State.FAILED, State.LOST)
         for point in trial.measurements:
-            for kind, amount in point.cost.items() if point.rate and not point.charged else ():
+            if not point.rate or point.charged:
+                continue
+            for kind, amount in point.cost.items():
                 billed = "failed" if is_wasted or point.attempt != trial.attempt else kind
                 seconds[billed] = seconds.get(billed, 0.0) + amount / point.rate
     return {kind: seconds[kind] for kind in KINDS if kind in seconds}

@@ -70,6 +70,6 @@ def _check_resources(
         )
     if not is_ray and resources is not None and not has_prices:
         raise InvalidArgument(
-            f"Resources are held on a Ray cluster, or have prices, got resources={resources!r} with "
-            f"executor={given!r}. Use executor='ray', or devices=[…] for the GPUs of this machine."
+            f"Resources are held on a Ray cluster, got resources={resources!r} with executor={given!r}. Use "
+            "executor='ray', or devices=[…] for the GPUs of this machine; or give the study prices for them."
         )

@@ -132,7 +132,7 @@ def test_a_run_that_holds_nothing_with_a_price_is_refused() -> None:
     study = study_of(executor, prices={"gpu": 2.5, "per": "hour"})
     with pytest.raises(InvalidArgument, match=r"must hold a resource that has one \('gpu'\)"):
         study.run(lambda trial: 0.0, budget=ft.Budget(trials=1), executor="inline")
-    with pytest.raises(InvalidArgument, match="held on a Ray cluster, or have prices"):
+    with pytest.raises(InvalidArgument, match=r"held on a Ray cluster, got .* or give the study prices"):
         ft.Study(SPACE, minimize="loss").run(
             lambda trial: 0.0, budget=ft.Budget(trials=1), executor="inline", resources={"gpu": 1}
         )
