@@ -8,13 +8,15 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 
 RAY_PYTEST := .venv-ray/bin/python -m pytest
 
-.PHONY: demo faketime test test-long test-ray test-integrations coverage wholes mutants wheel check docs bench bench-setup clean help
+.PHONY: demo faketime chromium test test-long test-browser test-ray test-integrations screenshots coverage wholes mutants wheel check docs bench bench-setup clean help
 
 help:
 	@echo "make demo        tune a real model in about a minute"
 	@echo "make test        set up everything and run the tests"
 	@echo "make test-ray    the tests on a Ray cluster of three nodes, which they start on this machine"
 	@echo "make test-long   the tests that take minutes: more kills, more examples"
+	@echo "make test-browser  the dashboard in Debian's Chromium"
+	@echo "make screenshots  draw the pictures of the dashboard in docs/images again"
 	@echo "make test-integrations   the tests of other libraries: trackers, tuners, training loops"
 	@echo "make coverage    the tests of single parts, and the share of lines they reach"
 	@echo "make mutants     change the source by seed and see whether a test notices, in half an hour of CPU"
@@ -62,6 +64,20 @@ test-ray: .venv-ray/.installed
 test-long: $(VENV)/.dev .venv-ray/.installed faketime
 	$(BIN)/python -m pytest -m "long and not ray"
 	$(RAY_PYTEST) tests/ray -m long
+
+# Without root, Debian's Chromium must be there already: these tests fail without it.
+chromium:
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && { apt-get install -y -qq chromium || { apt-get update -qq && apt-get install -y -qq chromium; }; } >/dev/null; }
+
+$(VENV)/.browser: pyproject.toml constraints.txt $(VENV)/.dev
+	$(PIP) --editable '.[browser]'
+	@touch $@
+
+test-browser: $(VENV)/.browser chromium
+	$(BIN)/python -m pytest tests/browser
+
+screenshots: $(VENV)/.browser chromium
+	$(BIN)/python -m tests.browser.screenshots docs/images
 
 # Other libraries pin packages of their own, so they have an environment of their own. Pages of the documentation that
 # need them run here too.

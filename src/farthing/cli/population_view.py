@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from farthing.cli.tables import aligned
-from farthing.plots.curves import curve_axis
 from farthing.study import Best, Study
 from farthing.study.schedule import Schedule
 from farthing.study.views import short_number
 from farthing.trials import State, Trial
+from farthing.views.curves import curve_axis
 
 MOST_INTERVALS = 60
 """Of a lane; of longer ones the last are shown."""

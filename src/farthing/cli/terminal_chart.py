@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from farthing.cli.braille import Canvas, Window
-from farthing.plots.curves import Curve
 from farthing.plots.scales import scale_for
+from farthing.views.curves import Curve
 
 COLUMNS, ROWS = 64, 12
 OUTLIERS = 0.05

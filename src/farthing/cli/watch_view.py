@@ -1,6 +1,5 @@
 """How a study stands, over all the processes that work on it, as text that is drawn again and again."""
 
-import re
 import time
 from collections import Counter
 
@@ -12,6 +11,7 @@ from farthing.study.best import best_measured
 from farthing.study.runs import ranked_runs
 from farthing.study.views import short_params, short_point
 from farthing.trials import History, State, Trial
+from farthing.views.owners import where
 
 
 def standing_text(study: Study) -> str:
@@ -62,10 +62,4 @@ def _row(trial: Trial, *, now: float) -> list[str]:
     if trial.state is State.PENDING:
         return [str(trial.number), state, "", since, "waits for a worker", params]
     progress = short_point(trial, trial.points[-1] if trial.points else None)
-    return [str(trial.number), state, _where(trial.owner or ""), since, progress, params]
-
-
-def _where(owner: str) -> str:
-    """The machine and the number of the process that runs a trial."""
-    machine, process, _ = (["", "", "", *owner.rsplit(":", 2)])[-3:]
-    return f"{re.split('[:/]', machine)[0]} {process}".strip()
+    return [str(trial.number), state, where(trial.owner or ""), since, progress, params]

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from farthing.plots.curves import Curve, breadth, curve_axis, learning_curves
 from farthing.plots.look import ACCENT, FAILED, draw_expected, is_failed, set_plain_ticks, set_value_axis
 from farthing.plots.scales import is_wide
 from farthing.study import Best
 from farthing.trials import History
+from farthing.views.curves import Curve, breadth, curve_axis, learning_curves
 
 Line = tuple[list[float], list[float]]
 

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from farthing.errors import NoResult
-from farthing.plots.curves import curve_axis
 from farthing.plots.look import (
     ACCENT,
     FAILED,
@@ -22,6 +21,7 @@ from farthing.study.lineage import Copy, Lineage
 from farthing.study.stored_strategy import class_name
 from farthing.study.views import found_best
 from farthing.trials import Trial
+from farthing.views.curves import curve_axis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

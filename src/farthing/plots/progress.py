@@ -1,33 +1,11 @@
 """The best value against what was spent."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from farthing.plots.look import ACCENT, area, draw_expected, is_failed, mark_failures, set_value_axis
 from farthing.study import Best
-from farthing.trials import History, Trial
-
-
-@dataclass(frozen=True)
-class ProgressStep:
-    """A finished trial, what all trials up to it had cost, and the best value by then."""
-
-    trial: Trial
-    spent: float
-    best: float | None
-
-
-def progress_of(history: History) -> list[ProgressStep]:
-    """In the order in which the trials ended."""
-    ended = sorted((trial for trial in history if trial.is_finished), key=lambda trial: trial.finished_at or 0.0)
-    steps: list[ProgressStep] = []
-    spent, best = 0.0, None
-    for trial in ended:
-        spent += trial.cost
-        if trial.value is not None and (best is None or history.problem.better(trial.value, best)):
-            best = trial.value
-        steps.append(ProgressStep(trial, spent, best))
-    return steps
+from farthing.trials import History
+from farthing.views.progress import progress_of
 
 
 def draw_progress(axes: Any, history: History, colours: Any, *, best: Best) -> None:

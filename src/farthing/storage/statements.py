@@ -53,6 +53,10 @@ DELETE_STUDY = delete(study).where(study.c.name == bindparam("name"))
 STUDY_NAMES = select(study.c.name)
 ALL_STUDIES = select(study.c.id, *STUDY_COLUMNS)
 
+SUGGESTER = select(study.c.suggester, study.c.suggester_renewed_at, study.c.suggester_lease).where(
+    study.c.name == bindparam("this_name")
+)
+
 _standing = (study.c.id, study.c.version, study.c.trials, study.c.measures_cost, _now)
 STUDY_STANDING = select(*_standing).where(study.c.name == bindparam("this_name"))
 LOCK_STUDY = STUDY_STANDING.with_for_update()
@@ -125,6 +129,12 @@ LAST_RUN = select(func.coalesce(func.max(run.c.number), 0)).where(run.c.study_id
 UPDATE_RUN = update(run).where(run.c.study_id == _this_study, run.c.number == bindparam("this_run"))
 RUNS = select(run.c.began, run.c.seconds, run.c.touched_at, run.c.lease).where(run.c.study_id == _this_study)
 
+RUNS_GOING = (
+    select(func.count())
+    .select_from(run)
+    .where(run.c.study_id == _this_study, run.c.lease > 0.0, run.c.touched_at + run.c.lease >= bindparam("this_moment"))
+)
+
 # The history -------------------------------------------------------------------------------------------------------
 
 _id_of_named = select(study.c.id).where(_named_study).scalar_subquery()
@@ -175,9 +185,79 @@ NEW_MEASUREMENTS = (
 )
 """For a reader who has the measurements that the trials in `seen` had before."""
 
+BLOCK_OF_MEASUREMENTS = (
+    select(*MEASUREMENT_COLUMNS)
+    .where(_measured, measurement.c.trial.between(bindparam("first"), bindparam("last")))
+    .order_by(*_in_order)
+)
+"""Those of the trials from `first` to `last`."""
+
+_kind = func.substr(measurement.c.cost, 1, 3).label("kind")
+_bill = (measurement.c.trial, measurement.c.attempt, measurement.c.charged, _kind)
+ALL_BILLS = (
+    select(
+        *_bill,
+        func.sum(measurement.c.amount),
+        func.max(case((measurement.c.cost.like("%,%"), 1), else_=0)),
+        func.max(case((measurement.c.saved.is_not(None), 1), else_=0)),
+        func.count(),
+    )
+    .where(_measured)
+    .group_by(*_bill)
+    .order_by(measurement.c.trial, measurement.c.attempt)
+)
+"""What was paid, by trial, attempt and kind; whether a measurement has several kinds or savings; how many there are."""
+
+_paid = case((measurement.c.charged, measurement.c.amount))
+_paid_by_attempt = (
+    select(measurement.c.trial, func.coalesce(func.sum(_paid), func.sum(measurement.c.amount)).label("cost"))
+    .where(_measured)
+    .group_by(measurement.c.trial, measurement.c.attempt)
+)
+CHANGED_PAYMENTS = _paid_by_attempt.where(measurement.c.trial.in_(union(_touched, _in_flight_now)))
+ALL_PAYMENTS = _paid_by_attempt
+"""The cost of each attempt, by the rule of `COSTS`; of a trial it is the sum of them."""
+
+ALL_LINES = select(
+    trial.c.number,
+    trial.c.state,
+    trial.c.value,
+    trial.c.opened_at,
+    trial.c.finished_at,
+    trial.c.resume_from,
+    trial.c.owner,
+    trial.c.fidelity,
+).where(_of_study)
+CHANGED_LINES = ALL_LINES.where(trial.c.number.in_(union(_touched, _in_flight_now)))
+THESE_TRIALS = (
+    select(*TRIAL_COLUMNS)
+    .where(_of_study, trial.c.number.in_(bindparam("numbers", expanding=True)))
+    .order_by(trial.c.number)
+)
+THESE_MEASUREMENTS = (
+    select(*MEASUREMENT_COLUMNS)
+    .where(measurement.c.study_id == _this_study, measurement.c.trial.in_(bindparam("numbers", expanding=True)))
+    .order_by(*_in_order)
+)
+
+CHANGED_BILLS = ALL_BILLS.where(measurement.c.trial.in_(union(_touched, _in_flight_now)))
+COUNT_MEASUREMENTS = select(func.count()).select_from(measurement).where(measurement.c.study_id == _id_of_named)
+VERSIONS = select(study.c.name, study.c.version)
+RESULTS = (
+    select(trial.c.value)
+    .where(_of_named, trial.c.state == "done", trial.c.value.is_not(None))
+    .order_by(trial.c.finished_at, trial.c.number)
+)
+"""Values in the order in which they were obtained."""
+
 NEW_EVENTS = (
     select(event.c.kind, event.c.payload, event.c.time)
     .where(event.c.study_id == _this_study, event.c.version > bindparam("since"), event.c.version <= bindparam("until"))
+    .order_by(event.c.version)
+)
+ALL_EVENTS = (
+    select(event.c.kind, event.c.payload, event.c.time)
+    .where(event.c.study_id == _id_of_named)
     .order_by(event.c.version)
 )
 RUNNING_TRIALS = select(*TRIAL_COLUMNS).join_from(study, trial, and_(_trial_of_it, _is_running)).where(_named_study)

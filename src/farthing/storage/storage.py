@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from farthing.errors import InvalidArgument
 from farthing.fields import Text
@@ -68,6 +68,52 @@ class FindsLeaders(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class TrialLines:
+    """The changes since a version, a line for each changed trial, by number.
+
+    A line is number, state, value, cost, when it was opened and finished, the trial that it continues, its owner, and
+    its fidelity as JSON.
+    """
+
+    version: int
+    lines: Sequence[tuple[Any, ...]] = ()
+
+
+@runtime_checkable
+class ReadsOutlines(Protocol):
+    """A storage whose studies can be looked at from outside at a price that does not grow with their curves."""
+
+    def outline(self, study: str, *, since: int = 0) -> Changes:
+        """As `history`, but a trial's measurements are read when they are looked at, and no lease is watched.
+
+        Not for studies with stages, or worth their best point so far: their trials' standing depends on measurements.
+        """
+        ...
+
+    def lines(self, study: str, *, since: int = 0) -> TrialLines:
+        """The trials that changed after version `since`, and all in flight, as they are stored."""
+        ...
+
+    def trials(self, study: str, numbers: Sequence[int]) -> list[Trial]:
+        """Some trials with their measurements, as they are stored."""
+        ...
+
+    def events(self, study: str) -> list[Event]:
+        """All events of the study, in their order."""
+        ...
+
+    def count_measurements(self, study: str) -> int: ...
+
+    def versions(self) -> Mapping[str, int]:
+        """The version of each study by its name: what changed since a look is known without reading any."""
+        ...
+
+    def results(self, study: str) -> list[float]:
+        """The values of the trials that are done, in the order in which they ended."""
+        ...
+
+
 Choice = Callable[[Changes], tuple[Sequence[Suggestion], float]]
 """From the changes since a version to suggestions and the seconds that making them took."""
 
@@ -77,7 +123,15 @@ class OpensInTurn(Protocol):
     """A storage that can keep others from opening trials while suggestions are made, so that these are not in vain."""
 
     def open_in_turn(
-        self, study: str, choose: Choice, *, since: int, owner: str, lease: float, retries: int = 0
+        self,
+        study: str,
+        choose: Choice,
+        *,
+        since: int,
+        owner: str,
+        lease: float,
+        retries: int = 0,
+        rate: float | None = None,
     ) -> list[Trial]:
         """Opens what `choose` suggests for the history as it is, of which version `since` is known.
 
@@ -148,17 +202,20 @@ class Storage(Protocol):
         study: str,
         suggestions: Sequence[Suggestion],
         *,
-        owner: str,
+        owner: str | None,
         lease: float,
         retries: int = 0,
         expected_trials: int | None = None,
         overhead: float = 0.0,
+        waited: float = 0.0,
+        rate: float | None = None,
     ) -> list[Trial]:
-        """Opens a running trial for each suggestion.
+        """Opens a running trial for each suggestion; without an owner a pending one, for the process that claims it.
 
         Refuses with `HistoryMoved` when the study no longer has `expected_trials` trials: suggestions made for a
         number are good for that number only. `overhead`, the seconds of suggesting, is shared among them. `retries` is
-        how often each may be lost and offered again.
+        how often each may be lost and offered again. `waited` is the seconds for which a worker waited for each, and
+        `rate` what a second of it costs, where seconds have a price.
         """
         ...
 
@@ -170,7 +227,16 @@ class Storage(Protocol):
         """Opens and closes a trial whose result was obtained elsewhere."""
         ...
 
-    def claim_trial(self, study: str, *, owner: str, lease: float, number: int | None = None) -> Trial | None:
+    def claim_trial(
+        self,
+        study: str,
+        *,
+        owner: str,
+        lease: float,
+        number: int | None = None,
+        waited: float = 0.0,
+        rate: float | None = None,
+    ) -> Trial | None:
         """The oldest pending trial, now running for `owner`; None when there is none. No two callers get the same.
 
         With a `number`, only the trial of that number is claimed. A trial whose lease was seen to end is swept first,
@@ -239,6 +305,26 @@ class Storage(Protocol):
 
     def seconds_run(self, study: str) -> float:
         """Seconds with at least one run going, by the runs' own monotonic clocks, up to their last touch."""
+        ...
+
+    def runs_going(self, study: str) -> int:
+        """The number of runs that have begun, not ended, and were touched within their lease, by the storage's clock.
+
+        Only an estimate of how many work on the study: nothing but the size of a batch may depend on it.
+        """
+        ...
+
+    def claim_suggesting(self, study: str, *, owner: str, lease: float, dead: Collection[str] = ()) -> str:
+        """Asks for the right to suggest for all, or renews it; returns who holds it for now.
+
+        It is free if nobody holds it, if its holder is among the `dead`, or if this storage object has seen no renewal
+        for the length of its lease. It saves work and decides nothing: `expected_trials` keeps two who believe that
+        they hold it from opening trials for the same numbers.
+        """
+        ...
+
+    def yield_suggesting(self, study: str, *, owner: str) -> None:
+        """Gives the right back, if `owner` holds it."""
         ...
 
     def now(self) -> float:

@@ -68,10 +68,11 @@ def diagnose(study: "Study") -> Diagnosis:
     Raises `NoResult` if they are too few.
     """
     with one_thread():
-        return _diagnosis(fit_history(study.history))
+        return diagnosis_of(fit_history(study.history))
 
 
-def _diagnosis(fitted: FittedHistory) -> Diagnosis:
+def diagnosis_of(fitted: FittedHistory) -> Diagnosis:
+    """The judgement of a model that is fitted already."""
     left_out, best = _leave_one_out(fitted), fitted.trials[fitted.best]
     shares = shares_of(fitted.gp, fitted.encoder)
     observed = fitted.values(left_out.observed)

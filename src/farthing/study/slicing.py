@@ -46,20 +46,21 @@ def slice_along(fitted: FittedHistory, parameter: str) -> Slice:
 
 
 def _rows_along(fitted: FittedHistory, column: int) -> Array:
-    coordinates = _coordinates(fitted.encoder, column)
-    rows = np.tile(_complete_best(fitted), (coordinates.size, 1))
+    coordinates = coordinates_along(fitted.encoder, column)
+    rows = np.tile(complete_best(fitted), (coordinates.size, 1))
     rows[:, column] = coordinates
     snapped = fitted.encoder.snap(rows)
     _, different = np.unique(snapped[:, column], return_index=True)
     return np.asarray(snapped[different])
 
 
-def _coordinates(encoder: Encoder, column: int) -> Array:
+def coordinates_along(encoder: Encoder, column: int) -> Array:
+    """Places along a column of the unit cube: its values, where these are few."""
     grid = encoder.grid(column)
     return grid if grid is not None and grid.size <= RESOLUTION else np.linspace(0.0, 1.0, RESOLUTION)
 
 
-def _complete_best(fitted: FittedHistory) -> Array:
+def complete_best(fitted: FittedHistory) -> Array:
     """The best row; an inactive coordinate is taken from the best row that has it, else the lowest one."""
     ranked = fitted.seen.X[[fitted.best, *np.argsort(fitted.seen.loss, kind="stable")]]
     first = np.argmax(~np.isnan(ranked), axis=0)
@@ -69,7 +70,7 @@ def _complete_best(fitted: FittedHistory) -> Array:
 def _nearness(fitted: FittedHistory, column: int) -> Array:
     """k(x, p)/k(x, x) of each row x and its projection p on the slice; 0 for rows that do not have the column."""
     X = fitted.seen.X
-    projected = np.tile(_complete_best(fitted), (X.shape[0], 1))
+    projected = np.tile(complete_best(fitted), (X.shape[0], 1))
     has_column = ~np.isnan(X[:, column])
     projected[has_column, column] = X[has_column, column]
     projected = fitted.encoder.without_inactive(projected)

@@ -2,8 +2,8 @@
 
 from farthing.cli.braille import Canvas, Window
 from farthing.cli.terminal_chart import chart
-from farthing.plots.curves import Curve
 from farthing.trials import State, Suggestion, Trial
+from farthing.views.curves import Curve
 
 
 def curve(number: int, *points: tuple[float, float]) -> Curve:

@@ -15,10 +15,10 @@ from farthing.errors import InvalidArgument, MissingExtra
 from farthing.plots import PlotKind
 from farthing.plots.learning import draw_curves
 from farthing.plots.look import STYLE, merit, plain_number
-from farthing.plots.progress import progress_of
 from farthing.plots.spending import draw_spending
 from farthing.strategies import Recommendation
 from farthing.trials import Measurement, Outcome, Prediction
+from farthing.views.progress import progress_of
 
 PNG = b"\x89PNG"
 

@@ -1,8 +1,8 @@
 """Learning curves out of a history."""
 
 import farthing as ft
-from farthing.plots.curves import curve_axis, learning_curves
 from farthing.study.runs import last_of_runs, with_value
+from farthing.views.curves import curve_axis, learning_curves
 
 
 def test_a_continued_run_is_one_curve(digits: ft.Study) -> None:

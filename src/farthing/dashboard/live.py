@@ -1,0 +1,110 @@
+"""Tells pages which studies have changed: one stream for each page, and one look at the storage for all of them."""
+
+import asyncio
+import json
+import secrets
+from collections.abc import AsyncIterator, Callable
+
+from starlette.concurrency import run_in_threadpool
+
+from farthing.dashboard.keys import key_of
+
+SECONDS_BETWEEN_LOOKS = 0.5
+SECONDS_BETWEEN_SIGNS = 15.0
+MOST_READERS = 64
+MOST_REMEMBERED = 10_000
+"""Studies whose last change is remembered for readers that come back."""
+
+
+class Changes:
+    """Numbers every change that it sees. A reader that comes back with its last number gets what it missed."""
+
+    def __init__(self, versions: Callable[[], dict[str, int]], *, every: float = SECONDS_BETWEEN_LOOKS) -> None:
+        self._versions = versions
+        self._every = every
+        self._boot = secrets.token_hex(4)
+        self._number = 0
+        self._known: dict[str, int] | None = None
+        self._changed_at: dict[str, int] = {}
+        self._changed = asyncio.Condition()
+        self._task: asyncio.Task[None] | None = None
+        self.readers = 0
+        self.failure: str | None = None
+
+    @property
+    def is_full(self) -> bool:
+        return self.readers >= MOST_READERS
+
+    async def stream(self, last_id: str | None) -> AsyncIterator[bytes]:
+        """Events for one reader, while it listens. It holds no queue: who is slow gets the sum of what happened."""
+        self.readers += 1
+        try:
+            self._start()
+            seen = self._seen(last_id)
+            yield b"retry: 1000\n\n"
+            while True:
+                if seen is None or self._number > seen:
+                    yield self._event(seen)
+                    seen = self._number
+                try:
+                    async with self._changed:
+                        await asyncio.wait_for(self._wait_after(seen), SECONDS_BETWEEN_SIGNS)
+                except TimeoutError:
+                    yield b": still here\n\n"
+        finally:
+            self.readers -= 1
+            if not self.readers:
+                self.stop()
+
+    async def _wait_after(self, seen: int) -> None:
+        await self._changed.wait_for(lambda: self._number > seen)
+
+    def _seen(self, last_id: str | None) -> int | None:
+        boot, _, number = (last_id or "").partition("-")
+        if boot != self._boot or not number.isdecimal() or int(number) > self._number:
+            return None
+        return int(number)
+
+    def _event(self, seen: int | None) -> bytes:
+        """What changed after that number; everything, for a reader that has seen nothing of this server."""
+        studies = None
+        if seen is not None:
+            known = self._known or {}
+            names = [name for name, at in self._changed_at.items() if at > seen]
+            studies = {key_of(name): known.get(name) for name in names}
+        data = json.dumps({"studies": studies, "failure": self.failure})
+        return f"id: {self._boot}-{self._number}\nevent: changed\ndata: {data}\n\n".encode()
+
+    def _start(self) -> None:
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._look_again_and_again())
+
+    def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    async def _look_again_and_again(self) -> None:
+        while True:
+            try:
+                versions, failure = await run_in_threadpool(self._versions), None
+            except Exception as error:  # the storage is away: pages say so, and go on once it is back
+                versions, failure = self._known or {}, type(error).__name__
+            await self._note(versions, failure)
+            await asyncio.sleep(self._every)
+
+    async def _note(self, versions: dict[str, int], failure: str | None) -> None:
+        known = self._known
+        names = [] if known is None else [n for n in {*known, *versions} if known.get(n) != versions.get(n)]
+        self._known = versions
+        if not names and failure == self.failure:
+            return
+        self.failure = failure
+        self._number += 1
+        for name in names:
+            self._changed_at.pop(name, None)
+            self._changed_at[name] = self._number
+        while len(self._changed_at) > MOST_REMEMBERED:
+            self._changed_at.pop(next(iter(self._changed_at)))
+        async with self._changed:
+            self._changed.notify_all()

@@ -1,0 +1,164 @@
+"""A study as one HTML file: the pages of the dashboard with the answers of its server inside, and no requests.
+
+The modules of the page go in as `data:` addresses under names of their own, the answers as JSON. The page's own policy
+then allows no connection at all.
+"""
+
+import base64
+import hashlib
+import html
+import json
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from farthing.dashboard.keys import key_of
+from farthing.dashboard.reading import Studies
+from farthing.dashboard.routes import charts, studies, trials
+from farthing.errors import FarthingError
+from farthing.storage import Storage
+from farthing.trials import Json
+
+STATIC = Path(__file__).parent / "static"
+MOST_TRIALS = 200
+"""Trials that a report holds whole: those in its table, the latest failures and the best."""
+
+IMPORT = re.compile(r'(from\s+|import\s+)"(\.\.?/[^"]+)"')
+
+
+class Report:
+    """The text of a report. In a notebook it is shown inline."""
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name = name
+        self.text = text
+
+    def __repr__(self) -> str:
+        return f"Report({self.name!r}, {len(self.text):,} characters)"
+
+    def _repr_html_(self) -> str:
+        """In a frame that may run its own scripts and reach nothing of the notebook."""
+        return (
+            f'<iframe title="Report of {html.escape(self.name, quote=True)}" sandbox="allow-scripts" width="100%" '
+            f'height="800" style="border:0" srcdoc="{html.escape(self.text, quote=True)}"></iframe>'
+        )
+
+
+def report(storage: Storage, name: str, *, place: str = "") -> Report:
+    """The report of one study, of now."""
+    key = key_of(name)
+    return Report(name, _page(name, key, answers_about(Studies(storage, place=place), key)))
+
+
+def answers_about(found: Studies, key: str) -> dict[str, Json]:
+    """What the pages of a study ask for, by the address that they ask."""
+    about = studies.show_study(found, key)
+    base = f"api/studies/{key}"
+    answers: dict[str, Json] = {base: about}
+    wanted: dict[str, Callable[[], Json]] = {
+        "predictions": lambda: studies.show_predictions(found, key),
+        "bill": lambda: studies.show_bill(found, key),
+        "parameters": lambda: charts.show_parameters(found, key),
+        "timeline": lambda: charts.show_timeline(found, key),
+        "system": lambda: charts.show_system(found, key),
+        "model": lambda: charts.show_model(found, key),
+    }
+    for view, make in wanted.items():
+        with suppress(FarthingError):  # what there is too little of is left out, and the page says so
+            answers[f"{base}/{view}"] = make()
+    answers |= _contours(found, key, base, answers)
+    answers |= _trials(found, key, base, about)
+    return answers
+
+
+def _contours(found: Studies, key: str, base: str, answers: dict[str, Json]) -> dict[str, Json]:
+    """Of the four parameters that matter most, each two."""
+    model = answers.get(f"{base}/model")
+    names = list(model["importance"])[:4] if model else []
+    made: dict[str, Json] = {}
+    for x in names:
+        for y in names:
+            if x != y:
+                with suppress(FarthingError):
+                    made[f"{base}/contour?x={x}&y={y}"] = charts.show_contour(found, key, x, y)
+    return made
+
+
+def _trials(found: Studies, key: str, base: str, about: dict[str, Json]) -> dict[str, Json]:
+    table = trials.list_trials(found, key, "value", _order(about), [], "", "", [], 0, MOST_TRIALS)
+    numbers = {row["number"] for row in table["trials"]} | {row["number"] for row in about["failures"]}
+    made: dict[str, Json] = {f"{base}/table": table}
+    for number in sorted(numbers):
+        made[f"{base}/trials/{number}"] = {**trials.show_trial(found, key, number), "files": [], "logs": []}
+    return made
+
+
+def _order(about: dict[str, Json]) -> str:
+    return "up" if about["minimize"] else "down"
+
+
+def _page(name: str, key: str, answers: dict[str, Json]) -> str:
+    modules = {f"farthing/{path}": _address(text) for path, text in _modules().items()}
+    imports = _json({"imports": modules})
+    start = 'import "farthing/app.js";'
+    chart = (STATIC / "vendor" / "uPlot.iife.min.js").read_text(encoding="utf-8")
+    licence = (STATIC / "vendor" / "uPlot.LICENSE").read_text(encoding="utf-8")
+    style = "\n".join((STATIC / file).read_text(encoding="utf-8") for file in ("vendor/uPlot.min.css", "style.css"))
+    allowed = " ".join(f"'sha256-{_digest(script)}'" for script in (imports, chart, start))
+    policy = (
+        f"default-src 'none'; script-src {allowed} data:; style-src 'unsafe-inline'; img-src data:; base-uri 'none'"
+    )
+    return f"""<!doctype html>
+<html lang="en" data-report="{html.escape(key, quote=True)}">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{html.escape(name)} · Farthing</title>
+<style>{style}</style>
+<!-- uPlot: {html.escape(licence).replace("--", "- -")} -->
+<script>{chart}</script>
+<script type="importmap">{imports}</script>
+<script type="application/json" id="report-data">{_json(answers)}</script>
+</head>
+<body>
+<a class="skip" href="#main">Skip to the content</a>
+<header class="top" id="top"></header>
+<main id="main" tabindex="-1"><p class="loading">Loading …</p></main>
+<div id="said" class="sr" role="status" aria-live="polite"></div>
+<script type="module">{start}</script>
+</body>
+</html>
+"""
+
+
+def _modules() -> dict[str, str]:
+    """The page's modules by name, each importing the others by name instead of by place."""
+    found = {}
+    for path in sorted(STATIC.rglob("*.js")):
+        name = path.relative_to(STATIC).as_posix()
+        if not name.startswith("vendor/"):
+            found[name] = IMPORT.sub(lambda match, at=path: _named(match, at), path.read_text(encoding="utf-8"))  # type: ignore[misc]
+    return found
+
+
+def _named(match: "re.Match[str]", at: Path) -> str:
+    target = (at.parent / match[2]).resolve().relative_to(STATIC.resolve()).as_posix()
+    return f'{match[1]}"farthing/{target}"'
+
+
+def _address(text: str) -> str:
+    return f"data:text/javascript;base64,{base64.b64encode(text.encode()).decode()}"
+
+
+def _digest(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def _json(form: Any) -> str:
+    """JSON that no parser of HTML takes for the end of its element."""
+    text = json.dumps(form, separators=(",", ":"), default=str, allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

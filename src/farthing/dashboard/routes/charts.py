@@ -1,0 +1,108 @@
+"""Charts that take the whole history: params, the model, the clock, and what each system has of its own."""
+
+from collections.abc import Callable
+from functools import partial
+from math import floor, log
+from typing import TYPE_CHECKING
+
+from farthing.dashboard.endpoints import STUDY, Argument, Endpoint
+from farthing.dashboard.reading import Studies, StudyReader
+from farthing.dashboard.routes.studies import reader_of
+from farthing.errors import NoResult
+from farthing.storage.storage import ReadsOutlines
+from farthing.trials import History, Json
+from farthing.views import systems
+from farthing.views.parameters import parameter_points
+from farthing.views.timeline import timeline
+
+if TYPE_CHECKING:
+    from farthing.study.fitted_history import FittedHistory
+
+MOST_POINTS = 1_000
+MOST_BARS = 2_000
+MOST_IN_MODEL = 400
+"""Results that a model on a page is fitted to: a second or so of one core."""
+
+GROWTH = 1.1
+"""A model is fitted again once there are this many times the results, rather than after each."""
+
+SYSTEMS: dict[str, Callable[[History], dict[str, Json]]] = {
+    "multifidelity": systems.curves,
+    "population": systems.population,
+    "online": systems.rounds,
+    "pipeline": systems.pipeline,
+}
+
+
+def show_parameters(studies: Studies, study: str) -> dict[str, Json]:
+    reader = reader_of(studies, study)
+    return reader.remembered("params", lambda: parameter_points(reader.history(), most=MOST_POINTS))  # type: ignore[no-any-return]
+
+
+def show_timeline(studies: Studies, study: str) -> dict[str, Json]:
+    reader = reader_of(studies, study)
+    return timeline(reader.lines(), now=reader.storage.now(), most=MOST_BARS)
+
+
+def show_system(studies: Studies, study: str) -> dict[str, Json]:
+    """What the study's system has of its own; an ordinary study has its predictions only."""
+    reader = reader_of(studies, study)
+    kind = reader.kind
+    make = SYSTEMS.get(kind, _nothing)
+    if kind == "multifidelity" and reader.is_large and isinstance(reader.storage, ReadsOutlines):
+        make = partial(systems.curves, read=partial(reader.storage.trials, reader.name))
+    return reader.remembered("system", lambda: {"kind": kind, **make(reader.history())})  # type: ignore[no-any-return]
+
+
+def _nothing(history: History) -> dict[str, Json]:
+    return {}
+
+
+def show_model(studies: Studies, study: str) -> dict[str, Json]:
+    from farthing.views.model import model_form
+
+    reader = reader_of(studies, study)
+    return reader.remembered("model", lambda: model_form(_fitted(reader)), of=_results(reader))  # type: ignore[no-any-return]
+
+
+def show_contour(studies: Studies, study: str, x: str, y: str) -> dict[str, Json]:
+    from farthing.views.model import contour
+
+    reader = reader_of(studies, study)
+
+    def make() -> dict[str, Json]:
+        return contour(_fitted(reader), x, y)
+
+    return reader.remembered(("contour", x, y), make, of=_results(reader))  # type: ignore[no-any-return]
+
+
+def _results(reader: StudyReader) -> int:
+    """Grows by one each time that the results have grown by a tenth."""
+    done = reader.lines().counts.get("done", 0)
+    if not done:
+        raise NoResult("A model needs trials that are done, got none. Run some first.")
+    return floor(log(done) / log(GROWTH))
+
+
+def _fitted(reader: StudyReader) -> "FittedHistory":
+    from farthing.views.model import fitted, for_a_model
+
+    def make() -> "FittedHistory":
+        return fitted(for_a_model(reader.history(), most=MOST_IN_MODEL))
+
+    return reader.remembered("fitted", make, of=_results(reader))  # type: ignore[no-any-return]
+
+
+ENDPOINTS = (
+    Endpoint("GET", "/api/studies/{study}/parameters", show_parameters, "Params and values of runs.", (STUDY,)),
+    Endpoint("GET", "/api/studies/{study}/timeline", show_timeline, "Trials by worker, along the clock.", (STUDY,)),
+    Endpoint("GET", "/api/studies/{study}/system", show_system, "What its system has of its own.", (STUDY,)),
+    Endpoint("GET", "/api/studies/{study}/model", show_model, "Importance and slices by a model.", (STUDY,)),
+    Endpoint(
+        "GET",
+        "/api/studies/{study}/contour",
+        show_contour,
+        "The expected value over two parameters.",
+        (STUDY, Argument("x", about="A parameter.", default=""), Argument("y", about="Another.", default="")),
+    ),
+)

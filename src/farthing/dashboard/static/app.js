@@ -1,0 +1,132 @@
+// The page: which view an address shows, and when it is drawn again.
+
+import { Refused, get, isReport, listen, study as at } from "./api.js";
+import { badge, empty, h, say } from "./dom.js";
+import { redraw } from "./charts.js";
+import { address, follow, here } from "./places.js";
+import * as compare from "./pages/compare.js";
+import * as contour from "./pages/contour.js";
+import * as overview from "./pages/overview.js";
+import * as parameters from "./pages/parameters.js";
+import * as studies from "./pages/studies.js";
+import * as system from "./pages/system.js";
+import * as timeline from "./pages/timeline.js";
+import * as trial from "./pages/trial.js";
+import * as trials from "./pages/trials.js";
+
+const TABS = { overview, trials, parameters, contour, timeline, system };
+const SYSTEMS = { multifidelity: "Curves", population: "Population", online: "Rounds", pipeline: "Pipeline" };
+const SECONDS_BETWEEN_DRAWINGS = 0.8;
+const main = document.getElementById("main"), top = document.getElementById("top");
+let shown = null, asked = 0, state = isReport ? "report" : "connecting", storage = "";
+
+function page(place) {
+  const [first, key, tab, number] = place.parts;
+  if (!first) return { view: studies, name: "Studies" };
+  if (first === "compare") return { view: compare, name: "Compare" };
+  if (first === "study" && key && tab === "trial") return { view: trial, key, tab: "trials", number, name: `Trial ${number}` };
+  if (first === "study" && key && (tab || "overview") in TABS) return { view: TABS[tab || "overview"], key, tab: tab || "overview", name: tab || "overview" };
+  return null;
+}
+
+async function show() {
+  const place = here(), found = page(place), turn = ++asked;
+  if (!found) { main.replaceChildren(empty("There is no such page", "Go back to the studies.")); return; }
+  const isSame = shown && shown.path === place.path && shown.view === found.view;
+  if (!isSame) {
+    main.setAttribute("aria-busy", "true");
+    main.replaceChildren(h("div", { class: "skeleton", "aria-hidden": "true" }, h("div"), h("div"), h("div")), h("p", { class: "sr" }, "Loading"));
+  }
+  try {
+    const about = found.key ? await get(at(found.key)) : null;
+    const drawn = await found.view.draw({ key: found.key, about, query: place.query, number: found.number, again: show });
+    if (turn !== asked) return;
+    const focus = isSame && document.activeElement?.id;
+    const scroll = isSame ? window.scrollY : 0;
+    main.replaceChildren(...(about ? [heading(about, found.tab)] : []), h("div", { class: "page" }, drawn));
+    main.removeAttribute("aria-busy");
+    document.title = about ? `${about.name} · ${found.name} · Farthing` : `${found.name} · Farthing`;
+    window.scrollTo(0, scroll);
+    if (focus) document.getElementById(focus)?.focus();
+    if (!isSame) { say(`${document.title} is shown`); if (shown) main.focus({ preventScroll: true }); }
+    shown = { ...found, path: place.path, text: location.hash };
+  } catch (error) {
+    if (turn !== asked || error.name === "AbortError") return;
+    main.removeAttribute("aria-busy");
+    if (shown && isSame && !(error instanceof Refused)) { setState("away"); return; }
+    shown = { ...found, path: place.path };
+    main.replaceChildren(h("div", { class: "failure", role: "alert" }, h("h1", {}, error.status === 404 ? "Not here" : "This could not be shown"),
+      h("p", {}, error instanceof Refused ? error.message : "The server does not answer. Is `farthing dashboard` still running?"),
+      h("p", {}, h("button", { type: "button", onclick: show }, "Try again"), " ", h("a", { href: address() }, "All studies"))));
+    if (!(error instanceof Refused)) console.error(error);
+  }
+}
+
+function heading(about, tab) {
+  const link = (name, text) => h("a", { href: address("study", about.key, name === "overview" ? "" : name), "aria-current": tab === name ? "page" : null }, text);
+  const running = about.counts.running || 0;
+  return h("div", { class: "study-head" },
+    h("div", { class: "study-title" }, h("h1", {}, about.name),
+      badge(about.is_to_stop && running ? "stopping" : running ? "running" : "idle"),
+      h("span", { class: "muted" }, `${about.minimize ? "minimize" : "maximize"} ${about.value}${about.strategy ? ` · ${about.strategy}` : ""}`)),
+    h("nav", { class: "tabs", "aria-label": "Views of the study" }, link("overview", "Overview"), link("trials", "Trials"), link("parameters", "Parameters"),
+      link("contour", "Contour"), link("timeline", "Timeline"), about.kind in SYSTEMS && link("system", SYSTEMS[about.kind])));
+}
+
+function setState(next) {
+  if (next === state) return;
+  state = next;
+  drawTop();
+}
+
+const STATES = { live: "live", connecting: "connecting", away: "server away", storage: "storage away", report: "report" };
+
+function drawTop() {
+  const theme = document.documentElement.dataset.theme;
+  top.replaceChildren(h("a", { class: "brand", href: address(), "aria-label": "Farthing, all studies" }, coin(), h("span", {}, "Farthing")),
+    h("nav", { "aria-label": "Main" }, isReport ? null : h("a", { href: address() }, "Studies"), isReport ? null : h("a", { href: address("compare") }, "Compare")),
+    h("span", { class: "place", title: storage }, storage),
+    h("span", { class: `live ${state}`, role: "status" }, STATES[state]),
+    h("button", { type: "button", class: "theme", onclick: turnTheme, "aria-label": theme === "dark" ? "Use light colours" : "Use dark colours" }, theme === "dark" ? "☀" : "☾"));
+}
+
+function coin() {
+  const span = h("span", { class: "coin", "aria-hidden": "true" }, "F");
+  return span;
+}
+
+function turnTheme() {
+  const next = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+  document.documentElement.dataset.theme = next;
+  try { localStorage.setItem("farthing-theme", next); } catch { /* private windows keep nothing */ }
+  drawTop();
+  redraw();
+}
+
+function firstTheme() {
+  let kept = null;
+  try { kept = localStorage.getItem("farthing-theme"); } catch { /* as above */ }
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  document.documentElement.dataset.theme = kept || (dark.matches ? "dark" : "light");
+  dark.addEventListener("change", () => { if (!kept) { document.documentElement.dataset.theme = dark.matches ? "dark" : "light"; drawTop(); redraw(); } });
+}
+
+let waiting = null, last = 0;
+function changed(keys) {
+  if (!shown || shown.view.isStill || document.hidden) { return; }
+  if (keys && shown.key && !keys.has(shown.key)) return;
+  if (waiting) return;
+  waiting = setTimeout(() => { waiting = null; last = Date.now(); if (!editing()) show(); }, Math.max(0, SECONDS_BETWEEN_DRAWINGS * 1000 - (Date.now() - last)));
+}
+
+const editing = () => Boolean(document.activeElement?.closest("form, dialog"));
+
+document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
+firstTheme();
+drawTop();
+follow(show);
+window.addEventListener("hashchange", show);
+document.addEventListener("visibilitychange", () => { if (!document.hidden) changed(null); });
+listen(changed, setState);
+if (!isReport) get("api/studies").then((found) => { storage = found.storage; drawTop(); }).catch(() => {});
+show();

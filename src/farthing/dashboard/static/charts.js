@@ -1,0 +1,82 @@
+// Curves by uPlot, in the colours of the page, redrawn when its width or theme changes.
+
+import { h } from "./dom.js";
+import { num } from "./format.js";
+
+export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+export const HUES = ["c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"];
+const alive = new Set();
+
+const steppedAfter = () => window.uPlot.paths.stepped({ align: 1 });
+const dots = (size) => ({ show: true, size, width: 0 });
+
+// series: [{label, values, colour, kind: "line" | "step" | "dots" | "band-high" | "band-low", width, dash, size}]
+export function chart({ label, x, series, height = 280, xLabel = "", yLabel = "", logX = false, logY = false, xTime = false, bands, pick, legend = true, xFormat, yFormat }) {
+  const box = h("div", { class: "chart", role: "img", "aria-label": `${label}. ${summary(series)}` });
+  box.style.height = `${height}px`;
+  let plot = null;
+  const draw = () => {
+    const width = Math.max(200, box.clientWidth);
+    if (!box.isConnected || !box.clientWidth) return;
+    plot?.destroy();
+    box.replaceChildren();
+    const axis = { stroke: colour("muted"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1, size: 4 }, font: "12px system-ui", labelFont: "12px system-ui", labelSize: 22, labelGap: 2 };
+    const options = {
+      width, height: height - (legend ? 30 : 0),
+      cursor: { points: { size: 7 }, drag: { x: true, y: false } },
+      legend: { show: legend, live: true },
+      scales: { x: { time: xTime, distr: logX ? 3 : 1 }, y: { distr: logY ? 3 : 1, range: logY ? undefined : padded } },
+      axes: [{ ...axis, label: xLabel, size: 38, values: xTime ? undefined : (_, ticks) => ticks.map((tick) => tick === null ? "" : (xFormat || num)(tick)) },
+        { ...axis, label: yLabel, size: 58, values: (_, ticks) => ticks.map((tick) => tick === null ? "" : (yFormat || num)(tick)) }],
+      series: [{ label: xLabel || "x", value: xTime ? undefined : (_, value) => (xFormat || num)(value) }, ...series.map(styled)],
+      bands: bands || [],
+    };
+    plot = new window.uPlot(options, [x, ...series.map((one) => one.values)], box);
+    if (pick) plot.over.addEventListener("click", () => { if (plot.cursor.idx !== null && plot.cursor.idx !== undefined) pick(plot.cursor.idx); });
+  };
+  watch(box, draw, () => plot?.destroy());
+  return box;
+}
+
+function padded(_, low, high) {
+  if (low === null || high === null) return [0, 1];
+  const margin = (high - low) * 0.06 || Math.abs(high) * 0.1 || 0.5;
+  return [low - margin, high + margin];
+}
+
+function styled(one) {
+  const stroke = one.colour.startsWith("#") ? one.colour : colour(one.colour);
+  const base = { label: one.label, stroke, value: (_, value) => num(value), spanGaps: Boolean(one.joins) };
+  if (one.kind === "dots") return { ...base, paths: () => null, points: { ...dots(one.size || 6), fill: stroke } };
+  if (one.kind === "step") return { ...base, paths: steppedAfter(), width: one.width || 2.4, points: { show: false }, spanGaps: true };
+  if (one.kind === "edge") return { ...base, width: 0, points: { show: false }, spanGaps: true };
+  return { ...base, width: one.width || 1.6, dash: one.dash, points: one.points ? dots(5) : { show: false } };
+}
+
+export const band = (upper, lower, name) => ({ series: [upper, lower], fill: () => `color-mix(in srgb, ${colour(name)} 22%, transparent)` });
+
+function summary(series) {
+  return series.filter((one) => one.label && one.kind !== "edge").slice(0, 6).map((one) => {
+    const known = one.values.filter((value) => value !== null && value !== undefined);
+    return known.length ? `${one.label}: ${known.length} points, last ${num(known[known.length - 1])}` : `${one.label}: no points`;
+  }).join("; ");
+}
+
+// Draws when the element has a width, again when that changes, and never after it is gone.
+export function watch(box, draw, end = () => {}) {
+  let width = 0;
+  const observer = new ResizeObserver(() => {
+    if (!box.isConnected) { observer.disconnect(); alive.delete(entry); end(); return; }
+    if (box.clientWidth && box.clientWidth !== width) { width = box.clientWidth; draw(); }
+  });
+  const entry = { box, draw };
+  alive.add(entry);
+  observer.observe(box);
+}
+
+export function redraw() {
+  for (const entry of [...alive]) {
+    if (entry.box.isConnected) entry.draw();
+    else alive.delete(entry);
+  }
+}

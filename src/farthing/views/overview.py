@@ -1,0 +1,135 @@
+"""One study at a glance: what it is, what it has cost and found, what is in flight, what failed."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from farthing.costs import Budget, Ledger
+from farthing.space import Choice, Int
+from farthing.space.parameters import Parameter
+from farthing.study.stored_strategy import class_name
+from farthing.trials import History, Json, Problem, State, Trial
+from farthing.views.lines import Lines
+from farthing.views.progress import progress, worth
+from farthing.views.trial_views import trial_row
+
+Kind = Literal["plain", "multifidelity", "population", "online", "pipeline"]
+MOST_PROGRESS = 1_000
+MOST_FAILURES = 20
+MOST_IN_FLIGHT = 64
+
+
+def kind_of(problem: Problem, strategy: Json, some: Sequence[Trial]) -> Kind:
+    """The system that a study uses, from its stored form: nothing is imported. `some` are any of its trials."""
+    if class_name(strategy) == "Online":
+        return "online"
+    if problem.space.stages:
+        return "pipeline"
+    if any(trial.member is not None for trial in some):
+        return "population"
+    return "multifidelity" if problem.space.fidelities else "plain"
+
+
+def problem_form(problem: Problem) -> dict[str, Json]:
+    space = problem.space
+    return {
+        "value": problem.value,
+        "minimize": problem.minimize,
+        "cost_unit": problem.cost_unit,
+        "parameters": {name: _parameter(one) for name, one in space.parameters.items()},
+        "fidelities": {
+            name: {"low": one.low, "high": one.high, "trace": one.trace} for name, one in space.fidelities.items()
+        },
+        "stages": {name: list(own) for name, own in space.stages.items()},
+    }
+
+
+def _parameter(parameter: Parameter) -> dict[str, Json]:
+    if isinstance(parameter, Choice):
+        return {"kind": "choice", "options": list(parameter.options)}
+    kind = "int" if isinstance(parameter, Int) else "float"
+    return {"kind": kind, "low": parameter.low, "high": parameter.high, "log": parameter.log}
+
+
+def overview(
+    lines: Lines,
+    problem: Problem,
+    *,
+    in_flight: Sequence[Trial],
+    failed: Sequence[Trial],
+    best: Trial | None,
+    seconds: float,
+    budget: Budget | None,
+    ledger: Ledger | None,
+) -> dict[str, Json]:
+    """All that the first page of a study shows. Without a ledger, because that takes every trial, only its sums."""
+    return {
+        "counts": lines.counts,
+        "trials": len(lines),
+        "spent": lines.total,
+        "failed_cost": lines.failed_cost,
+        "seconds": seconds,
+        "ledger": None if ledger is None else ledger.to_json(),
+        "budget": None if budget is None else budget.to_json(),
+        "best": None if best is None else trial_row(best),
+        "progress": progress(lines, problem, most=MOST_PROGRESS),
+        "worth": worth(lines, problem),
+        "in_flight": [trial_row(trial) for trial in in_flight[:MOST_IN_FLIGHT]],
+        "committed": committed(in_flight),
+        "failures": [
+            {**trial_row(trial), "traceback": trial.failure.traceback if trial.failure else ""} for trial in failed
+        ],
+    }
+
+
+def committed(in_flight: Sequence[Trial]) -> float:
+    """What the trials in flight are predicted to cost still."""
+    known = [(trial.suggestion.predicted_cost, trial.cost) for trial in in_flight]
+    return float(sum(max(0.0, cost.mean - paid) for cost, paid in known if cost is not None))
+
+
+def latest_failures(lines: Lines) -> list[int]:
+    """The numbers of the trials that failed last."""
+    failed = [place for place, state in enumerate(lines.states) if state in (State.FAILED.value, State.LOST.value)]
+    return [int(lines.number[place]) for place in failed[-MOST_FAILURES:]][::-1]
+
+
+def predictions(trials: Sequence[Trial], spent: Mapping[int, float]) -> list[dict[str, Json]]:
+    """What was expected of finished trials, beside what came; `spent` is what all had cost when each ended."""
+    found: list[dict[str, Json]] = []
+    for trial in trials:
+        expected: Mapping[str, Any] = {
+            "value": trial.suggestion.predicted_value,
+            "cost": trial.suggestion.predicted_cost,
+        }
+        if any(expected.values()):
+            found.append(
+                {
+                    "number": trial.number,
+                    "spent": spent.get(trial.number),
+                    "value": trial.value,
+                    "cost": trial.cost,
+                    "expected_value": _pair(expected["value"]),
+                    "expected_cost": _pair(expected["cost"]),
+                }
+            )
+    return found
+
+
+def _pair(prediction: Any) -> list[float | None] | None:
+    return None if prediction is None else [prediction.mean, prediction.deviation]
+
+
+def whole_overview(history: History, *, seconds: float, budget: Budget | None, ledger: bool = True) -> dict[str, Json]:
+    """The same of a history that is read already."""
+    lines = Lines.of(history)
+    best = lines.best(history.problem)
+    return overview(
+        lines,
+        history.problem,
+        in_flight=history.in_flight,
+        failed=[history[number] for number in latest_failures(lines)],
+        best=None if best is None else history[best],
+        seconds=seconds,
+        budget=budget,
+        ledger=Ledger.of(history) if ledger else None,
+    )
