@@ -130,6 +130,11 @@ docs: $(VENV)/.dev
 		$(shell grep '^torch==' constraints.txt) neural-pipeline-search==0.17.0
 	@touch $@
 
+.flaml-venv/.flaml: constraints.txt
+	$(PYTHON) -m venv .flaml-venv
+	.flaml-venv/bin/python -m pip install --quiet --disable-pip-version-check 'flaml[automl]==2.7.0' $(shell grep '^lightgbm==' constraints.txt)
+	@touch $@
+
 # Two seeds and short budgets, for a look: the records that are reported stay as they are. Needs no peer and no data;
 # what is absent is left out, and said.
 RUN := $(BIN)/python -m benchmarks.run
@@ -143,7 +148,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.speed loop --quick
 	$(BIN)/python -m benchmarks.speed startup --quick
 
-bench-setup: $(VENV)/.bench .bench-venv/.neps
+bench-setup: $(VENV)/.bench .bench-venv/.neps .flaml-venv/.flaml
 
 clean:
-	rm -rf $(VENV) $(INTEGRATIONS) .venv-ray .bench-venv site build dist demo-output
+	rm -rf $(VENV) $(INTEGRATIONS) .venv-ray .bench-venv .flaml-venv site build dist demo-output

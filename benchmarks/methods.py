@@ -2,6 +2,7 @@
 
 from benchmarks.drivers.botorch import BoTorch
 from benchmarks.drivers.botorch_mf import BoTorchMFKG
+from benchmarks.drivers.guessing import QUALITIES, OursGuessing
 from benchmarks.drivers.learning import Earlier, OptunaLearning, OursLearning
 from benchmarks.drivers.neps import NePS
 from benchmarks.drivers.optuna import Optuna, OursInOptuna
@@ -59,6 +60,11 @@ _ENTRIES: tuple[Method, ...] = (
     *(
         OptunaLearning(f"optuna-tpe-hyperband-learns-{n}", "TPESampler", prunes=True, earlier=Earlier(n))
         for n in (1, 3, 7, 20)
+    ),
+    *(
+        OursGuessing(f"{name}-guess-{quality}", strategy, quality=quality)
+        for name, strategy in (("TraceKG", TraceKG()), ("log-ei", LogEI()))
+        for quality in QUALITIES
     ),
     OursLearning("TraceKG-learns-20-negated", TraceKG(), earlier=Earlier(20, "negated")),
     OursLearning("TraceKG-learns-7-negated", TraceKG(), earlier=Earlier(7, "negated")),

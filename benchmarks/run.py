@@ -19,9 +19,11 @@ OTHER_RUNNERS = {
     **dict.fromkeys(ONLINE_SUITES, "benchmarks.online.runner"),
     "online-training": "benchmarks.online.training_suite",
     "population-synthetic": "benchmarks.population.synthetic",
+    "simulated-curves": "benchmarks.simulated.curves",
     "population-cifar": "benchmarks.population.cifar",
     "population-rl": "benchmarks.population.rl",
     "population-real": "benchmarks.population.real",
+    "stopping": "benchmarks.stopping",
 }
 """Suites that are not made of trials one after another, each with a module that has a `main` of its own."""
 

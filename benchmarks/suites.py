@@ -282,6 +282,26 @@ _ENTRIES = (
         ),
         seeds=2,
     ),
+    Suite(
+        "guesses",
+        (
+            Contest(
+                "learning curves, with a guess for every parameter",
+                problems=LEARNING_CURVES,
+                methods=("TraceKG-guess-good", "TraceKG", "TraceKG-guess-useless", "TraceKG-guess-bad"),
+                judged_at=(0.5, 1, 2, 2.5, 10 / 3, 5),
+                unit="full runs",
+                normalised=True,
+            ),
+            Contest(
+                "functions, with a guess for every parameter",
+                problems=_names(*FUNCTIONS),
+                methods=("log-ei-guess-good", "log-ei", "log-ei-guess-useless", "log-ei-guess-bad"),
+                judged_at=(10, 20, 30),
+                unit="evaluations",
+            ),
+        ),
+    ),
     Suite("noisy", (_noisy(NOISY),), seeds=20),
     Suite("noisy-tuning", (_noisy(NOISY_FOR_TUNING),), seeds=8),
     Suite(

@@ -68,6 +68,9 @@ FORMER = ("pipeline-nuclei", "pipeline-sklearn", "pipeline-synthetic-again")
 OTHERS = {
     "cheap-trials": (("problem", "seconds", "budget", "method"), ("regret", "trials")),
     "suggesting-ahead": (("problem", "workers", "ahead"), ("regret",)),
+    "stopping": (("family", "rule"), ("saved", "lost", "regret", "regret_at_the_end")),
+    "stopping-outlook": (("family", "after"), ("gain", "expected", "low", "high")),
+    "lightgbm-rounds": (("problem", "budget", "method"), ("test_loss", "validation_loss", "configurations")),
 }
 """Records of another form: what tells their rows apart, and what is measured."""
 

@@ -16,7 +16,7 @@ from benchmarks.records import RESULTS
 from benchmarks.spread import JSON_NAMES, Spread
 
 SEEDS, QUICK_SEEDS = 5, 2
-PACKAGES = ("numpy", "scipy", "sqlalchemy", "optuna", "botorch")
+PACKAGES = ("numpy", "scipy", "sqlalchemy", "optuna", "botorch", "ray")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

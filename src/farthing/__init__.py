@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from farthing.costs import FakeClock as FakeClock
     from farthing.costs import Ledger as Ledger
     from farthing.costs import Remaining as Remaining
+    from farthing.costs import Worth as Worth
     from farthing.errors import FarthingError as FarthingError
     from farthing.errors import Pruned as Pruned
     from farthing.execution import Command as Command
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
     from farthing.study.diagnosing import Diagnosis as Diagnosis
     from farthing.study.online import Decision as Decision
     from farthing.study.online import OnlineTuner as OnlineTuner
+    from farthing.study.outlook import Outlook as Outlook
     from farthing.trials import History as History
     from farthing.trials import Measurement as Measurement
     from farthing.trials import Prediction as Prediction
@@ -87,7 +89,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
-    "farthing.costs": ("Budget", "FakeClock", "Ledger", "Remaining"),
+    "farthing.costs": ("Budget", "FakeClock", "Ledger", "Remaining", "Worth"),
     "farthing.errors": ("FarthingError", "Pruned"),
     "farthing.execution": ("Command", "Executor", "Pipeline", "RunningTrial", "Stage", "Trainable"),
     "farthing.execution.ray": ("RayExecutor",),
@@ -111,6 +113,7 @@ _HOMES = {
     ),
     "farthing.study.diagnosing": ("Diagnosis",),
     "farthing.study.online": ("Decision", "OnlineTuner"),
+    "farthing.study.outlook": ("Outlook",),
     "farthing.strategies": ("Randomness", "Recommendation", "Strategy"),
     "farthing.strategies.online": ("OnlineStrategy", "QueryRule"),
     "farthing.trials": ("History", "Measurement", "Prediction", "State", "Suggestion", "Trial"),
@@ -154,6 +157,7 @@ __all__ = [
     "Measurement",
     "OnlineStrategy",
     "OnlineTuner",
+    "Outlook",
     "PairedProbes",
     "Pipeline",
     "Prediction",
@@ -183,6 +187,7 @@ __all__ = [
     "Trainable",
     "Trial",
     "Verification",
+    "Worth",
     "delete_study",
     "maximize",
     "minimize",

@@ -245,6 +245,15 @@ def test_another_farthing_on_a_node_is_refused(address, tmp_path):
         study(folder=tmp_path / "files").run(lambda trial: 0.5, budget=ft.Budget(trials=1), executor=executor)
 
 
+def test_a_node_without_farthing_is_refused(address, tmp_path):
+    """Its Python finds another package of that name first, which has nothing in it."""
+    (tmp_path / "empty" / "farthing").mkdir(parents=True)
+    (tmp_path / "empty" / "farthing" / "__init__.py").touch()
+    executor = ft.RayExecutor(address=address, runtime_env={"env_vars": {"PYTHONPATH": str(tmp_path / "empty")}})
+    with pytest.raises(WorkError, match=r"be able to run it, got ModuleNotFoundError: No module named 'farthing\."):
+        study(folder=tmp_path / "files").run(lambda trial: 0.5, budget=ft.Budget(trials=1), executor=executor)
+
+
 def test_a_folder_that_a_node_does_not_see_is_refused_before_the_first_trial(address, tmp_path):
     """A node in a mount namespace of its own, where another, empty disk hides the study's folder."""
     folder = tmp_path / "files"

@@ -91,14 +91,22 @@ class Manifest:
     def read(cls, folder: Path) -> "Manifest | None":
         """None for one that is not as it was written, or of another format."""
         try:
-            digest, _, content = (folder / MANIFEST).read_bytes().partition(b"\n")
+            return cls.of((folder / MANIFEST).read_bytes(), key=folder.name)
+        except OSError:
+            return None
+
+    @classmethod
+    def of(cls, text: bytes, *, key: str) -> "Manifest | None":
+        """As `read`, from what the file holds."""
+        try:
+            digest, _, content = text.partition(b"\n")
             if hashlib.sha256(content).hexdigest().encode() != digest:
                 return None
             form = json.loads(content)
             manifest = cls(**{**form, "lineage": tuple(form["lineage"]), "seconds": tuple(form["seconds"])})
-        except (OSError, ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError):
             return None
-        return manifest if manifest.key == folder.name else None
+        return manifest if manifest.key == key else None
 
 
 class StageCache:

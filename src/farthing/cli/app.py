@@ -13,6 +13,7 @@ COMMANDS = {
     "demo": "Tune a neural network on handwritten digits, in about a minute.",
     "run": "Run the study that FILE declares, until its budget is spent.",
     "resume": "Continue a study.",
+    "worker": "Run trials of a study beside other workers, on any machine.",
     "budget": "Show or change the budget of a study, also while it runs.",
     "stop": "Ask every run of a study, on any machine, to end.",
     "enqueue": "Put a configuration in line, to be run next.",

@@ -11,8 +11,8 @@ from types import ModuleType
 
 from farthing.errors import FarthingError, WorkError
 from farthing.execution import CarriesOut, Command, HasStages, KeepsOutputs, RunningTrial, as_work
-from farthing.trials import Json, Problem
-from farthing.validation import did_you_mean
+from farthing.trials import DeclaredCost, Json, Problem
+from farthing.validation import did_you_mean, shown
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,19 @@ class FileWork:
         """Plans that an older version stored have no pattern."""
         pattern = tuple(form.get("pattern", ()))
         return cls(Path(form["folder"]), command=form["command"], python=form["python"], pattern=pattern)
+
+
+def declared_cost(reference: str, *, folder: Path) -> DeclaredCost:
+    """The function of (params, fidelity) that is named `train.py:cost` or `package.module:cost`."""
+    with contextlib.chdir(folder):
+        found = _import(reference, folder=folder)
+    if not callable(found):
+        raise WorkError(
+            f"A declared cost must be a function of (params, fidelity), got {shown(found)} as {reference!r}. "
+            "Write def cost(params, fidelity) there."
+        )
+    function: DeclaredCost = found
+    return function
 
 
 def make_importable(folder: Path) -> None:

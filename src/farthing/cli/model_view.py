@@ -29,7 +29,7 @@ def model_text(study: Study, *, address: StorageAddress) -> str:
     from rich.console import Console
 
     diagnosis = _diagnose(study)
-    title, verdicts, parameters = _title(study, diagnosis), _verdicts(diagnosis), _parameters(study, diagnosis)
+    title, verdicts, parameters = _title(study, diagnosis), _verdicts(study, diagnosis), _parameters(study, diagnosis)
     following = f"Next: farthing plot {study.name}{address.option} --kind model"
     console = Console(highlight=False, markup=False)
     with console.capture() as captured:
@@ -84,7 +84,7 @@ def _title(study: Study, diagnosis: "Diagnosis") -> "Text":
     return Text.assemble((study.name, "bold"), said)
 
 
-def _verdicts(diagnosis: "Diagnosis") -> "Table":
+def _verdicts(study: Study, diagnosis: "Diagnosis") -> "Table":
     from rich.table import Table
 
     table = Table.grid(padding=(0, 2))
@@ -92,6 +92,8 @@ def _verdicts(diagnosis: "Diagnosis") -> "Table":
     table.add_row("prediction", prediction_verdict(diagnosis))
     table.add_row("confidence", confidence_verdict(diagnosis))
     table.add_row("noise", f"a repeated trial would change its {diagnosis.value} by about {diagnosis.noise:.2g}")
+    if study.history.cost:
+        table.add_row("outlook", str(study.outlook()))
     return table
 
 

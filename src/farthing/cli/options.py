@@ -29,6 +29,9 @@ _workers = click.option("--workers", type=click.IntRange(min=1), metavar="N", he
 _seconds = click.option("--seconds", type=float, metavar="LIMIT", help="Most seconds of wall clock, over all runs.")
 _cost = click.option("--cost", type=float, metavar="LIMIT", help="Most cost of all trials, in the study's unit.")
 _trials = click.option("--trials", type=int, metavar="LIMIT", help="Most configurations to try, over all runs.")
+_patience = click.option(
+    "--patience", type=float, metavar="COST", help="Stop once this much cost has brought nothing better."
+)
 _inline = click.option("--inline", is_flag=True, help="Run trials in this process, one at a time, for debugging.")
 _keep_going = click.option(
     "--keep-going", is_flag=True, help="Spend the budget even if the first trials all fail in the same way."
@@ -50,12 +53,13 @@ def work_options(command: Command) -> Command:
 
 def run_options(command: Command) -> Command:
     """Options of `run` and `resume`; the limits replace those of the study."""
-    return _with(command, _workers, _seconds, _cost, _trials, _inline, _keep_going, _harmless, json_option, _quiet)
+    limits = (_seconds, _cost, _trials, _patience)
+    return _with(command, _workers, *limits, _inline, _keep_going, _harmless, json_option, _quiet)
 
 
 def limit_options(command: Command) -> Command:
     """The limits of a budget."""
-    return _with(command, _seconds, _cost, _trials)
+    return _with(command, _seconds, _cost, _trials, _patience)
 
 
 _measured = click.option("--measured", is_flag=True, help="By measured values instead of what the model recommends.")

@@ -1,19 +1,19 @@
 """How a study is run: what `farthing run` stores with it and `farthing resume` reads."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from farthing.cli.file_work import FileWork, make_importable
+from farthing.cli.file_work import FileWork, declared_cost, make_importable
 from farthing.costs import Budget
 from farthing.errors import InvalidArgument
 from farthing.fields import Declaration, positive, whole
 from farthing.study import Study
 from farthing.study.stored_strategy import name_of
-from farthing.trials import Json
+from farthing.trials import DeclaredCost, Json
 
 SETTING = "run"
 """Under this name the plan stands in a study's settings."""
@@ -21,19 +21,23 @@ SETTING = "run"
 
 @dataclass(frozen=True)
 class RunPlan(Declaration):
-    """`limits` are those of the budget; a study file may leave them to the command line."""
+    """`limits` are those of the budget; a study file may leave them to the command line. `cost` names a declared cost,
+    as `train.py:cost`; `resources` is what a trial holds, in a study with prices.
+    """
 
     work: FileWork
-    limits: Mapping[str, float]
+    limits: Mapping[str, Any]
     workers: int = whole(1, least=1)
     time_limit: float | None = positive(None)
     retries: int | None = whole(None, least=0)
+    cost: str | None = None
+    resources: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def budget(self) -> Budget | None:
-        return Budget(**self.limits) if self.limits else None  # type: ignore[arg-type]  # Budget checks the numbers
+        return Budget(**self.limits) if self.limits else None
 
-    def overridden(self, *, workers: int | None, limits: Mapping[str, float], has_end: bool) -> "RunPlan":
+    def overridden(self, *, workers: int | None, limits: Mapping[str, Any], has_end: bool) -> "RunPlan":
         """This plan with what the command line says instead; `has_end` says that it may do without a budget."""
         plan = replace(self, workers=workers or self.workers, limits={**self.limits, **limits})
         if plan.budget is None and not has_end:
@@ -44,11 +48,19 @@ class RunPlan(Declaration):
         return replace(plan, limits=plan.budget.to_json() if plan.budget else {})
 
     def to_json(self) -> dict[str, Json]:
-        return asdict(self) | {"work": self.work.to_json(), "limits": dict(self.limits)}
+        plain = {"limits": dict(self.limits), "resources": dict(self.resources)}
+        return asdict(self) | {"work": self.work.to_json(), **plain}
 
     @classmethod
     def from_json(cls, form: Mapping[str, Any]) -> "RunPlan":
         return cls(**{**form, "work": FileWork.from_json(form["work"])})
+
+
+def stored_cost(settings: Mapping[str, Json]) -> DeclaredCost | None:
+    """The declared cost that the study's plan names, if any: imported from beside the study file."""
+    form = settings.get(SETTING)
+    plan = None if form is None else RunPlan.from_json(form)
+    return None if plan is None or plan.cost is None else declared_cost(plan.cost, folder=plan.work.folder)
 
 
 def import_strategy(study: Study) -> None:

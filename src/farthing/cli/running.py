@@ -25,10 +25,11 @@ class RunOptions:
     quiet: bool
     keep_going: bool = False
     harmless_change: bool = False
+    patience: float | None = None
 
     @property
     def limits(self) -> dict[str, float]:
-        given = {"seconds": self.seconds, "cost": self.cost, "trials": self.trials}
+        given = {"seconds": self.seconds, "cost": self.cost, "trials": self.trials, "patience": self.patience}
         return {name: limit for name, limit in given.items() if limit is not None}
 
 
@@ -52,6 +53,7 @@ def run_study(study: Study, plan: RunPlan, *, address: StorageAddress, options: 
             workers=1 if options.inline else plan.workers,
             executor="inline" if options.inline else "processes",
             time_limit=plan.time_limit,
+            resources=plan.resources or None,
             retries=plan.retries,
             progress=False if options.quiet else None,
             on_interrupt="return",

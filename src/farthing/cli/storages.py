@@ -12,10 +12,11 @@ from urllib.parse import quote
 
 import click
 
-from farthing.cli.run_plan import import_strategy
+from farthing.cli.run_plan import import_strategy, stored_cost
 from farthing.errors import FarthingError, InvalidArgument, StorageError, StudyNotFound
 from farthing.storage import Storage, open_storage
 from farthing.study import Study
+from farthing.trials import DeclaredCost
 from farthing.validation import did_you_mean, listed
 
 VARIABLE = "FARTHING_STORAGE"
@@ -106,24 +107,28 @@ def _faults(storage: Storage) -> list[str]:
 
 
 @contextmanager
-def opened_study(name: str | None, address: StorageAddress, *, imports: bool = False) -> Iterator[Study]:
+def opened_study(
+    name: str | None, address: StorageAddress, *, imports: bool = False, cost: DeclaredCost | None = None
+) -> Iterator[Study]:
     """The study of that name; without a name, the only one there is.
 
-    With `imports`, a strategy that the database names may be imported, from beside the study file too, and is.
+    With `imports`, a strategy and a declared cost that the database names may be imported, from beside the study file
+    too, and are.
     """
-    with opened_storage(address) as storage, closing(_load(storage, name)) as study:
+    with opened_storage(address) as storage, closing(_load(storage, name, imports=imports, cost=cost)) as study:
         if imports:
             import_strategy(study)
         yield study
 
 
-def _load(storage: Storage, name: str | None) -> Study:
-    if name is None:
-        return Study.load(_only_study(storage), storage)
+def _load(storage: Storage, name: str | None, *, imports: bool, cost: DeclaredCost | None) -> Study:
+    found = _only_study(storage) if name is None else name
     try:
-        return Study.load(name, storage)
+        record = storage.load_study(found)
     except StudyNotFound:
-        raise _not_found(name, _names(storage)) from None
+        raise _not_found(found, _names(storage)) from None
+    named = stored_cost(record.settings) if imports and cost is None else cost
+    return Study.load(found, storage, cost=named)
 
 
 def _only_study(storage: Storage) -> str:

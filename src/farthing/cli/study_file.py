@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from farthing.cli.file_work import FileWork, make_importable
+from farthing.cli.file_work import FileWork, declared_cost, make_importable
 from farthing.cli.run_plan import RunPlan
+from farthing.costs import WorthRule
 from farthing.errors import InvalidArgument, InvalidFile
 from farthing.fields import Number, Rule, Several, Text, Whole
 from farthing.fields.rules import Either
@@ -40,18 +41,20 @@ STUDY_KEYS = {
     "workers": Key(COUNT, "2"),
     "time_limit": Key(AMOUNT, "600"),
     "retries": Key(Whole(least=0), "1"),
+    "cost": Key(TEXT, '"train.py:cost"'),
     "cost_unit": Key(TEXT, '"gpu-hours"'),
     "folder": Key(TEXT, '"checkpoints"'),
     "learn_from": Key(Either((TEXT, Several(TEXT, fewest=1))), '["digits-may"]'),
 }
 BUDGET_KEYS = {"seconds": Key(AMOUNT, "600"), "cost": Key(AMOUNT, "100.0"), "trials": Key(COUNT, "50")}
+BUDGET_KEYS |= {"patience": Key(AMOUNT, "100.0"), "worth": Key(WorthRule(), "{value = 0.001, per = 3600}")}
 WORK_KEYS = {
     "command": Key(TEXT, '"python train.py --lr {lr}"'),
     "python": Key(TEXT, '"train.py:train"'),
     "pattern": Key(Either((TEXT, Several(TEXT, fewest=1))), "'loss=(?P<value>[0-9.e+-]+)'"),
 }
 STRATEGY_NAME = {"name": Key(TEXT, '"ASHA"')}
-TABLES = ("study", "budget", "space", "fidelities", "stages", "strategy", "work", "enqueue")
+TABLES = ("study", "budget", "space", "fidelities", "stages", "strategy", "work", "enqueue", "prices", "resources")
 ENQUEUED = "enqueued"
 """The setting of a study whose file's configurations are in line already."""
 
@@ -71,6 +74,7 @@ class StudyFile:
     folder: str | None
     plan: RunPlan
     wishes: tuple[Wish, ...] = ()
+    prices: Mapping[str, Any] | None = None
     learn_from: str | Sequence[str] | None = None
 
     def learning_from(self, named: Sequence[str]) -> "StudyFile":
@@ -97,7 +101,9 @@ class StudyFile:
             storage=storage,
             name=self.name,
             seed=self.problem.seed,
+            cost=self.problem.declared_cost,
             cost_unit=self.problem.cost_unit,
+            prices=self.prices,
             folder=self.folder,
             learn_from=self.learn_from,
         )
@@ -117,15 +123,18 @@ def _study_file(tables: Mapping[str, Any], *, path: Path) -> StudyFile:
     limits = _table(tables, "budget", keys=BUDGET_KEYS)
     strategy = _strategy(tables, folder=folder)
     space = space_from_tables(*(tables.get(name) for name in ("space", "fidelities", "stages")))
-    run = {name: study[name] for name in ("workers", "time_limit", "retries") if name in study}
+    run = {name: study[name] for name in ("workers", "time_limit", "retries", "cost") if name in study}
     return StudyFile(
         name=study.get("name", path.stem),
-        problem=_problem(study, space if strategy is None else strategy.shaped(space)),
+        problem=_problem(
+            study, space if strategy is None else strategy.shaped(space), folder=folder, has_prices="prices" in tables
+        ),
         strategy=strategy,
         storage=study.get("storage"),
         folder=study.get("folder"),
-        plan=RunPlan(_work(tables, folder=folder), limits, **run),
+        plan=RunPlan(_work(tables, folder=folder), limits, resources=_resources(tables), **run),
         wishes=tuple(_wish(table, space) for table in _wish_tables(tables)),
+        prices=_mapping(tables, "prices") or None,
         learn_from=study.get("learn_from"),
     )
 
@@ -149,7 +158,7 @@ def _wish(table: Mapping[str, Any], space: Space) -> Wish:
     return params, space.check_fidelity(fidelity)
 
 
-def _problem(study: Mapping[str, Any], space: Space) -> Problem:
+def _problem(study: Mapping[str, Any], space: Space, *, folder: Path, has_prices: bool) -> Problem:
     aims = [aim for aim in ("minimize", "maximize") if aim in study]
     if len(aims) != 1:
         raise InvalidArgument(
@@ -163,8 +172,17 @@ def _problem(study: Mapping[str, Any], space: Space) -> Problem:
         minimize=aims == ["minimize"],
         seed=study.get("seed", 0),
         cost_unit=unit,
-        measures_cost=unit == "seconds",
+        measures_cost=(unit == "seconds" or has_prices) and "cost" not in study,
+        declared_cost=declared_cost(study["cost"], folder=folder) if "cost" in study else None,
     )
+
+
+def _resources(tables: Mapping[str, Any]) -> dict[str, float]:
+    """What each trial holds; empty where the file does not say."""
+    table = dict(_mapping(tables, "resources"))
+    for name, amount in table.items():
+        AMOUNT.checked(amount, what=f"{name} in [resources]", advice=f"Write {name} = 1.")
+    return table
 
 
 def _strategy(tables: Mapping[str, Any], *, folder: Path) -> Strategy | None:

@@ -11,6 +11,7 @@ from farthing.cli.run_plan import SETTING
 from farthing.cli.storages import StorageAddress
 from farthing.cli.tables import aligned
 from farthing.cli.terminal_chart import chart
+from farthing.errors import NoResult
 from farthing.strategies.shared.starts import is_misled
 from farthing.study import Best, Study
 from farthing.study.runs import ranked_runs
@@ -42,10 +43,21 @@ def _study_text(study: Study, history: History, *, address: StorageAddress, all_
         online_text(study),
         _chart(history, best),
         str(study.ledger),
+        outlook_text(study),
         _disk_use(study),
         _next_steps(study, history, best, address=address),
     ]
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
+
+
+def outlook_text(study: Study) -> str:
+    """What going on is expected to bring, for a study that is run until it is not worth its price."""
+    if study.budget is None or study.budget.worth is None:
+        return ""
+    try:
+        return f"Outlook: {study.outlook()}."
+    except NoResult:
+        return ""
 
 
 def learned_text(history: History) -> str:

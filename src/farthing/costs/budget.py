@@ -1,13 +1,14 @@
 """Budgets, and the rest of a budget."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
 
 from farthing.errors import InvalidArgument
-from farthing.fields import Declaration, positive, whole
-from farthing.trials import History, Prediction, State, Trial
+from farthing.fields import Declaration, Number, Rule, positive, whole
+from farthing.fields.rules import WRONG, Either, OneOf
+from farthing.trials import History, Json, Prediction, State, Trial
 
 EffortLevel = Literal["ordinary", "frugal", "screen", "several"]
 """How much a suggestion may take, most first: a whole search; a shorter one that refits seldom; little more than the
@@ -51,26 +52,71 @@ class Remaining:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Worth(Declaration):
+    """What an improvement is worth: one of `value`, in the units of the value, is worth `per` units of cost.
+
+    `Worth(value=0.001, per=3600)` pays an hour for a thousandth.
+    """
+
+    value: Annotated[float, Number(above=0.0)]
+    per: Annotated[float, Number(above=0.0)]
+
+    def price_of(self, gain: Any) -> Any:
+        """The cost that a gain, or an array of them, is worth."""
+        return gain / self.value * self.per
+
+    def to_json(self) -> dict[str, float]:
+        return {"value": self.value, "per": self.per}
+
+
+@dataclass(frozen=True)
+class WorthRule(Rule):
+    """A worth, or its JSON."""
+
+    @property
+    def words(self) -> str:
+        return "a Worth"
+
+    @property
+    def example(self) -> str:
+        return "ft.Worth(value=0.001, per=3600)"
+
+    def read(self, given: object) -> Any:
+        if isinstance(given, Mapping):
+            return Worth(**given)
+        return given if isinstance(given, Worth) else WRONG
+
+
+@dataclass(frozen=True, kw_only=True)
 class Budget(Declaration):
     """The limits of a study, over every run and resume: the one that is reached first ends it.
 
     `cost` is the sum over trials in the study's cost unit, `seconds` is wall clock, `trials` counts new
-    configurations: neither continuations nor results that were added from elsewhere.
+    configurations: neither continuations nor results that were added from elsewhere. `worth` ends it once nothing that
+    could still be bought is expected to be worth its price; `patience` once that much cost has brought nothing better.
     """
 
     cost: float | None = positive(None)
     seconds: float | None = positive(None)
     trials: int | None = whole(None, least=1)
+    worth: Annotated[Worth | None, Either((WorthRule(), OneOf((None,))))] = None
+    patience: float | None = positive(None)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.cost is None and self.seconds is None and self.trials is None:
+        if not self.to_json():
             raise InvalidArgument("A budget needs a limit, got none. Give cost=, seconds= or trials=.")
+
+    @property
+    def amounts(self) -> dict[str, float]:
+        """The limits of what is counted: cost, seconds and trials, those that are set."""
+        found = {"cost": self.cost, "seconds": self.seconds, "trials": self.trials}
+        return {name: limit for name, limit in found.items() if limit is not None}
 
     @classmethod
     def in_force(cls, history: History) -> "Budget | None":
         """The budget that was set last; None if none was."""
-        return None if history.limits is None else cls(**history.limits)  # type: ignore[arg-type]  # checked here
+        return None if history.limits is None else cls(**history.limits)
 
     def remaining(self, history: History, *, seconds: float) -> Remaining:
         """The rest for new trials after this history and these seconds: trials in flight count as predicted."""
@@ -88,8 +134,11 @@ class Budget(Declaration):
             trials=math.inf if self.trials is None else self.trials - history.configurations + history.added,
         )
 
-    def to_json(self) -> dict[str, float]:
-        return {field.name: limit for field in fields(self) if (limit := getattr(self, field.name)) is not None}
+    def to_json(self) -> dict[str, Json]:
+        """The limits that are set, from which `Budget(**form)` makes the same budget."""
+        worth = {} if self.worth is None else {"worth": self.worth.to_json()}
+        patience = {} if self.patience is None else {"patience": self.patience}
+        return {**self.amounts, **worth, **patience}
 
 
 def _committed(trials: Sequence[Trial]) -> float:

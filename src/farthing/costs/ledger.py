@@ -31,16 +31,21 @@ class Ledger:
     """The bill of a study.
 
     `spent` is by kind, in the study's cost unit; `saved` is by reason, in the same unit. `overhead` is the seconds
-    spent on suggesting, which are no part of `total`: they are the tuner's time, not the work's. `stages` has the bill
-    of each stage, where the work reported any.
+    spent on suggesting, which are no part of `total`: they are the tuner's time, not the work's. `waiting` is the
+    seconds for which workers had nothing to do, because a suggestion was not there yet; `processes` is how many
+    processes ran trials. `stages` has the bill of each stage, where the work reported any. `seconds` has the measured
+    seconds by kind, if they have a price.
     """
 
     unit: str
     spent: Mapping[str, float] = field(default_factory=dict)
     saved: Mapping[str, float] = field(default_factory=dict)
     overhead: float = 0.0
+    waiting: float = 0.0
+    processes: int = 1
     trials: Mapping[str, int] = field(default_factory=dict)
     stages: Mapping[str, StageBill] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, history: History) -> "Ledger":
@@ -52,8 +57,11 @@ class Ledger:
             spent={kind: spent[kind] for kind in KINDS if kind in spent},
             saved={reason: amount for reason, amount in savings.items() if amount},
             overhead=math.fsum(trial.overhead for trial in history),
+            waiting=math.fsum(trial.waited for trial in history),
+            processes=len({trial.owner for trial in history if trial.owner}),
             trials={state.value: states.count(state.value) for state in State if state.value in states},
             stages=_stages(history),
+            seconds=_priced_seconds(history) if history.problem.has_prices else {},
         )
 
     @property
@@ -73,20 +81,29 @@ class Ledger:
             "saved": dict(self.saved),
             "overhead_seconds": self.overhead,
             "overhead_share": self.overhead_share,
+            "waiting_seconds": self.waiting,
             "trials": dict(self.trials),
             "stages": {name: bill.to_json() for name, bill in self.stages.items()},
+            **({"seconds": dict(self.seconds)} if self.seconds else {}),
         }
 
     def rows(self) -> list[tuple[str, str, str]]:
         """The bill as (part, item, amount), the way every view of it shows them."""
-        spent = [("spent", kind, f"{amount:.4g} {self.unit}") for kind, amount in self.spent.items()]
+        spent = [
+            ("spent", kind, self._spent_text(amount, self.seconds.get(kind))) for kind, amount in self.spent.items()
+        ]
         saved = [("saved", reason, f"{amount:.4g} {self.unit}") for reason, amount in self.saved.items()]
         stages = [("stage", name, self._stage_text(bill)) for name, bill in self.stages.items()]
         trials = [("trials", state, str(count)) for state, count in self.trials.items()]
-        total_row = ("spent", "total", f"{self.total:.4g} {self.unit}")
+        seconds = math.fsum(self.seconds.values()) if self.seconds else None
+        total_row = ("spent", "total", self._spent_text(self.total, seconds))
         share = "" if self.overhead_share is None else f", {self.overhead_share:.0%} of the cost"
         overhead = ("overhead", "suggesting", f"{self.overhead:.3g} seconds{share}")
-        return [*spent, total_row, *saved, *stages, overhead, *trials]
+        waiting = ("overhead", "waiting for suggestions", f"{self.waiting:.3g} seconds")
+        return [*spent, total_row, *saved, *stages, overhead, *([waiting] if self.processes > 1 else []), *trials]
+
+    def _spent_text(self, amount: float, seconds: float | None) -> str:
+        return f"{amount:.4g} {self.unit}" + ("" if seconds is None else f", {seconds:.4g} seconds")
 
     def _stage_text(self, bill: StageBill) -> str:
         spent = f"{bill.spent:.4g} {self.unit}, computed {bill.computed}×"
@@ -102,6 +119,18 @@ class Ledger:
             f"<tr><td>{part}</td><td>{item}</td><td>{amount}</td></tr>" for part, item, amount in self.rows()
         )
         return f"<table>{cells}</table>"
+
+
+def _priced_seconds(history: History) -> dict[str, float]:
+    """The measured seconds behind the costs, by kind: each measurement has the rate that it was paid at."""
+    seconds: dict[str, float] = {}
+    for trial in history:
+        is_wasted = trial.state in (State.FAILED, State.LOST)
+        for point in trial.measurements:
+            for kind, amount in point.cost.items() if point.rate and not point.charged else ():
+                billed = "failed" if is_wasted or point.attempt != trial.attempt else kind
+                seconds[billed] = seconds.get(billed, 0.0) + amount / point.rate
+    return {kind: seconds[kind] for kind in KINDS if kind in seconds}
 
 
 def _stages(history: History) -> dict[str, StageBill]:

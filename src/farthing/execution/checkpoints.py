@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
 from typing import Literal
+from uuid import uuid4
 
 from farthing.errors import InvalidArgument
-from farthing.execution.folder_mark import Mark, carries, claim
+from farthing.execution.folder_mark import MARK, Mark, carries, claim
 from farthing.files.durable import flush, flush_tree, names_in, remove, size_of
 from farthing.files.scratch import is_scratch
 from farthing.trials import Attempt
@@ -18,7 +19,7 @@ NAME = re.compile(r"(?P<number>\d{6,})/attempt-(?P<attempt>\d+)\.(?P<phase>stagi
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class Entry:
     """One folder under the root: whose it is, what it is, and which of those it is."""
 
     attempt: Attempt
@@ -87,6 +88,10 @@ class Checkpoints:
         """The path of the checkpoint of that name. A name from a database that would lead elsewhere is refused."""
         return self.root / self._read(name, phase="checkpoint").name
 
+    def named(self, name: str) -> Path:
+        """As `path`, for a process on another machine: nothing is fetched for it here."""
+        return self.root / self._read(name, phase="checkpoint").name
+
     def log_path(self, number: int, attempt: int) -> Path:
         """The path of the output of an attempt at trial `number`."""
         return self.root / f"{number:06d}" / f"attempt-{attempt}.log"
@@ -96,7 +101,7 @@ class Checkpoints:
         if not self.is_ours:
             return 0
         entry = self._read(name, phase="checkpoint")
-        doomed = self.root / _Entry(entry.attempt, "deleted", entry.index).name
+        doomed = self.root / Entry(entry.attempt, "deleted", entry.index).name
         remove(doomed)
         try:
             self.path(name).rename(doomed)
@@ -112,13 +117,13 @@ class Checkpoints:
         """
         if not self.is_ours:
             return 0
-        entries = [entry for number in self._numbers() for entry in self._entries(number)]
+        entries = self._all_entries()
         announced: dict[Attempt, int] = {}
         for entry in entries:
             if entry.name in keep:
                 announced[entry.attempt] = max(entry.index, announced.get(entry.attempt, 0))
 
-        def is_in_the_making(entry: _Entry) -> bool:
+        def is_in_the_making(entry: Entry) -> bool:
             is_new = entry.phase == "checkpoint" and entry.index > announced.get(entry.attempt, 0)
             return (entry.phase == "staging" or is_new) and may_live(entry.attempt)
 
@@ -129,29 +134,60 @@ class Checkpoints:
         return size_of(self.root)
 
     @property
+    def place(self) -> str:
+        """Where the files are, for any process on any machine: `checkpoints_at` has them by it."""
+        return str(self.root)
+
+    def local(self, folder: Path) -> Path:
+        """The same checkpoint on this machine, given its folder on the coordinator's."""
+        return folder
+
+    def prove(self) -> str:
+        """Leaves a file here by which others show that they see the same place: `sees` looks for it.
+
+        It looks like a mark in the making, so that a folder in which a killed program left it is still free.
+        """
+        self.root.mkdir(parents=True, exist_ok=True)
+        name = f"{MARK}.{uuid4().hex}"
+        (self.root / name).touch()
+        return name
+
+    def sees(self, proof: str) -> bool:
+        return (self.root / proof).exists()
+
+    def withdraw(self, proof: str) -> None:
+        (self.root / proof).unlink(missing_ok=True)
+
+    def keep_log(self, attempt: Attempt) -> None:
+        """Puts the log of an attempt where other machines find it; here they see the same folder."""
+
+    @property
     def is_ours(self) -> bool:
         """Whether the root carries the mark, so that what is in it may be deleted."""
         return self._mark is None or carries(self.root, self._mark)
 
-    def _collect(self, entry: _Entry) -> int:
+    def _all_entries(self) -> list[Entry]:
+        return [entry for number in self._numbers() for entry in self._entries(number)]
+
+    def _collect(self, entry: Entry) -> int:
         return self.delete(entry.name) if entry.phase == "checkpoint" else remove(self.root / entry.name)
 
-    def _next(self, attempt: Attempt, *, phase: Phase) -> _Entry:
+    def _next(self, attempt: Attempt, *, phase: Phase) -> Entry:
         """An entry that is not there yet, also when an earlier study has left its folder."""
         own = (entry for entry in self._entries(attempt.number) if entry.attempt == attempt and entry.phase == phase)
-        return _Entry(attempt, phase, 1 + max((entry.index for entry in own), default=0))
+        return Entry(attempt, phase, 1 + max((entry.index for entry in own), default=0))
 
     def _numbers(self) -> list[int]:
         return [int(name) for name in names_in(self.root) if name.isdecimal()]
 
-    def _entries(self, number: int) -> Iterator[_Entry]:
+    def _entries(self, number: int) -> Iterator[Entry]:
         folder = f"{number:06d}"
         for name in names_in(self.root / folder):
-            if entry := _parse(f"{folder}/{name}"):
+            if entry := parsed_name(f"{folder}/{name}"):
                 yield entry
 
-    def _read(self, name: str, *, phase: Phase) -> _Entry:
-        entry = _parse(name)
+    def _read(self, name: str, *, phase: Phase) -> Entry:
+        entry = parsed_name(name)
         if entry is None or entry.phase != phase or entry.name != name:
             raise InvalidArgument(
                 f"A checkpoint's name must look like '000012/attempt-1.{phase}-1', got {name!r}. "
@@ -160,8 +196,8 @@ class Checkpoints:
         return entry
 
 
-def _parse(name: str) -> _Entry | None:
+def parsed_name(name: str) -> Entry | None:
     if not (match := NAME.fullmatch(name)):
         return None
     phase: Phase = match["phase"]  # type: ignore[assignment]  # the pattern has no others
-    return _Entry(Attempt(int(match["number"]), int(match["attempt"])), phase, int(match["index"]))
+    return Entry(Attempt(int(match["number"]), int(match["attempt"])), phase, int(match["index"]))

@@ -3,12 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from farthing.execution.checkpoints import Checkpoints
 from farthing.fields import Whole
-from farthing.trials import Attempt, Outcome, Params, Trial
+from farthing.trials import Attempt, Outcome, Params, Problem, Trial
 from farthing.trials.news import News
+
+if TYPE_CHECKING:
+    from farthing.execution.work import CarriesOut
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Job:
             trial.params,
             trial.fidelity,
             resume_from=trial.resume_from,
-            resume_dir=checkpoints.path(start) if start else None,
+            resume_dir=checkpoints.named(start) if start else None,
             reported=trial.points[-1].value if trial.checkpoint and trial.points else None,
             time_limit=time_limit,
         )
@@ -68,6 +71,13 @@ class Listener(Protocol):
     """
 
     def on_news(self, attempt: Attempt, news: News) -> None: ...
+
+
+@runtime_checkable
+class TakesWork(Protocol):
+    """An executor of the user's that is told what to run by `study.run`, instead of when it is made."""
+
+    def take_up(self, work: "CarriesOut", problem: Problem, *, checkpoints: Checkpoints) -> None: ...
 
 
 class Executor(Protocol):

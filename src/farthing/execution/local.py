@@ -144,7 +144,7 @@ class ProcessExecutor:
     def _setup(self) -> Json:
         return {
             "problem": self._problem.to_json(),
-            "checkpoints": str(self._checkpoints.root),
+            "checkpoints": self._checkpoints.place,
             "folder": os.getcwd(),
             "argv": sys.argv,
         }

@@ -13,7 +13,8 @@ from farthing.caching import plain_files
 from farthing.caching.data_identity import identity_of_data
 from farthing.caching.identity import identity_of_function
 from farthing.caching.plain_data import NotPlain
-from farthing.caching.stage_cache import FOLDER, CacheKey, Kept, Load, StageCache, read_limit
+from farthing.caching.stage_cache import CacheKey, Kept, Load, StageCache, read_limit
+from farthing.caching.stored_stages import stage_cache
 from farthing.errors import WorkError
 from farthing.execution.running_trial import RunningTrial
 from farthing.files.scratch import remove_abandoned, scratch_folder
@@ -141,7 +142,7 @@ class PipelineWork:
 
     def cache(self, root: Path) -> StageCache:
         """The cache of a study whose files are at that place."""
-        return StageCache(root / FOLDER, limit=self.pipeline.cache_limit)
+        return stage_cache(root, limit=self.pipeline.cache_limit)
 
     def address(self, prefix: str, length: int) -> CacheKey:
         """The place in the cache of the output of the first stages, given their params."""

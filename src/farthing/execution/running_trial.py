@@ -48,7 +48,7 @@ class RunningTrial:
         self.params = dict(job.params)
         self.fidelity = {**problem.space.full_fidelity, **job.fidelity}
         self.resume_from = job.resume_from
-        self.resume_dir = job.resume_dir
+        self.resume_dir = None if job.resume_dir is None else checkpoints.local(job.resume_dir)
         self.problem = problem
         self._job = job
         self._hand_over = send

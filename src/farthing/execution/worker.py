@@ -6,13 +6,11 @@ import pickle
 import socket
 import sys
 import threading
-from pathlib import Path
 from typing import Any
 
 from farthing.errors import WorkError
 from farthing.execution import wire
 from farthing.execution.attempts import Superseded, run_attempt
-from farthing.execution.checkpoints import Checkpoints
 from farthing.execution.failures import failure_of
 from farthing.execution.guardian import start_guardian
 from farthing.execution.job_log import JobLog
@@ -27,6 +25,7 @@ from farthing.execution.messages import (
 )
 from farthing.execution.platform import end_with_parent
 from farthing.execution.running_trial import RunningTrial
+from farthing.execution.stored_checkpoints import checkpoints_at
 from farthing.execution.work import CarriesOut
 from farthing.trials import Outcome, Problem
 from farthing.trials.news import News
@@ -70,7 +69,7 @@ class _Worker:
         self._log = log
         self._folder = setup["folder"]
         self._problem = Problem.from_json(setup["problem"])
-        self._checkpoints = Checkpoints(Path(setup["checkpoints"]))
+        self._checkpoints = checkpoints_at(setup["checkpoints"])
         self._work = work
         self._process = os.getpid()
 
@@ -95,6 +94,7 @@ class _Worker:
         except OSError as error:
             return trial._fail(failure_of(error))
         finally:
+            self._checkpoints.keep_log(job.attempt)
             channel.close()
 
     def _end_stray_fork(self) -> None:

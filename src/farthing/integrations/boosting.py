@@ -67,7 +67,8 @@ class BoostingRun:
             self._best, self._best_round = float(value), rounds
         stops = self._patience is not None and rounds - self._best_round >= self._patience
         if rounds % self._every == 0 or rounds == self._wanted or stops:
-            self._trial.report(value, **{self._fidelity: rounds})
+            place: dict[str, Any] = {self._fidelity: rounds}
+            self._trial.report(value, **place)
         self._last = (rounds, float(value))
         return stops
 

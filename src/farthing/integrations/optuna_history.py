@@ -61,7 +61,8 @@ def _params(trial: FrozenTrial, translation: Translation) -> Mapping[str, Any]:
     """The params of a trial; for one that runs also those that it was given and has not asked for yet."""
     chosen = trial.system_attrs.get(CHOSEN) or {}
     known = {name: translation.distributions[name] for name in chosen if name in translation.distributions}
-    return {name: distribution.to_external_repr(chosen[name]) for name, distribution in known.items()} | trial.params
+    given = {name: distribution.to_external_repr(chosen[name]) for name, distribution in known.items()}
+    return {**given, **trial.params}
 
 
 def _trial(trial: FrozenTrial, number: int, params: dict[str, Any], *, max_steps: int | None, note: Json) -> Trial:

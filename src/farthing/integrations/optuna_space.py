@@ -73,7 +73,7 @@ def parameter_of(distribution: BaseDistribution, *, by_index: bool = False) -> P
         case IntDistribution(low=low, high=high, log=log, step=step):
             return Int(low, high, log=log, step=1 if log else step)
         case CategoricalDistribution(choices=choices):
-            return Choice(*range(len(choices))) if by_index else Choice(*choices)  # type: ignore[arg-type]
+            return Choice(*range(len(choices))) if by_index else Choice(*choices)
         case _:
             raise InvalidArgument(
                 f"A distribution must be float, int or categorical, got {shown(distribution)}. Use trial.suggest_…."

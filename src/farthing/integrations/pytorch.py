@@ -145,10 +145,10 @@ class TorchTrainable(Trainable):
             self._knobs.optimizer(self.optimizer, groups=None, **{name: setting})
 
     def apply(self, params: Params) -> None:
-        scaled = self._scheduled_share() if "lr" in params else None
+        scaled = scheduled_shares(self.optimizer, self.scheduler) if "lr" in params else None
         self._knobs.apply(params)
         if scaled is not None:
-            self._scale_by_scheduler(params["lr"], scaled)
+            _scale_by_scheduler(self.optimizer, self.scheduler, params["lr"], scaled)
 
     def params_in_effect(self) -> dict[str, Any]:
         """The params that are settings of the optimizer, as they stand in it."""
@@ -173,34 +173,52 @@ class TorchTrainable(Trainable):
 
     def _settings(self, params: Params) -> dict[str, str]:
         """The params that are settings of the optimizer and have no knob of the user's."""
-        group = self.optimizer.param_groups[0]
-        names = {name: name for name in params if name in group and name != "params"}
-        if "momentum" in params and "betas" in group:
-            names["momentum"] = "betas[0]"
-        return {name: setting for name, setting in names.items() if name not in self.knobs().names}
+        found = settings_in(self.optimizer, params)
+        return {name: setting for name, setting in found.items() if name not in self.knobs().names}
 
     def _in_effect(self, name: str, setting: str) -> Any:
-        if name == "lr" and self._scheduled_share() is not None:
+        if name == "lr" and scheduled_shares(self.optimizer, self.scheduler) is not None:
             return self.scheduler.base_lrs[0]
         key, place = _split(setting)
         value = self.optimizer.param_groups[0][key]
         return value if place is None else value[place]
 
-    def _scheduled_share(self) -> list[float] | None:
-        """The scheduler's current factor on each group's base rate; None without a scheduler that has base rates."""
-        bases = getattr(self.scheduler, "base_lrs", None)
-        if bases is None:
-            return None
-        return [group["lr"] / base if base else 1.0 for group, base in zip(self._groups, bases, strict=True)]
 
-    def _scale_by_scheduler(self, rate: float, shares: Sequence[float]) -> None:
-        self.scheduler.base_lrs = [rate] * len(shares)
-        for group, share in zip(self._groups, shares, strict=True):
-            group["initial_lr"], group["lr"] = rate, rate * share
+def apply_to_optimizer(optimizer: "torch.optim.Optimizer", scheduler: Any, params: Params) -> None:
+    """Sets the params that are settings of the optimizer in all its groups; others are left alone.
 
-    @property
-    def _groups(self) -> list[dict[str, Any]]:
-        return self.optimizer.param_groups
+    `momentum` is the first β of Adam. With a scheduler that has base rates, `lr` is the rate that it scales.
+    """
+    shares = scheduled_shares(optimizer, scheduler) if "lr" in params else None
+    for name, setting in settings_in(optimizer, params).items():
+        _set_in_groups(optimizer, None, setting, params[name])
+    if shares is not None:
+        _scale_by_scheduler(optimizer, scheduler, params["lr"], shares)
+
+
+def settings_in(optimizer: "torch.optim.Optimizer", params: Params) -> dict[str, str]:
+    """The params that are settings of the optimizer, each with the setting that it is."""
+    group = optimizer.param_groups[0]
+    names = {name: name for name in params if name in group and name != "params"}
+    if "momentum" in params and "betas" in group:
+        names["momentum"] = "betas[0]"
+    return names
+
+
+def scheduled_shares(optimizer: "torch.optim.Optimizer", scheduler: Any) -> list[float] | None:
+    """The scheduler's current factor on each group's base rate; None without a scheduler that has base rates."""
+    bases = getattr(scheduler, "base_lrs", None)
+    if bases is None:
+        return None
+    return [group["lr"] / base if base else 1.0 for group, base in zip(optimizer.param_groups, bases, strict=True)]
+
+
+def _scale_by_scheduler(
+    optimizer: "torch.optim.Optimizer", scheduler: Any, rate: float, shares: Sequence[float]
+) -> None:
+    scheduler.base_lrs = [rate] * len(shares)
+    for group, share in zip(optimizer.param_groups, shares, strict=True):
+        group["initial_lr"], group["lr"] = rate, rate * share
 
 
 def _seed_generators(seed: int, number: int) -> None:

@@ -43,9 +43,12 @@ class Data:
         return _safe_indexing(self.y, train), _safe_indexing(self.y, test)
 
     def fit_params_of(self, step: str, fold: int) -> dict[str, Any]:
-        train, count = self.splits[fold][0], _num_samples(self.X)
-        given = self.fit_params.get(step, {})
-        return {name: _safe_indexing(part, train) if _has_length(part, count) else part for name, part in given.items()}
+        return self.fit_params_at(step, self.splits[fold][0])
+
+    def fit_params_at(self, step: str, rows: Any) -> dict[str, Any]:
+        """The arguments of a step's fit to these rows: of what has a value per sample, those of the rows."""
+        given, count = self.fit_params.get(step, {}), _num_samples(self.X)
+        return {name: _safe_indexing(part, rows) if _has_length(part, count) else part for name, part in given.items()}
 
 
 @dataclass(frozen=True)
@@ -96,10 +99,10 @@ class Score:
         y_train, y_test = self.data.targets(fold)
         fitted = step.fit(train, **given) if y_train is None else step.fit(train, y_train, **given)
         targets = () if y_test is None else (y_test,)
-        return {name: _as_score(scorer(fitted, test, *targets)) for name, scorer in self.scorers.items()}
+        return {name: as_score(scorer(fitted, test, *targets)) for name, scorer in self.scorers.items()}
 
 
-def _as_score(given: Any) -> float:
+def as_score(given: Any) -> float:
     is_number = np.ndim(given) == 0 and isinstance(given, numbers.Number | np.ndarray)
     if not is_number:
         raise ValueError(

@@ -68,6 +68,11 @@ class Encoder:
         """The value of every parameter, active or not, that a row from 0 to 1 stands for."""
         return {name: column.value_at(x) for name, column, x in zip(self.names, self._columns, u, strict=True)}
 
+    def coordinates(self, name: str, values: Sequence[Any]) -> list[float]:
+        """The coordinates of values of one parameter."""
+        found: list[float] = self._columns[self.names.index(name)].encode(values).tolist()
+        return found
+
     def _is_met(self, condition: "ColumnCondition", value: Any) -> bool:
         parent = self._columns[condition.parent_column]
         assert isinstance(parent, Discrete)

@@ -5,6 +5,7 @@ The encoder uses `count` values (None for a continuum), `value_at(index)` and `i
 
 import copy
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -25,7 +26,8 @@ class Float:
     """A real number in [low, high].
 
     `log` searches its logarithm. `step` allows only low, low + step, …, high, computed in decimal, so that
-    `Float(0, 1, step=0.1)` holds 0.3 and not 0.30000000000000004. `when` makes the parameter conditional.
+    `Float(0, 1, step=0.1)` holds 0.3 and not 0.30000000000000004. `when` makes the parameter conditional. `guess` is
+    where you expect good values, a number or a pair (low, high): the search begins there, and leaves as results say so.
     """
 
     low: float
@@ -33,11 +35,19 @@ class Float:
     log: bool
     step: float | None
     when: Condition = field(hash=False)
+    guess: float | tuple[float, float] | None
 
     can_be_parent: ClassVar[bool] = False
 
     def __init__(
-        self, low: float, high: float, *, log: bool = False, step: float | None = None, when: When = None
+        self,
+        low: float,
+        high: float,
+        *,
+        log: bool = False,
+        step: float | None = None,
+        when: When = None,
+        guess: float | Sequence[float] | None = None,
     ) -> None:
         validation.store(
             self,
@@ -46,12 +56,14 @@ class Float:
             log=validation.read_flag(log, what="log="),
             step=None if step is None else validation.read_float(step, what="The step of a Float"),
             when=read_condition(when),
+            guess=None,
         )
         validation.check_bounds(self)
         if self.log:
             validation.check_logarithm(self)
         if self.step is not None:
             self._check_step(self.step)
+        validation.store(self, guess=_read_guess(self, guess))
 
     def __repr__(self) -> str:
         return validation.call_text(self, self.low, self.high, **self.settings)
@@ -59,7 +71,15 @@ class Float:
     @property
     def settings(self) -> dict[str, Any]:
         """The keyword arguments that differ from their defaults."""
-        return validation.differing(log=(self.log, False), step=(self.step, None), when=(self.when, {}))
+        return validation.differing(
+            log=(self.log, False), step=(self.step, None), when=(self.when, {}), guess=(self.guess, None)
+        )
+
+    @property
+    def guessed_values(self) -> tuple[float, float]:
+        """The ends of the guess, which are equal for a number."""
+        assert self.guess is not None, "ask only where there is a guess"
+        return self.guess if isinstance(self.guess, tuple) else (self.guess, self.guess)
 
     @property
     def count(self) -> int | None:
@@ -120,7 +140,8 @@ class Float:
 class Int:
     """An integer among low, low + step, …, high; both bounds are included.
 
-    `log` searches its logarithm. `when` makes the parameter conditional.
+    `log` searches its logarithm. `when` makes the parameter conditional. `guess` is where you expect good values, a
+    number or a pair (low, high).
     """
 
     low: int
@@ -128,10 +149,20 @@ class Int:
     log: bool
     step: int
     when: Condition = field(hash=False)
+    guess: int | tuple[int, int] | None
 
     can_be_parent: ClassVar[bool] = True
 
-    def __init__(self, low: int, high: int, *, log: bool = False, step: int = 1, when: When = None) -> None:
+    def __init__(
+        self,
+        low: int,
+        high: int,
+        *,
+        log: bool = False,
+        step: int = 1,
+        when: When = None,
+        guess: int | Sequence[int] | None = None,
+    ) -> None:
         validation.store(
             self,
             low=validation.read_int(low, what="The low of an Int"),
@@ -139,11 +170,13 @@ class Int:
             log=validation.read_flag(log, what="log="),
             step=validation.read_int(step, what="The step of an Int"),
             when=read_condition(when),
+            guess=None,
         )
         validation.check_bounds(self)
         if self.log:
             validation.check_logarithm(self)
         self._check_step()
+        validation.store(self, guess=_read_guess(self, guess))
 
     def __repr__(self) -> str:
         return validation.call_text(self, self.low, self.high, **self.settings)
@@ -151,7 +184,15 @@ class Int:
     @property
     def settings(self) -> dict[str, Any]:
         """The keyword arguments that differ from their defaults."""
-        return validation.differing(log=(self.log, False), step=(self.step, 1), when=(self.when, {}))
+        return validation.differing(
+            log=(self.log, False), step=(self.step, 1), when=(self.when, {}), guess=(self.guess, None)
+        )
+
+    @property
+    def guessed_values(self) -> tuple[int, int]:
+        """The ends of the guess, which are equal for a number."""
+        assert self.guess is not None, "ask only where there is a guess"
+        return self.guess if isinstance(self.guess, tuple) else (self.guess, self.guess)
 
     @property
     def count(self) -> int:
@@ -193,23 +234,30 @@ class Choice:
 
     `ordered` says that neighbours resemble each other, as in `Choice("small", "medium", "large", ordered=True)`.
     Options are told apart by Python's `==`, so 1, 1.0 and True are the same option. `when` makes the parameter
-    conditional.
+    conditional. `guess` is the option that you expect to be good, or a list of several; for the option None write
+    [None].
     """
 
     options: tuple[Option, ...]
     ordered: bool
     when: Condition = field(hash=False)
+    guess: tuple[Option, ...] | None
 
     can_be_parent: ClassVar[bool] = True
 
-    def __init__(self, *options: Option, ordered: bool = False, when: When = None) -> None:
+    def __init__(
+        self, *options: Option, ordered: bool = False, when: When = None, guess: Option | list[Option] = None
+    ) -> None:
         validation.store(
             self,
             options=tuple(_option(option) for option in options),
             ordered=validation.read_flag(ordered, what="ordered="),
             when=read_condition(when),
+            guess=None,
         )
         self._check_options()
+        if guess is not None:
+            validation.store(self, guess=self._read_options(guess if isinstance(guess, list) else [guess]))
 
     def __repr__(self) -> str:
         return validation.call_text(self, *self.options, **self.settings)
@@ -217,7 +265,12 @@ class Choice:
     @property
     def settings(self) -> dict[str, Any]:
         """The keyword arguments that differ from their defaults."""
-        return validation.differing(ordered=(self.ordered, False), when=(self.when, {}))
+        guess = None if self.guess is None else list(self.guess)
+        return validation.differing(ordered=(self.ordered, False), when=(self.when, {}), guess=(guess, None))
+
+    @property
+    def guessed_values(self) -> tuple[Option, ...]:
+        return self.guess or ()
 
     @property
     def count(self) -> int:
@@ -241,6 +294,12 @@ class Choice:
                 f"{name} must be one of {listed(self.options)}, got {shown(value)}. "
                 + did_you_mean(value, self.options, otherwise="Choose one of the options.")
             ) from None
+
+    def _read_options(self, guess: list[Option]) -> tuple[Option, ...]:
+        try:
+            return tuple(self.check(option, name="guess=") for option in guess) or None  # type: ignore[return-value]
+        except InvalidParams as error:
+            raise InvalidSpace(str(error)) from None
 
     @cached_property
     def _indices(self) -> dict[Option, int]:
@@ -269,6 +328,20 @@ def with_condition(parameter: Parameter, when: Condition) -> Parameter:
     result = copy.copy(parameter)
     validation.store(result, when=when)
     return result
+
+
+def _read_guess(parameter: Float | Int, guess: object) -> Any:
+    """A value of the parameter, or two in their order."""
+    if guess is None:
+        return None
+    ends = list(guess) if isinstance(guess, (list, tuple)) else [guess]
+    try:
+        values = [parameter.check(end, name="guess=") for end in ends]
+    except InvalidParams as error:
+        raise InvalidSpace(str(error)) from None
+    if len(values) not in (1, 2) or values != sorted(values):
+        raise InvalidSpace(f"A guess must be a number or a pair (low, high), got {shown(guess)}. Write guess=(1, 3).")
+    return values[0] if len(values) == 1 else tuple(values)
 
 
 def _agree(number: float, other: float, *, step: float) -> bool:

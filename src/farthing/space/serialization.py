@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -25,14 +25,20 @@ class Kind(NamedTuple):
 
 
 PARAMETERS = {
-    "float": Kind(("log", "step", "when"), Float),
-    "int": Kind(("log", "step", "when"), Int),
-    "choice": Kind(("ordered", "when"), lambda *options, **keys: Choice(*map(_hashable, options), **keys)),
+    "float": Kind(("log", "step", "when", "guess"), Float),
+    "int": Kind(("log", "step", "when", "guess"), Int),
+    "choice": Kind(("ordered", "when", "guess"), lambda *options, **keys: _choice(options, keys)),
 }
 FIDELITIES = {
     "float": Kind(("trace", "best_so_far"), Fidelity),
     "int": Kind(("trace", "best_so_far"), lambda low, high, **keys: Fidelity(low, high, integer=True, **keys)),
 }
+
+
+def _choice(options: Sequence[Any], keys: Table) -> Choice:
+    guess = keys.pop("guess", None)
+    several = [_hashable(option) for option in guess] if isinstance(guess, list) else guess
+    return Choice(*map(_hashable, options), **keys, guess=several)
 
 
 def _hashable(option: Any) -> Any:
@@ -69,6 +75,8 @@ def _parameter_table(parameter: Parameter) -> Table:
     settings = parameter.settings
     if parameter.when:
         settings["when"] = {parent: list(values) for parent, values in parameter.when.items()}
+    if isinstance(settings.get("guess"), list | tuple):
+        settings["guess"] = [list(one) if isinstance(one, tuple) else one for one in settings["guess"]]
     if isinstance(parameter, Choice):
         return {"choice": [list(one) if isinstance(one, tuple) else one for one in parameter.options], **settings}
     kind = "int" if isinstance(parameter, Int) else "float"

@@ -29,7 +29,8 @@ class Entry:
 
     `retries` is how often it may still be lost and offered again. `paid_until` is when the current attempt began or
     was last measured: the time since then is in no measurement yet. `renewed_at` is when its owner was last heard of.
-    Both are on the owner's own monotonic clock. `lease` is for how many seconds it was renewed.
+    Both are on the owner's own monotonic clock. `lease` is for how many seconds it was renewed. `rate` is what a second
+    of the current attempt costs, where seconds have a price.
     """
 
     trial: Trial
@@ -37,6 +38,7 @@ class Entry:
     paid_until: float = 0.0
     renewed_at: float = 0.0
     lease: float = 0.0
+    rate: float | None = None
 
 
 def queued(
@@ -62,10 +64,26 @@ def queued(
     return Entry(trial, retries=retries)
 
 
-def claimed(entry: Entry, *, owner: str, lease: float, at: Moment) -> Entry:
-    """A pending trial, now running for `owner`."""
-    trial = replace(entry.trial, state=State.RUNNING, owner=owner, lease_until=at.now + lease)
-    return Entry(trial, entry.retries, paid_until=at.elapsed, renewed_at=at.elapsed, lease=lease)
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A worker of `owner` takes a trial, for `lease` seconds.
+
+    It has `waited` that many seconds for a suggestion, and each second of it costs `rate`, where seconds have a price.
+    """
+
+    owner: str
+    lease: float
+    waited: float = 0.0
+    rate: float | None = None
+
+
+def claimed(entry: Entry, claim: Claim, *, at: Moment) -> Entry:
+    """A pending trial, now running."""
+    waited = entry.trial.waited + claim.waited
+    trial = replace(
+        entry.trial, state=State.RUNNING, owner=claim.owner, lease_until=at.now + claim.lease, waited=waited
+    )
+    return Entry(trial, entry.retries, at.elapsed, at.elapsed, claim.lease, claim.rate)
 
 
 def renewed(entry: Entry, *, lease: float, at: Moment) -> Entry:
@@ -123,7 +141,7 @@ def released(entry: Entry, attempt: Attempt, measurements: Sequence[Measurement]
     """A running trial that its owner gave back. With `charge`, what no measurement covers is failed work."""
     require_current(entry, attempt)
     seconds = at.elapsed - entry.paid_until if charge and not measurements else 0.0
-    unpaid = _failed_work(attempt.attempt, seconds, at=at.now)
+    unpaid = _failed_work(attempt.attempt, seconds, entry.rate, at=at.now)
     points = joined(entry.trial.measurements, [*stamped(measurements, attempt, now=at.now), *unpaid])
     return _offered_again(replace(entry, trial=replace(entry.trial, measurements=points)))
 
@@ -139,7 +157,7 @@ def expired(entry: Entry, *, now: float, charge: bool) -> Entry:
     seconds = entry.renewed_at - entry.paid_until if charge else 0.0
     lost = replace(
         trial,
-        measurements=joined(trial.measurements, _failed_work(trial.attempt, seconds, at=ended_at)),
+        measurements=joined(trial.measurements, _failed_work(trial.attempt, seconds, entry.rate, at=ended_at)),
         failure=Failure(f"Nothing more was heard of attempt {trial.attempt}."),
         lease_until=None,
     )
@@ -259,10 +277,11 @@ def _offered_again(entry: Entry) -> Entry:
     return replace(entry, trial=trial)
 
 
-def _failed_work(attempt: int, seconds: float, *, at: float) -> list[Measurement]:
+def _failed_work(attempt: int, seconds: float, rate: float | None, *, at: float) -> list[Measurement]:
     if seconds <= 0:
         return []
-    return [Measurement(cost={"failed": seconds}, attempt=attempt, sequence=SWEPT, time=at)]
+    amount = seconds if rate is None else seconds * rate
+    return [Measurement(cost={"failed": amount}, attempt=attempt, sequence=SWEPT, time=at, rate=rate)]
 
 
 def _order(point: Measurement) -> tuple[int, int]:

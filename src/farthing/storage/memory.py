@@ -10,7 +10,7 @@ from farthing.storage import lifecycle
 from farthing.storage.forking import held
 from farthing.storage.invariants import broken_invariants
 from farthing.storage.json_text import as_stored, stored_record, stored_suggestion
-from farthing.storage.lifecycle import Entry, Moment
+from farthing.storage.lifecycle import Claim, Entry, Moment
 from farthing.storage.runs import Run, next_beginning, seconds_covered
 from farthing.storage.storage import Changes, Choice, StudyRecord, StudySummary
 from farthing.storage.summaries import summary
@@ -38,6 +38,8 @@ class _Study:
     events: list[tuple[int, Event]] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
     started: list[float] = field(default_factory=list)
+    suggester: Claim | None = None
+    suggester_renewed_at: float = 0.0
 
     @property
     def charges(self) -> bool:
@@ -168,11 +170,13 @@ class MemoryStorage:
         study: str,
         suggestions: Sequence[Suggestion],
         *,
-        owner: str,
+        owner: str | None,
         lease: float,
         retries: int = 0,
         expected_trials: int | None = None,
         overhead: float = 0.0,
+        waited: float = 0.0,
+        rate: float | None = None,
     ) -> list[Trial]:
         if not suggestions:
             return []
@@ -180,17 +184,29 @@ class MemoryStorage:
             check_expected_trials(expected_trials, trials=len(found.entries))
             at = self._moment()
             queued = _queued(found, suggestions, now=at.now, retries=retries, overhead=overhead / len(suggestions))
-            entries = [lifecycle.claimed(entry, owner=owner, lease=lease, at=at) for entry in queued]
+            claim = None if owner is None else Claim(owner, lease, waited, rate)
+            entries = [entry if claim is None else lifecycle.claimed(entry, claim, at=at) for entry in queued]
             found.put(*entries)
-            self._watch.hear(study, *entries)
+            if claim is not None:
+                self._watch.hear(study, *entries)
             return [entry.trial for entry in entries]
 
     def open_in_turn(
-        self, study: str, choose: Choice, *, since: int, owner: str, lease: float, retries: int = 0
+        self,
+        study: str,
+        choose: Choice,
+        *,
+        since: int,
+        owner: str,
+        lease: float,
+        retries: int = 0,
+        rate: float | None = None,
     ) -> list[Trial]:
         with self._study(study):
             suggestions, overhead = choose(self.history(study, since=since))
-            return self.open_trials(study, suggestions, owner=owner, lease=lease, retries=retries, overhead=overhead)
+            return self.open_trials(
+                study, suggestions, owner=owner, lease=lease, retries=retries, overhead=overhead, rate=rate
+            )
 
     def enqueue_trial(self, study: str, suggestion: Suggestion, *, retries: int = 0, tags: Sequence[str] = ()) -> Trial:
         with self._study(study) as found:
@@ -205,14 +221,24 @@ class MemoryStorage:
             found.put(ended)
             return ended.trial
 
-    def claim_trial(self, study: str, *, owner: str, lease: float, number: int | None = None) -> Trial | None:
+    def claim_trial(
+        self,
+        study: str,
+        *,
+        owner: str,
+        lease: float,
+        number: int | None = None,
+        waited: float = 0.0,
+        rate: float | None = None,
+    ) -> Trial | None:
         with self._study(study) as found:
             at = self._moment()
             swept = found.expired(self._watch, now=at.now)
             pending = [entry for entry in [*found.flying(State.PENDING), *swept] if not entry.trial.is_finished]
             wanted = [entry for entry in pending if number is None or entry.trial.number == number]
             oldest = sorted(wanted, key=lambda entry: entry.trial.number)[:1]
-            claimed = [lifecycle.claimed(entry, owner=owner, lease=lease, at=at) for entry in oldest]
+            claim = Claim(owner, lease, waited, rate)
+            claimed = [lifecycle.claimed(entry, claim, at=at) for entry in oldest]
             if swept or claimed:
                 found.put(*swept, *claimed)
             self._watch.hear(study, *claimed)
@@ -307,6 +333,27 @@ class MemoryStorage:
     def seconds_run(self, study: str) -> float:
         with self._study(study) as found:
             return seconds_covered(found.runs)
+
+    def runs_going(self, study: str) -> int:
+        with self._study(study) as found:
+            now = self.now()
+            return sum(run.lease > 0.0 and run.touched_at + run.lease >= now for run in found.runs)
+
+    def claim_suggesting(self, study: str, *, owner: str, lease: float, dead: Collection[str] = ()) -> str:
+        with self._study(study) as found:
+            held = found.suggester
+            if held is not None and held.owner != owner and held.owner not in dead and not self._is_silent(found, held):
+                return held.owner
+            found.suggester, found.suggester_renewed_at = Claim(owner, lease), self._clock.elapsed()
+            return owner
+
+    def _is_silent(self, study: _Study, held: Claim) -> bool:
+        return self._clock.elapsed() - study.suggester_renewed_at >= held.lease
+
+    def yield_suggesting(self, study: str, *, owner: str) -> None:
+        with self._study(study) as found:
+            if found.suggester is not None and found.suggester.owner == owner:
+                found.suggester = None
 
     def now(self) -> float:
         return self._clock.now()

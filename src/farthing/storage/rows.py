@@ -108,6 +108,8 @@ def changing_row(entry: Entry) -> Row:
         "lease_until": trial.lease_until,
         "finished_at": trial.finished_at,
         "lease": entry.lease,
+        "waited": trial.waited,
+        "rate": entry.rate,
     }
 
 
@@ -116,7 +118,7 @@ def entry(row: Sequence[Any], measurements: Sequence[Measurement] = ()) -> Entry
     (
         number, state, attempt, retries, params, fidelity, resume_from, predicted_cost, predicted_value, note, value,
         failure, checkpoint, resume_checkpoint, overhead, owner, tags, comment, opened_at, paid_until, renewed_at,
-        lease_until, finished_at, lease,
+        lease_until, finished_at, lease, waited, rate,
     ) = row  # fmt: skip
     if resume_from is not None and not 0 <= resume_from < number:
         raise StorageError(
@@ -147,10 +149,11 @@ def entry(row: Sequence[Any], measurements: Sequence[Measurement] = ()) -> Entry
         opened_at=opened_at,
         finished_at=finished_at,
         lease_until=lease_until,
+        waited=waited,
     )
     if lease is None and lease_until is not None:  # written by an older Farthing, on the database's clock
         lease = lease_until - renewed_at
-    return Entry(trial, retries, paid_until, renewed_at, lease or 0.0)
+    return Entry(trial, retries, paid_until, renewed_at, lease or 0.0, rate)
 
 
 def measurement_row(number: int, point: Measurement) -> Row:
@@ -169,12 +172,13 @@ def measurement_row(number: int, point: Measurement) -> Row:
         "params": _optional_text(None if point.params is None else dict(point.params), what="Params"),
         "gradient": _optional_text(None if point.gradient is None else dict(point.gradient), what="A gradient"),
         "time": point.time,
+        "rate": point.rate,
     }
 
 
 def measurement(row: Sequence[Any]) -> Measurement:
     """From the columns `MEASUREMENT_COLUMNS`."""
-    _, attempt, sequence, value, cost, charged, fidelity, step, metrics, saved, params, gradient, time = row
+    _, attempt, sequence, value, cost, charged, fidelity, step, metrics, saved, params, gradient, time, rate = row
     return Measurement(
         value=value,
         cost=_mapping(cost),
@@ -188,6 +192,7 @@ def measurement(row: Sequence[Any]) -> Measurement:
         attempt=attempt,
         sequence=sequence,
         time=time,
+        rate=rate,
     )
 
 

@@ -14,7 +14,7 @@ from farthing.storage import engines, lifecycle, rows, schema, statements
 from farthing.storage.checking import found_faults
 from farthing.storage.json_text import stored_record, stored_suggestion
 from farthing.storage.leaders import leaders
-from farthing.storage.lifecycle import Entry
+from farthing.storage.lifecycle import Claim, Entry
 from farthing.storage.listing import summaries
 from farthing.storage.outlines import read_lines, read_outline, read_trials
 from farthing.storage.reading import HistoryReader
@@ -23,7 +23,7 @@ from farthing.storage.storage import Changes, Choice, Leaders, StudyRecord, Stud
 from farthing.storage.study_rows import NothingChanged, StudyRows
 from farthing.storage.transactions import Transactions
 from farthing.storage.validation import check_expected_trials, study_exists, study_not_found, unknown_run
-from farthing.storage.watching import LeaseWatch, Renewal
+from farthing.storage.watching import HolderWatch, LeaseWatch, Renewal
 from farthing.trials import Attempt, Event, Json, Measurement, Outcome, Problem, Suggestion, Trial
 
 Result = TypeVar("Result")
@@ -42,6 +42,7 @@ class SqlStorage:
     def __init__(self, address: str | Path, *, clock: Clock | None = None, patience: float = 60.0) -> None:
         self._clock = clock
         self._watch = LeaseWatch(clock or SystemClock())
+        self._holders = HolderWatch(clock or SystemClock())
         self._database = Transactions(
             engines.database_url(address), patience=patience, on_return=self._watch.begin_again
         )
@@ -110,23 +111,35 @@ class SqlStorage:
         study: str,
         suggestions: Sequence[Suggestion],
         *,
-        owner: str,
+        owner: str | None,
         lease: float,
         retries: int = 0,
         expected_trials: int | None = None,
         overhead: float = 0.0,
+        waited: float = 0.0,
+        rate: float | None = None,
     ) -> list[Trial]:
+        claim = None if owner is None else Claim(owner, lease, waited, rate)
+
         def open_all(found: StudyRows) -> list[Trial]:
             check_expected_trials(expected_trials, trials=found.trials - len(suggestions))
             queued = _queued(found, suggestions, retries=retries, overhead=overhead / len(suggestions))
-            return self._opened(study, found, queued, owner=owner, lease=lease)
+            return self._opened(study, found, queued, claim)
 
         if not suggestions:
             return []
         return self._change(study, open_all, opens=len(suggestions), took_effect=_are_opened)
 
     def open_in_turn(
-        self, study: str, choose: Choice, *, since: int, owner: str, lease: float, retries: int = 0
+        self,
+        study: str,
+        choose: Choice,
+        *,
+        since: int,
+        owner: str,
+        lease: float,
+        retries: int = 0,
+        rate: float | None = None,
     ) -> list[Trial]:
         def open_all(connection: Connection) -> list[Trial]:
             StudyRows.locked(connection, study, clock=self._clock)
@@ -136,19 +149,18 @@ class SqlStorage:
                 return []
             found = StudyRows.changed(connection, study, clock=self._clock, opens=len(suggestions))
             queued = _queued(found, suggestions, retries=retries, overhead=overhead / len(suggestions))
-            return self._opened(study, found, queued, owner=owner, lease=lease)
+            return self._opened(study, found, queued, Claim(owner, lease, rate=rate))
 
         def is_opened(connection: Connection, opened: list[Trial]) -> bool:
             return _are_opened(StudyRows.locked(connection, study, clock=self._clock), opened)
 
         return self._database.write(open_all, took_effect=is_opened)
 
-    def _opened(
-        self, study: str, found: StudyRows, queued: Sequence[Entry], *, owner: str, lease: float
-    ) -> list[Trial]:
-        entries = [lifecycle.claimed(entry, owner=owner, lease=lease, at=found.at) for entry in queued]
+    def _opened(self, study: str, found: StudyRows, queued: Sequence[Entry], claim: Claim | None) -> list[Trial]:
+        entries = [entry if claim is None else lifecycle.claimed(entry, claim, at=found.at) for entry in queued]
         found.insert_trials(entries)
-        self._watch.hear(study, *entries)
+        if claim is not None:
+            self._watch.hear(study, *entries)
         return [entry.trial for entry in entries]
 
     def enqueue_trial(self, study: str, suggestion: Suggestion, *, retries: int = 0, tags: Sequence[str] = ()) -> Trial:
@@ -167,7 +179,16 @@ class SqlStorage:
 
         return self._change(study, add, opens=1, took_effect=_is_opened)
 
-    def claim_trial(self, study: str, *, owner: str, lease: float, number: int | None = None) -> Trial | None:
+    def claim_trial(
+        self,
+        study: str,
+        *,
+        owner: str,
+        lease: float,
+        number: int | None = None,
+        waited: float = 0.0,
+        rate: float | None = None,
+    ) -> Trial | None:
         ended = self._watch.ended(study)
 
         def claim(found: StudyRows) -> Trial | None:
@@ -177,7 +198,7 @@ class SqlStorage:
                 raise NothingChanged(None)
             if before is None:
                 return None
-            after = lifecycle.claimed(before, owner=owner, lease=lease, at=found.at)
+            after = lifecycle.claimed(before, Claim(owner, lease, waited, rate), at=found.at)
             found.save(before, after)
             self._watch.hear(study, after)
             return after.trial
@@ -363,6 +384,47 @@ class SqlStorage:
             return seconds_covered(_runs(found))
 
         return self._database.look(look)
+
+    def runs_going(self, study: str) -> int:
+        def count(connection: Connection) -> int:
+            found = StudyRows.found(connection, study, clock=self._clock)
+            return int(found.execute(statements.RUNS_GOING, this_moment=found.now).scalar_one())
+
+        return self._database.look(count)
+
+    # Suggesting for all
+
+    def claim_suggesting(self, study: str, *, owner: str, lease: float, dead: Collection[str] = ()) -> str:
+        def claim(connection: Connection) -> str:
+            found = StudyRows.locked(connection, study, clock=self._clock)
+            holder = self._suggester(connection, study, dead)
+            if holder not in (None, owner):
+                return str(holder)
+            renewed = {"suggester": owner, "suggester_renewed_at": found.at.elapsed, "suggester_lease": lease}
+            connection.execute(statements.UPDATE_STUDY, {"this_name": study, **renewed})
+            return owner
+
+        holder = self._database.look(lambda connection: self._suggester(connection, study, dead))
+        return holder if holder not in (None, owner) else self._database.write(claim)
+
+    def _suggester(self, connection: Connection, study: str, dead: Collection[str]) -> str | None:
+        """Who holds the right; None if it is free."""
+        row = connection.execute(statements.SUGGESTER, {"this_name": study}).first()
+        if row is None:
+            raise study_not_found(study)
+        holder, renewed_at, lease = row
+        if holder is None or holder in dead:
+            return None
+        is_silent = self._holders.is_silent(study, holder, renewed_at=renewed_at, lease=lease)
+        return None if is_silent else str(holder)
+
+    def yield_suggesting(self, study: str, *, owner: str) -> None:
+        def give_back(connection: Connection) -> None:
+            StudyRows.locked(connection, study, clock=self._clock)
+            if self._suggester(connection, study, ()) == owner:
+                connection.execute(statements.UPDATE_STUDY, {"this_name": study, "suggester": None})
+
+        self._database.write(give_back)
 
     # The database
 

@@ -53,6 +53,10 @@ DELETE_STUDY = delete(study).where(study.c.name == bindparam("name"))
 STUDY_NAMES = select(study.c.name)
 ALL_STUDIES = select(study.c.id, *STUDY_COLUMNS)
 
+SUGGESTER = select(study.c.suggester, study.c.suggester_renewed_at, study.c.suggester_lease).where(
+    study.c.name == bindparam("this_name")
+)
+
 _standing = (study.c.id, study.c.version, study.c.trials, study.c.measures_cost, _now)
 STUDY_STANDING = select(*_standing).where(study.c.name == bindparam("this_name"))
 LOCK_STUDY = STUDY_STANDING.with_for_update()
@@ -124,6 +128,12 @@ INSERT_RUN = insert(run)
 LAST_RUN = select(func.coalesce(func.max(run.c.number), 0)).where(run.c.study_id == _this_study)
 UPDATE_RUN = update(run).where(run.c.study_id == _this_study, run.c.number == bindparam("this_run"))
 RUNS = select(run.c.began, run.c.seconds, run.c.touched_at, run.c.lease).where(run.c.study_id == _this_study)
+
+RUNS_GOING = (
+    select(func.count())
+    .select_from(run)
+    .where(run.c.study_id == _this_study, run.c.lease > 0.0, run.c.touched_at + run.c.lease >= bindparam("this_moment"))
+)
 
 # The history -------------------------------------------------------------------------------------------------------
 

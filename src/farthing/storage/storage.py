@@ -123,7 +123,15 @@ class OpensInTurn(Protocol):
     """A storage that can keep others from opening trials while suggestions are made, so that these are not in vain."""
 
     def open_in_turn(
-        self, study: str, choose: Choice, *, since: int, owner: str, lease: float, retries: int = 0
+        self,
+        study: str,
+        choose: Choice,
+        *,
+        since: int,
+        owner: str,
+        lease: float,
+        retries: int = 0,
+        rate: float | None = None,
     ) -> list[Trial]:
         """Opens what `choose` suggests for the history as it is, of which version `since` is known.
 
@@ -194,17 +202,20 @@ class Storage(Protocol):
         study: str,
         suggestions: Sequence[Suggestion],
         *,
-        owner: str,
+        owner: str | None,
         lease: float,
         retries: int = 0,
         expected_trials: int | None = None,
         overhead: float = 0.0,
+        waited: float = 0.0,
+        rate: float | None = None,
     ) -> list[Trial]:
-        """Opens a running trial for each suggestion.
+        """Opens a running trial for each suggestion; without an owner a pending one, for the process that claims it.
 
         Refuses with `HistoryMoved` when the study no longer has `expected_trials` trials: suggestions made for a
         number are good for that number only. `overhead`, the seconds of suggesting, is shared among them. `retries` is
-        how often each may be lost and offered again.
+        how often each may be lost and offered again. `waited` is the seconds for which a worker waited for each, and
+        `rate` what a second of it costs, where seconds have a price.
         """
         ...
 
@@ -216,7 +227,16 @@ class Storage(Protocol):
         """Opens and closes a trial whose result was obtained elsewhere."""
         ...
 
-    def claim_trial(self, study: str, *, owner: str, lease: float, number: int | None = None) -> Trial | None:
+    def claim_trial(
+        self,
+        study: str,
+        *,
+        owner: str,
+        lease: float,
+        number: int | None = None,
+        waited: float = 0.0,
+        rate: float | None = None,
+    ) -> Trial | None:
         """The oldest pending trial, now running for `owner`; None when there is none. No two callers get the same.
 
         With a `number`, only the trial of that number is claimed. A trial whose lease was seen to end is swept first,
@@ -285,6 +305,26 @@ class Storage(Protocol):
 
     def seconds_run(self, study: str) -> float:
         """Seconds with at least one run going, by the runs' own monotonic clocks, up to their last touch."""
+        ...
+
+    def runs_going(self, study: str) -> int:
+        """The number of runs that have begun, not ended, and were touched within their lease, by the storage's clock.
+
+        Only an estimate of how many work on the study: nothing but the size of a batch may depend on it.
+        """
+        ...
+
+    def claim_suggesting(self, study: str, *, owner: str, lease: float, dead: Collection[str] = ()) -> str:
+        """Asks for the right to suggest for all, or renews it; returns who holds it for now.
+
+        It is free if nobody holds it, if its holder is among the `dead`, or if this storage object has seen no renewal
+        for the length of its lease. It saves work and decides nothing: `expected_trials` keeps two who believe that
+        they hold it from opening trials for the same numbers.
+        """
+        ...
+
+    def yield_suggesting(self, study: str, *, owner: str) -> None:
+        """Gives the right back, if `owner` holds it."""
         ...
 
     def now(self) -> float:

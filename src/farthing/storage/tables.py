@@ -1,7 +1,8 @@
 """The tables. JSON is kept as text, times as seconds since 1970, whole numbers in 64 bits.
 
 `trial.paid_until` and `trial.renewed_at` are on the monotonic clock of the attempt's owner: only their difference, and
-whether `renewed_at` has changed, mean anything to others. A run has `began` and `seconds`, as `storage.runs` has it.
+whether `renewed_at` has changed, mean anything to others; `study.suggester_renewed_at` is of the same kind. A run has
+`began` and `seconds`, as `storage.runs` has it. `rate` is what a measured second costs, where seconds have a price.
 """
 
 from sqlalchemy import (
@@ -43,6 +44,9 @@ study = Table(
     Column("created_at", Double, nullable=False),
     Column("version", Whole, nullable=False),
     Column("trials", Whole, nullable=False),
+    Column("suggester", Text),
+    Column("suggester_renewed_at", Double),
+    Column("suggester_lease", Double),
     UniqueConstraint("name"),
     sqlite_autoincrement=True,
 )
@@ -76,6 +80,8 @@ trial = Table(
     Column("lease_until", Double),
     Column("finished_at", Double),
     Column("lease", Double),
+    Column("waited", Double, nullable=False, server_default=text("0")),
+    Column("rate", Double),
 )
 Index("trial_by_version", trial.c.study_id, trial.c.version)
 
@@ -101,6 +107,7 @@ measurement = Table(
     Column("params", Text),
     Column("gradient", Text),
     Column("time", Double, nullable=False),
+    Column("rate", Double),
     ForeignKeyConstraint(["study_id", "trial"], ["trial.study_id", "trial.number"], ondelete="CASCADE"),
     sqlite_with_rowid=False,
 )

@@ -94,3 +94,19 @@ def _seen(before: _Sight | None, entry: Entry, *, now: float) -> _Sight:
     if before is not None and before.renewed_at == entry.renewed_at:
         return before
     return _Sight(entry.renewed_at, entry.lease, now)
+
+
+class HolderWatch:
+    """Remembers of the holder of each study's right to suggest since when its last renewal has been known here."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._seen: dict[str, tuple[str, float, float]] = {}
+
+    def is_silent(self, study: str, holder: str, *, renewed_at: float, lease: float) -> bool:
+        """Whether no renewal after this one was seen here for the length of the lease."""
+        now, seen = self._clock.elapsed(), self._seen.get(study)
+        if seen is None or seen[:2] != (holder, renewed_at):
+            self._seen[study] = (holder, renewed_at, now)
+            return False
+        return now - seen[2] >= lease

@@ -16,6 +16,7 @@ from farthing.strategies import Randomness, Strategy
 from farthing.strategies.shared.design import draw
 from farthing.study.folder import StudyFiles
 from farthing.study.records import Records, Taken, is_waiting
+from farthing.study.stopping import Stopping
 from farthing.trials import Attempt, Failure, History, Measurement, Outcome, Params, Problem, State, Suggestion, Trial
 from farthing.trials.best_so_far import stops_early
 from farthing.trials.measurement import cost_amount, finite_number
@@ -55,8 +56,9 @@ class HandedOut:
         claimed = self._records.claim(count, taken=taken) if is_waiting(history) else []
         if len(claimed) == count:
             return claimed
-        if claimed:
-            self._records.refresh()
+        history = self._records.refresh() if claimed else history
+        if budget is not None and Stopping().reason(budget, history, budget.remaining(history, seconds=0.0)):
+            return claimed
 
         def plan(history: History) -> tuple[Remaining, int]:
             left = Remaining() if budget is None else budget.remaining(history, seconds=0.0)
@@ -82,7 +84,8 @@ class HandedOut:
         """A trial that another process handed out: what it cost is the time since it was opened or last reported."""
         running = self._running(trial)
         if self._records.problem.measures_cost:
-            running.charge(self._records.now() - max([trial.opened_at, *(point.time for point in trial.measurements)]))
+            seconds = self._records.now() - max([trial.opened_at, *(point.time for point in trial.measurements)])
+            running.charge(seconds if self._records.rate is None else seconds * self._records.rate)
         return running
 
     def close(self, running: RunningTrial, outcome: Outcome) -> Trial:

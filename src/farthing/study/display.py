@@ -112,13 +112,14 @@ class Standing:
     def _parts(self, loop: "Loop") -> list[str]:
         counts = ", ".join(f"{count} {state}" for state, count in self._counts.items() if count)
         cost = f"{loop.history.cost:.4g} {self._study.problem.cost_unit} spent"
-        return [self._best_text(), counts or "starting", cost]
+        going_on = [] if loop.outlook is None else [str(loop.outlook)]
+        return [self._best_text(), counts or "starting", cost, *going_on]
 
     def _limits(self, loop: "Loop") -> list[tuple[str, float, float]]:
         """For each limit of the budget its name, what is spent of it, and the limit."""
         history = loop.history
         budget, left = loop.budget(history), loop.remaining(history)
-        limits = budget.to_json() if budget else {}
+        limits = budget.amounts if budget else {}
         return [(name, min(max(limit - getattr(left, name), 0.0), limit), limit) for name, limit in limits.items()]
 
 

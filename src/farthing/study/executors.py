@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from farthing.costs import Clock
 from farthing.errors import InvalidArgument
 from farthing.execution import CarriesOut, Executor, InlineExecutor, ProcessExecutor
-from farthing.execution.executor import check_workers
+from farthing.execution.executor import TakesWork, check_workers
 from farthing.execution.ray import RayExecutor, Resources
 from farthing.fields import Several, Text
 from farthing.study.folder import StudyFiles
@@ -27,10 +27,14 @@ def executor_for(
 ) -> Executor:
     """The study's files belong to this run before the first worker starts."""
     if not isinstance(given, (str, RayExecutor)) and callable(getattr(given, "submit", None)):
+        if isinstance(given, TakesWork):
+            given.take_up(work, problem, checkpoints=files.to_write())
         return given
     on_ray = RayExecutor() if given == "ray" else given if isinstance(given, RayExecutor) else None
     _check(given, workers=workers, devices=devices, time_limit=time_limit)
-    _check_resources(given, devices=devices, resources=resources, is_ray=on_ray is not None)
+    _check_resources(
+        given, devices=devices, resources=resources, is_ray=on_ray is not None, has_prices=problem.has_prices
+    )
     checkpoints = files.to_write()
     checkpoints.claim()
     if on_ray is not None:
@@ -56,7 +60,7 @@ def _check(given: object, *, workers: int, devices: Sequence[str] | None, time_l
 
 
 def _check_resources(
-    given: object, *, devices: Sequence[str] | None, resources: Resources | None, is_ray: bool
+    given: object, *, devices: Sequence[str] | None, resources: Resources | None, is_ray: bool, has_prices: bool
 ) -> None:
     """Devices are of this machine and are dealt out here; resources are the cluster's, and Ray deals them out."""
     if is_ray and devices is not None:
@@ -64,8 +68,8 @@ def _check_resources(
             f"On a Ray cluster devices belong to nodes, and Ray assigns them, got devices={list(devices)!r}. Write "
             "resources={'gpu': 1}; the work finds its GPU in CUDA_VISIBLE_DEVICES."
         )
-    if not is_ray and resources is not None:
+    if not is_ray and resources is not None and not has_prices:
         raise InvalidArgument(
-            f"Resources are held on a Ray cluster, got resources={resources!r} with executor={given!r}. Use "
-            "executor='ray', or devices=[…] for the GPUs of this machine."
+            f"Resources are held on a Ray cluster, or have prices, got resources={resources!r} with "
+            f"executor={given!r}. Use executor='ray', or devices=[…] for the GPUs of this machine."
         )

@@ -11,6 +11,8 @@ from uuid import uuid4
 from farthing.errors import InvalidArgument
 from farthing.execution import Checkpoints
 from farthing.execution.folder_mark import Mark, carries, is_free, mark_of
+from farthing.execution.stored_checkpoints import StoredCheckpoints
+from farthing.files.object_store import is_url
 from farthing.files.scratch import remove_abandoned, scratch_folder
 from farthing.storage import StudyRecord
 from farthing.study.records import Records
@@ -26,7 +28,7 @@ LONGEST_READABLE = 60
 class StudyFiles:
     """A study's checkpoints and logs. Nothing is written before a trial runs."""
 
-    def __init__(self, records: Records, mark: Mark, *, place: Path | None) -> None:
+    def __init__(self, records: Records, mark: Mark, *, place: Path | str | None) -> None:
         self._records = records
         self._mark = mark
         self._place = place
@@ -45,14 +47,17 @@ class StudyFiles:
 
     def to_write(self) -> Checkpoints:
         """For a trial that is about to run: from then on the study remembers where its files are."""
-        root = str(self.checkpoints.root)
-        if self._records.settings.get(FOLDER) != root and not self._are_temporary:
-            self._records.remember({FOLDER: root})
+        place = self.checkpoints.place
+        if self._records.settings.get(FOLDER) != place and not self._are_temporary:
+            self._records.remember({FOLDER: place})
         return self.checkpoints
 
     def _find(self) -> Checkpoints:
         if self._are_temporary:
             return Checkpoints(temporary_folder(self))
+        if url := stored_at(self._mark, settings=self._records.settings, place=self._place):
+            return StoredCheckpoints(url, mark=self._mark)
+        assert not isinstance(self._place, str)
         folder = find_folder(
             self._mark,
             settings=self._records.settings,
@@ -68,13 +73,20 @@ class StudyFiles:
         return self._place is None and self._records.is_in_memory and FOLDER not in self._records.settings
 
 
-def folder_path(given: str | Path | None) -> Path | None:
-    """The folder that a user chose, if any."""
-    if given is None:
-        return None
+def folder_path(given: str | Path | None) -> Path | str | None:
+    """The folder that a user chose, if any: a path, or the URL of a place in an object store."""
+    if given is None or is_url(given):
+        return given
     if not isinstance(given, (str, Path)):
         raise InvalidArgument(f"A folder must be a text or a path, got {shown(given)}. Write folder='runs'.")
     return Path(given).absolute()
+
+
+def stored_at(mark: Mark, *, settings: Mapping[str, Json], place: Path | str | None) -> str | None:
+    """The URL of the study's files, where they are in an object store: the one it has, else one under that place."""
+    had = settings.get(FOLDER)
+    chosen = place.rstrip("/") + f"/{folder_name(mark.study)}" if isinstance(place, str) else None
+    return chosen or (str(had) if place is None and is_url(had) else None)
 
 
 def new_identity() -> dict[str, Json]:
@@ -133,6 +145,8 @@ _HASHED = re.compile(r".*-[0-9a-f]{12}")
 def _had(mark: Mark, *, settings: Mapping[str, Json], beside: Path | None) -> Path | None:
     """The folder that the study remembers, or the one beside the database where both were moved or copied together."""
     if not settings.get(FOLDER):
+        return None
+    if is_url(settings[FOLDER]):
         return None
     stored = Path(str(settings[FOLDER]))
     if beside is not None and stored.parent.suffix == beside.suffix:

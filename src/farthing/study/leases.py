@@ -139,23 +139,26 @@ def _machine() -> str:
 
 @contextmanager
 def held_interrupts() -> Iterator[None]:
-    """Lets a Ctrl-C wait until the block has ended.
+    """Lets a Ctrl-C, or a SIGTERM that is handled like one, wait until the block has ended.
 
     For blocks that take a trial in a database and note it here: interrupted in between, it would never be given back.
-    They must be short. If Ctrl-C raises nothing, in another thread or with a handler of C, nothing is changed.
+    They must be short. Signals that raise nothing here, in another thread or with a handler of C, are left alone.
     """
-    handler = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    handled = {number: handler for number, handler in handlers.items() if callable(handler)}
+    if threading.current_thread() is not threading.main_thread() or not handled:
         yield
         return
     came: list[tuple[int, Any]] = []
-    signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
+    for number in handled:
+        signal.signal(number, lambda number, frame: came.append((number, frame)))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, handler)
+        for number, handler in handled.items():
+            signal.signal(number, handler)
         if came:
-            handler(*came[0])
+            handled[signal.Signals(came[0][0])](*came[0])
 
 
 os.register_at_fork(after_in_child=_start_over_in_child)

@@ -1,10 +1,10 @@
 """The limits of a run, and why it ended."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import get_args
 
-from farthing.costs import Budget
+from farthing.costs import Budget, PricesGiven, ResourcePrices
 from farthing.errors import InvalidArgument
 from farthing.fields import Number, Whole
 from farthing.strategies import Strategy
@@ -15,15 +15,22 @@ from farthing.validation import listed, shown
 
 class StopReason(StrEnum):
     """`STOPPED`: by `study.stop()`. `TOO_EXPENSIVE`: the next trial is predicted to cost more than is left.
-    `WORK_FAILS`: the first trials failed in the same way, and none has succeeded.
+    `WORK_FAILS`: the first trials failed in the same way, and none has succeeded. `NOT_WORTH_IT`: by the budget's
+    `worth`, nothing that could still be bought is; `PATIENCE_OVER`: its `patience` went by without a better value.
     """
 
     BUDGET_SPENT = "budget spent"
     TOO_EXPENSIVE = "too expensive"
     STRATEGY_FINISHED = "strategy finished"
     WORK_FAILS = "work fails"
+    NOT_WORTH_IT = "not worth it"
+    PATIENCE_OVER = "patience over"
     STOPPED = "stopped"
     INTERRUPTED = "interrupted"
+
+
+IDLE = (StopReason.BUDGET_SPENT, StopReason.TOO_EXPENSIVE, StopReason.STRATEGY_FINISHED)
+"""Reasons that a larger budget, or an enqueued trial, removes."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +53,8 @@ class Limits:
 
     The budget is that of a verification; a run of the whole study has the study's own. `killed_retries` is how often a
     trial is tried again whose worker the system killed: that says little about the configuration. `keep_going` spends
-    the budget even if the first trials all fail in the same way.
+    the budget even if the first trials all fail in the same way. After `most_trials`, or `seconds`, of one process it
+    starts no more. One that `waits_for_more` does not end because the budget does, or the strategy.
     """
 
     budget: Budget | None
@@ -54,6 +62,9 @@ class Limits:
     retries: int = 0
     killed_retries: int = 1
     keep_going: bool = False
+    most_trials: int | None = None
+    seconds: float | None = None
+    waits_for_more: bool = False
 
     def __post_init__(self) -> None:
         check_budget(self.budget)
@@ -78,10 +89,26 @@ class Limits:
             return cls(budget, time_limit, retries=int(strategy.needs_checkpoints), keep_going=keep_going)
         return cls(budget, time_limit, retries=retries, killed_retries=retries, keep_going=keep_going)
 
+    def of_a_process(self, *, most_trials: int | None, seconds: float | None, waits_for_more: bool) -> "Limits":
+        """The same, for a process that starts no more than that, and not for longer."""
+        return replace(self, most_trials=most_trials, seconds=seconds, waits_for_more=waits_for_more)
+
 
 def check_leases(lease: float, *, lost_retries: int) -> None:
     Number(above=0.0).checked(lease, what="A lease, in seconds,", advice="60 suits most work.")
     check_retries(lost_retries, name="lost_retries")
+
+
+def check_prices(prices: PricesGiven | None, *, cost: object, cost_unit: str) -> None:
+    if prices is None:
+        return
+    ResourcePrices(prices)
+    if cost is not None or cost_unit == "seconds":
+        what = "a declared cost" if cost is not None else "cost_unit='seconds'"
+        raise InvalidArgument(
+            f"Prices turn measured seconds into another unit of cost, got prices with {what}. "
+            "Write prices={…}, cost_unit='dollars', and no cost=."
+        )
 
 
 def check_retries(retries: int, *, name: str) -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from farthing.costs import Budget, Clock, Remaining
 from farthing.errors import StaleAttempt, TrialFinished, WorkError
@@ -15,12 +15,17 @@ from farthing.strategies import Strategy
 from farthing.study.collecting import collect_checkpoints, collect_leftovers
 from farthing.study.first_failures import FirstFailures
 from farthing.study.knowledge import Question
-from farthing.study.limits import Limits, Stopped, StopReason
+from farthing.study.limits import IDLE, Limits, Stopped, StopReason
 from farthing.study.records import TRIES_BEFORE_A_TURN, Answer, Records, Taken, is_waiting
+from farthing.study.sharing import SuggesterForAll
+from farthing.study.stopping import Stopping
 from farthing.study.suggesting import Suggester, SuggesterHere, SuggesterInThread
 from farthing.trials import Attempt, History, Measurement, State, Trial
 from farthing.trials.news import News
 from farthing.trials.prefixes import Eviction
+
+if TYPE_CHECKING:
+    from farthing.study.outlook import Outlook
 
 log = logging.getLogger("farthing")
 
@@ -49,6 +54,9 @@ class Loop:
 
     The budget is the study's own, which may change meanwhile, and so may its end be asked for.
 
+    With `shares`, it is one of many that run a study: one of them suggests for all (`study/sharing.py`). With
+    `only_runs` it takes what others suggest.
+
     With `only`, the numbers of enqueued trials, it runs those instead of suggestions within the budget of its limits,
     and ends when they do, even if another process ran them.
     """
@@ -64,6 +72,8 @@ class Loop:
         clock: Clock,
         observers: Sequence[Observer] = (),
         only: Collection[int] | None = None,
+        shares: bool = False,
+        only_runs: bool = False,
     ) -> None:
         self._records = records
         self._strategy = strategy
@@ -83,14 +93,32 @@ class Loop:
         self._lost_nodes: Counter[int] = Counter()
         self._first_failures: FirstFailures | None = None
         self._in_vain = 0
-        self._suggester = self._made_suggester()
+        self._stopping = Stopping()
+        self._started = 0
+        self._free_since: list[float] = []
+        self._only_runs = only_runs
+        self._suggester = self._made_suggester(shares=shares)
 
-    def _made_suggester(self) -> Suggester:
+    def _made_suggester(self, *, shares: bool) -> Suggester:
         """A thread of its own, unless `wait` itself does the work: then nothing could be gained by it."""
+        if shares:
+            return SuggesterForAll(
+                self._records,
+                self._strategy,
+                workers=max(1, self._executor.free),
+                on_answer=self._executor.wake,
+                only_runs=self._only_runs,
+            )
         if getattr(self._executor, "works_in_wait", True):
             return SuggesterHere(self._records, self._strategy)
         workers = getattr(self._executor, "workers", self._executor.free)  # some may not be there yet
-        return SuggesterInThread(self._records, self._strategy, workers=max(1, workers), on_answer=self._executor.wake)
+        return SuggesterInThread(
+            self._records,
+            self._strategy,
+            workers=max(1, workers),
+            on_answer=self._executor.wake,
+            thinking=getattr(self._executor, "thinking_of", None),
+        )
 
     def run(self) -> Stopped:
         """Runs until the budget is spent, the strategy has finished or `stop` is called; says which."""
@@ -119,6 +147,11 @@ class Loop:
         self._executor.wake()
 
     @property
+    def outlook(self) -> "Outlook | None":
+        """What going on was last expected to bring, if the budget says what that is worth."""
+        return self._stopping.outlook
+
+    @property
     def history(self) -> History:
         """The history as the loop last read it."""
         return self._records.history
@@ -141,15 +174,25 @@ class Loop:
 
     def _run(self) -> Stopped:
         self._records.sweep()
+        self._free_since = [self._clock.elapsed()] * self._executor.free
         while True:
             stopped = self._fill()
-            if stopped and not self._executor.running and not self._others_may_bring_work():
+            if stopped and self._is_over(stopped):
                 return stopped
             ended = self._executor.wait(self, timeout=self._patience())
+            if stopped:  # nobody thought: this was no waiting for suggestions
+                self._free_since = [self._clock.elapsed()] * len(self._free_since)
             for job in ended:
                 self._close(job)
+                self._free_since.append(self._clock.elapsed())
             if not (ended or self._suggester.is_ready):
                 self._look_around()
+
+    def _is_over(self, stopped: Stopped) -> bool:
+        if self._executor.running or self._others_may_bring_work():
+            return False
+        may_change = self._stopped is None and (stopped.reason in IDLE or self._only_runs)
+        return not (self._limits.waits_for_more and may_change)
 
     def _look_around(self) -> None:
         """Takes back what others lost, where there may be something, and takes up what was asked for."""
@@ -162,6 +205,23 @@ class Loop:
         is_requested = history.is_to_stop or history.stop_requests > self._stop_requests_before
         if self._stopped is None and is_requested:
             self._stopped = Stopped(StopReason.STOPPED, "stopped on request")
+        if self._stopped is None:
+            self._stopped = self._why_no_more()
+
+    def _why_no_more(self) -> Stopped | None:
+        """Whether this process has done what it was to do."""
+        most, seconds = self._limits.most_trials, self._limits.seconds
+        if most is not None and self._started >= most:
+            return Stopped(StopReason.STOPPED, f"{most} trials were started here")
+        if seconds is not None and self._clock.elapsed() - self._began >= seconds:
+            return Stopped(StopReason.STOPPED, f"{seconds:g} seconds are over")
+        return None
+
+    @property
+    def _room(self) -> int:
+        """The number of trials that may be started now."""
+        most = self._limits.most_trials
+        return self._executor.free if most is None else min(self._executor.free, most - self._started)
 
     def _fill(self) -> Stopped | None:
         """Gives work to every free worker; returns why there is no more of it.
@@ -172,6 +232,8 @@ class Loop:
             started, stopped = self._start_some()
             for trial in started:
                 self._submit(trial)
+            self._started += len(started)
+            self._free_since = self._free_since[len(started) :]
             if not started:
                 return stopped
         if self._stopped is None:
@@ -187,16 +249,18 @@ class Loop:
             if self._only is not None:
                 return self._claim(self._only, history), Stopped(StopReason.STOPPED, "the trials have ended")
             if self._can_pay_for_waiting(history) and (
-                claimed := self._records.claim(self._executor.free, taken=self._trials)
+                claimed := self._records.claim(self._room, taken=self._trials, waits=self._waits())
             ):
                 return claimed, None
             left = self.remaining(history)
             if self._pays_for_no_more(left):
                 return [], SPENT
-            answer = self._suggester.answer(Question(history, left, self._executor.free))
+            if stopped := self._stopping.reason(self.budget(history), history, left):
+                return [], stopped
+            answer = self._suggester.answer(Question(history, left, self._room))
             if answer is None or not answer.suggestions:
                 return [], None if answer is None else self._why_nothing_started(answer)
-            if opened := self._suggester.open(answer, most=self._executor.free, taken=self._trials):
+            if opened := self._suggester.open(answer, most=self._room, taken=self._trials, waits=self._waits()):
                 self._in_vain = 0
                 return opened, None
             self._in_vain += 1
@@ -208,7 +272,7 @@ class Loop:
         self._in_vain = 0
         opening = self._records.open(
             self._strategy,
-            plan=lambda history: (self.remaining(history), self._executor.free),
+            plan=lambda history: (self.remaining(history), self._room),
             taken=self._trials,
         )
         return list(opening.trials), None
@@ -227,14 +291,21 @@ class Loop:
             return
         history = self._records.refresh()
         left = self.remaining(history)
-        if not is_waiting(history) and not self._pays_for_no_more(left):
+        if not self._pays_for_no_more(left):
             self._suggester.prepare(Question(history, left, 1))
 
     def _pays_for_no_more(self, left: Remaining) -> bool:
         return left.pays_nothing or self._has_no_trial_left(left)
 
+    def _waits(self) -> list[float]:
+        """The seconds that each free worker has waited for a suggestion, the longest first."""
+        now = self._clock.elapsed()
+        return [now - since for since in self._free_since]
+
     def _why_nothing_started(self, answer: Answer) -> Stopped:
         remaining = answer.question.remaining
+        if self._only_runs:
+            return Stopped(StopReason.STOPPED, "no trial waits, and others suggest")
         if remaining.is_spent:
             return SPENT
         predicted = answer.uncovered[0].predicted_cost if answer.uncovered else None

@@ -1,9 +1,11 @@
 """The cost of a trial's work: measured seconds, amounts the work charged, or a function the user declared."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from farthing.costs import Remaining
 from farthing.trials import (
     Attempt,
     History,
@@ -28,20 +30,26 @@ class Prices:
         self._is_declared = problem.declared_cost is not None
         self._paid: dict[Attempt, float] = {}
         self._first: FirstCosts | None = None
+        self.rate: float | None = None
+        """What a measured second costs, in a study with prices."""
 
-    def suggestion(self, suggestion: Suggestion, history: History) -> Suggestion:
+    def suggestion(self, suggestion: Suggestion, history: History, remaining: Remaining) -> Suggestion:
         """With its predicted cost, where one is declared or learnt earlier and the strategy gave none."""
         if suggestion.predicted_cost is not None:
             return suggestion
         if not self._is_declared:
-            return self._by_earlier_costs(suggestion, history)
+            return self._by_earlier_costs(suggestion, history, remaining)
         source = None if suggestion.resume_from is None else history[suggestion.resume_from]
         head_start = self._problem.cost_of(suggestion.params, source.fidelity) if source and source.checkpoint else 0.0
         cost = max(0.0, self._problem.cost_of(suggestion.params, suggestion.fidelity) - head_start)
         return replace(suggestion, predicted_cost=Prediction(cost))
 
-    def _by_earlier_costs(self, suggestion: Suggestion, history: History) -> Suggestion:
-        """What a new run costs by the costs of earlier studies, as long as no model chooses it."""
+    def _by_earlier_costs(self, suggestion: Suggestion, history: History, remaining: Remaining) -> Suggestion:
+        """What a new run costs by the costs of earlier studies, as long as no model chooses it.
+
+        Another machine or more data may change all costs by a factor. As long as nothing was paid here, it is not
+        known, so that a prediction refuses no trial: it is at most what is left of the budget.
+        """
         is_first = suggestion.resume_from is None and suggestion.predicted_value is None
         if history.learned is None or not is_first:
             return suggestion
@@ -52,7 +60,11 @@ class Prices:
         if self._first is None:
             return suggestion
         reach = self._problem.reach(suggestion.fidelity)
-        return replace(suggestion, predicted_cost=self._first.predicted(suggestion.params, history, reach=reach))
+        predicted = self._first.predicted(suggestion.params, history, reach=reach)
+        if not history.cost:
+            seconds = remaining.seconds if self._problem.cost_unit == "seconds" else math.inf
+            predicted = Prediction(min(predicted.mean, remaining.cost, seconds))
+        return replace(suggestion, predicted_cost=predicted)
 
     def begin(self, trial: Trial, *, resumed_at: Mapping[str, float] | None) -> None:
         """Notes what an attempt need not pay, because it starts from a checkpoint at that fidelity."""
@@ -61,8 +73,10 @@ class Prices:
             self._paid[Attempt(trial.number, trial.attempt)] = paid
 
     def measurement(self, trial: Trial, measurement: Measurement) -> Measurement:
-        if measurement.charged or (self._problem.measures_cost and not self._is_declared):
+        if measurement.charged:
             return measurement
+        if self._problem.measures_cost and not self._is_declared:
+            return measurement if self.rate is None else _priced(measurement, self.rate)
         if not self._is_declared:
             return replace(measurement, cost={})
         attempt = Attempt(trial.number, trial.attempt)
@@ -81,3 +95,10 @@ class Prices:
 
     def end(self, attempt: Attempt) -> None:
         self._paid.pop(attempt, None)
+
+
+def _priced(measurement: Measurement, rate: float) -> Measurement:
+    """Its seconds as money. The rate stays with it: a later change of prices changes no bill."""
+    cost = {kind: seconds * rate for kind, seconds in measurement.cost.items()}
+    saved = {reason: seconds * rate for reason, seconds in measurement.saved.items()}
+    return replace(measurement, cost=cost, saved=saved, rate=rate)

@@ -1,11 +1,13 @@
 """One coordinator's way to a stored study: reads what changed, and opens, prices and closes trials under its leases."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from farthing.costs import Budget, Clock, Remaining, SystemClock
+from farthing.costs import Budget, Clock, Remaining, ResourcePrices, SystemClock
+from farthing.costs.prices import ResourcesGiven
 from farthing.errors import FarthingError, HistoryMoved, InvalidArgument
 from farthing.storage import MemoryStorage, Storage, StudyRecord
 from farthing.storage.storage import Changes, FindsLeaders, Leaders, OpensInTurn
@@ -30,6 +32,12 @@ TRIES_BEFORE_A_TURN = 5
 
 LONGEST_TURN = 1.0
 """Seconds of suggesting for which others may be made to wait: far less than a lease, or than SQLite's busy timeout."""
+SUGGESTING_LEASE = 10.0
+"""Seconds after which another process suggests for all, if the one that does is no longer heard of."""
+
+PRICES = "prices"
+"""The setting of a study that has the prices of resources."""
+
 IS_EXTENDED = "extended"
 """The setting of a study whose space has grown."""
 
@@ -93,6 +101,8 @@ class Records:
         self._history = History(record.problem)
         self._running: dict[Attempt, Trial] = {}
         self._is_still = False
+        self._suggests_until = -math.inf
+        self.hold(None, must_cost=False)
 
     @property
     def problem(self) -> Problem:
@@ -143,15 +153,63 @@ class Records:
         dead = {trial.owner for trial in self.refresh().in_flight if trial.owner and is_gone(trial.owner)}
         return self._storage.sweep(self.name, dead=sorted(dead))
 
-    def claim(self, count: int, *, taken: Taken, number: int | None = None) -> list[Trial]:
+    def claim(self, count: int, *, taken: Taken, number: int | None = None, waits: Sequence[float] = ()) -> list[Trial]:
         """Up to `count` pending trials, running now: enqueued ones, and lost or failed ones to be tried again.
 
-        With a `number`, no other than that one.
+        With a `number`, no other than that one. `waits` has the seconds that each worker has waited for a suggestion.
         """
         claimed: list[Trial] = []
-        while len(claimed) < count and (trial := self._claim_one(taken, number)):
+        waited = [*waits, *[0.0] * count]
+        while len(claimed) < count and (trial := self._claim_one(taken, number, waited[len(claimed)])):
             claimed.append(trial)
         return claimed
+
+    @property
+    def rate(self) -> float | None:
+        """What a measured second of a trial costs, in a study with prices."""
+        return self._prices.rate
+
+    def hold(self, resources: ResourcesGiven | None, *, must_cost: bool) -> None:
+        """Says what trials that are begun from now on hold; it has a meaning in a study with prices."""
+        given = self.settings.get(PRICES)
+        if given is not None:
+            prices = ResourcePrices(given)
+            self._prices.rate = prices.require_priced(resources) if must_cost else prices.of_a_second(resources)
+
+    def may_suggest(self) -> bool:
+        """Whether this process has the right to suggest for all, which it then keeps for a few seconds at least."""
+        now = self._clock.elapsed()
+        if now < self._suggests_until:
+            return True
+        me, lease = this_process(), min(SUGGESTING_LEASE, self.leases.seconds)
+        holder = self._storage.claim_suggesting(self.name, owner=me, lease=lease)
+        if holder != me and is_gone(holder):
+            holder = self._storage.claim_suggesting(self.name, owner=me, lease=lease, dead=[holder])
+        self._suggests_until = now + lease / 3 if holder == me else -math.inf
+        return holder == me
+
+    def yield_suggesting(self) -> None:
+        """Lets another process suggest at once."""
+        if self._suggests_until > -math.inf:
+            self._suggests_until = -math.inf
+            with suppress(FarthingError):
+                self._storage.yield_suggesting(self.name, owner=this_process())
+
+    def workers_going(self) -> int:
+        """The number of runs of the study, on all machines, as far as they were heard of."""
+        return self._storage.runs_going(self.name)
+
+    def put_in_line(self, answer: Answer) -> None:
+        """Opens what was suggested as trials that wait; raises `HistoryMoved` if others opened some meanwhile."""
+        self._storage.open_trials(
+            self.name,
+            answer.suggestions,
+            owner=None,
+            lease=self.leases.seconds,
+            retries=self.lost_retries,
+            expected_trials=len(answer.question.history),
+            overhead=answer.overhead,
+        )
 
     def open(self, strategy: Strategy, plan: Plan, *, taken: Taken) -> Opening:
         """Opens what the strategy suggests for the history last read, as far as the budget covers it.
@@ -198,6 +256,7 @@ class Records:
                 owner=this_process(),
                 lease=self.leases.seconds,
                 retries=self.lost_retries,
+                rate=self.rate,
             )
             trials = self._take(opened, taken)
         return Opening(trials, answers[-1].question.remaining, answers[-1].uncovered)
@@ -213,14 +272,25 @@ class Records:
             covered = self._covered(more, question.remaining)[: question.count]
         return Answer(question, covered, () if covered else suggestions, overhead)
 
-    def open_answer(self, answer: Answer, *, taken: Taken, most: int | None = None, opened: int = 0) -> list[Trial]:
+    def open_answer(
+        self,
+        answer: Answer,
+        *,
+        taken: Taken,
+        most: int | None = None,
+        opened: int = 0,
+        waits: Sequence[float] = (),
+    ) -> list[Trial]:
         """Opens trials of up to `most` of the suggestions; raises `HistoryMoved` if others opened some meanwhile.
 
-        `opened` is the number of those that were opened of this answer before.
+        `opened` is the number of those that were opened of this answer before; `waits` has the seconds that each worker
+        has waited.
         """
         first = answer.suggestions[:most]
         overhead = answer.overhead * len(first) / len(answer.suggestions)
-        return self._open_all(first, taken, expected_trials=len(answer.question.history) + opened, overhead=overhead)
+        waited = math.fsum(waits[: len(first)]) / len(first)
+        expected = len(answer.question.history) + opened
+        return self._open_all(first, taken, expected_trials=expected, overhead=overhead, waited=waited)
 
     def covers(self, suggestions: Sequence[Suggestion], remaining: Remaining) -> bool:
         """Whether the rest of a budget pays for all of them."""
@@ -358,13 +428,20 @@ class Records:
         if self._closes_storage:
             self._storage.close()
 
-    def _claim_one(self, taken: Taken, number: int | None) -> Trial | None:
+    def _claim_one(self, taken: Taken, number: int | None, waited: float) -> Trial | None:
         with held_interrupts():
-            trial = self._storage.claim_trial(self.name, owner=this_process(), lease=self.leases.seconds, number=number)
+            trial = self._storage.claim_trial(
+                self.name,
+                owner=this_process(),
+                lease=self.leases.seconds,
+                number=number,
+                waited=waited,
+                rate=self.rate,
+            )
             return None if trial is None else self._take([trial], taken)[0]
 
     def _open_all(
-        self, suggestions: Sequence[Suggestion], taken: Taken, *, expected_trials: int, overhead: float
+        self, suggestions: Sequence[Suggestion], taken: Taken, *, expected_trials: int, overhead: float, waited: float
     ) -> list[Trial]:
         with held_interrupts():
             opened = self._storage.open_trials(
@@ -375,6 +452,8 @@ class Records:
                 retries=self.lost_retries,
                 expected_trials=expected_trials,
                 overhead=overhead,
+                waited=waited,
+                rate=self.rate,
             )
             return self._take(opened, taken)
 
@@ -394,7 +473,9 @@ class Records:
                 f"from {type(strategy).__name__}. Cut the list in its suggest()."
             )
         return [
-            with_knowledge(self._prices.suggestion(self._checked(suggestion), history), question, place=place)
+            with_knowledge(
+                self._prices.suggestion(self._checked(suggestion), history, question.remaining), question, place=place
+            )
             for place, suggestion in enumerate(suggestions)
         ]
 

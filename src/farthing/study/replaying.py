@@ -9,6 +9,7 @@ from typing import Any
 from farthing.errors import InvalidArgument, WorkError
 from farthing.execution import CarriesOut, Checkpoints, Job, RunningTrial, Work, as_work
 from farthing.execution.attempts import run_attempt
+from farthing.execution.stored_checkpoints import checkpoints_at
 from farthing.space import Choice, Fidelity, Space
 from farthing.study.folder import folder_path
 from farthing.study.schedule import Change, Schedule
@@ -48,7 +49,7 @@ def replay(
     plan = _schedule(schedule, steps=steps, value=value)
     shape = as_work(work)
     shape.check(problem_of(plan))
-    checkpoints = Checkpoints(folder_path(folder) or Path(mkdtemp(prefix="farthing-replay-")))
+    checkpoints = checkpoints_at(str(folder_path(folder) or mkdtemp(prefix="farthing-replay-")))
     values: list[tuple[int, float]] = []
     checkpoint: Path | None = None
     for number, (start, end, params) in enumerate(plan.segments):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, Union
 
-from farthing.costs import Clock
+from farthing.costs import Clock, PricesGiven
 from farthing.execution import Executor
 from farthing.execution.ray import RayExecutor, Resources
 from farthing.storage import Storage
@@ -41,6 +41,7 @@ class StudySettings(TypedDict, total=False):
     lost_retries: int
     clock: Clock | None
     noise: bool | None
+    prices: PricesGiven | None
     learn_from: LearnFrom | None
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from farthing.caching.stage_cache import FOLDER, Manifest, StageCache, beyond
+from farthing.caching.stage_cache import FOLDER, Manifest, beyond
+from farthing.caching.stored_stages import stage_cache
 from farthing.errors import InvalidArgument, StorageError
 from farthing.study.study import Study
 from farthing.trials import Json
@@ -63,7 +64,7 @@ class StageOutputs:
                 "Name the study of a pipeline: `farthing list` shows all studies."
             )
         self.folder: Path = study.checkpoints.root / FOLDER
-        self._cache = StageCache(self.folder, limit=None)
+        self._cache = stage_cache(study.checkpoints.root, limit=None)
 
     def all(self) -> list[StageOutput]:
         """By stage, the latest last."""

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from farthing.caching.stage_cache import FOLDER
 from farthing.execution.folder_mark import MARK, carries
+from farthing.execution.stored_checkpoints import StoredCheckpoints
 from farthing.files.durable import names_in, remove, size_of
 from farthing.storage import MemoryStorage, Storage, StudySummary, open_storage
-from farthing.study.folder import find_folder, mark_for
+from farthing.study.folder import find_folder, mark_for, stored_at
 from farthing.study.settings import StorageLike
 from farthing.study.views import short_bytes
 
@@ -22,7 +23,7 @@ class Deleted:
     """
 
     freed: int = 0
-    left: Path | None = None
+    left: Path | str | None = None
 
     def __str__(self) -> str:
         if self.left is None:
@@ -41,6 +42,11 @@ def delete_study(name: str, storage: StorageLike) -> Deleted:
     with _opened(storage) as place:
         record = place.load_study(name)
         mark, is_in_memory = mark_for(record), isinstance(place, MemoryStorage)
+        if url := stored_at(mark, settings=record.settings, place=None):
+            files = StoredCheckpoints(url, mark=mark)
+            is_ours = files.is_ours
+            place.delete_study(name)
+            return Deleted(freed=files.remove_all()) if is_ours else Deleted(left=url)
         root = find_folder(mark, settings=record.settings, place=None, beside=place.folder, is_in_memory=is_in_memory)
         is_ours = carries(root, mark)
         place.delete_study(name)

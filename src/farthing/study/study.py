@@ -6,11 +6,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO, overload
 
-from farthing.costs import Budget, Clock, Ledger, SystemClock, as_clock
+from farthing.costs import Budget, Clock, Ledger, PricesGiven, SystemClock, as_clock
 from farthing.errors import NoResult, NoSuggestion
 from farthing.execution import CarriesOut, Checkpoints, Executor, RunningTrial, Work, as_work
 from farthing.execution.ray import Resources
-from farthing.fields import Flag, Whole
+from farthing.fields import Flag, Number, Whole
 from farthing.space import Space
 from farthing.storage import Storage, StudyRecord, open_storage
 from farthing.strategies import Strategy, as_strategy
@@ -41,13 +41,14 @@ from farthing.study.limits import (
     check_budget,
     check_leases,
     check_on_interrupt,
+    check_prices,
     require_budget,
     require_set_budget,
 )
 from farthing.study.lineage import Lineage
 from farthing.study.loop import Loop, Observer
 from farthing.study.opening import closed_on_error, create_or_continue, require_space, value_name
-from farthing.study.records import Records
+from farthing.study.records import PRICES, Records
 from farthing.study.settings import Callback, ExecutorLike, ExportFormat, LearnFrom, OnInterrupt, StorageLike
 from farthing.study.top import Top
 from farthing.study.tracking import Tracker, Tracking, read_trackers
@@ -65,6 +66,11 @@ if TYPE_CHECKING:
     from farthing.plots import PlotKind
     from farthing.study.diagnosing import Diagnosis
     from farthing.study.importance import Share
+    from farthing.study.outlook import Outlook
+
+
+DECLARES_COST = "declares cost"
+"""The setting of a study whose cost is a function that the user gave."""
 
 
 class Study:
@@ -79,8 +85,12 @@ class Study:
         storage: None keeps everything in memory; `sqlite:///file.db` or `postgresql://…` keeps it for good.
         cost: a function of (params, fidelity) that returns the cost of a run from the start to that fidelity. Without
             it, cost is the measured seconds of the work, or the amounts that trials charge.
-        cost_unit: the unit of cost. With another unit than seconds nothing is measured: charge, tell or declare it.
-        folder: the place for checkpoints and logs, in a folder of the study's name; by default beside the database.
+        cost_unit: the unit of cost. With another unit than seconds nothing is measured: charge, tell or declare it, or
+            give prices.
+        prices: what resources cost, `{"gpu": 2.5, "cpu": 0.05, "per": "hour"}`: cost is then the measured seconds
+            times the prices of the `resources` that a run says its trials hold. The study remembers them.
+        folder: the place for checkpoints and logs, in a folder of the study's name; by default beside the database. A
+            URL, `s3://bucket/studies`, is one for machines that share no disk.
         lease: seconds after which a trial whose owner no longer answers is offered again.
         lost_retries: the number of times a trial may be lost in that way before it is given up.
         noise: False declares that equal params give equal values: then a value measured at full fidelity is never
@@ -108,8 +118,10 @@ class Study:
         clock: Clock | None = None,
         noise: bool | None = None,
         learn_from: LearnFrom | None = None,
+        prices: PricesGiven | None = None,
     ) -> None:
         require_space(space)
+        check_prices(prices, cost=cost, cost_unit=cost_unit)
         check_leases(lease, lost_retries=lost_retries)
         clock, own_folder = as_clock(clock), folder_path(folder)
         if noise is not None:
@@ -121,12 +133,14 @@ class Study:
             minimize=minimize is not None,
             seed=0 if seed is None else seed,
             cost_unit=cost_unit,
-            measures_cost=cost is None and cost_unit == "seconds",
+            measures_cost=cost is None and (cost_unit == "seconds" or prices is not None),
             declared_cost=cost,
         )
         place = open_storage(storage, patience=lease)
         with closed_on_error(place, given=storage):
-            record = create_or_continue(place, StudyRecord(name, problem, settings=new_identity()), seed=seed)
+            settings = new_identity() | ({} if cost is None else {DECLARES_COST: True})
+            settings |= {} if prices is None else {PRICES: dict(prices)}
+            record = create_or_continue(place, StudyRecord(name, problem, settings=settings), seed=seed)
         self._join(
             place,
             record,
@@ -140,6 +154,9 @@ class Study:
         )
         if noise is not None:
             self._remember(**{NOISE: noise})
+        if prices is not None and self._settings.get(PRICES) != dict(prices):
+            self._remember(**{PRICES: dict(prices)})
+            self._records.hold(None, must_cost=False)
         if learn_from is not None:
             with closed_on_error(place, given=storage):
                 begin_with(self._records, learn_from, strategy=strategy)
@@ -190,7 +207,7 @@ class Study:
         is_given: bool,
         strategy: Strategy | str | None,
         cost: DeclaredCost | None,
-        folder: Path | None,
+        folder: Path | str | None,
         lease: float,
         lost_retries: int,
         clock: Clock,
@@ -242,8 +259,8 @@ class Study:
                 again once when the system killed its worker (a signal, no memory, pre-emption), and never after an
                 exception or the time limit; in a population once after any failure.
             devices: for example `["cuda:0", "cuda:1"]`, given to the workers in turn.
-            resources: with Ray, what each worker holds: `{"cpu": 1, "gpu": 0.25}`; a list of such bundles for work
-                on several nodes.
+            resources: what each worker holds, with Ray and in a study with prices: `{"cpu": 1, "gpu": 0.25}`; a list of
+                such bundles for work on several nodes.
             callbacks: each is called as `callback(study, trial)` when a trial has ended; it may call `study.stop()`.
             trackers: programs that are told how the study goes: `[ft.trackers.MLflow()]`. One that fails or is slow
                 neither stops nor slows the study.
@@ -388,8 +405,10 @@ class Study:
         trackers: Iterable[Tracker] = (),
         progress: bool | None,
         only: Collection[int] | None = None,
+        shares: bool = False,
     ) -> Stopped:
-        self._records.withdraw_stop()
+        if not shares:
+            self._records.withdraw_stop()
         display = display_for(self, wanted=progress)
         observers: list[Observer] = [Callbacks(self, tuple(callbacks)), *(Tracking(self, one) for one in trackers)]
         self._loop = Loop(
@@ -401,11 +420,46 @@ class Study:
             clock=self._clock,
             observers=[*observers, *([display] if display else [])],
             only=only,
+            shares=shares,
+            only_runs=shares and self._lacks_declared_cost,
         )
         try:
             return self._loop.run()
         finally:
             self._loop = None
+
+    def _run_as_worker(
+        self,
+        work: Work,
+        *,
+        budget: Budget | None,
+        workers: int,
+        limits: Limits,
+        resources: Resources | None = None,
+        progress: bool | None = None,
+    ) -> Stopped:
+        """One of many that work on the study, as `farthing worker` does: one of them suggests for all.
+
+        Unlike `run`, it ends at once if the study was asked to stop.
+        """
+        shape = self._checked(work)
+        require_budget(budget or self.budget, self._strategy.imported())
+        log_lost_prefixes(self._records, shape, self.checkpoints)
+        note_code(self._records, shape, harmless=False)
+        strategy = self._strategy.stored_in(self._records)
+        runner = self._executor(
+            shape, "processes", workers=workers, devices=None, resources=resources, time_limit=limits.time_limit
+        )
+        if budget is not None:
+            self._records.set_budget(budget, given=True)
+        return self._loop_through(strategy, runner, limits, progress=progress, shares=True)
+
+    @property
+    def _lacks_declared_cost(self) -> bool:
+        """Whether this process was not given the declared cost that the study has: what it suggested would be free."""
+        problem = self.problem
+        is_certain = problem.cost_unit == "seconds" and not problem.measures_cost  # an older version noted no more
+        return (is_certain or bool(self._settings.get(DECLARES_COST))) and problem.declared_cost is None
 
     def _executor(
         self,
@@ -417,6 +471,7 @@ class Study:
         resources: Resources | None,
         time_limit: float | None,
     ) -> Executor:
+        self._records.hold(resources, must_cost=True)
         return executor_for(
             work,
             self.problem,
@@ -668,6 +723,20 @@ class Study:
     def top(self, count: int = 10) -> Top:
         """The best runs: a list of trials that prints as a table. What went furthest comes first, then the best."""
         return Top.of(self.history, count)
+
+    def outlook(self, cost: float | None = None) -> "Outlook":
+        """What another `cost` is expected to bring, with an interval; by default the cost of ten configurations.
+
+        It is a model of the study that speaks, whatever the strategy; `NoResult` is raised before there are five
+        configurations with a result. `Budget(worth=…)` stops a run by it.
+        """
+        if cost is not None:
+            Number(above=0.0).checked(
+                cost, what="The cost of an outlook", advice="Leave it out for ten configurations."
+            )
+        from farthing.study.outlook import Prospects
+
+        return Prospects.of(self.history).outlook(cost)
 
     def diagnose(self) -> "Diagnosis":
         """Fits a model to the trials: which parameters matter, and how far to trust the answer."""

@@ -15,10 +15,12 @@ from farthing.errors import HistoryMoved
 from farthing.strategies import Strategy
 from farthing.study.knowledge import Question
 from farthing.study.pace import allowed_effort, is_long_to_wait, may_miss, suggested_together
-from farthing.study.records import Answer, Records, Taken
+from farthing.study.records import Answer, Records, Taken, is_waiting
 from farthing.trials import History, Trial
 
 Suggest = Callable[[Question], Answer]
+Wake = Callable[[], None]
+"""Called in the thread that suggests when it is done."""
 
 
 class Suggester(Protocol):
@@ -28,8 +30,11 @@ class Suggester(Protocol):
         """Suggestions for a worker that is free now; None while the strategy thinks."""
         ...
 
-    def open(self, answer: Answer, *, most: int, taken: Taken) -> list[Trial]:
-        """Opens trials of up to `most` of the suggestions; none if others opened some meanwhile: ask again."""
+    def open(self, answer: Answer, *, most: int, taken: Taken, waits: list[float]) -> list[Trial]:
+        """Opens trials of up to `most` of the suggestions; none if others opened some meanwhile: ask again.
+
+        `waits` has the seconds that each worker has waited, the longest first.
+        """
         ...
 
     def prepare(self, question: Question) -> None:
@@ -61,9 +66,9 @@ class SuggesterHere:
     def answer(self, question: Question) -> Answer | None:
         return self._records.answer(self._strategy, question)
 
-    def open(self, answer: Answer, *, most: int, taken: Taken) -> list[Trial]:
+    def open(self, answer: Answer, *, most: int, taken: Taken, waits: list[float]) -> list[Trial]:
         try:
-            return self._records.open_answer(answer, taken=taken)
+            return self._records.open_answer(answer, taken=taken, waits=waits)
         except HistoryMoved:
             return []
 
@@ -83,10 +88,18 @@ class SuggesterInThread:
     when all of them are busy.
     """
 
-    def __init__(self, records: Records, strategy: Strategy, *, workers: int, on_answer: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        records: Records,
+        strategy: Strategy,
+        *,
+        workers: int,
+        on_answer: Wake,
+        thinking: "Callable[[Suggest, Wake], Thinking] | None" = None,
+    ) -> None:
         self._records = records
         self._workers = workers
-        self._thread = AnsweringThread(lambda question: records.answer(strategy, question), on_answer)
+        self._thread = (thinking or AnsweringThread)(lambda question: records.answer(strategy, question), on_answer)
         self._is_ahead = False
         self._ready: Answer | None = None
         self._opened = 0
@@ -108,9 +121,9 @@ class SuggesterInThread:
             return None
         return answer
 
-    def open(self, answer: Answer, *, most: int, taken: Taken) -> list[Trial]:
+    def open(self, answer: Answer, *, most: int, taken: Taken, waits: list[float]) -> list[Trial]:
         try:
-            opened = self._records.open_answer(answer, taken=taken, most=most, opened=self._opened)
+            opened = self._records.open_answer(answer, taken=taken, most=most, opened=self._opened, waits=waits)
         except HistoryMoved:
             return []
         rest = answer.after(len(opened))
@@ -119,7 +132,7 @@ class SuggesterInThread:
         return opened
 
     def prepare(self, question: Question) -> None:
-        if self._may_be_stale(question.history):
+        if not is_waiting(question.history) and self._may_be_stale(question.history):
             self._begin(question, is_ahead=True)
 
     def close(self, *, waits: bool) -> None:
@@ -166,10 +179,32 @@ class SuggesterInThread:
         return allowed_effort(history, workers=self._workers)
 
 
+class Thinking(Protocol):
+    """Where a strategy thinks while the loop goes on: one question at a time."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a question was asked whose answer has not been taken."""
+        ...
+
+    @property
+    def has_answer(self) -> bool: ...
+
+    def ask(self, question: Question) -> None: ...
+
+    def take(self) -> Answer | None:
+        """The answer, once; None as long as there is none."""
+        ...
+
+    def join(self) -> None:
+        """Waits until nothing is thought about."""
+        ...
+
+
 class AnsweringThread:
     """A thread that answers one question at a time; an error is raised where the answer is taken."""
 
-    def __init__(self, suggest: Suggest, on_answer: Callable[[], None]) -> None:
+    def __init__(self, suggest: Suggest, on_answer: Wake) -> None:
         self._suggest = suggest
         self._on_answer = on_answer
         self._thread: threading.Thread | None = None

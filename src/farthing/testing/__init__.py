@@ -1,16 +1,27 @@
-"""Contract suites that extensions can inherit and run with pytest, checks of Trainables and of stored suggestions."""
+"""Contract suites to inherit and run with pytest, checks of Trainables and of suggestions, and a simulated cluster."""
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from farthing.testing.replay_check import check_replay
+    from farthing.testing.simulated import Faults, SimulatedExecutor
     from farthing.testing.storage_contract import StorageContract
     from farthing.testing.strategy_contract import StrategyContract
     from farthing.testing.trainable_check import TrainableReport, check_trainable
 
-__all__ = ["StorageContract", "StrategyContract", "TrainableReport", "check_replay", "check_trainable"]
+__all__ = [
+    "Faults",
+    "SimulatedExecutor",
+    "StorageContract",
+    "StrategyContract",
+    "TrainableReport",
+    "check_replay",
+    "check_trainable",
+]
 
 _HOMES = {
+    "Faults": "farthing.testing.simulated",
+    "SimulatedExecutor": "farthing.testing.simulated",
     "StorageContract": "farthing.testing.storage_contract",
     "StrategyContract": "farthing.testing.strategy_contract",
     "TrainableReport": "farthing.testing.trainable_check",

@@ -132,6 +132,19 @@ class StrategyContract:
             again = self.suggest(study.history.before(trial.number))[0]
             assert (again.params, again.note) == (trial.params, trial.note)
 
+    def test_what_the_user_guesses_is_tried_first(self) -> None:
+        if not self.strategy.takes_starts:
+            pytest.skip("the strategy takes no starts, so it does not look at guesses")
+        space = _with_guesses(self.space)
+        study = self._told(Study(space, minimize="error", strategy=self.strategy, seed=3), range(8))
+        assert study.trials[0].note["guess"] == "centre"
+        for name, parameter in space.parameters.items():
+            if isinstance(parameter, Float) and parameter.guess is not None:
+                assert study.trials[0].params[name] == pytest.approx(parameter.guess)
+        for trial in study.history:
+            again = self.suggest(study.history.before(trial.number))[0]
+            assert (again.params, again.note) == (trial.params, trial.note)
+
     def _earlier(self, seed: int) -> Study:
         """A study of random configurations whose best ones another may begin with."""
         study = Study(self.space, minimize="error", strategy=Random(), name=f"earlier-{seed}", seed=seed)
@@ -160,3 +173,14 @@ class StrategyContract:
                 else:
                     study.tell(trial, self.evaluate(trial.params, trial.fidelity), cost=1.0)
         return study
+
+
+def _with_guesses(space: Space) -> Space:
+    """The space with a guess near the low end of every number that is always active and has no step."""
+    tables = json.loads(json.dumps(space.to_json()))
+    for group in tables["stages"].values() if "stages" in tables else [tables["params"]]:
+        for table in group.values():
+            if "float" in table and not {"when", "step"} & table.keys():
+                low, high = table["float"]
+                table["guess"] = low + 0.1 * (high - low)
+    return Space.from_json(tables)

@@ -135,7 +135,7 @@ class History(Sequence[Trial]):
         return tuple(trial for trial in done if not self.is_outdated(trial)) if self._changes.times else done
 
     @cached_property
-    def limits(self) -> Mapping[str, float] | None:
+    def limits(self) -> Mapping[str, Json] | None:
         """The limits of the budget in force; None if none was set."""
         return limits_in_force(self.events)
 

@@ -27,7 +27,8 @@ class Measurement:
     amount that the user named and that replaces the measured seconds of its attempt. `saved` has savings
     by reason. `sequence` counts the measurements of one attempt, so that writing one twice changes nothing.
     `params` is set only where they change during a trial. `gradient` has derivatives of the value along numeric params,
-    each in the param's own units on any scale. `time` is the storage's clock, in seconds since 1970.
+    each in the param's own units on any scale. `time` is the storage's clock, in seconds since 1970. `rate` is what a
+    measured second cost, where seconds have a price: `cost` is the seconds times it.
     """
 
     value: float | None = None
@@ -42,6 +43,7 @@ class Measurement:
     attempt: int = 1
     sequence: int = 0
     time: float = 0.0
+    rate: float | None = None
 
     @property
     def place(self) -> Any:

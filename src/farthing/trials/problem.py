@@ -19,7 +19,8 @@ DeclaredCost = Callable[[Params, Mapping[str, float]], float]
 
 @dataclass(frozen=True)
 class Problem:
-    """`measures_cost` says that cost is the measured seconds of the work, unless a trial charges an amount.
+    """`measures_cost` says that cost is the measured seconds of the work, or follows from them by prices, unless a
+    trial charges an amount.
 
     `declared_cost` is the user's own function; it is not stored, so a study that is loaded without it has none.
     """
@@ -48,6 +49,16 @@ class Problem:
                 f"A declared cost must be a function of params and fidelity, got {shown(self.declared_cost)}. "
                 "Write cost=lambda params, fidelity: fidelity['epochs']."
             )
+
+    @property
+    def cost_is_time(self) -> bool:
+        """Whether cost is the measured seconds themselves."""
+        return self.measures_cost and self.cost_unit == "seconds"
+
+    @property
+    def has_prices(self) -> bool:
+        """Whether cost is measured seconds times the prices of what a trial holds."""
+        return self.measures_cost and self.cost_unit != "seconds"
 
     @cached_property
     def best_so_far(self) -> tuple[str, ...]:

@@ -21,16 +21,16 @@ WITHDRAWN = "stop withdrawn"
 """The study may go on: somebody started a run."""
 
 
-def budget_event(limits: Mapping[str, float], *, trials: int, given: bool) -> dict[str, Json]:
+def budget_event(limits: Mapping[str, Json], *, trials: int, given: bool) -> dict[str, Json]:
     return {"limits": dict(limits), "trials": trials, "given": given}
 
 
-def limits_in_force(events: "Sequence[Event]") -> Mapping[str, float] | None:
+def limits_in_force(events: "Sequence[Event]") -> Mapping[str, Json] | None:
     """The limits of the last budget that was set; None if none was."""
     return next((event.payload["limits"] for event in reversed(events) if event.kind == BUDGET), None)
 
 
-def limits_given(events: "Sequence[Event]") -> Mapping[str, float] | None:
+def limits_given(events: "Sequence[Event]") -> Mapping[str, Json] | None:
     """The limits that a run was last given."""
     given = (event for event in reversed(events) if event.kind == BUDGET and event.payload["given"])
     return next((event.payload["limits"] for event in given), None)

@@ -43,7 +43,8 @@ class Trial:
     """A suggestion, its measurements and its state. Times are seconds since 1970 on the storage's clock.
 
     `value` is the result; `checkpoint` names the checkpoint that the trial left; `resume_checkpoint` the one it
-    started with. `overhead` is the seconds it took to suggest it. `attempt` counts from 1 and fences off older
+    started with. `overhead` is the seconds it took to suggest it, and `waited` those for which free workers waited for
+    the suggestion. `attempt` counts from 1 and fences off older
     attempts at the same trial.
     """
 
@@ -63,6 +64,7 @@ class Trial:
     opened_at: float = 0.0
     finished_at: float | None = None
     lease_until: float | None = None
+    waited: float = 0.0
 
     def __repr__(self) -> str:
         value = "" if self.value is None else f", value={self.value:.6g}"

@@ -90,4 +90,4 @@ def test_commands_are_listed_in_the_order_of_a_studys_life(farthing) -> None:
     lines = farthing("--help").output.partition("Commands:")[2].split("\n")
     names = [line.split()[0] for line in lines if line.strip()]
 
-    assert names[:5] == ["demo", "run", "resume", "budget", "stop"]
+    assert names[:5] == ["demo", "run", "resume", "worker", "budget"]

@@ -105,6 +105,19 @@ def first(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return url
 
 
+def test_the_second_schema_is_still_read(tmp_path: Path) -> None:
+    path = str(shutil.copy(SAVED / "schema_0002.db", tmp_path / "study.db"))
+    assert revision_of(path) == "0002"
+    assert_as_saved(path)
+    assert revision_of(path) == schema.HEAD
+    storage = SqlStorage(path)
+    trials = storage.history("digits").trials
+    assert [trial.waited for trial in trials] == [0.0] * 4
+    assert {point.rate for trial in trials for point in trial.measurements} == {None}
+    assert storage.claim_suggesting("digits", owner="ada", lease=60.0) == "ada"
+    storage.close()
+
+
 def test_an_older_database_is_migrated_when_it_is_opened(first: str) -> None:
     assert_as_saved(first)
     assert revision_of(first) == schema.HEAD

@@ -179,6 +179,15 @@ def test_costs_of_earlier_studies_predict_the_first_trials() -> None:
     assert second.suggestion.predicted_cost.mean == pytest.approx(2.0 * (1.0 + second.params["x"]), rel=0.1)
 
 
+def test_costs_of_earlier_studies_refuse_no_first_trial() -> None:
+    """Of another machine or other data, they may be wrong by any factor as long as nothing was paid here."""
+    study = ft.Study(SPACE, minimize="error", learn_from=tuned("may", None), name="july", cost_unit="seconds")
+    [trial] = study.ask(count=1, budget=ft.Budget(cost=0.5))
+    study.tell(trial, 0.1, cost=0.01)
+    [second] = study.ask(count=1, budget=ft.Budget(cost=0.5))
+    assert study.trials[second.number].suggestion.predicted_cost.mean < 0.1  # type: ignore[union-attr]
+
+
 def test_a_study_that_learnt_passes_on_what_random_starts_had() -> None:
     june = ft.Study(SPACE, minimize="error", learn_from=tuned("may", None), name="june", strategy=ft.LogEI(initial=1))
     told(june, 4)

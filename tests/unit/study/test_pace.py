@@ -7,7 +7,14 @@ import pytest
 import farthing as ft
 from farthing.costs import EFFORT_LEVELS, EffortLevel
 from farthing.study.knowledge import KNEW
-from farthing.study.pace import PROBED_AFTER, allowed_effort, is_long_to_wait, seconds_of_a_trial, suggested_together
+from farthing.study.pace import (
+    PROBED_AFTER,
+    allowed_effort,
+    is_long_to_wait,
+    queued_ahead,
+    seconds_of_a_trial,
+    suggested_together,
+)
 from farthing.trials import History, Measurement, Problem, State, Suggestion, Trial
 
 SPACE = ft.Space({"x": ft.Float(0, 1)})
@@ -118,3 +125,18 @@ def test_what_is_made_together_misses_few_results_beside_those_it_knows(known: i
 def test_what_users_enqueue_takes_no_time_to_suggest() -> None:
     trials = [suggested(took=0.2, seconds=1.0)] * 5 + [suggested(took=0.0, seconds=1.0)] * 5
     assert allowed_effort(history(trials), workers=1) == "frugal"
+
+
+def test_idle_workers_have_a_suggestion_each_in_the_queue() -> None:
+    assert queued_ahead(history([]), workers=6) == 6
+    running = Trial(0, Suggestion({"x": 0.5}), State.RUNNING)
+    assert queued_ahead(history([running] * 4), workers=6) == 2
+    assert queued_ahead(history([running] * 8), workers=6) == 0
+
+
+def test_busy_workers_find_as_many_as_will_end_unless_they_would_miss_too_much() -> None:
+    """Eight workers whose trials take 4 s: two end before the next look, and with 40 results two may be missed."""
+    running = [Trial(0, Suggestion({"x": 0.5}), State.RUNNING)] * 8
+    assert queued_ahead(history([*[suggested(took=0.0, seconds=4.0)] * 200, *running]), workers=8) == 2
+    assert queued_ahead(history([*[suggested(took=0.0, seconds=4.0)] * 20, *running]), workers=8) == 1
+    assert queued_ahead(history([*[suggested(took=0.0, seconds=4.0)] * 5, *running]), workers=8) == 0

@@ -23,6 +23,7 @@ def command(
     seconds: float | None,
     cost: float | None,
     trials: int | None,
+    patience: float | None,
     as_json: bool,
 ) -> None:
     """Show or change the budget of a study, also while it runs.
@@ -37,12 +38,12 @@ def command(
     from farthing.cli.storages import address_to_read, opened_study
     from farthing.costs import Budget
 
-    named = {"seconds": seconds, "cost": cost, "trials": trials}
+    named = {"seconds": seconds, "cost": cost, "trials": trials, "patience": patience}
     changed = {name: limit for name, limit in named.items() if limit is not None}
     with opened_study(study, address_to_read(storage)) as found:
         if changed:
             before = {} if found.budget is None else found.budget.to_json()
-            found.set_budget(Budget(**{**before, **changed}))  # type: ignore[arg-type]  # Budget checks the numbers
+            found.set_budget(Budget(**{**before, **changed}))
         form = _form(found)
     click.echo(json.dumps(form) if as_json else _text(form))
 
@@ -51,7 +52,7 @@ def _form(study: "Study") -> "dict[str, Json]":
     budget = study.budget
     left = budget.remaining(study.history, seconds=study._records.seconds_run()) if budget else None
     limits = budget.to_json() if budget else {}
-    rest = {name: max(0.0, getattr(left, name)) for name in limits}
+    rest = {name: max(0.0, getattr(left, name)) for name in (budget.amounts if budget else ())}
     return {"study": study.name, "unit": study.problem.cost_unit, "limits": limits, "left": rest}
 
 
@@ -59,7 +60,10 @@ def _text(form: "dict[str, Json]") -> str:
     if not form["limits"]:
         return f"{form['study']} has no budget yet. Set one: --cost, --seconds or --trials."
     units = {"cost": f" {form['unit']}", "seconds": " of wall clock", "trials": ""}
-    lines = [
-        f"{name:<8} {limit:g}{units[name]}, {form['left'][name]:.4g} left" for name, limit in form["limits"].items()
-    ]
+    limits = form["limits"]
+    lines = [f"{name:<8} {limits[name]:g}{units[name]}, {left:.4g} left" for name, left in form["left"].items()]
+    if "patience" in limits:
+        lines.append(f"patience {limits['patience']:g} {form['unit']} without a better value")
+    if worth := limits.get("worth"):
+        lines.append(f"worth    {worth['value']:g} of the value is worth {worth['per']:g} {form['unit']}")
     return "\n".join(lines)

@@ -7,15 +7,12 @@ import sys
 import time
 from contextlib import suppress
 from importlib import import_module
-from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from farthing.costs.clock import Clock, SystemClock
 from farthing.errors import InvalidArgument, WorkError
 from farthing.execution.checkpoints import Checkpoints
 from farthing.execution.executor import Ended, Job, Listener, check_workers
-from farthing.execution.folder_mark import MARK
 from farthing.execution.ray.connection import Connection
 from farthing.execution.ray.declaration import RayExecutor
 from farthing.execution.ray.place import CALLS_AT_ONCE, SECONDS_TO_LEAVE, Place, farthing_version, python_version
@@ -75,7 +72,7 @@ class RunningOnRay:
         self._homes: dict[int, RemotePlace] = {}
         self._last_said = -math.inf
         self._waiting_since: float | None = time.monotonic()
-        self._proof = _write_proof(checkpoints)
+        self._proof = checkpoints.prove()
         self._places: list[RemotePlace] = []
         self._slots: list[Slot[RemoteWorker]] = []
         try:
@@ -139,8 +136,7 @@ class RunningOnRay:
         for place in self._places:
             place.give_up("the run has ended")
         self._slots, self._places = [], []
-        if self._proof is not None:
-            self._proof.unlink(missing_ok=True)
+        self._checkpoints.withdraw(self._proof)
         if connection := getattr(self, "_connection", None):
             connection.close()
 
@@ -158,8 +154,7 @@ class RunningOnRay:
             **options,
             **self._connection.options,
         ).remote()
-        proof = None if self._proof is None else str(self._proof)
-        return RemotePlace(self._ray, actor, bell=self._bell, proof=proof, group=group)
+        return RemotePlace(self._ray, actor, bell=self._bell, proof=(self._checkpoints.place, self._proof), group=group)
 
     def _group(self) -> Any:
         if not self._bundles.is_group:
@@ -180,7 +175,7 @@ class RunningOnRay:
             if place.number not in rung:
                 continue
             if place.is_gone:
-                self._refuse_unstartable(place)
+                self._refuse_unusable(place)
                 if slot.worker is not None:
                     rung.add(slot.worker.sentinel)
             elif place.node is not None:
@@ -194,16 +189,16 @@ class RunningOnRay:
             place.node,
             farthing=farthing_version(),
             python=python_version(),
-            folder=str(self._checkpoints.root),
+            folder=self._checkpoints.place,
         )
 
-    def _refuse_unstartable(self, place: RemotePlace) -> None:
-        """A place that never came to be, although its node lives, will not come to be on the next try either."""
-        if place.node is None and "ModuleNotFoundError" in str(place.why_gone):
+    def _refuse_unusable(self, place: RemotePlace) -> None:
+        """What cannot run on a node whose machine lives will not run there on the next try either."""
+        if place.is_unusable:
             ours = farthing_version()
             raise WorkError(
-                f"Every node must have Farthing {ours}, got {place.why_gone}. Install it there, or send it along: "
-                f"ft.RayExecutor(runtime_env={{'pip': ['farthing=={ours}']}})."
+                f"Every node must have Farthing {ours} and be able to run it, got {place.why_gone}. Install it there, "
+                f"or send it along: ft.RayExecutor(runtime_env={{'pip': ['farthing=={ours}']}})."
             )
 
     def _replace_places(self) -> None:
@@ -273,7 +268,7 @@ class RunningOnRay:
     def _setup(self) -> dict[str, Json]:
         return {
             "problem": self._problem.to_json(),
-            "checkpoints": str(self._checkpoints.root),
+            "checkpoints": self._checkpoints.place,
             "folder": os.getcwd(),
             "keeps_folder": "working_dir" in (self._settings.runtime_env or {}),
             "import_path": list(import_path()),
@@ -288,11 +283,3 @@ class RunningOnRay:
 
 def _node_of(place: RemotePlace) -> str | None:
     return place.node.node if place.node is not None else None
-
-
-def _write_proof(checkpoints: Checkpoints) -> Path:
-    """A file by which a node shows that it sees the study's folder; it looks like a mark in the making."""
-    checkpoints.root.mkdir(parents=True, exist_ok=True)
-    proof = checkpoints.root / f"{MARK}.{uuid4().hex}"
-    proof.touch()
-    return proof

@@ -14,13 +14,18 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from farthing.execution.checkpoints import Checkpoints
 from farthing.execution.slot import SECONDS_TO_DIE
+from farthing.execution.stored_checkpoints import checkpoints_at
 from farthing.execution.wire import BrokenWire, to_bytes
 from farthing.execution.worker_environment import THREAD_LIMITS
 from farthing.execution.worker_process import LONGEST_WAIT, WorkerProcess, wait_for_events
+from farthing.trials import Attempt
 
 MESSAGE, EXITED, BROKEN, CLOSED = b"m", b"x", b"b", b"c"
 """First byte of an answer: the worker's message follows; it has ended; it sent no message; it hung up, but lives."""
+FINISHED = b'["finished"'
+"""How the last message of a job begins."""
 SECONDS_TO_LEAVE = 1.0
 """Longest time for an idle worker to end by itself."""
 CALLS_AT_ONCE = 4
@@ -42,8 +47,10 @@ class Place:
         self._talking = threading.Lock()
         self._worker: WorkerProcess | None = None
         self._messages: deque[bytes] = deque()
+        self._files: Checkpoints | None = None
+        self._attempt: Attempt | None = None
 
-    def describe(self, proof: str | None) -> bytes:
+    def describe(self, folder: str, proof: str) -> bytes:
         """Where this is and what runs here. `proof` is a file that the coordinator wrote in the study's folder."""
         context = import_module("ray").get_runtime_context()
         return to_bytes(
@@ -52,7 +59,7 @@ class Place:
                 "host": platform.node(),
                 "python": python_version(),
                 "farthing": farthing_version(),
-                "sees_folder": proof is None or os.path.exists(proof),
+                "sees_folder": checkpoints_at(folder).sees(proof),
                 "pid": os.getpid(),
             }
         )
@@ -65,6 +72,7 @@ class Place:
         """Starts a worker, in the place of one that has ended, and returns its first message."""
         self.end(gently=False)
         form = self._adapted(json.loads(setup))
+        self._files = checkpoints_at(form["checkpoints"])
         with self._talking:
             variables = {**worker_variables(os.environ), **environment}
             starting = self._starter.submit(WorkerProcess, lifeline=self._lifeline[0], environment=variables)
@@ -78,6 +86,8 @@ class Place:
         with self._talking:
             if self._worker is None:
                 return BROKEN + b"it has no worker"
+            if message.startswith(b"{"):  # a job; the other messages are words
+                self._attempt = Attempt(*json.loads(message)["attempt"])
             self._worker.mailbox.post(message)
             return self._answer(self._worker)
 
@@ -94,6 +104,7 @@ class Place:
             if self._worker is worker:
                 self._worker = None
                 worker.end()
+                self._keep_log()
 
     def _answer(self, worker: WorkerProcess) -> bytes:
         """Blocks until the worker has sent a message or has ended; what was sent before the end comes first."""
@@ -109,12 +120,22 @@ class Place:
                 break
             if has_ended:
                 worker.kill()  # what it started lives on in its group
+                self._keep_log()
                 return EXITED + to_bytes({"code": worker.exit_code(), "output": worker.last_output()})
             if worker.mailbox.is_closed:
                 if time.monotonic() >= until:
                     return CLOSED
                 until = min(until, time.monotonic() + SECONDS_TO_DIE)
-        return MESSAGE + self._messages.popleft()
+        message = self._messages.popleft()
+        if message.startswith(FINISHED):
+            self._attempt = None  # the worker has kept its log
+        return MESSAGE + message
+
+    def _keep_log(self) -> None:
+        """Keeps the log of the attempt that the worker died in: it cannot do so itself any more."""
+        if self._files is not None and self._attempt is not None:
+            self._files.keep_log(self._attempt)
+        self._attempt = None
 
     def _events(self, worker: WorkerProcess, until: float) -> set[int]:
         events = {worker.sentinel: select.POLLIN}

@@ -3,7 +3,6 @@
 import itertools
 import json
 import queue
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -57,19 +56,20 @@ class Node:
 class RemotePlace:
     """A place that Ray was asked for: it waits for resources, then is ready, and is gone when its actor or node died.
 
-    `group` is its placement group, where it has one.
+    `group` is its placement group, where it has one. It is unusable where our code cannot run on its node: without
+    Farthing, with another one, or in an environment that Ray could not make.
     """
 
-    def __init__(self, ray: Any, actor: Any, *, bell: Bell, proof: str | None, group: Any = None) -> None:
+    def __init__(self, ray: Any, actor: Any, *, bell: Bell, proof: tuple[str, str], group: Any = None) -> None:
         self.actor = actor
         self.group = group
         self.number = next(_numbers)
         self.node: Node | None = None
         self.why_gone: str | None = None
-        self.asked_at = time.monotonic()
+        self.is_unusable = False
         self._ray = ray
         self._bell = bell
-        when_done(actor.describe.remote(proof), self._on_described)
+        when_done(actor.describe.remote(*proof), self._on_described)
         when_done(actor.stay.remote(), self._on_end)
 
     @property
@@ -91,7 +91,8 @@ class RemotePlace:
 
     def _on_described(self, answer: bytes | None, error: BaseException | None) -> None:
         if answer is None:
-            self.why_gone = self.why_gone or f"could not be started: {reason_of(error)}"
+            self.is_unusable = not is_from_ray(error) or "ModuleNotFoundError" in str(error)
+            self.why_gone = self.why_gone or reason_of(error)
         else:
             self.node = Node(**json.loads(answer))
         self._bell.ring(self.number)
@@ -229,5 +230,5 @@ def check_node(node: Node, *, farthing: str, python: str, folder: str) -> None:
     if not node.sees_folder:
         raise WorkError(
             f"The study's folder must be shared by all nodes, got {folder!r}, which {node.host} does not have. Give a "
-            "place that every node sees: ft.Study(..., folder='/a/shared/folder')."
+            "place that every node sees: ft.Study(..., folder='/a/shared/folder'), or folder='s3://bucket/studies'."
         )

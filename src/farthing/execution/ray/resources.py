@@ -37,11 +37,6 @@ class Bundles:
         return len(self.bundles) > 1
 
     @property
-    def cores(self) -> int:
-        """The cores of the work itself, for the libraries that start a thread for each."""
-        return max(1, int(self.bundles[0].get("CPU", 1)))
-
-    @property
     def options(self) -> dict[str, Any]:
         """The first bundle, as options of a Ray actor."""
         own = {name: amount for name, amount in self.bundles[0].items() if name not in OPTIONS}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from farthing.fields import share
 from farthing.strategies.multifidelity.halving import Hyperband, Rungs
+from farthing.strategies.shared.guessing import believed
 from farthing.strategies.shared.randomness import Randomness
 from farthing.strategies.shared.starts import FirstParams, first_params
 from farthing.trials import History, Params, State, Trial
@@ -63,7 +64,9 @@ def _by_model(history: History, rung: Sequence[Trial], count: int, rng: Randomne
     rows = search_batch(
         surrogate.gp,
         count,
-        lambda gp: LogExpectedImprovement(gp, best=float(gp.mean(gp.X).min())),
+        lambda gp: believed(
+            LogExpectedImprovement(gp, best=float(gp.mean(gp.X).min())), history, results=len(history.done)
+        ),
         domain=domain_of(encoder),
         seen=seen,
         rng=rng.at("search", len(history)),

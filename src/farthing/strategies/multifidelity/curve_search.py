@@ -21,6 +21,7 @@ from farthing.strategies.multifidelity.levels import COMPLETE, Fidelities
 from farthing.strategies.multifidelity.recommending import ranked
 from farthing.strategies.multifidelity.run_cost import RunCost, run_cost
 from farthing.strategies.multifidelity.runs import Run, recommendable, runs_of
+from farthing.strategies.shared.guessing import believed
 from farthing.strategies.shared.modelling import domain_of
 from farthing.strategies.shared.searching import ORDINARY, unvisited
 from farthing.strategies.shared.strategy import Recommendation
@@ -154,12 +155,14 @@ class CurveSearch:
     def _best_new(self, target: Acquisition, generator: np.random.Generator) -> Option:
         domain = domain_of(self._encoder)
         order = np.argsort(self.gp.mean(self.fidelities.at_full(self.seen)), kind="stable")
-        function = unvisited(FixedFeatures(target, self.fidelities.full), domain, self.gp.X[:, : domain.width])
+        plain = FixedFeatures(target, self.fidelities.full)
+        steered = believed(plain, self.history, results=len(self.history.done))
+        function = unvisited(steered, domain, self.gp.X[:, : domain.width])
         found = maximize(function, domain, rng=generator, offered=self.seen[order[:OFFERED]], effort=ORDINARY)
         if self.bought.knows(found.x[None, :])[0]:  # a corner of a continuous space
             function = Unvisited(function, self._encoder.encode([run.params for run in self.runs]))
             found = maximize(function, domain, rng=generator, offered=self.seen[order[:OFFERED]], effort=ORDINARY)
-        return Option(found.x, found.value)
+        return Option(found.x, found.value if steered is plain else float(plain(found.x[None, :])[0]))
 
 
 def _of(run: Run) -> Option:

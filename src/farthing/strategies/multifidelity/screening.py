@@ -29,6 +29,7 @@ from farthing.strategies.multifidelity.candidates import (
 )
 from farthing.strategies.multifidelity.context import CurveContext
 from farthing.strategies.multifidelity.levels import LEAST_STEP
+from farthing.strategies.shared.guessing import believed
 from farthing.strategies.shared.modelling import domain_of
 from farthing.strategies.shared.searching import EFFORTS, OFFERED, search_from, unvisited
 
@@ -124,7 +125,11 @@ def best_new(context: CurveContext) -> Array:
     order = np.argsort(context.mean(context.seen), kind="stable")
     gp = context.kriging_believer
     best = float(gp.mean(context.at_full(context.seen[order[:1]]))[0])
-    improvement = FixedFeatures(LogExpectedImprovement(gp, best), context.fidelities.full)
+    improvement = believed(
+        FixedFeatures(LogExpectedImprovement(gp, best), context.fidelities.full),
+        context.history,
+        results=len(context.history.done),
+    )
     begun = context.encoder.encode([trial.params for trial in context.history if trial.resume_from is None])
     x = search_from(
         unvisited(improvement, domain, np.concatenate([begun, context.pending.X])),

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from farthing.costs import Remaining
 from farthing.errors import InvalidArgument
 from farthing.fields import share, whole
+from farthing.strategies.shared.guessing import wasted_starts
 from farthing.strategies.shared.randomness import Randomness
-from farthing.strategies.shared.starts import NOTE, first_params
+from farthing.strategies.shared.starts import first_params, is_known
 from farthing.strategies.shared.strategy import Recommendation, Strategy
 from farthing.trials import History, Json, Params, Suggestion
 
@@ -139,7 +140,7 @@ def _starts_left(history: History, budget: Remaining) -> int:
     begun = [trial for trial in history if trial.is_finished and trial.resume_from is None][:STARTS]
     spent, whole = sum(trial.cost for trial in begun), history.cost + budget.cost
     most = START_BUDGET * whole / (spent / len(begun)) if spent > 0 else math.inf
-    return max(0, int(min(STARTS, max(1.0, most))) - history.configurations)
+    return max(0, int(min(STARTS, max(1.0, most))) + wasted_starts(history) - history.configurations)
 
 
 def _starts(
@@ -153,7 +154,7 @@ def _starts(
     share = START_SHARE ** (1.0 / len(space.fidelities))
     fidelity = space.encoder.decode_fidelity(np.full((1, len(space.fidelities)), share))[0]
     note = {"why": "a start: nothing is known yet"}
-    taken = sum(NOTE in start.note for start in after)
+    taken = sum(is_known(start.note) for start in after)
     found = first_params(history, numbers, rng, taken=taken)
     return [Suggestion(one.params, fidelity, note=one.noted(note)) for one in found]
 

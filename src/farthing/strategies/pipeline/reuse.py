@@ -9,6 +9,7 @@ from farthing.acquisition.acquisition import Acquisition
 from farthing.acquisition.prefix_classes import ClassMaximum, NewPrefixes, PrefixClass, PricedClasses, maximize_classes
 from farthing.acquisition.unvisited import Unvisited
 from farthing.strategies.pipeline.context import ChosenRow, PipelineContext, PipelineState
+from farthing.strategies.shared.guessing import believed
 from farthing.trials import Json, Params
 
 
@@ -53,8 +54,9 @@ def best_of_classes(
     """
     pipeline = context.pipeline
     searched = [each.searched for each in classes]
+    steered = believed(log_value, pipeline.history, results=context.seen.count)
     for limit in (context.limit, np.inf):
-        priced = PricedClasses(_untried(context, log_value), pipeline.prices.costs, exponent=exponent, limit=limit)
+        priced = PricedClasses(_untried(context, steered), pipeline.prices.costs, exponent=exponent, limit=limit)
         found = maximize_classes(
             _new_prefixes(pipeline, priced), pipeline.domain, searched, rng=context.rng, effort=context.effort
         )

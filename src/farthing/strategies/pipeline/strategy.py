@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -21,6 +21,7 @@ from farthing.strategies.pipeline.stage_costs import DeclaredCosts, price_stages
 from farthing.strategies.shared.compression import Compression
 from farthing.strategies.shared.design import sobol_unit
 from farthing.strategies.shared.effort import effort_level
+from farthing.strategies.shared.guessing import NEAR, NOTE, RANDOM, guided_units, has_guesses, is_near
 from farthing.strategies.shared.modelling import Observations, kernel_over, observe
 from farthing.strategies.shared.randomness import Randomness
 from farthing.strategies.shared.starts import next_starts
@@ -102,7 +103,7 @@ class _Session:
             self._open(first.params, first.note)
         unit = self._design(count) if self._is_designing(0) else np.zeros((count, 0))
         for i in range(len(self._found), count):
-            choice = self._designed(unit[i]) if self._is_designing(i) else None
+            choice = self._designed(unit[i], place=self._history.configurations + i) if self._is_designing(i) else None
             self._take(choice or self._chosen())
         return self._found
 
@@ -117,7 +118,15 @@ class _Session:
         size = self._strategy.design_size
         return self._seen.count == 0 or self._history.configurations + ahead < size
 
-    def _designed(self, unit: Array) -> ChosenRow | None:
+    def _designed(self, unit: Array, *, place: int) -> ChosenRow | None:
+        if not has_guesses(self._history.problem.space):
+            return self._evenly(unit)
+        [near] = guided_units(self._history, [unit.tolist()], self._rng, first=place)
+        found = self._evenly(np.array(near))
+        kind = NEAR if is_near(self._history, place, self._rng) else RANDOM
+        return found and replace(found, note={**found.note, NOTE: kind})
+
+    def _evenly(self, unit: Array) -> ChosenRow | None:
         if self._strategy.designs_at_random:
             return ChosenRow(self._pipeline.domain.snap(self._pipeline.domain.from_unit(unit[None, :]))[0], 0, None, {})
         tried = [*(trial.params for trial in self._history), *(found.params for found in self._found)]

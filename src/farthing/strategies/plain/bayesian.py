@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, ClassVar
 from farthing.costs import Remaining
 from farthing.fields import whole
 from farthing.strategies.shared.cooling import share_left
-from farthing.strategies.shared.design import new_ones, sobol_params
+from farthing.strategies.shared.design import new_ones
 from farthing.strategies.shared.effort import effort_level
+from farthing.strategies.shared.guessing import believed, wasted_starts
 from farthing.strategies.shared.randomness import Randomness
-from farthing.strategies.shared.starts import next_starts
+from farthing.strategies.shared.starts import designed, next_starts
 from farthing.strategies.shared.strategy import Strategy
 from farthing.trials import History, Json, Params, Suggestion
 
@@ -45,9 +46,13 @@ class LogEI(Strategy):
         if len(suggestions) == count:
             return suggestions
         seen, begun = observe(history), history.configurations + len(suggestions)
-        wanted = count if seen.count == 0 else self._design_size(history, seen) - begun
-        design = sobol_params(history, max(0, min(count - len(suggestions), wanted)), rng)
-        suggestions += [Suggestion(params, full) for params in (new_ones(design, history) if seen.count else design)]
+        size = 0 if seen.count == 0 else self._design_size(history, seen) + wasted_starts(history)
+        wanted = count if seen.count == 0 else size - begun
+        design = designed(history, max(0, min(count - len(suggestions), wanted)), rng, ahead=len(suggestions))
+        new = new_ones([one.params for one in design], history) if seen.count else None
+        suggestions += [
+            Suggestion(one.params, full, note=one.noted()) for one in design if new is None or one.params in new
+        ]
         if len(suggestions) < count:
             from farthing.models.threads import one_thread
 
@@ -74,7 +79,7 @@ class LogEI(Strategy):
         rows = search_batch(
             surrogate.gp,
             count,
-            lambda gp: self._acquisition(gp, costs, history, budget),
+            lambda gp: believed(self._acquisition(gp, costs, history, budget), history, results=seen.count),
             domain=domain_of(encoder),
             seen=seen,
             rng=rng.at("search", len(history)),

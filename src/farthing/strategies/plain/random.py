@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from farthing.costs import Remaining
-from farthing.strategies.shared.design import sobol_params
 from farthing.strategies.shared.randomness import Randomness
-from farthing.strategies.shared.starts import first_params, next_starts
+from farthing.strategies.shared.starts import designed, first_params, next_starts
 from farthing.strategies.shared.strategy import Strategy
 from farthing.trials import History, Suggestion
 
@@ -33,4 +32,5 @@ class Sobol(Strategy):
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         full = history.problem.space.full_fidelity
         starts = [Suggestion(first.params, full, note=first.noted()) for first in next_starts(history)[:count]]
-        return [*starts, *(Suggestion(params, full) for params in sobol_params(history, count - len(starts), rng))]
+        rest = designed(history, count - len(starts), rng, ahead=len(starts))
+        return [*starts, *(Suggestion(one.params, full, note=one.noted()) for one in rest)]

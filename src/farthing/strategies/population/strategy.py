@@ -23,8 +23,9 @@ from farthing.strategies.population.intervals import Intervals, intervals_of, sh
 from farthing.strategies.population.members import Members, interval_of, is_success, members_of, repeat_of
 from farthing.strategies.population.selection import Selection, select
 from farthing.strategies.shared.design import draw
+from farthing.strategies.shared.guessing import has_guesses
 from farthing.strategies.shared.randomness import Randomness
-from farthing.strategies.shared.starts import next_starts
+from farthing.strategies.shared.starts import guided, next_starts
 from farthing.strategies.shared.strategy import Recommendation, Strategy
 from farthing.trials import History, Json, Params, Prediction, Suggestion, Trial
 
@@ -281,6 +282,10 @@ class Turn:
                 yield self._suggestion(first.params, member, 1, repeat=repeat, **first.note)
                 continue
             [params] = draw(self.members.history, key, self.rng)
+            if has_guesses(self.members.history.problem.space):
+                first = guided(self.members.history, params, key[0], self.rng, place=member)
+                yield self._suggestion(first.params, member, 1, repeat=repeat, **first.note)
+                continue
             yield self._suggestion(params, member, 1, repeat=repeat)
 
     def _repeats(self, trials: Sequence[Trial]) -> Iterator[Suggestion]:

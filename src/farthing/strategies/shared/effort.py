@@ -15,7 +15,7 @@ def effort_level(history: History, budget: Remaining) -> EffortLevel:
 def suggesting_is_expensive(history: History) -> bool:
     """Whether the last suggestions took longer than their trials. Only measured seconds can be compared."""
     recent = [trial for trial in history.done[-RECENT:] if _is_measured(trial)]
-    if not history.problem.measures_cost or len(recent) < RECENT:
+    if not history.problem.cost_is_time or len(recent) < RECENT:
         return False
     return sum(trial.overhead for trial in recent) > sum(trial.cost for trial in recent)
 

@@ -77,6 +77,6 @@ def _is_by_model(trial: Trial) -> bool:
 
 
 def _seconds(history: History, trial: Trial) -> float:
-    if history.problem.measures_cost and not any(point.charged for point in trial.measurements):
+    if history.problem.cost_is_time and not any(point.charged for point in trial.measurements):
         return trial.cost
     return max(0.0, (trial.finished_at or trial.opened_at) - trial.opened_at)

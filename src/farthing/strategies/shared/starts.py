@@ -6,7 +6,18 @@ from statistics import median
 from typing import Any
 
 from farthing.errors import InvalidParams
-from farthing.strategies.shared.design import draw_new
+from farthing.strategies.shared.design import draw_new, sobol_params, sobol_unit
+from farthing.strategies.shared.guessing import (
+    CENTRE,
+    NEAR,
+    RANDOM,
+    centre_params,
+    guided_units,
+    has_centre,
+    has_guesses,
+    is_near,
+)
+from farthing.strategies.shared.guessing import NOTE as GUESS
 from farthing.strategies.shared.randomness import Randomness
 from farthing.trials import History, Json, Params, State, Trial
 from farthing.trials.learned import Learned, random_by_source
@@ -35,13 +46,59 @@ class FirstParams:
 def first_params(history: History, numbers: range, rng: Randomness, *, taken: int = 0) -> list[FirstParams]:
     """Configurations for the trials of these numbers: what was learnt, as long as it lasts, then random ones.
 
-    `taken` is the number of learnt starts that were suggested a moment ago.
+    `taken` is the number of starts of those that were suggested a moment ago.
     """
-    learnt = next_starts(history)[taken : taken + len(numbers)]
-    return [*learnt, *(FirstParams(params, {}) for params in draw_new(history, numbers[len(learnt) :], rng))]
+    known = next_starts(history)[taken : taken + len(numbers)]
+    rest = numbers[len(known) :]
+    drawn = draw_new(history, rest, rng)
+    if not has_guesses(history.problem.space):
+        return [*known, *(FirstParams(params, {}) for params in drawn)]
+    first = history.configurations + taken + len(known)
+    return [
+        *known,
+        *(
+            guided(history, params, number, rng, place=first + i)
+            for i, (params, number) in enumerate(zip(drawn, rest, strict=True))
+        ),
+    ]
+
+
+def guided(history: History, drawn: Params, number: int, rng: Randomness, *, place: int) -> FirstParams:
+    """A configuration that was drawn for the trial of that number, or one near the guess in its place."""
+    if not is_near(history, place, rng):
+        return FirstParams(drawn, {GUESS: RANDOM})
+    encoder = history.problem.space.encoder
+    [unit] = guided_units(history, [rng.at("trial", number).random(encoder.dimension).tolist()], rng, first=place)
+    return FirstParams(encoder.decode_unit_row(unit), {GUESS: NEAR})
+
+
+def designed(history: History, count: int, rng: Randomness, *, ahead: int = 0) -> list[FirstParams]:
+    """The next points of a design that fills the space evenly; where there are guesses, every second is near them.
+
+    `ahead` is the number of configurations that were suggested a moment ago.
+    """
+    if not has_guesses(history.problem.space):
+        return [FirstParams(params, {}) for params in sobol_params(history, count, rng)]
+    if count < 1:
+        return []
+    first, encoder = history.configurations + ahead, history.problem.space.encoder
+    units = guided_units(history, sobol_unit(history, count, rng).tolist(), rng, first=first)
+    return [
+        FirstParams(encoder.decode_unit_row(unit), {GUESS: NEAR if is_near(history, first + i, rng) else RANDOM})
+        for i, unit in enumerate(units)
+    ]
 
 
 def next_starts(history: History) -> list[FirstParams]:
+    """The user's guess and the learnt starts that are not trials yet, in this order."""
+    space = history.problem.space
+    if not has_guesses(space) or has_centre(history):
+        return _learnt_starts(history)
+    centre = centre_params(history, Randomness(history.problem.seed))
+    return [FirstParams(centre, {"why": "a start: your guess", GUESS: CENTRE}), *_learnt_starts(history)]
+
+
+def _learnt_starts(history: History) -> list[FirstParams]:
     """The learnt starts that are not trials yet, in their order; none if the first ones were misleading."""
     learned = history.learned
     if learned is None or not learned.starts:
@@ -62,10 +119,15 @@ def start_place(trial: Trial) -> int | None:
     return int(noted[0]) if isinstance(noted, list) else None
 
 
+def is_known(note: Json) -> bool:
+    """Whether a note is of a start that was learnt or guessed, not drawn."""
+    return isinstance(note, dict) and (NOTE in note or note.get(GUESS) == CENTRE)
+
+
 def is_drawn(trial: Trial, *, added: str) -> bool:
     """Whether no model and no earlier study chose the configuration, and no result from elsewhere is behind it."""
     note: Mapping[str, Any] = trial.note if isinstance(trial.note, dict) else {}
-    return trial.resume_from is None and not {"theta", NOTE, added} & note.keys()
+    return trial.resume_from is None and not {"theta", NOTE, added} & note.keys() and note.get(GUESS) in (None, RANDOM)
 
 
 def is_misled(history: History) -> bool:

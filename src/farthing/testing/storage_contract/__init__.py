@@ -18,7 +18,19 @@ from farthing.testing.storage_contract.opening import Opening
 from farthing.testing.storage_contract.recording import Recording
 from farthing.testing.storage_contract.running import RunTests
 from farthing.testing.storage_contract.studies import Studies
+from farthing.testing.storage_contract.suggesting import SuggestingTests
 
 
-class StorageContract(Studies, Opening, Recording, Closing, LeaseTests, Fencing, CheckpointTests, Histories, RunTests):
+class StorageContract(
+    Studies,
+    Opening,
+    Recording,
+    Closing,
+    LeaseTests,
+    Fencing,
+    CheckpointTests,
+    Histories,
+    RunTests,
+    SuggestingTests,
+):
     """Inherit from this and define the fixture `storage`."""

@@ -1,0 +1,163 @@
+"""Checkpoints in an object store, with a folder on each machine in front of it."""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Set
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import gettempdir
+from uuid import uuid4
+
+from farthing.caching.stored_stages import STORE_FILE
+from farthing.errors import FarthingError, InvalidArgument
+from farthing.execution.checkpoints import Checkpoints, Entry, parsed_name
+from farthing.execution.folder_mark import MARK, Mark
+from farthing.files.durable import remove
+from farthing.files.object_store import ObjectStore, is_url
+from farthing.trials import Attempt
+
+LOGS = "logs"
+
+
+def checkpoints_at(place: str) -> Checkpoints:
+    """The checkpoints at a place that `Checkpoints.place` named."""
+    return StoredCheckpoints(place) if is_url(place) else Checkpoints(Path(place))
+
+
+class StoredCheckpoints(Checkpoints):
+    """As `Checkpoints`, for machines that share no disk: a checkpoint counts once the store has it.
+
+    Work reads and writes in a folder of its machine, which all processes there share. A committed checkpoint is
+    uploaded, manifest last, before it is announced; one that is needed elsewhere is downloaded there, once. Logs are
+    uploaded when an attempt ends.
+    """
+
+    def __init__(self, url: str, *, mark: Mark | None = None) -> None:
+        self.store = ObjectStore(url)
+        super().__init__(_local_folder(self.store.url))
+        self._owner = mark
+        self._prepare()
+
+    @property
+    def place(self) -> str:
+        return self.store.url
+
+    def claim(self) -> None:
+        if self._owner is not None:
+            self._claim(self._owner)
+
+    def _claim(self, owner: Mark) -> None:
+        if self._mark_identity() is None:
+            self.store.write_once(MARK, json.dumps(asdict(owner)).encode())
+        if self._mark_identity() != owner.identity:
+            raise InvalidArgument(
+                f"A study's folder must be its own, got {self.store.url!r}, whose mark says that it belongs to another "
+                "study. Give another place: folder=…; or, if its files are not needed, delete it."
+            )
+
+    def commit(self, staging: Path) -> str | None:
+        """Uploads what was staged; when this returns, the checkpoint can be read on every machine."""
+        staged = parsed_name(staging.relative_to(self.root).as_posix())
+        assert staged is not None
+        if any(staging.iterdir()):
+            self.store.put(staging, self._next(staged.attempt, phase="checkpoint").name)
+        return super().commit(staging)
+
+    def path(self, name: str) -> Path:
+        folder = super().path(name)
+        if not folder.exists():
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            self.store.get(name, folder)
+        return folder
+
+    def local(self, folder: Path) -> Path:
+        name = "/".join(folder.parts[-2:])
+        return self.path(name) if parsed_name(name) else folder
+
+    def log_path(self, number: int, attempt: int) -> Path:
+        path = super().log_path(number, attempt)
+        if not path.exists():
+            with suppress(OSError):
+                self.store.download_file(f"{LOGS}/{number:06d}/{path.name}", path)
+        return path
+
+    def keep_log(self, attempt: Attempt) -> None:
+        path = super().log_path(attempt.number, attempt.attempt)
+        with suppress(OSError):  # a log is not worth failing for
+            if path.exists():
+                self.store.upload_file(path, f"{LOGS}/{attempt.number:06d}/{path.name}")
+
+    def prove(self) -> str:
+        name = f"{MARK}.{uuid4().hex}"
+        self.store.write(name, b"")
+        return name
+
+    def sees(self, proof: str) -> bool:
+        try:
+            return self.store.read(proof) is not None
+        except (OSError, FarthingError):
+            return False
+
+    def withdraw(self, proof: str) -> None:
+        with suppress(OSError):
+            self.store.delete(proof)
+
+    def disk_use(self) -> int:
+        """Bytes in the store."""
+        return self.store.size()
+
+    def remove_all(self) -> int:
+        """Deletes everything that belongs to the study, the mark last; returns the bytes freed."""
+        freed = self.store.size()
+        for name in [*self.store.folders(), *self.store.folders("stages")]:
+            self.store.drop(name)
+        for log in self.store.names(LOGS):
+            self.store.delete(log)
+        self.store.delete(MARK)
+        remove(self.root)
+        return freed
+
+    def delete(self, name: str) -> int:
+        if not self.is_ours:
+            return 0
+        freed = self.store.drop(name)
+        return max(freed, super().delete(name))
+
+    def collect(self, keep: Set[str | None], *, may_live: Callable[[Attempt], bool]) -> int:
+        return super().collect(keep, may_live=may_live) if self.is_ours else 0
+
+    @property
+    def is_ours(self) -> bool:
+        return self._owner is None or self._mark_identity() == self._owner.identity
+
+    def _mark_identity(self) -> str | None:
+        found = self.store.read(MARK)
+        try:
+            return None if found is None else str(json.loads(found)["identity"])
+        except (ValueError, KeyError, TypeError):
+            return ""
+
+    def _prepare(self) -> None:
+        """Makes the folder, and notes in it which store it is in front of. A folder of another user's is refused."""
+        parent = self.root.parent
+        parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if parent.is_symlink() or parent.stat().st_uid != os.getuid():
+            raise InvalidArgument(
+                f"The folder in front of a store must be this user's own, got {str(parent)!r}, which another has made. "
+                "Set TMPDIR to a folder of yours."
+            )
+        self.root.mkdir(exist_ok=True, mode=0o700)
+        if not (self.root / STORE_FILE).exists():
+            (self.root / STORE_FILE).write_text(self.store.url)
+
+    def _all_entries(self) -> list[Entry]:
+        """Those of this machine and those of the store, also the ones that were uploaded in part."""
+        stored = (parsed_name(name) for name in self.store.folders() if not name.startswith("stages/"))
+        return sorted({*super()._all_entries(), *filter(None, stored)}, key=lambda entry: entry.name)
+
+
+def _local_folder(url: str) -> Path:
+    """The same for all processes of a user on a machine."""
+    return Path(gettempdir(), f"farthing-store-{os.getuid()}", hashlib.sha256(url.encode()).hexdigest()[:16])

@@ -1,0 +1,141 @@
+"""What the searches share: scorers, folds, the study and its run, and the columns of `cv_results_`."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.exceptions import FitFailedWarning
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.utils import check_random_state
+
+from farthing.costs import Budget
+from farthing.errors import InvalidArgument
+from farthing.execution import Work
+from farthing.integrations.sklearn_folds import VALUE, split_name
+from farthing.integrations.sklearn_identity import digest_of, identity_of
+from farthing.space import Space
+from farthing.study import Study
+from farthing.trials import Trial
+from farthing.validation import listed
+
+SEARCH = "sklearn_search"
+"""The setting of a stored study that says what it is about: the estimator, the data, and by what it scores."""
+
+
+class SearchBase(BaseSearchCV):  # type: ignore[misc]
+    """A search whose trials are those of a study.
+
+    Those that inherit have in common the arguments estimator, budget, n_trials, scoring, cv, refit, error_score,
+    strategy, storage, name and random_state.
+    """
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "study_"}
+
+    def _scorers(self) -> dict[str, Any]:
+        """The scorers by name; a single one has no name."""
+        many = self.scoring if isinstance(self.scoring, Mapping) else None
+        if isinstance(self.scoring, list | tuple | set):
+            many = {name: name for name in self.scoring}
+        self.multimetric_ = many is not None
+        if many is None:
+            self.scorer_ = check_scoring(self.estimator, self.scoring)
+            return {"": self.scorer_}
+        if self.refit not in many:
+            raise ValueError(
+                f"With several scores refit must name the one that counts, got {self.refit!r}. "
+                f"Choose one of {listed(many)}."
+            )
+        self.scorer_ = {name: check_scoring(self.estimator, scoring) for name, scoring in many.items()}
+        counts = str(self.refit)
+        return {counts: self.scorer_[counts], **self.scorer_}
+
+    def _splits(self, X: Any, y: Any, groups: Any) -> list[tuple[Any, Any]]:
+        splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
+        self.n_splits_ = splitter.get_n_splits(X, y, groups)
+        return list(splitter.split(X, y, groups))
+
+    def _opened(self, space: Space, identity: Sequence[Any]) -> Study:
+        """The study of a search with this identity: a stored one is continued if it is the same."""
+        seed = None if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
+        study = Study(space, maximize=VALUE, strategy=self.strategy, storage=self.storage, name=self.name, seed=seed)
+        counts = self.refit if self.multimetric_ else None
+        digest = digest_of([*identity, identity_of(self.scoring), counts])
+        if study._settings.get(SEARCH) not in (None, digest):
+            raise InvalidArgument(
+                f"A stored search must continue with the estimator or pipeline, the data, the folds and the score it "
+                f"began with, got others for {self.name!r}. Give the search a new name, or delete the study."
+            )
+        study._remember(**{SEARCH: digest})
+        return study
+
+    def _run(self, study: Study, work: Work, *, workers: int) -> None:
+        fails = self.error_score == "raise"
+
+        def stop_at_failure(study: Study, trial: Trial) -> None:
+            if fails and trial.failure is not None:
+                study.stop()
+
+        study.run(
+            work,
+            budget=self.budget or Budget(trials=self.n_trials),
+            workers=workers,
+            executor="inline" if workers == 1 else "processes",
+            callbacks=[stop_at_failure],
+            progress=False,
+            keep_going=True,  # as scikit-learn's searches do: what fails scores nan
+        )
+        failures = [trial.failure for trial in study.trials if trial.failure is not None]
+        if failures and (fails or not study.history.done):
+            what = "A trial" if fails else f"All {len(failures)} trials"
+            raise ValueError(f"{what} failed: {failures[0].reason}\n{failures[0].traceback}")
+        if failures:
+            warnings.warn(
+                f"{len(failures)} of {len(study.trials)} configurations failed and score {self.error_score}, the first "
+                f"with: {failures[0].reason}. Use error_score='raise' to see where.",
+                FitFailedWarning,
+                stacklevel=3,
+            )
+
+    def _choose(self, results: dict[str, Any], first: str) -> None:
+        """Sets the results, and the best row by the score that counts."""
+        self.cv_results_ = results
+        ranks = results[f"rank_test_{first or VALUE}"]
+        chosen: Any = self.refit(results) if callable(self.refit) else ranks.argmin()
+        self.best_index_ = int(chosen)
+        self.best_score_ = results[f"mean_test_{first or VALUE}"][self.best_index_]
+        self.best_params_ = results["params"][self.best_index_]
+
+    @property
+    def _missing_score(self) -> float:
+        return float("nan") if self.error_score == "raise" else float(self.error_score)
+
+
+def column(name: str, chosen: Sequence[Mapping[str, Any]]) -> Any:
+    """The values of a parameter; where it was not active it is masked."""
+    column: Any = np.ma.MaskedArray(np.empty(len(chosen), dtype=object), mask=True)
+    for row, params in enumerate(chosen):
+        if name in params:
+            column[row] = params[name]
+    return column
+
+
+def score_columns(trials: Sequence[Trial], name: str, *, n_splits: int, missing: float) -> dict[str, Any]:
+    """The scores under one name: of each fold, their mean, deviation and rank; trials that failed come last."""
+    metrics = [trial.points[-1].metrics if trial.points else {} for trial in trials]
+    keys = [split_name(name, fold) for fold in range(n_splits)]
+    splits = {key: np.array([_number(point.get(key), missing) for point in metrics]) for key in keys}
+    table = np.array(list(splits.values()))
+    means, called = table.mean(axis=0), f"test_{name or VALUE}"
+    order = np.where(np.isnan(means), np.inf, -means)
+    ranks = np.array([1 + int(np.sum(order < own)) for own in order], dtype=np.int32)
+    return {**splits, f"mean_{called}": means, f"std_{called}": table.std(axis=0), f"rank_{called}": ranks}
+
+
+def _number(score: float | None, missing: float) -> float:
+    return missing if score is None else score

@@ -1,0 +1,151 @@
+"""One trial of a cross-validation: some of the folds, on some of the data or with some of the iterations."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sklearn
+from sklearn.base import clone, is_classifier
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+
+from farthing.errors import InvalidArgument
+from farthing.execution import RunningTrial
+from farthing.integrations.sklearn_folds import VALUE, Data, as_score, split_name
+from farthing.space import Fidelity
+from farthing.validation import refuse_unknown
+
+FOLDS, SHARE, SAMPLES = "folds", "train_share", "n_samples"
+"""The fidelities of a search, and scikit-learn's name of the resource that is the training data."""
+
+STATE_FILE = "folds.json"
+LEAST_SHARE, LEAST_OF_A_CLASS, LEAST_OF_ALL = 0.1, 20, 50
+"""The smallest training set: a tenth of the data, with this many samples for each class, or in all. Guesses."""
+MOST_SMALLEST = 0.7
+"""If the smallest training set is a larger share than this, all of the data is used at once. A guess."""
+
+
+@dataclass(frozen=True)
+class Resource:
+    """What short trials have less of: training data, or a parameter of the estimator such as `n_estimators`."""
+
+    name: str | None
+    fidelity: Fidelity | None
+
+    @classmethod
+    def of(cls, estimator: Any, data: Data, *, name: str | None, least: int | None, most: int | None) -> "Resource":
+        if name is None:
+            return cls(None, None)
+        if name == SAMPLES:
+            return cls(name, _share_of_samples(estimator, data, least))
+        known = estimator.get_params()
+        refuse_unknown([name], [SAMPLES, *known], what="The resource", error=InvalidArgument)
+        high = known[name] if most is None else most
+        if not isinstance(high, int) or high < 2:
+            raise InvalidArgument(
+                f"A resource must have a largest amount, got {high!r} for {name!r}. Set max_resources=."
+            )
+        low = max(1, high // 10) if least is None else least
+        return cls(name, Fidelity(low, high, integer=True))
+
+    @property
+    def fidelities(self) -> dict[str, Fidelity]:
+        return {} if self.fidelity is None else {self.key: self.fidelity}
+
+    @property
+    def key(self) -> str:
+        return SHARE if self.name == SAMPLES else str(self.name)
+
+    def share(self, trial: RunningTrial) -> float:
+        return float(trial.fidelity[SHARE]) if SHARE in trial.fidelity else 1.0
+
+    def params(self, amounts: Mapping[str, float]) -> dict[str, Any]:
+        """The estimator's own params for these amounts, where the resource is one of them."""
+        is_param = self.fidelity is not None and self.name != SAMPLES
+        return {self.key: int(amounts[self.key])} if is_param else {}
+
+
+def _share_of_samples(estimator: Any, data: Data, least: int | None) -> Fidelity | None:
+    count = min(_num_samples(train) for train, _ in data.splits)
+    if least is None:
+        classes = len(np.unique(np.asarray(data.y))) if is_classifier(estimator) and data.y is not None else 0
+        least = max(int(LEAST_SHARE * count), LEAST_OF_A_CLASS * classes, LEAST_OF_ALL)
+    return Fidelity(least / count, 1.0) if least <= MOST_SMALLEST * count else None
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The work of a search. What folds scored is left in the checkpoint, so that a continued trial pays for new ones.
+
+    Smaller training sets are parts of larger ones, and of a classifier's each has all classes in their proportions.
+    """
+
+    estimator: Any
+    data: Data
+    scorers: Mapping[str, Any]
+    resource: Resource
+    seed: int
+    config: Mapping[str, Any] = field(default_factory=sklearn.get_config)
+    """scikit-learn's own settings, which worker processes do not inherit."""
+
+    def __call__(self, trial: RunningTrial) -> dict[str, float] | None:
+        wanted = int(trial.fidelity.get(FOLDS, len(self.data.splits)))
+        amounts = {name: amount for name, amount in trial.fidelity.items() if name != FOLDS}
+        scores = _scores_before(trial.resume_dir, amounts)[:wanted]
+        with sklearn.config_context(**self.config):
+            for fold in range(len(scores), wanted):
+                scores.append(self._fold(fold, trial))
+                if FOLDS in trial.fidelity:
+                    trial.report(self._mean(scores), metrics=_by_split(scores), folds=fold + 1)
+        if FOLDS not in trial.fidelity:
+            return {VALUE: self._mean(scores), **_by_split(scores)}
+        state = {"amounts": amounts, "scores": scores}
+        (trial.checkpoint_dir / STATE_FILE).write_text(json.dumps(state))
+        return None
+
+    def _mean(self, scores: list[dict[str, float]]) -> float:
+        first = next(iter(self.scorers))
+        return float(np.mean([score[first] for score in scores]))
+
+    def _fold(self, fold: int, trial: RunningTrial) -> dict[str, float]:
+        train, test = self.data.splits[fold]
+        part = self._part(fold, np.asarray(train), self.resource.share(trial))
+        model = clone(self.estimator).set_params(**trial.params, **self.resource.params(trial.fidelity))
+        targets = () if self.data.y is None else (_safe_indexing(self.data.y, part),)
+        model.fit(_safe_indexing(self.data.X, part), *targets, **self.data.fit_params_at("", part))
+        against = () if self.data.y is None else (_safe_indexing(self.data.y, test),)
+        with trial.timing("validation"):
+            X = _safe_indexing(self.data.X, test)
+            return {name: as_score(scorer(model, X, *against)) for name, scorer in self.scorers.items()}
+
+    def _part(self, fold: int, train: Any, share: float) -> Any:
+        """The first samples of an order that is the same in every trial; all of them as they are."""
+        if share >= 1.0:
+            return train
+        rng = np.random.default_rng([self.seed, fold])
+        jitter = rng.random(len(train))
+        if self.data.y is None or not is_classifier(self.estimator):
+            places = jitter
+        else:
+            _, kinds = np.unique(np.asarray(_safe_indexing(self.data.y, train)), return_inverse=True)
+            places = np.empty(len(train))
+            for kind in np.unique(kinds):
+                own = np.flatnonzero(kinds == kind)
+                places[own[np.argsort(jitter[own])]] = (np.arange(len(own)) + 0.5) / len(own)
+        order = np.argsort(places, kind="stable")
+        return train[np.sort(order[: max(1, round(share * len(train)))])]
+
+
+def _by_split(scores: list[dict[str, float]]) -> dict[str, float]:
+    return {split_name(name, fold): score for fold, named in enumerate(scores) for name, score in named.items()}
+
+
+def _scores_before(folder: Path | None, amounts: Mapping[str, float]) -> list[dict[str, float]]:
+    """What the trial that is continued has scored, if it was with as much of everything else."""
+    if folder is None:
+        return []
+    state = json.loads((folder / STATE_FILE).read_text())
+    return list(state["scores"]) if state["amounts"] == dict(amounts) else []

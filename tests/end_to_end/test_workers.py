@@ -1,0 +1,215 @@
+"""`farthing worker`: processes that share one study, its queue and its budget."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import farthing as ft
+from farthing.cli.app import farthing as program
+from farthing.testing import check_replay
+
+STUDY = """
+[study]
+name = "shared"
+minimize = "error"
+seed = 3
+[budget]
+trials = TRIALS
+[space]
+x = {float = [0.0, 1.0]}
+y = {float = [0.0, 1.0]}
+[strategy]
+name = "STRATEGY"
+[work]
+python = "shared_work.py:work"
+"""
+
+WORK = """
+import time
+from pathlib import Path
+
+def work(trial):
+    if Path("slow").exists():
+        Path("began").touch()
+        time.sleep(600)
+    time.sleep(0.02)
+    return (trial.params["x"] - 0.3) ** 2 + trial.params["y"]
+
+def cost(params, fidelity):
+    return 1.0 + params["x"]
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    monkeypatch.delitem(sys.modules, "shared_work", raising=False)
+    (tmp_path / "shared_work.py").write_text(WORK)
+    return tmp_path
+
+
+@pytest.fixture
+def started() -> Iterator[Callable[..., subprocess.Popen]]:
+    """Starts workers, and ends those that a test leaves."""
+    processes: list[subprocess.Popen] = []
+
+    def start(*arguments: str) -> subprocess.Popen:
+        command = [sys.executable, "-m", "farthing", "worker", *arguments, "--storage", "shared.db", "--quiet"]
+        processes.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+        return processes[-1]
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def write_study(folder: Path, *, strategy: str = "Sobol", trials: int = 12) -> str:
+    (folder / "study.toml").write_text(STUDY.replace("TRIALS", str(trials)).replace("STRATEGY", strategy))
+    return "study.toml"
+
+
+def run_here(*arguments: str) -> str:
+    """A worker in this process; what it prints."""
+    finished = CliRunner().invoke(program, ["worker", *arguments, "--storage", "shared.db"], catch_exceptions=False)
+    assert finished.exit_code == 0, finished.output
+    return finished.output
+
+
+def loaded() -> ft.Study:
+    return ft.Study.load("shared", "shared.db")
+
+
+def wait_for(happens: Callable[[], bool]) -> None:
+    until = time.monotonic() + 100
+    while not happens():
+        assert time.monotonic() < until, "it never happened"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("strategy", ["Sobol", "Random"])
+def test_workers_run_the_same_trials_as_one_coordinator(folder: Path, started, strategy: str) -> None:
+    write_study(folder, strategy=strategy, trials=24)
+    for worker in [started("study.toml", "--until-idle") for _ in range(3)]:
+        _, errors = worker.communicate(timeout=300)
+        assert worker.returncode == 0, errors
+    study = loaded()
+    alone = ft.Study(study.space, minimize="error", strategy=strategy, seed=3)
+    alone.run(lambda trial: 0.0, budget=ft.Budget(trials=24), executor="inline")
+    assert [trial.params for trial in study.trials] == [trial.params for trial in alone.trials]
+    assert {trial.state for trial in study.trials} == {ft.State.DONE}
+    assert study.ledger.to_json()["waiting_seconds"] > 0.0
+
+
+def test_what_a_model_suggested_for_all_is_repeated_from_what_it_knew(folder: Path, started) -> None:
+    write_study(folder, strategy="EIPerCost", trials=20)
+    for worker in [started("study.toml", "--until-idle") for _ in range(3)]:
+        _, errors = worker.communicate(timeout=300)
+        assert worker.returncode == 0, errors
+    study = loaded()
+    assert len(study.trials) == 20
+    assert any("knew" in trial.note for trial in study.trials)
+    assert check_replay(study) == []
+
+
+def test_a_worker_gives_its_trial_back_on_sigterm(folder: Path, started) -> None:
+    write_study(folder)
+    (folder / "slow").touch()
+    worker = started("study.toml")
+    wait_for((folder / "began").exists)
+    worker.send_signal(signal.SIGTERM)
+    worker.communicate(timeout=60)
+    assert worker.returncode == 128 + signal.SIGTERM
+    given_back = loaded().trials[0]
+    assert (given_back.state, given_back.attempt, given_back.owner) == (ft.State.PENDING, 2, None)
+    assert given_back.costs["failed"] > 0.0, "pre-empted work is failed work"
+
+    (folder / "slow").unlink()
+    run_here("study.toml", "--until-idle", "--max-trials", "1")
+    assert loaded().trials[0].state is ft.State.DONE
+
+
+def test_a_worker_starts_as_many_trials_as_it_may(folder: Path) -> None:
+    write_study(folder)
+    assert "this worker ended: 3 trials were started here." in run_here("study.toml", "--max-trials", "3")
+    assert sum(trial.state is ft.State.DONE for trial in loaded().trials) == 3
+    assert "seconds are over" in run_here("study.toml", "--hours", "1e-9")
+    assert sum(trial.state is ft.State.DONE for trial in loaded().trials) == 3
+
+
+def test_a_worker_waits_for_a_larger_budget_until_it_is_asked_to_stop(folder: Path, started) -> None:
+    write_study(folder, trials=2)
+    worker = started("study.toml")
+    wait_for(lambda: (folder / "shared.db").exists())
+    wait_for(lambda: "shared" in [found.record.name for found in ft.studies("shared.db")])
+    study = loaded()
+    wait_for(lambda: len(study.history.done) == 2)
+    CliRunner().invoke(program, ["budget", "shared", "--storage", "shared.db", "--trials", "5"])
+    wait_for(lambda: len(study.history.done) == 5)
+    assert worker.poll() is None
+    CliRunner().invoke(program, ["stop", "shared", "--storage", "shared.db"])
+    assert worker.wait(60) == 0
+
+
+def test_a_request_to_stop_holds_for_workers_that_start_later(folder: Path) -> None:
+    write_study(folder)
+    run_here("study.toml", "--max-trials", "1")
+    loaded().request_stop()
+    assert "this worker ended: stopped on request." in run_here("study.toml")
+    assert sum(trial.state is ft.State.DONE for trial in loaded().trials) == 1
+
+
+def test_a_worker_without_the_declared_cost_only_runs_what_others_suggest(folder: Path) -> None:
+    space = ft.Space({"x": ft.Float(0, 1), "y": ft.Float(0, 1)})
+    with ft.Study(
+        space,
+        minimize="error",
+        storage="shared.db",
+        name="shared",
+        strategy=ft.Random(),
+        cost_unit="credits",
+        cost=lambda params, fidelity: 1.0 + params["x"],
+    ) as study:
+        study.set_budget(ft.Budget(trials=3))
+        study.enqueue({"x": 0.25, "y": 0.5})
+        said = run_here("shared", "--work", "shared_work.py:work", "--until-idle")
+        assert "no trial waits, and others suggest" in said
+        assert [trial.state for trial in study.trials] == [ft.State.DONE]
+
+        named = ("--work", "shared_work.py:work", "--declared-cost", "shared_work.py:cost")
+        assert "the budget is spent" in run_here("shared", *named, "--until-idle")
+        assert [round(trial.cost - trial.params["x"], 9) for trial in study.trials[1:]] == [1.0, 1.0]
+
+
+def test_a_study_file_may_declare_the_cost(folder: Path) -> None:
+    write_study(folder, trials=2)
+    text = (folder / "study.toml").read_text()
+    (folder / "study.toml").write_text(text.replace("seed = 3", 'cost = "shared_work.py:cost"\ncost_unit = "credits"'))
+    run_here("study.toml", "--until-idle")
+    CliRunner().invoke(program, ["resume", "shared", "--storage", "shared.db", "--trials", "3", "--inline", "--quiet"])
+    study = loaded()
+    assert [round(trial.cost - trial.params["x"], 9) for trial in study.trials] == [1.0, 1.0, 1.0]
+
+
+def test_work_that_always_fails_ends_the_worker_with_an_error(folder: Path) -> None:
+    write_study(folder)
+    (folder / "shared_work.py").write_text("def work(trial):\n    raise ValueError('broken on purpose')\n")
+    finished = CliRunner().invoke(program, ["worker", "study.toml", "--storage", "shared.db"])
+    assert finished.exit_code == 1
+    assert "broken on purpose" in finished.output
+
+
+def test_a_worker_of_a_study_without_a_budget_says_what_is_missing(folder: Path) -> None:
+    (folder / "study.toml").write_text(STUDY.replace("trials = TRIALS", "").replace("STRATEGY", "Random"))
+    finished = CliRunner().invoke(program, ["worker", "study.toml", "--storage", "shared.db"])
+    assert finished.exit_code == 1
+    assert "needs a budget" in finished.output
+    assert os.path.exists("shared.db")

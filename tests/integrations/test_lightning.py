@@ -1,0 +1,181 @@
+"""Lightning, the real one: reports, charged validation, continued runs, params after a restore, online tuning."""
+
+import logging
+
+import pytest
+from needing import need
+
+need("lightning")
+
+import lightning.pytorch as L  # noqa: E402, N812
+import torch  # noqa: E402
+from continuing import run_along  # noqa: E402
+from torch import nn  # noqa: E402
+from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
+
+import farthing as ft  # noqa: E402
+from farthing.errors import InvalidArgument  # noqa: E402
+from farthing.integrations.lightning import OnlineCallback, TrialCallback  # noqa: E402
+from farthing.integrations.pytorch import Knobs  # noqa: E402
+
+logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+SPACE = ft.Space(
+    {"lr": ft.Float(1e-9, 1.0, log=True)}, fidelities={"epochs": ft.Fidelity(1, 8, integer=True, trace=True)}
+)
+X = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
+DATA = TensorDataset(X, X @ torch.tensor([1.0, -2.0, 0.5]))
+
+
+class Net(L.LightningModule):
+    def __init__(self, lr: float, scheduled: bool = False) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.layers = nn.Sequential(nn.Linear(3, 1), nn.Dropout(0.0))
+        self.lr, self.scheduled = lr, scheduled
+        self.trained: list[int] = []
+        self.validated = 0
+
+    def training_step(self, batch, index):
+        return nn.functional.mse_loss(self.layers(batch[0])[:, 0], batch[1])
+
+    def on_train_epoch_start(self):
+        self.trained.append(self.current_epoch)
+
+    def validation_step(self, batch, index):
+        self.log("val_loss", nn.functional.mse_loss(self.layers(batch[0])[:, 0], batch[1]))
+
+    def on_validation_epoch_end(self):
+        self.validated += not self.trainer.sanity_checking
+
+    def configure_optimizers(self):
+        optimizer = torch.optim.SGD(self.parameters(), lr=self.lr, momentum=0.5)
+        if not self.scheduled:
+            return optimizer
+        return [optimizer], [torch.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)]
+
+
+def trainer_with(callback, epochs: int, **settings):
+    quiet = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False}
+    return L.Trainer(
+        max_epochs=epochs, callbacks=[callback], accelerator="cpu", enable_checkpointing=False, **quiet, **settings
+    )
+
+
+def loader():
+    return DataLoader(DATA, batch_size=16)
+
+
+class Work:
+    """Fits, and keeps the modules."""
+
+    def __init__(self, *, built_with=None, scheduled=False, knobs=None):
+        self.modules, self.callbacks = [], []
+        self._built_with, self._scheduled, self._knobs = built_with, scheduled, knobs
+
+    def __call__(self, trial):
+        callback = TrialCallback(trial, monitor="val_loss", knobs=self._knobs)
+        module = Net(self._built_with or trial.params["lr"], self._scheduled)
+        trainer = trainer_with(callback, callback.epochs)
+        trainer.fit(module, loader(), loader(), ckpt_path=callback.resume_path)
+        self.modules.append(module)
+        self.callbacks.append(trainer)
+
+
+def test_a_trial_reports_every_epoch_and_charges_validation():
+    study = run_along(SPACE, Work(), [3], [{"lr": 0.1}])
+    [trial] = study.trials
+    assert [point.fidelity["epochs"] for point in trial.points] == [1, 2, 3]
+    assert trial.points[-1].value < trial.points[0].value
+    assert trial.costs["validation"] > 0
+    assert trial.costs["training"] > 0
+
+
+def test_a_continued_trial_trains_only_what_it_adds_and_ends_where_the_uninterrupted_one_does():
+    whole, parts = Work(), Work()
+    run_along(SPACE, whole, [5], [{"lr": 0.1}])
+    study = run_along(SPACE, parts, [2, 5], [{"lr": 0.1}] * 2)
+    assert [module.trained for module in parts.modules] == [[0, 1], [2, 3, 4]]
+    assert [point.fidelity["epochs"] for point in study.trials[1].points] == [3, 4, 5]
+    for one, other in zip(whole.modules[0].parameters(), parts.modules[1].parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_params_take_effect_after_a_restore():
+    work = Work()
+    study = run_along(SPACE, work, [2, 4], [{"lr": 0.1}, {"lr": 1e-9}])
+    assert work.callbacks[1].optimizers[0].param_groups[0]["lr"] == 1e-9
+    assert study.trials[1].value == pytest.approx(study.trials[0].value, rel=1e-4), "nothing moves at that rate"
+    again = Work(built_with=0.5)
+    run_along(SPACE, again, [2], [{"lr": 1e-9}])
+    assert again.callbacks[0].optimizers[0].param_groups[0]["lr"] == 1e-9, "also if the module ignores the params"
+
+
+def test_a_scheduler_scales_the_rate_that_was_chosen():
+    work = Work(scheduled=True)
+    run_along(SPACE, work, [2, 3], [{"lr": 0.1}, {"lr": 0.01}])
+    assert work.callbacks[1].optimizers[0].param_groups[0]["lr"] == pytest.approx(0.01 * 0.5)
+
+
+def test_knobs_take_effect_after_a_restore():
+    space = ft.Space({**SPACE.parameters, "dropout": ft.Float(0.0, 0.9)}, fidelities=SPACE.fidelities)
+    work = Work(knobs=lambda module: Knobs().dropout("dropout", module))
+    run_along(space, work, [1, 2], [{"lr": 0.1, "dropout": 0.1}, {"lr": 0.1, "dropout": 0.4}])
+    assert [module.layers[1].p for module in work.modules] == [0.1, 0.4]
+
+
+def test_a_study_continues_good_runs():
+    study = ft.Study(SPACE, minimize="loss", strategy=ft.ASHA(), seed=0)
+    study.run(Work(), budget=ft.Budget(trials=5), executor="inline", progress=False)
+    assert not [trial.failure for trial in study.trials if trial.failure]
+    assert any(trial.resume_from is not None for trial in study.trials)
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (lambda trial, callback: trainer_with(callback, 99).fit(Net(0.1), loader(), loader()), "for its own epochs"),
+        (lambda trial, callback: trainer_with(callback, callback.epochs).fit(Net(0.1), loader()), "never validated"),
+    ],
+)
+def test_what_cannot_be_meant_is_said(fault, message):
+    study = ft.Study(SPACE, minimize="loss", strategy=ft.Random(), seed=0)
+    study.run(
+        lambda trial: fault(trial, TrialCallback(trial, "val_loss")),
+        budget=ft.Budget(trials=1),
+        executor="inline",
+        progress=False,
+    )
+    assert message in study.trials[0].failure.reason
+
+
+def test_online_validates_only_when_it_is_asked_for_and_applies_what_it_decides():
+    space = ft.Space({"lr": ft.Float(1e-3, 0.5, log=True)})
+    candidates = [{"lr": 0.01}, {"lr": 0.1}, {"lr": 0.3}]
+    strategy = ft.CEGPUCB(rule=ft.rules.Every(3))
+    callback = OnlineCallback(space, minimize="val_loss", candidates=candidates, strategy=strategy)
+    module = Net(0.3)
+    rates = []
+
+    class Watch(L.Callback):
+        def on_train_batch_end(self, trainer, module, *rest):
+            rates.append(trainer.optimizers[0].param_groups[0]["lr"])
+
+    trainer = L.Trainer(
+        max_epochs=24,
+        callbacks=[callback, Watch()],
+        accelerator="cpu",
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    )
+    trainer.fit(module, loader(), loader())
+    assert callback.tuner.round == 24
+    assert 4 <= module.validated <= 12, "every third round, and in the first ones"
+    assert len(set(rates)) > 1, "several rates were in effect"
+    assert set(rates) <= {0.01, 0.1, 0.3}, "and not the 0.3 alone that the module was built with"
+
+
+def test_online_needs_one_metric():
+    with pytest.raises(InvalidArgument, match="has one metric"):
+        OnlineCallback(SPACE)

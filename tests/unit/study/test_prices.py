@@ -1,0 +1,138 @@
+"""Prices of resources: measured seconds become money, and stay at the price that they were paid at."""
+
+from pathlib import Path
+
+import pytest
+
+import farthing as ft
+from farthing.costs import FakeClock
+from farthing.errors import InvalidArgument
+from farthing.storage import MemoryStorage
+from farthing.testing import Faults, SimulatedExecutor
+from farthing.trials import Attempt
+
+SPACE = ft.Space({"x": ft.Float(0, 1)})
+PRICES = {"gpu": 2.5, "cpu": 0.05, "per": "hour"}
+HOLDS = {"gpu": 1, "cpu": 4}
+RATE = (2.5 + 4 * 0.05) / 3600.0
+
+
+def study_of(executor: SimulatedExecutor, **settings: object) -> ft.Study:
+    defaults = {"prices": PRICES, "cost_unit": "dollars", "strategy": ft.Sobol(), "seed": 0}
+    return ft.Study(SPACE, minimize="loss", **{**defaults, **executor.settings, **settings})  # type: ignore[arg-type]
+
+
+def run(study: ft.Study, executor: SimulatedExecutor, *, trials: int, **settings: object) -> None:
+    def work(trial: ft.RunningTrial) -> float:
+        executor.spend(3600.0)
+        trial.report(0.7)
+        with trial.timing("validation"):
+            executor.spend(1800.0)
+        return 0.5
+
+    arguments = {"budget": ft.Budget(trials=trials), "resources": HOLDS, "progress": False, **settings}
+    study.run(work, executor=executor, **arguments)  # type: ignore[arg-type]
+
+
+def test_measured_seconds_are_paid_at_the_price_of_what_a_trial_holds() -> None:
+    executor = SimulatedExecutor(workers=2, thinking=0.0)
+    study = study_of(executor)
+    run(study, executor, trials=4)
+    assert [trial.cost for trial in study.trials] == pytest.approx([5400.0 * RATE] * 4)
+    assert study.ledger.spent == pytest.approx({"training": 4 * 2.7, "validation": 4 * 1.35})
+    assert study.ledger.seconds == pytest.approx({"training": 4 * 3600.0, "validation": 4 * 1800.0})
+    assert ("spent", "training", "10.8 dollars, 1.44e+04 seconds") in study.ledger.rows()
+    assert study.ledger.to_json()["seconds"] == pytest.approx({"training": 14400.0, "validation": 7200.0})
+
+
+def test_a_budget_of_money_ends_the_run() -> None:
+    executor = SimulatedExecutor(workers=1, thinking=0.0)
+    study = study_of(executor)
+    run(study, executor, trials=99, budget=ft.Budget(cost=10.0))
+    assert len(study.trials) == 3, "4.05 dollars each"
+
+
+def test_a_change_of_prices_rewrites_no_bill(tmp_path: Path) -> None:
+    executor = SimulatedExecutor(workers=1, thinking=0.0)
+    storage = f"sqlite:///{tmp_path}/s.db"
+    run(study_of(executor, storage=storage), executor, trials=1)
+    again = SimulatedExecutor(workers=1, thinking=0.0)
+    with study_of(again, storage=storage, prices={"gpu": 5.0, "per": "hour"}) as dearer:
+        run(dearer, again, trials=2)
+    with ft.Study.load("study", storage) as loaded:
+        assert [trial.cost for trial in loaded.trials] == pytest.approx([5400.0 * RATE, 7.5])
+        assert [point.rate for point in loaded.trials[0].measurements] == pytest.approx([RATE, RATE])
+        assert [point.rate for point in loaded.trials[1].measurements] == pytest.approx([5.0 / 3600.0] * 2)
+        assert sum(loaded.ledger.seconds.values()) == pytest.approx(2 * 5400.0)
+
+
+def test_machines_with_a_label_have_a_price_of_their_own() -> None:
+    executor = SimulatedExecutor(workers=1, thinking=0.0)
+    study = study_of(executor, prices={"gpu": 2.5, "spot-gpu": 0.5, "per": "hour"})
+    run(study, executor, trials=1, resources={"spot-gpu": 2})
+    run(study, executor, trials=2, resources=[{"gpu": 1}, {"gpu": 1}])
+    assert [trial.cost for trial in study.trials] == pytest.approx([1.5, 7.5])
+
+
+def test_preempted_work_is_failed_work_in_money() -> None:
+    executor = SimulatedExecutor(workers=2, thinking=0.0, faults=Faults(preemption=0.5), seed=3)
+    study = study_of(executor)
+    run(study, executor, trials=8, retries=50)
+    assert {trial.state for trial in study.trials} == {ft.State.DONE}
+    assert 0.0 < study.ledger.spent["failed"] == pytest.approx(study.ledger.seconds["failed"] * RATE)
+
+
+def test_lost_work_is_charged_at_the_rate_of_its_attempt() -> None:
+    clock = FakeClock()
+    storage = MemoryStorage(clock=clock)
+    study = ft.Study(
+        SPACE, minimize="loss", prices={"cpu": 36.0, "per": "hour"}, cost_unit="dollars", storage=storage, clock=clock
+    )
+    trial = study.ask()
+    clock.advance(20.0)
+    storage.release_trial("study", Attempt(trial.number, trial.attempt))
+    assert study.trials[0].costs == pytest.approx({"failed": 0.2})
+    assert study.ledger.seconds == pytest.approx({"failed": 20.0})
+
+
+def test_charged_amounts_are_money_already() -> None:
+    executor = SimulatedExecutor(workers=1, thinking=0.0)
+    study = study_of(executor)
+
+    def work(trial: ft.RunningTrial) -> float:
+        executor.spend(3600.0)
+        trial.charge(7.0)
+        return 0.5
+
+    study.run(work, executor=executor, budget=ft.Budget(trials=1), resources=HOLDS, progress=False)
+    assert study.trials[0].cost == 7.0
+    assert study.ledger.seconds == {}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"prices": {"gpu": 2.5}, "cost_unit": "dollars"}, "under 'per' one of 'second', 'minute', 'hour', 'day'"),
+        ({"prices": {"per": "hour"}, "cost_unit": "dollars"}, "must name resources"),
+        ({"prices": {"gpu": -1, "per": "hour"}, "cost_unit": "dollars"}, "The price of gpu"),
+        ({"prices": PRICES}, "got prices with cost_unit='seconds'"),
+        (
+            {"prices": PRICES, "cost_unit": "dollars", "cost": lambda params, fidelity: 1.0},
+            "got prices with a declared",
+        ),
+    ],
+)
+def test_prices_that_cannot_be_meant_are_refused(settings: dict, message: str) -> None:
+    with pytest.raises(InvalidArgument, match=message):
+        ft.Study(SPACE, minimize="loss", **settings)
+
+
+def test_a_run_that_holds_nothing_with_a_price_is_refused() -> None:
+    executor = SimulatedExecutor(workers=1)
+    study = study_of(executor, prices={"gpu": 2.5, "per": "hour"})
+    with pytest.raises(InvalidArgument, match=r"must hold a resource that has one \('gpu'\)"):
+        study.run(lambda trial: 0.0, budget=ft.Budget(trials=1), executor="inline")
+    with pytest.raises(InvalidArgument, match="held on a Ray cluster, or have prices"):
+        ft.Study(SPACE, minimize="loss").run(
+            lambda trial: 0.0, budget=ft.Budget(trials=1), executor="inline", resources={"gpu": 1}
+        )
