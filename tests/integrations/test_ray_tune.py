@@ -3,7 +3,7 @@
 import pytest
 from needing import need
 
-need("ray")
+need("ray.tune")
 
 from ray import tune  # noqa: E402
 

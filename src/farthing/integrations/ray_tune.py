@@ -87,11 +87,11 @@ class FarthingSearcher(Searcher):  # type: ignore[misc]
         trial = self._pending.pop(trial_id, None)
         if trial is None:
             return
-        flat = flatten_dict(result or {})
-        value, seconds = flat.get(self._metric), float(flat.get(SECONDS, 0.0))
-        is_good = not error and value is not None and math.isfinite(value)
-        self._tell(trial, float(value) if is_good else None, seconds)
-        self._told.append({"params": dict(trial.params), "value": float(value) if is_good else None, "cost": seconds})
+        flat: dict[str, Any] = flatten_dict(result or {})
+        value = None if error else _finite(flat.get(str(self._metric)))
+        seconds = float(flat.get(SECONDS, 0.0))
+        self._tell(trial, value, seconds)
+        self._told.append({"params": dict(trial.params), "value": value, "cost": seconds})
 
     def save(self, checkpoint_path: str) -> None:
         pending = {trial_id: dict(trial.params) for trial_id, trial in self._pending.items()}
@@ -134,6 +134,10 @@ class FarthingSearcher(Searcher):  # type: ignore[misc]
     def _tell(self, trial: RunningTrial, value: float | None, seconds: float) -> None:
         failure = "It failed in Ray Tune, or had no finite value." if value is None else None
         self._known_study().tell(trial, value, cost=seconds, failure=failure)
+
+
+def _finite(value: Any) -> float | None:
+    return float(value) if value is not None and math.isfinite(value) else None
 
 
 def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
