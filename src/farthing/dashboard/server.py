@@ -130,7 +130,7 @@ def serve(
     app = application(Studies(storage, place=place, may_change=may_change), access)
     config = uvicorn.Config(
         app,
-        log_level="warning",
+        log_level="critical",  # endpoints log their own faults; open streams at the end are none
         access_log=False,
         server_header=False,
         date_header=False,
