@@ -45,7 +45,7 @@ def _insert(database: sqlite3.Connection, table: str, rows: list[dict[str, Any]]
 
 def _rows(trials: int, points: int, rng: random.Random) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
     for number in range(trials):
-        params = {
+        params: dict[str, Any] = {
             "rate": 10 ** rng.uniform(-4, 0),
             "layers": rng.randint(1, 8),
             "momentum": 0.99 * rng.random(),

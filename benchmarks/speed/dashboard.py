@@ -145,7 +145,13 @@ def serving_optuna(path: Path) -> Iterator[Served]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [Path(sys.executable).with_name("optuna-dashboard"), f"sqlite:///{path}", "--port", str(port), "--quiet"]
+    command = [
+        str(Path(sys.executable).with_name("optuna-dashboard")),
+        f"sqlite:///{path}",
+        "--port",
+        str(port),
+        "--quiet",
+    ]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
     with _ended(process):
         origin = f"http://127.0.0.1:{port}"

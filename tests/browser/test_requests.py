@@ -40,7 +40,7 @@ def test_schemathesis_finds_nothing(studies, tmp_path, is_known: bool) -> None:
     described.write_text(json.dumps(with_studies(document) if is_known else document))
     shutil.copy(studies, database)
     with start(database, "--allow-changes") as dashboard:
-        command = [Path(sys.executable).with_name("schemathesis"), "run", str(described)]
+        command = [str(Path(sys.executable).with_name("schemathesis")), "run", str(described)]
         options = ["--url", dashboard.origin, "-H", f"Authorization: Bearer {dashboard.token}", "--checks", CHECKS]
         limits = ["--max-examples", "8", "--phases", "examples,coverage,fuzzing", "--seed", "1", "--no-color"]
         ran = subprocess.run([*command, *options, *limits], capture_output=True, text=True, timeout=600, cwd=tmp_path)

@@ -10,6 +10,7 @@ import threading
 import time
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,13 +75,13 @@ class Polling:
 def compare(storage: str, *, windows: int, seconds: float) -> dict:
     """Trials a second in windows that take turns, without and with a page, while the same writers go on."""
     ft.Study(SPACE, minimize="loss", storage=storage, name="busy", strategy=ft.Random(), seed=1).close()
-    writers = [
+    writers: list[subprocess.Popen[Any]] = [
         subprocess.Popen([sys.executable, "-c", WRITER, storage], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         for _ in range(WRITERS)
     ]
     command = [sys.executable, "-m", "farthing", "dashboard", "--storage", storage, "--port", "0", "--no-browser"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    place = open_storage(storage)
+    server: subprocess.Popen[Any] = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    place: Any = open_storage(storage)
     url = re.search(r"http://\S+", server.stdout.readline())[0]
     for writer in writers:
         writer.stdout.readline()

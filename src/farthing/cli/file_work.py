@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
+from typing import cast
 
 from farthing.errors import FarthingError, WorkError
 from farthing.execution import CarriesOut, Command, HasStages, KeepsOutputs, RunningTrial, as_work
@@ -79,8 +80,7 @@ def declared_cost(reference: str, *, folder: Path) -> DeclaredCost:
             f"A declared cost must be a function of (params, fidelity), got {shown(found)} as {reference!r}. "
             "Write def cost(params, fidelity) there."
         )
-    function: DeclaredCost = found
-    return function
+    return cast(DeclaredCost, found)
 
 
 def make_importable(folder: Path) -> None:

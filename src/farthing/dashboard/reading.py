@@ -116,7 +116,7 @@ class StudyReader:
     @property
     def budget(self) -> Budget | None:
         limits = limits_in_force(self.events())
-        return Budget(**limits) if limits else None  # type: ignore[arg-type]  # Budget checks the numbers
+        return Budget(**limits) if limits else None
 
     @property
     def is_to_stop(self) -> bool:

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,7 +54,7 @@ def test_the_list_has_what_each_study_cost_and_found(client, database) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_lines_agree_with_the_history(database, name: str) -> None:
     with ft.Study.load(name, database) as study:
-        storage = study._records._storage
+        storage: Any = study._records._storage
         read, computed = Lines.from_rows(storage.lines(name).lines), Lines.of(study.history)
 
     assert read.counts == computed.counts

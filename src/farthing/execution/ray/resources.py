@@ -61,7 +61,7 @@ def _bundle(given: object) -> Mapping[str, float]:
     if not isinstance(given, Mapping) or not given or not all(isinstance(name, str) for name in given):
         raise _not_resources(given)
     rule = Number(least=0.0)
-    amounts = {name: rule.checked(amount, what=f"An amount of {name!r}") for name, amount in given.items()}
+    amounts = {str(name): rule.checked(amount, what=f"An amount of {name!r}") for name, amount in given.items()}
     return {RAYS_NAMES.get(name.lower(), name): float(amount) for name, amount in amounts.items()}
 
 
