@@ -19,7 +19,7 @@ from benchmarks.online import training_suite
 from benchmarks.online.suites import ONLINE_SUITES
 from benchmarks.population import cifar, real, rl, synthetic
 from benchmarks.problems.data import REPOSITORY
-from benchmarks.records import RESULTS, read_records, results_path
+from benchmarks.records import RESULTS, Record, read_records, results_path
 from benchmarks.suites import SUITES
 
 DOCS = REPOSITORY / "docs"
@@ -70,6 +70,14 @@ OTHERS = {
     "suggesting-ahead": (("problem", "workers", "ahead"), ("regret",)),
     "stopping": (("family", "rule"), ("saved", "lost", "regret", "regret_at_the_end")),
     "stopping-outlook": (("family", "after"), ("gain", "expected", "low", "high")),
+    "simulated-cluster": (
+        ("strategy", "workers"),
+        ("CPU ms a trial", "thinking CPU ms a trial", "idle share after the start"),
+    ),
+    "simulated-curves": (
+        ("problem", "method"),
+        ("regret_at_cost 2", "regret_at_cost 5", "regret_at_cost 10", "wall", "cost", "trials"),
+    ),
     "lightgbm-rounds": (("problem", "budget", "method"), ("test_loss", "validation_loss", "configurations")),
 }
 """Records of another form: what tells their rows apart, and what is measured."""
@@ -84,7 +92,13 @@ def _former(images: Path) -> Iterator[str]:
 def _others() -> Iterator[str]:
     for name, (keys, measures) in OTHERS.items():
         if records := read_records(results_path(name)):
-            yield section(name, spreads_table(records, keys, measures), level=2)
+            yield section(name, spreads_table([_flat(record) for record in records], keys, measures), level=2)
+
+
+def _flat(record: Record) -> Record:
+    """With a name of its own for each number of a table within it: `regret_at_cost 5`."""
+    parts = {name: part for name, part in record.items() if isinstance(part, dict)}
+    return {**record, **{f"{name} {key}": one for name, part in parts.items() for key, one in part.items()}}
 
 
 def _online(images: Path) -> Iterator[str]:
