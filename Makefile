@@ -61,8 +61,9 @@ test: $(VENV)/.dev faketime
 test-ray: .venv-ray/.installed
 	$(RAY_PYTEST) tests/ray -m "ray and not long"
 
-test-long: $(VENV)/.dev .venv-ray/.installed faketime
+test-long: $(VENV)/.browser .venv-ray/.installed faketime chromium
 	$(BIN)/python -m pytest -m "long and not ray"
+	$(BIN)/python -m pytest -m long tests/browser
 	$(RAY_PYTEST) tests/ray -m long
 
 # Without root, Debian's Chromium must be there already: these tests fail without it.
@@ -74,7 +75,7 @@ $(VENV)/.browser: pyproject.toml constraints.txt $(VENV)/.dev
 	@touch $@
 
 test-browser: $(VENV)/.browser chromium
-	$(BIN)/python -m pytest tests/browser
+	$(BIN)/python -m pytest -m "not long" tests/browser
 
 screenshots: $(VENV)/.browser chromium
 	$(BIN)/python -m tests.browser.screenshots docs/images

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import secrets
+import weakref
 from collections.abc import AsyncIterator, Callable
 
 from starlette.concurrency import run_in_threadpool
@@ -35,26 +36,31 @@ class Changes:
     def is_full(self) -> bool:
         return self.readers >= MOST_READERS
 
-    async def stream(self, last_id: str | None) -> AsyncIterator[bytes]:
-        """Events for one reader, while it listens. It holds no queue: who is slow gets the sum of what happened."""
-        self.readers += 1
-        try:
-            self._start()
-            seen = self._seen(last_id)
-            yield b"retry: 1000\n\n"
-            while True:
-                if seen is None or self._number > seen:
-                    yield self._event(seen)
-                    seen = self._number
-                try:
-                    async with self._changed:
-                        await asyncio.wait_for(self._wait_after(seen), SECONDS_BETWEEN_SIGNS)
-                except TimeoutError:
-                    yield b": still here\n\n"
-        finally:
-            self.readers -= 1
-            if not self.readers:
-                self.stop()
+    def stream(self, last_id: str | None) -> AsyncIterator[bytes]:
+        """Events for one reader, while it listens. It holds no queue: who is slow gets the sum of what happened.
+
+        It counts from now on, before its first event is asked for: readers that come at once are counted, too.
+        """
+        return self._events(last_id, _Seat(self))
+
+    async def _events(self, last_id: str | None, seat: "_Seat") -> AsyncIterator[bytes]:
+        self._start()
+        seen = self._seen(last_id)
+        yield b"retry: 1000\n\n"
+        while True:
+            if seen is None or self._number > seen:
+                yield self._event(seen)
+                seen = self._number
+            try:
+                async with self._changed:
+                    await asyncio.wait_for(self._wait_after(seen), SECONDS_BETWEEN_SIGNS)
+            except TimeoutError:
+                yield b": still here\n\n"
+
+    def leave(self) -> None:
+        self.readers -= 1
+        if not self.readers:
+            self.stop()
 
     async def _wait_after(self, seen: int) -> None:
         await self._changed.wait_for(lambda: self._number > seen)
@@ -108,3 +114,11 @@ class Changes:
             self._changed_at.pop(next(iter(self._changed_at)))
         async with self._changed:
             self._changed.notify_all()
+
+
+class _Seat:
+    """Is taken as long as the stream of a reader exists, whether or not it was ever asked for an event."""
+
+    def __init__(self, changes: Changes) -> None:
+        changes.readers += 1
+        weakref.finalize(self, changes.leave)

@@ -89,6 +89,7 @@ function predictions(about, told) {
 
 function failures(about, key) {
   if (!about.failures.length) return null;
-  return card("Failures", { wide: true, note: `The latest ${about.failures.length}.` }, h("div", { class: "failures" }, about.failures.map((trial) => h("details", { id: `failure-${trial.number}` }, h("summary", {}, h("a", { href: address("study", key, "trial", trial.number) }, `trial ${trial.number}`), " ", badge(trial.state), " ", h("span", {}, trial.failure || "no reason was seen")),
+  return card("Failures", { wide: true, note: `The latest ${about.failures.length}.` }, h("div", { class: "failures" }, about.failures.map((trial) => h("details", { id: `failure-${trial.number}` }, h("summary", {}, `trial ${trial.number}`, " ", badge(trial.state), " ", h("span", {}, trial.failure || "no reason was seen")),
+    h("p", {}, h("a", { href: address("study", key, "trial", trial.number) }, `Everything about trial ${trial.number}`)),
     h("pre", { tabindex: "0" }, trial.traceback || "No traceback was kept.")))));
 }
