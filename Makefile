@@ -59,12 +59,12 @@ test: $(VENV)/.dev faketime
 	@touch $@
 
 test-ray: .venv-ray/.installed
-	$(RAY_PYTEST) tests/ray -m "ray and not long"
+	$(RAY_PYTEST) tests/ray_cluster -m "ray and not long"
 
 test-long: $(VENV)/.browser .venv-ray/.installed faketime chromium
 	$(BIN)/python -m pytest -m "long and not ray"
 	$(BIN)/python -m pytest -m long tests/browser
-	$(RAY_PYTEST) tests/ray -m long
+	$(RAY_PYTEST) tests/ray_cluster -m long
 
 # Without root, Debian's Chromium must be there already: these tests fail without it.
 chromium:
