@@ -7,7 +7,7 @@ import pytest
 
 
 def is_there(module: str) -> bool:
-    """Whether it can be imported; `ray.tune` is none of the folder of tests that is called ray."""
+    """Whether it can be imported."""
     try:
         return importlib.util.find_spec(module) is not None
     except ModuleNotFoundError:
