@@ -61,7 +61,7 @@ test: $(VENV)/.dev faketime
 test-ray: .venv-ray/.installed
 	$(RAY_PYTEST) tests/ray_cluster -m "ray and not long"
 
-test-long: $(VENV)/.browser .venv-ray/.installed faketime chromium
+test-long: $(VENV)/.browser faketime chromium test-ray test-integrations
 	$(BIN)/python -m pytest -m "long and not ray"
 	$(BIN)/python -m pytest -m long tests/browser
 	$(RAY_PYTEST) tests/ray_cluster -m long

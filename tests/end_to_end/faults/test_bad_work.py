@@ -114,7 +114,7 @@ def close_all_descriptors(trial):
 
 
 def write_to_our_socket(trial):
-    for descriptor in range(3, 32):
+    for descriptor in range(3, 1024):
         try:
             os.write(descriptor, b"\x00" * 7 + b"\x05" + b"[bad]")
         except OSError:
