@@ -5,12 +5,14 @@ import os
 import resource
 import select
 import signal
+import stat
 import subprocess
 import sys
 import textwrap
 import threading
 import time
 import types
+from contextlib import suppress
 
 import cloudpickle
 import pytest
@@ -115,10 +117,9 @@ def close_all_descriptors(trial):
 
 def write_to_our_socket(trial):
     for descriptor in range(3, 1024):
-        try:
-            os.write(descriptor, b"\x00" * 7 + b"\x05" + b"[bad]")
-        except OSError:
-            continue
+        with suppress(OSError):
+            if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+                os.write(descriptor, b"\x00" * 7 + b"\x05" + b"[bad]")
     while True:
         time.sleep(3600)
 
