@@ -45,8 +45,8 @@ class StudySettings(TypedDict, total=False):
     learn_from: LearnFrom | None
 
 
-class RunSettings(TypedDict, total=False):
-    """The arguments of `Study.run` beside the work and its budget."""
+class WorkSettings(TypedDict, total=False):
+    """How work is carried out: the arguments that `Study.run` and `Study.verify` share, beside the budget."""
 
     workers: int
     executor: ExecutorLike
@@ -54,9 +54,14 @@ class RunSettings(TypedDict, total=False):
     retries: int | None
     devices: Sequence[str] | None
     resources: Resources | None
+    progress: bool | None
+
+
+class RunSettings(WorkSettings, total=False):
+    """The arguments of `Study.run` beside the work and its budget."""
+
     callbacks: Iterable[Callback]
     trackers: Iterable[Tracker]
-    progress: bool | None
     on_interrupt: OnInterrupt
     keep_going: bool
     harmless_change: bool

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TextIO, overload
+from typing import TYPE_CHECKING, Self, TextIO, Unpack, overload
 
 from farthing.costs import Budget, Clock, Ledger, PricesGiven, SystemClock, as_clock
 from farthing.errors import NoResult, NoSuggestion
@@ -49,7 +49,15 @@ from farthing.study.lineage import Lineage
 from farthing.study.loop import Loop, Observer
 from farthing.study.opening import closed_on_error, create_or_continue, require_space, value_name
 from farthing.study.records import PRICES, Records
-from farthing.study.settings import Callback, ExecutorLike, ExportFormat, LearnFrom, OnInterrupt, StorageLike
+from farthing.study.settings import (
+    Callback,
+    ExecutorLike,
+    ExportFormat,
+    LearnFrom,
+    OnInterrupt,
+    StorageLike,
+    WorkSettings,
+)
 from farthing.study.top import Top
 from farthing.study.tracking import Tracker, Tracking, read_trackers
 from farthing.study.verification import Chosen, Verification
@@ -305,13 +313,7 @@ class Study:
         top: None = None,
         repeats: None = None,
         budget: Budget | None = None,
-        workers: int = 1,
-        executor: ExecutorLike = "processes",
-        time_limit: float | None = None,
-        retries: int | None = None,
-        devices: Sequence[str] | None = None,
-        resources: Resources | None = None,
-        progress: bool | None = None,
+        **settings: Unpack[WorkSettings],
     ) -> Trial: ...
     @overload
     def verify(
@@ -322,13 +324,7 @@ class Study:
         top: int,
         repeats: int | None = None,
         budget: Budget | None = None,
-        workers: int = 1,
-        executor: ExecutorLike = "processes",
-        time_limit: float | None = None,
-        retries: int | None = None,
-        devices: Sequence[str] | None = None,
-        resources: Resources | None = None,
-        progress: bool | None = None,
+        **settings: Unpack[WorkSettings],
     ) -> Verification: ...
     @overload
     def verify(
@@ -339,13 +335,7 @@ class Study:
         top: None = None,
         repeats: int,
         budget: Budget | None = None,
-        workers: int = 1,
-        executor: ExecutorLike = "processes",
-        time_limit: float | None = None,
-        retries: int | None = None,
-        devices: Sequence[str] | None = None,
-        resources: Resources | None = None,
-        progress: bool | None = None,
+        **settings: Unpack[WorkSettings],
     ) -> Verification: ...
     def verify(
         self,
