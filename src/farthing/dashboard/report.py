@@ -25,7 +25,7 @@ STATIC = Path(__file__).parent / "static"
 MOST_TRIALS = 200
 """Trials that a report holds whole: those in its table, the latest failures and the best."""
 
-IMPORT = re.compile(r'(from\s+|import\s+)"(\.\.?/[^"]+)"')
+IMPORT = re.compile(r'(from\s+|import\s+|import\()"(\.\.?/[^"]+)"')
 
 
 class Report:
@@ -63,6 +63,7 @@ def answers_about(found: Studies, key: str) -> dict[str, Json]:
         "parameters": lambda: charts.show_parameters(found, key),
         "timeline": lambda: charts.show_timeline(found, key),
         "system": lambda: charts.show_system(found, key),
+        "outlook": lambda: charts.show_outlook(found, key),
         "model": lambda: charts.show_model(found, key),
     }
     for view, make in wanted.items():

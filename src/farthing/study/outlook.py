@@ -86,16 +86,17 @@ class Prospects:
     price: float
 
     @classmethod
-    def of(cls, history: History) -> "Prospects":
-        """Raises `NoResult` if too little is known for a model."""
+    def of(cls, history: History, *, price: float | None = None) -> "Prospects":
+        """Raises `NoResult` if too little is known for a model. The price is that of the history unless it is given."""
         tried = {tuple(sorted(trial.params.items())) for trial in history.done if trial.value is not None}
         if len(tried) < FEWEST:
             raise NoResult(
                 f"An outlook needs at least {FEWEST} configurations with a result, got {len(tried)}. "
                 "Run some more first."
             )
+        paid = history.cost / max(1, history.configurations - history.added) if price is None else price
         with one_thread():
-            return cls(history, _gains(history), history.cost / max(1, history.configurations - history.added))
+            return cls(history, _gains(history), paid)
 
     def outlook(self, cost: float | None) -> Outlook:
         amount = self.price * 10 if cost is None else cost
