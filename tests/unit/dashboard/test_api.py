@@ -1,8 +1,11 @@
 """The API on the stored studies: one of each strategy."""
 
+import base64
 import csv
+import hashlib
 import io
 import json
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -275,6 +278,10 @@ def test_every_page_is_served_small_and_typed(client) -> None:
 
     assert page.headers["content-type"].startswith("text/html")
     assert "<script>" not in page.text
+    (style,) = re.findall("<style>(.*?)</style>", page.text, flags=re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert f"style-src 'self' 'sha256-{digest}';" in page.headers["content-security-policy"]
+    assert "unsafe" not in page.headers["content-security-policy"]
     for path in sorted(served.STATIC.rglob("*.js")):
         answer = client.get(f"/static/{path.relative_to(served.STATIC).as_posix()}")
         assert answer.headers["content-type"].startswith("text/javascript"), path

@@ -69,6 +69,7 @@ let isFollowing = false;
 function follows() {
   if (isFollowing) return;
   isFollowing = true;
+  last = Date.now();
   listen(changed, setState);
 }
 
