@@ -3,7 +3,7 @@
 import { Refused, get, isReport, listen, newTags, storagePlace, study as at } from "./api.js";
 import { badge, empty, h, say } from "./dom.js";
 import { redraw } from "./charts.js";
-import { address, follow, here } from "./places.js";
+import { address, follow, hash, here } from "./places.js";
 
 // A page is loaded when it is first shown.
 const PAGES = {
@@ -39,7 +39,7 @@ async function show() {
     const drawn = await view.draw({ key: found.key, about, query: place.query, number: found.number, again: show });
     if (turn !== asked) return;
     const made = JSON.stringify([...tags]);
-    if (isSame && !isReport && made === shown.made && location.hash === shown.text) return;
+    if (isSame && !isReport && made === shown.made && hash() === shown.text) return;
     const focus = isSame && document.activeElement?.id;
     const scroll = isSame ? window.scrollY : 0;
     setStorage(storagePlace());
@@ -49,7 +49,7 @@ async function show() {
     window.scrollTo(0, scroll);
     if (focus) document.getElementById(focus)?.focus();
     if (!isSame) { say(`${document.title} is shown`); if (shown) main.focus({ preventScroll: true }); }
-    shown = { ...found, path: place.path, text: location.hash, made };
+    shown = { ...found, path: place.path, text: hash(), made };
   } catch (error) {
     if (turn !== asked || error.name === "AbortError") return;
     main.removeAttribute("aria-busy");
