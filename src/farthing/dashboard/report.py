@@ -46,10 +46,10 @@ class Report:
         )
 
 
-def report(storage: Storage, name: str, *, place: str = "") -> Report:
-    """The report of one study, of now."""
+def report(storage: Storage, name: str) -> Report:
+    """The report of one study, of now. It does not say where the study is stored: it may be sent anywhere."""
     key = key_of(name)
-    return Report(name, _page(name, key, answers_about(Studies(storage, place=place), key)))
+    return Report(name, _page(name, key, answers_about(Studies(storage), key)))
 
 
 def answers_about(found: Studies, key: str) -> dict[str, Json]:
