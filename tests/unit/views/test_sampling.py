@@ -1,6 +1,7 @@
 """Long series and long studies, thinned."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -17,7 +18,7 @@ def test_steady_places_are_few_and_even(count: int) -> None:
     places = steady_places(count, 8).tolist()
 
     assert len(places) <= 8
-    assert len({b - a for a, b in zip(places, places[1:], strict=False)}) <= 1
+    assert len({b - a for a, b in pairwise(places)}) <= 1
     assert places[:1] == [0][:count]
 
 
