@@ -162,5 +162,5 @@ def compare(storage: str, *, windows: int, seconds: float) -> dict[str, Any]:
         "trials": trials,
         "answers": polling.answers,
         "errors": len(polling.errors) + fallen,
-        "words": [*polling.errors, *words][:5] if polling.errors or fallen else [],
+        **({"words": [*polling.errors, *words][:5]} if polling.errors or fallen else {}),
     }

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.speed._large_study import write_large_study
 from farthing.dashboard.application import SECONDS_FOR_A_SLOW_READER
 from farthing.dashboard.live import MOST_READERS
 from tests.browser.conftest import ROOT, start
@@ -122,9 +123,10 @@ def test_readers_that_do_not_read_cost_nothing_and_are_not_too_many(studies) -> 
 
 
 @pytest.mark.long
-def test_a_slow_reader_of_a_long_answer_is_let_go(large) -> None:
+def test_a_slow_reader_of_a_long_answer_is_let_go(tmp_path) -> None:
     """It asks for the whole table, waits for its first byte, and takes nothing for a long time."""
-    with start(large) as dashboard:
+    write_large_study(tmp_path / "long.db", trials=50_000, points=1)
+    with start(tmp_path / "long.db") as dashboard:
         host, _, port = dashboard.origin.removeprefix("http://").rpartition(":")
         with socket.socket() as slow:
             slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
