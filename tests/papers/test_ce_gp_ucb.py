@@ -400,6 +400,16 @@ def test_ends_of_the_domain_count_as_optima_and_near_ones_are_suppressed() -> No
     assert Neighbourhood(rows, bandwidth=0.15).optima(heights, first=0).tolist() == [0, 10, 3, 5]
 
 
+def test_rows_of_different_categories_are_no_neighbours_and_neither_are_active_and_inactive_ones() -> None:
+    """However wide the bandwidth: the second column is a code, the third is active for one of its values only."""
+    rows = np.array([[0.0, 0.0, np.nan], [0.1, 0.0, np.nan], [0.0, 1.0, np.nan], [0.0, 1.0, 0.0], [0.1, 1.0, 0.1]])
+    heights = np.array([5.0, 4.0, 3.0, 2.0, 1.0])
+    near = Neighbourhood(rows, categories=frozenset({1}), bandwidth=2.0)
+    assert near.spaced(heights, first=0).tolist() == [0, 2, 3]
+    numbers = Neighbourhood(rows, bandwidth=2.0)
+    assert numbers.spaced(heights, first=0).tolist() == [0, 3], "codes that are numbers are near each other"
+
+
 def test_the_choice_is_kept_even_where_a_higher_optimum_is_near() -> None:
     heights = np.array([1.0, 2.0, 1.0, 0.0])
     assert Neighbourhood(np.arange(4.0)[:, None] / 3, bandwidth=0.5).optima(heights, first=0)[0] == 0

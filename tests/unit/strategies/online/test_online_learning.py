@@ -1,13 +1,19 @@
 """What is learnt of the model, and on which scale."""
 
+import json
 from math import sqrt
+from typing import Any
 
 import numpy as np
 import pytest
 
 import farthing as ft
+from farthing.models.drifting_posterior import NO_LEVEL, Level
+from farthing.models.fidelity_kernels import FORGETTING
+from farthing.models.kernels import Matern52, default_lengthscale
 from farthing.rules import Capped, Every
 from farthing.strategies.online import CEGPUCB, OnlineProblem
+from farthing.strategies.online.learning import AMPLITUDE, LEVEL, NOISE, Hyperparameters, ModelForm
 from farthing.strategies.online.scaling import Scale
 from farthing.strategies.online.strategy import Observation
 
@@ -112,3 +118,92 @@ def test_a_covariance_between_candidates_carries_over_what_was_seen() -> None:
     player = CEGPUCB(kernel=kernel, noise=0.01, forgetting=0.01, scale=1.0).begin(problem)
     player.observe(Observation(1, 0, -2.0))
     assert player.exploit(2) == 2
+
+
+# ---------------------------------------------------------------------------------------------------- the model's form
+
+
+def form(**changes: Any) -> ModelForm:
+    """A model of two numbers of which everything is given, but for the changes."""
+    given = {"kernel": "matern52", "dimension": 2, "categories": (), "lengthscale": (0.3, 0.3), "noise": 0.02}
+    return ModelForm(**{**given, "forgetting": 0.05, "amplitude": 4.0, "level": 0.7, **changes})  # type: ignore[arg-type]
+
+
+def test_a_model_begins_with_what_is_given() -> None:
+    known = form().first()
+    assert not form().learns
+    assert np.exp(known.theta) == pytest.approx([4.0, 0.3])
+    assert (known.forgetting, known.noise) == (0.05, 0.02)
+    assert known.level == Level(pytest.approx(0.7), pytest.approx(0.05))
+    assert form().deviation(known) == pytest.approx(2.0), "the root of the amplitude"
+    assert form(level=0.0).first().level == NO_LEVEL
+
+
+@pytest.mark.parametrize("name", ["lengthscale", "noise", "forgetting", "amplitude", "level"])
+def test_what_is_not_given_is_learnt_from_the_mode_of_its_prior(name: str) -> None:
+    unknown, known = form(**{name: None}), form().first()
+    first = unknown.first()
+    assert unknown.learns
+    modes = {
+        "lengthscale": (np.exp(first.theta[1]), default_lengthscale(2).median),
+        "noise": (first.noise, NOISE.median),
+        "forgetting": (first.forgetting, FORGETTING.median),
+        "amplitude": (np.exp(first.theta[0]), AMPLITUDE.median),
+        "level": (first.level.variance, LEVEL.median),
+    }
+    found, mode = modes[name]
+    assert found == pytest.approx(mode)
+    assert len(first.theta) == len(known.theta) == 2, "one lengthscale for all numbers"
+
+
+def test_what_is_given_is_held_while_the_rest_is_learnt() -> None:
+    rng = np.random.default_rng(0)
+    X, z = rng.random((12, 2)), rng.standard_normal(12)
+    for name in ("lengthscale", "noise", "forgetting", "amplitude"):
+        unknown = form(**{name: None})
+        learnt, start = unknown.learnt(X, range(1, 13), z, start=unknown.first()), form().first()
+        held = [learnt.theta[0], learnt.theta[1], learnt.noise, learnt.forgetting]
+        given = [start.theta[0], start.theta[1], start.noise, start.forgetting]
+        place = ("amplitude", "lengthscale", "noise", "forgetting").index(name)
+        assert [i for i in range(4) if held[i] != pytest.approx(given[i])] == [place]
+        assert learnt.level.variance == pytest.approx(0.7)
+
+
+def test_learning_again_starts_from_what_was_learnt() -> None:
+    """At the optimum there is nothing left to learn, whatever of the model is learnt."""
+    rng = np.random.default_rng(0)
+    X, z = rng.random((12, 2)), rng.standard_normal(12)
+    unknown = form(lengthscale=None, noise=None, forgetting=None, amplitude=None, level=None)
+    once = unknown.learnt(X, range(1, 13), z, start=unknown.first())
+    again = unknown.learnt(X, range(1, 13), z, start=once)
+    np.testing.assert_allclose(again.theta, once.theta, atol=0.05)
+    assert again.noise == pytest.approx(once.noise, rel=0.1)
+    assert Hyperparameters.from_json(json.loads(json.dumps(once.to_json()))) == once
+
+
+def test_lengthscales_that_differ_are_those_of_single_numbers() -> None:
+    own = form(lengthscale=(0.1, 2.0))
+    X = np.array([[0.0, 0.0], [0.2, 0.0], [0.0, 0.2], [0.2, 0.2]])
+    K = own.space_kernel().evaluate(np.array(own.first().theta), X).K
+    alone = [Matern52((j,)).evaluate(np.log([scale]), X).K for j, scale in enumerate((0.1, 2.0))]
+    np.testing.assert_allclose(K, 4.0 * alone[0] * alone[1])
+
+
+def test_equal_lengthscales_are_one_over_the_distance() -> None:
+    X = np.array([[0.0, 0.0], [0.3, 0.4]])
+    K = form().space_kernel().evaluate(np.array(form().first().theta), X).K
+    distance = Matern52((0,)).evaluate(np.log([0.3]), np.array([[0.0], [0.5]])).K
+    np.testing.assert_allclose(K, 4.0 * distance)
+
+
+def test_categories_have_a_kernel_beside_that_of_the_numbers() -> None:
+    mixed = form(dimension=2, categories=(1,), lengthscale=(0.3,))
+    X = np.array([[0.0, 0.0], [0.2, 0.0], [0.0, 1.0]])
+    K = mixed.space_kernel().evaluate(np.array(mixed.first().theta), X).K
+    alone = Matern52((0,)).evaluate(np.log([0.3]), X).K
+    assert K[0, 1] == pytest.approx(4.0 * alone[0, 1])
+    assert 0.0 < K[0, 2] < K[0, 0]
+    only = form(dimension=1, categories=(0,), lengthscale=None)
+    K = only.space_kernel().evaluate(np.array(only.first().theta), X[:, 1:]).K
+    assert K[0, 0] == pytest.approx(4.0)
+    assert 0.0 < K[0, 2] < K[0, 0]

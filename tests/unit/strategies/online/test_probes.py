@@ -1,6 +1,8 @@
 """Small probes around the present setting: what they do no harm to, what they find, and what they may cost."""
 
 import json
+from collections.abc import Callable
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -9,9 +11,20 @@ import pytest
 import farthing as ft
 from farthing.strategies.online import OnlineProblem, PairedProbes
 from farthing.strategies.online.forecast import Forecast
-from farthing.strategies.online.probes import ProbingPlayer
+from farthing.strategies.online.probes import (
+    AFTER_MOVE,
+    BETTER,
+    ELSEWHERE,
+    HARMFUL,
+    LARGEST_STEP,
+    LARGEST_UNCLEAR_STEP,
+    SMALLEST_STEP,
+    UNCLEAR,
+    WORSE,
+    ProbingPlayer,
+)
 from farthing.strategies.online.skill import Skill
-from farthing.strategies.online.steps import Gradient, Steps
+from farthing.strategies.online.steps import SLOPE
 from farthing.strategies.online.strategy import Observation, Play
 
 SPACE = ft.Space({"rate": ft.Float(1e-3, 1.0, log=True), "layers": ft.Int(1, 4), "kind": ft.Choice("a", "b")})
@@ -254,44 +267,144 @@ def test_without_a_start_the_middle_of_the_space_is_played() -> None:
     assert PairedProbes().begin(few).decide(1).place == 1
 
 
-# ------------------------------------------------------------------------------------------------------------- pieces
+# ---------------------------------------------------------------------------------------------- one decision at a time
 
 
-def test_the_forecast_is_the_last_value_and_a_part_of_its_change() -> None:
-    forecast = Forecast()
-    forecast.stayed(2, 0.5)
-    assert not forecast.is_ready(2)
-    forecast.stayed(3, 0.6)
-    assert forecast.is_ready(3)
-    assert forecast.at(4) == pytest.approx(0.6 + 0.7 * 0.1)
-    assert forecast.at(5) == pytest.approx(0.6 + (0.7 + 0.49) * 0.1)
+def remembered(value: Callable[[int, Any], float], *, decisions: int = 30, **settings: Any) -> list[Any]:
+    """What a player knows in each decision, before its value, which may depend on that; nothing limits its costs."""
+    given = problem(decisions, **{"validation_cost": 0.0, "overhead": None, **settings})
+    player, memories = PairedProbes().begin(given), []
+    for decision in range(1, decisions + 1):
+        play = player.decide(decision)
+        memories.append(memory := player.memory())
+        if play.measure:
+            player.observe(Observation(decision, play.place, value(decision, memory)))
+    return memories
 
 
-def test_one_broken_round_does_not_move_the_deviation() -> None:
-    forecast = Forecast()
-    for round in range(10):
-        forecast.stayed(round, 0.5 + 0.01 * (-1) ** round)
-    usual = forecast.deviation
-    forecast.stayed(10, -1e6)
-    assert forecast.deviation < 2.0 * usual
+def started() -> dict[str, Any]:
+    """The start as a player keeps it."""
+    return dict(problem().params(problem().place(START)))
 
 
-def test_the_gradient_points_where_probes_have_paid() -> None:
-    gradient, rng = Gradient(), np.random.default_rng(0)
-    for _ in range(10):
-        gradient.learn(np.array([0.1, 0.0]), 3.0)
-        gradient.learn(np.array([0.0, 0.1]), -3.0)
-    draws = np.array([gradient.sampled(2, rng) for _ in range(50)])
-    assert (draws[:, 0] > 0).all()
-    assert (draws[:, 1] < 0).all()
+def steps_after_probes(memories: list[Any]) -> list[float]:
+    """The step of each probe, as a multiple of the first one."""
+    steps = [memory["step"] for memory in memories if memory["kind"] == "probe"]
+    return [step / steps[0] for step in steps]
 
 
-def test_inactive_parameters_are_no_obstacle() -> None:
-    space = ft.Space(
-        {"kind": ft.Choice("sgd", "adam"), "momentum": ft.Float(0.0, 0.9, when={"kind": "sgd"}), "rate": ft.Float(0, 1)}
-    )
-    given = OnlineProblem(space.encoder, 100, 0, initial=[space.check({"kind": "adam", "rate": 0.5})])
-    steps, rng = Steps(given), np.random.default_rng(0)
-    start = given.place(given.initial[0])
-    found = [given.params(steps.towards(Gradient(), start, step=0.1, rng=rng)) for _ in range(40)]
-    assert {params["kind"] for params in found} == {"sgd", "adam"}
+@pytest.mark.parametrize("can_undo", [False, True])
+def test_steps_become_shorter_after_harm_down_to_half_the_first_one(can_undo: bool) -> None:
+    memories = remembered(lambda _, now: 0.0 if now["kind"] == "probe" else 0.5, decisions=60, can_undo=can_undo)
+    steps = steps_after_probes(memories)
+    assert len(steps) > 3
+    assert steps == pytest.approx([max(WORSE**k, SMALLEST_STEP) for k in range(len(steps))])
+
+
+@pytest.mark.parametrize("can_undo", [False, True])
+def test_steps_become_longer_where_probes_tell_nothing(can_undo: bool) -> None:
+    steps = steps_after_probes(remembered(lambda *_: 0.5, decisions=60, can_undo=can_undo))
+    assert len(steps) > 4
+    assert steps == pytest.approx([min(UNCLEAR**k, LARGEST_UNCLEAR_STEP[can_undo]) for k in range(len(steps))])
+
+
+@pytest.mark.parametrize("can_undo", [False, True])
+def test_steps_become_longer_after_gains_that_last(can_undo: bool) -> None:
+    """Each probe is ten times as good as what was before it."""
+    memories = remembered(lambda _, now: 10.0 ** now["probes"], decisions=20, can_undo=can_undo)
+    assert [memory["kind"] for memory in memories[:6]] == ["check", "check", "probe", "confirm", "probe", "confirm"]
+    steps = steps_after_probes(memories)
+    assert steps == pytest.approx([min(BETTER**k, LARGEST_STEP[can_undo]) for k in range(len(steps))])
+
+
+@pytest.mark.parametrize("decisions", [30, 41])
+def test_the_last_quarter_tries_nothing_though_staying_loses_more_and_more(decisions: int) -> None:
+    kinds = [memory["kind"] for memory in remembered(lambda t, _: 0.5 - 0.01 * t**2, decisions=decisions)]
+    tried = max(decision for decision, kind in enumerate(kinds, start=1) if kind != "stay")
+    assert tried == decisions - ceil(decisions / 4) + 1
+    assert "stay" not in kinds[:tried]
+
+
+def test_in_a_short_run_the_last_decision_tries_nothing() -> None:
+    kinds = [memory["kind"] for memory in remembered(lambda t, _: 0.5 - 0.01 * t**2, decisions=4)]
+    assert kinds == ["check", "check", "probe", "stay"]
+
+
+def test_where_a_gain_is_lost_again_the_start_is_tried_once() -> None:
+    """The first probe gains and is confirmed; then everything falls, whatever is tried."""
+    memories = remembered(lambda t, _: 0.5 if t < 3 else 0.6 if t < 5 else 0.6 - 0.02 * (t - 4))
+    urgent = [
+        memory["place"] == started()
+        for memory in memories
+        if memory["kind"] == "probe" and Forecast(**memory["forecast"]).has_fallen(HARMFUL)
+    ]
+    assert urgent[:2] == [True, False]
+
+
+def test_where_the_start_was_never_left_there_is_nothing_to_return_to() -> None:
+    memories = remembered(lambda t, _: 0.5 - 0.01 * t**2)
+    probes = [memory["place"] for memory in memories if memory["kind"] == "probe"]
+    assert len(probes) > 5
+    assert started() not in probes
+
+
+@pytest.mark.parametrize(
+    ("hold", "cost", "measured"),
+    [(1, None, [False, True]), (4, None, [True, True]), (1, 0.0, [True, True])],
+    ids=["a round to compare with", "the rounds of a hold are enough", "the cost is given"],
+)
+def test_the_first_validation_is_timed_against_a_round(hold: int, cost: float | None, measured: list[bool]) -> None:
+    player = PairedProbes().begin(problem(hold=hold, validation_cost=cost))
+    found = []
+    for decision in (1, 2):
+        found.append((play := player.decide(decision)).measure)
+        if play.measure:
+            player.observe(Observation(decision, play.place, 0.5))
+    assert found == measured
+
+
+# --------------------------------------------------------------------------------------------------------- predictions
+
+
+def test_nothing_is_predicted_before_there_is_a_forecast() -> None:
+    for until in (0, 1):
+        _, player = played_by({"check": [0.5]}, until=until)
+        assert player.predict(player.exploit(1), until + 1) is None
+
+
+def test_predictions_of_staying_become_less_sure_as_those_of_a_random_walk() -> None:
+    _, player = played_by({"check": [0.5, 0.6]}, until=2)
+    forecast = Forecast(**player.memory()["forecast"])
+    for decision, ahead in ((2, 1), (3, 1), (4, 2), (11, 9)):
+        expected = (forecast.at(decision), np.sqrt(ahead) * forecast.deviation)
+        assert player.predict(player.exploit(2), decision) == pytest.approx(expected)
+
+
+def test_predictions_elsewhere_and_after_a_move_are_less_sure() -> None:
+    _, player = played_by({"check": [0.5, 0.6]}, until=2)
+    deviation = Forecast(**player.memory()["forecast"]).deviation
+    place = np.array(player.exploit(2), dtype=float)
+    place[0] += 0.05
+    found = player.predict(problem().place(problem().params(place)), 3)
+    assert found is not None
+    assert found[1] == pytest.approx(deviation * np.sqrt(1.0 + ELSEWHERE + (0.05 * SLOPE) ** 2))
+    _, moved = played_by({"check": [0.5, 0.6], "probe": [0.9]}, until=3)
+    found = moved.predict(moved.exploit(3), 4)
+    assert found is not None
+    assert found[1] == pytest.approx(deviation * np.sqrt(1.0 + AFTER_MOVE))
+
+
+def test_the_skill_is_that_of_predictions_and_bad_values_do_not_count() -> None:
+    given = problem(validation_cost=0.0, overhead=None)
+    player, skill = PairedProbes().begin(given), Skill()
+    for decision in range(1, 16):
+        play = player.decide(decision)
+        if play.measure:
+            value = -np.inf if decision == 9 else value_at(given.params(play.place), decision, best=START["rate"])
+            predicted = player.predict(play.place, decision)
+            if np.isfinite(value):
+                skill.learn(value, predicted=None if predicted is None else predicted[0])
+            player.observe(Observation(decision, play.place, value))
+        assert player.skill == skill.score
+    assert player.skill is not None
+    assert player.skill > 0.0, "a smooth rise is predicted better than by its last value"
