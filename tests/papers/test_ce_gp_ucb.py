@@ -18,13 +18,23 @@ from farthing.models.drifting_posterior import NO_LEVEL, DriftingPosterior, Leve
 from farthing.models.kernels import Matern32
 from farthing.models.linalg import Array
 from farthing.models.window_process import WindowProcess
-from farthing.rules import Bernoulli, Capped, Confidence, Every, ExpectedRegret, Overlap, Quota, ValueOfInformation
+from farthing.rules import (
+    Bernoulli,
+    Capped,
+    Confidence,
+    Every,
+    ExpectedRegret,
+    Floor,
+    Overlap,
+    Quota,
+    ValueOfInformation,
+)
 from farthing.strategies.online import CEGPUCB, OnlineProblem
 from farthing.strategies.online.context import Query, RoundContext
 from farthing.strategies.online.local_optima import Neighbourhood
 from farthing.strategies.online.query_rules import LONE
 from farthing.strategies.online.strategy import Observation
-from farthing.strategies.online.value_of_information import knowledge_gradient
+from farthing.strategies.online.value_of_information import considered, knowledge_gradient
 from farthing.strategies.shared.randomness import Randomness
 from farthing.study.online import OnlineTuner
 
@@ -537,6 +547,52 @@ def test_value_of_information_asks_less_when_measuring_is_dearer() -> None:
     seen = context([0.2, 0.0, -0.1], [0.5, 0.5, 0.5])
     assert ValueOfInformation(price=0.01, horizon=20).ask(seen) is not None
     assert ValueOfInformation(price=100.0, horizon=20).ask(seen) is None
+
+
+def test_some_places_stand_for_many_candidates() -> None:
+    """Spread over all of them, ends included, with the local optima and the highest mean, wherever these are."""
+    mean = [0.0] * 200
+    mean[101], mean[57] = 1.0, 0.8
+    seen = context(mean, [0.1] * 57 + [2.0] + [0.1] * 142, bandwidth=0.1)
+    places = considered(seen)
+    assert {0, 57, 101, 199} <= set(places.tolist())
+    assert len(places) == len(set(places.tolist())) < 60
+    assert np.diff(places).max() <= 199 / 35 + 1
+    few = considered(context([0.0, 1.0, 0.5], [0.1] * 3))
+    assert few.tolist() == [0, 1, 2]
+
+
+def test_alternatives_are_places_a_bandwidth_apart_and_the_highest_mean() -> None:
+    mean, variance = [0.0] * 21, [0.1] * 21
+    mean[3], variance[4] = 1.0, 4.0
+    seen = context(mean, variance, bandwidth=0.5)
+    assert (seen.choice, seen.best_mean) == (4, 3)
+    assert seen.alternatives.tolist() == [3, 14], "the mean's best, though near; the first of those far enough away"
+
+
+# ---------------------------------------------------------------------------------------------- asking by the calendar
+
+
+def test_every_n_rounds_begins_with_the_first() -> None:
+    asked = [t for t in range(1, 11) if Every(3).ask(context([1.0, 0.0], [0.6, 0.4], round=t)) is not None]
+    assert asked == [1, 4, 7, 10]
+
+
+def test_a_cap_counts_what_was_asked_already() -> None:
+    assert Capped(Every(1), 5).ask(context([1.0, 0.0], [0.6, 0.4], asked=4)) is not None
+    assert Capped(Every(1), 5).ask(context([1.0, 0.0], [0.6, 0.4], asked=5)) is None
+
+
+def test_a_floor_asks_by_its_rule_and_by_a_coin_otherwise() -> None:
+    rounds = 400
+    silent, loud = Floor(Confidence(0.0), 0.1), Floor(Confidence(1.0), 0.1)
+    # four deviations of a binomial
+    assert _asked(silent, rounds=rounds, seed=0) / rounds == pytest.approx(0.1, abs=4 * sqrt(0.1 * 0.9 / rounds))
+    assert _asked(Bernoulli(0.1), rounds=rounds, seed=0) / rounds == pytest.approx(0.1, abs=0.06)
+    assert _asked(loud, rounds=50, seed=0) == 50
+    query = loud.ask(context([1.0, 0.0], [0.6, 0.4]))
+    assert query is not None
+    assert "beats a rival" in query.reason
 
 
 # ------------------------------------------------------------------------------------------------------ the quotas

@@ -1,7 +1,7 @@
 """What is learnt of the model, and on which scale."""
 
 import json
-from math import sqrt
+from math import ceil, sqrt
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import farthing as ft
 from farthing.models.drifting_posterior import NO_LEVEL, Level
 from farthing.models.fidelity_kernels import FORGETTING
 from farthing.models.kernels import Matern52, default_lengthscale
-from farthing.rules import Capped, Every
+from farthing.rules import Capped, Every, Floor
 from farthing.strategies.online import CEGPUCB, OnlineProblem
 from farthing.strategies.online.learning import AMPLITUDE, LEVEL, NOISE, Hyperparameters, ModelForm
 from farthing.strategies.online.scaling import Scale
@@ -118,6 +118,68 @@ def test_a_covariance_between_candidates_carries_over_what_was_seen() -> None:
     player = CEGPUCB(kernel=kernel, noise=0.01, forgetting=0.01, scale=1.0).begin(problem)
     player.observe(Observation(1, 0, -2.0))
     assert player.exploit(2) == 2
+
+
+# ----------------------------------------------------------------------------------------------------------- the player
+
+
+def arms(rounds: int = 300) -> OnlineProblem:
+    return OnlineProblem(ARMS.encoder, rounds, candidates=[{"arm": arm} for arm in "abc"])
+
+
+def test_before_the_model_is_learnt_the_best_that_was_seen_is_exploited() -> None:
+    player = CEGPUCB(kernel="independent").begin(arms())
+    first = player.decide(1).place
+    assert player.exploit(1) == first, "nothing was seen"
+    assert player.predict([0], 1) is None
+    player.observe(Observation(1, first, 0.5))
+    second = player.decide(2).place
+    player.observe(Observation(2, second, 0.4))
+    assert player.exploit(3) == first
+    assert player.predict([0], 3) is None
+    player.observe(Observation(3, player.decide(3).place, 0.9))
+    assert player.predict([0], 4) is not None, "every arm is known"
+
+
+def test_a_model_that_is_given_needs_no_first_observations() -> None:
+    player = CEGPUCB(kernel="independent", noise=0.01, forgetting=0.01, scale=1.0).begin(arms())
+    assert player.predict([0], 1) is None
+    assert player.exploit(1) == 0
+    assert player.decide(1).reason == "nothing is known yet"
+    player.observe(Observation(1, 1, 0.5))
+    assert player.exploit(2) == 1
+    space = OnlineProblem(ft.Space({"x": ft.Float(0, 1)}).encoder, 10)
+    assert "first observations" in CEGPUCB.paper().begin(space).decide(1).reason, "a space needs a place to begin with"
+
+
+def test_a_model_is_learnt_again_with_a_quarter_more_observations_or_forty() -> None:
+    player = CEGPUCB(kernel="independent", forgetting=0.0, level=0.0, rule=Every(1)).begin(arms())
+    rng, learnt, known = np.random.default_rng(0), [], player.hyperparameters
+    for t in range(1, 246):
+        player.decide(t)
+        player.observe(Observation(t, t % 3, float(rng.standard_normal())))
+        if player.hyperparameters != known:
+            learnt.append(t)
+            known = player.hyperparameters
+    expected = [3]
+    while (due := ceil(min(1.25 * expected[-1], expected[-1] + 40))) <= 245:
+        expected.append(due)
+    assert learnt == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "asking"),
+    [
+        ({}, Floor(Every(7), 0.02)),
+        ({"floor": 0.3}, Floor(Every(7), 0.3)),
+        ({"floor": 0.0}, Every(7)),
+        ({"forgetting": 0.1}, Every(7)),
+        ({"forgetting": 0.1, "floor": 0.3}, Floor(Every(7), 0.3)),
+        ({"rule": Capped(Every(7), 5)}, Capped(Floor(Every(7), 0.02), 5)),
+    ],
+)
+def test_where_forgetting_is_learnt_a_coin_measures_now_and_then(changes: dict[str, Any], asking: Any) -> None:
+    assert CEGPUCB(**{"rule": Every(7), **changes}).asking_rule == asking
 
 
 # ---------------------------------------------------------------------------------------------------- the model's form

@@ -1,7 +1,9 @@
 """Small probes around the present setting: what they do no harm to, what they find, and what they may cost."""
 
 import json
+import re
 from collections.abc import Callable
+from dataclasses import asdict, replace
 from math import ceil
 from typing import Any
 
@@ -18,13 +20,15 @@ from farthing.strategies.online.probes import (
     HARMFUL,
     LARGEST_STEP,
     LARGEST_UNCLEAR_STEP,
+    PATIENCE,
     SMALLEST_STEP,
+    SURE,
     UNCLEAR,
     WORSE,
     ProbingPlayer,
 )
 from farthing.strategies.online.skill import Skill
-from farthing.strategies.online.steps import SLOPE
+from farthing.strategies.online.steps import SLOPE, Steps
 from farthing.strategies.online.strategy import Observation, Play
 
 SPACE = ft.Space({"rate": ft.Float(1e-3, 1.0, log=True), "layers": ft.Int(1, 4), "kind": ft.Choice("a", "b")})
@@ -408,3 +412,133 @@ def test_the_skill_is_that_of_predictions_and_bad_values_do_not_count() -> None:
         assert player.skill == skill.score
     assert player.skill is not None
     assert player.skill > 0.0, "a smooth rise is predicted better than by its last value"
+
+
+# --------------------------------------------------------------------------------------------------------------- limits
+
+
+def before_probe(**settings: Any) -> tuple[ProbingPlayer, Observation, Forecast]:
+    """A player that probes in decision 3, after staying gave 0.5 and 0.6, and its forecast of that decision."""
+    _, player = played_by({"check": [0.5, 0.6]}, until=2, overhead=None, **settings)
+    play = player.decide(3)
+    assert player.memory()["kind"] == "probe"
+    return player, Observation(3, play.place, 0.0), Forecast(**player.memory()["forecast"])
+
+
+def beating(observation: Observation, forecast: Forecast, *, by: float) -> Observation:
+    """The same with a value that is this many deviations above the forecast, which widens with each decision."""
+    ahead = observation.round - 2
+    return replace(observation, reward=forecast.at(observation.round) + by * ahead * forecast.deviation)
+
+
+@pytest.mark.parametrize(("by", "kind"), [(SURE - 0.01, "check"), (SURE + 0.01, "confirm")])
+def test_a_probe_must_beat_the_forecast_by_a_deviation(by: float, kind: str) -> None:
+    player, observation, forecast = before_probe()
+    player.observe(beating(observation, forecast, by=by))
+    player.decide(4)
+    assert player.memory()["kind"] == kind
+
+
+@pytest.mark.parametrize(("by", "is_kept"), [(SURE - 0.01, False), (SURE + 0.01, True)])
+def test_a_gain_lasts_where_it_beats_what_staying_would_have_given_by_then(by: float, is_kept: bool) -> None:
+    player, observation, forecast = before_probe()
+    player.observe(replace(observation, reward=9.0))
+    confirmed = replace(observation, round=4, place=player.decide(4).place)
+    player.observe(beating(confirmed, forecast, by=by))
+    assert (player.memory()["incumbent"] != started()) is is_kept
+    assert player.memory()["failures"] == (0 if is_kept else 1)
+    if not is_kept:
+        assert player.memory()["forecast"] == asdict(forecast), "as if it had not been tried"
+
+
+@pytest.mark.parametrize("decision", [3, 4], ids=["a probe", "its confirmation"])
+def test_what_is_taken_back_is_two_deviations_below_and_costs_its_decisions(decision: int) -> None:
+    player, observation, forecast = before_probe(can_undo=True)
+    if decision == 4:
+        player.observe(replace(observation, reward=9.0))
+        observation = replace(observation, round=4, place=player.decide(4).place)
+    assert not player.undoes(beating(observation, forecast, by=-HARMFUL + 0.01))
+    harmful = beating(observation, forecast, by=-HARMFUL - 0.01)
+    assert player.undoes(harmful)
+    player.observe(harmful)
+    assert player.spent == decision - 2
+    assert player.memory()["incumbent"] == started()
+    assert player.memory()["saved_at"] is None
+    stayed = Forecast(**player.memory()["forecast"])
+    assert (stayed.decision, stayed.value) == (decision, 0.6), "staying is known as well as before"
+
+
+def test_a_check_is_not_taken_back_unless_it_is_bad() -> None:
+    player, observation, forecast = before_probe(can_undo=True)
+    player.observe(beating(observation, forecast, by=0.0))
+    check = Observation(4, player.decide(4).place, -1e9)
+    assert player.memory()["kind"] == "check"
+    assert not player.undoes(check)
+    bad = replace(check, reward=-np.inf)
+    assert player.undoes(bad)
+    player.observe(bad)
+    assert player.spent == 2.0, "the probe and the check"
+    player.decide(5)
+    assert not player.undoes(replace(bad, round=5)), "nothing is saved any more"
+
+
+def test_a_bad_setting_that_was_moved_to_is_left() -> None:
+    """The gain was confirmed; a later check gives no value."""
+    values = {"check": [0.5, 0.5, -np.inf, 0.5], "probe": [0.9, 0.5], "confirm": [0.9]}
+    kinds, player = played_by(values, until=6, overhead=None)
+    assert kinds == ["check", "check", "probe", "confirm", "probe", "check"]
+    assert player.memory()["incumbent"] == started()
+    assert player.memory()["forecast"]["decision"] is None
+
+
+def test_the_wait_for_the_next_probe_grows_with_each_failure_in_a_row() -> None:
+    kinds = [memory["kind"] for memory in remembered(lambda *_: 0.5, decisions=80)]
+    gaps = np.diff([decision for decision, kind in enumerate(kinds) if kind == "probe"])
+    assert len(gaps) > 6
+    # PATIENCE^k decisions, of which the last is the probe itself: at least one check comes before it
+    assert gaps.tolist() == [1 + ceil(PATIENCE**k - 1.0) for k in range(1, len(gaps) + 1)]
+
+
+def test_a_return_to_the_start_needs_no_more_than_to_be_better() -> None:
+    def value(t: int, now: Any) -> float:
+        falling = 0.5 if t < 3 else 0.6 if t < 5 else 0.6 - 0.02 * (t - 4)
+        forecast = Forecast(**now["forecast"])
+        is_return = now["kind"] == "probe" and now["place"] == started()
+        return forecast.at(t) + 0.1 * forecast.deviation if is_return else falling
+
+    memories = remembered(value)
+    at = next(i for i, now in enumerate(memories) if now["kind"] == "probe" and now["place"] == started())
+    assert memories[at + 1]["kind"] == "confirm"
+
+
+# ----------------------------------------------------------------------------------------------------- gains and prices
+
+
+def gain_and_price(player: ProbingPlayer) -> list[float]:
+    """What the reason of a probe says, to two digits."""
+    return [float(each) for each in re.findall(r"(?:gain|price of) ([^ ,]+)", player.memory()["reason"])]
+
+
+def test_a_probe_of_which_nothing_is_known_may_gain_what_the_prior_says() -> None:
+    """E[x₊] = σ/√(2π) of a normal x without a mean; σ is ten deviations of the forecast for each unit of distance."""
+    player, observation, forecast = before_probe()
+    given = problem()
+    distance = float(np.linalg.norm(Steps(given).between(given.place(START), observation.place)))
+    expected = SLOPE * distance * forecast.deviation / np.sqrt(2.0 * np.pi)
+    assert gain_and_price(player)[0] == pytest.approx(expected, rel=0.05)
+
+
+@pytest.mark.parametrize(("cost", "price"), [(0.0, 0.0), (0.05, 0.0), (0.0, 1.0), (0.05, 1.0)])
+def test_the_price_of_a_probe_is_two_validations_of_progress_and_a_share_of_what_was_given(
+    cost: float, price: float
+) -> None:
+    """Staying gained 0.1 in the last decision. Four rounds are left in each of the last 28 decisions."""
+    player = PairedProbes().begin(problem(validation_cost=cost, overhead=None, price=price))
+    for decision, value in ((1, 0.5), (2, 0.6)):
+        player.observe(Observation(decision, player.decide(decision).place, value))
+    player.decide(3)
+    assert gain_and_price(player)[1] == pytest.approx(2.0 * cost * 0.1 + price / (4 * 28), rel=0.05)
+
+
+def test_a_run_makes_about_thirty_decisions() -> None:
+    assert [PairedProbes().usual_hold(rounds) for rounds in (1, 10, 30, 60, 300, 3000)] == [1, 1, 1, 2, 10, 100]
