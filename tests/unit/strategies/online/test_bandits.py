@@ -1,6 +1,7 @@
 """The baselines of online tuning: each finds the best arm, follows it when it changes, and takes any rule."""
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from farthing.strategies.online.bandits import (
     RestartedGPUCB,
     Softmax,
 )
+from farthing.strategies.online.context import Query, RoundContext
 from farthing.strategies.online.strategy import Observation, valued
 
 ARMS = [{"arm": arm} for arm in "abc"]
@@ -216,7 +218,7 @@ def test_a_restarted_bandit_forgets_at_the_start_of_each_block() -> None:
 
 
 def test_a_block_is_12_over_the_fourth_root_of_what_is_forgotten() -> None:
-    """12 · 0.5^{−1/4} = 14.3, rounded up; a run that is shorter is one block."""
+    """12 · 0.5^{−1/4} = 14.3, rounded up."""
     held = held_at(RestartedGPUCB(forgetting=0.5, **GP).begin(problem()), 17)
     assert held == [*range(15), 0, 1]
 
@@ -245,6 +247,38 @@ def test_arms_that_were_never_measured_are_not_exploited() -> None:
     assert {first, second, third} == {0, 1, 2}
     player.observe(Observation(3, third, -9.0))
     assert player.exploit(4) == first
+
+
+@dataclass(frozen=True)
+class Noting:
+    """Always asks, and keeps what it was shown."""
+
+    seen: list[RoundContext]
+
+    def ask(self, context: RoundContext) -> Query:
+        self.seen.append(context)
+        return Query(context.choice, "to note it")
+
+
+def test_a_rule_sees_the_arms_as_a_posterior_whose_knowledge_lasts_as_gamma_says() -> None:
+    seen: list[RoundContext] = []
+    player = UCB1(rule=Noting(seen), gamma=0.9, noise=0.2, scale=2.0).begin(problem(50))
+    for t in range(1, 6):
+        choice = player.decide(t)
+        player.observe(Observation(t, choice.place, 2.0 * choice.place))
+    assert [(each.round, each.rounds, each.asked) for each in seen] == [(4, 50, 3), (5, 50, 4)]
+    assert (seen[0].lasting, seen[0].noise, seen[0].deviation) == (0.9, 0.2, 1.0)
+    np.testing.assert_allclose(seen[0].mean, [0.0, 1.0, 2.0], err_msg="divided by the scale")
+    assert seen[0].choice == np.argmax(seen[0].height)
+    assert seen[0].rivals.size == 2, "arms stand alone"
+
+
+def test_what_arms_are_known_to_give_is_scaled_about_their_mean() -> None:
+    known = UCB1(scale=2.0, offset=[0.0, 3.0, 6.0])
+    np.testing.assert_allclose(known.first_means(), [-1.5, 0.0, 1.5])
+    np.testing.assert_allclose(known.scale_of(()).apply([3.0, 5.0]), [0.0, 1.0])
+    for offset in (None, 3.0):
+        assert UCB1(scale=2.0, offset=offset).first_means() is None
 
 
 def test_silent_rounds_play_the_best_mean() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import farthing as ft
+from farthing.errors import InvalidArgument
 from farthing.models.drifting_posterior import NO_LEVEL, Level
 from farthing.models.fidelity_kernels import FORGETTING
 from farthing.models.kernels import Matern52, default_lengthscale
@@ -78,6 +79,12 @@ def test_values_are_scaled_and_clipped() -> None:
 def test_equal_first_values_do_not_make_the_smallest_change_enormous() -> None:
     assert Scale.of([5.0, 5.0, 5.0], offset=None, scale=None, clip=None).scale == pytest.approx(0.005)
     assert Scale.of([0.0, 0.0], offset=None, scale=None, clip=None).scale == 1.0
+
+
+def test_what_is_given_of_a_scale_is_kept() -> None:
+    assert Scale.of([1.0, 3.0], offset=0.0, scale=None, clip=None) == Scale(0.0, sqrt(5.0), None), "spread about it"
+    assert Scale.of([1.0, 3.0], offset=None, scale=2.0, clip=3.0) == Scale(0.0, 2.0, 3.0)
+    assert Scale.of((), offset=7.0, scale=2.0, clip=None) == Scale(7.0, 2.0, None)
 
 
 def test_a_player_lets_go_of_what_is_forgotten() -> None:
@@ -165,6 +172,32 @@ def test_a_model_is_learnt_again_with_a_quarter_more_observations_or_forty() -> 
     while (due := ceil(min(1.25 * expected[-1], expected[-1] + 40))) <= 245:
         expected.append(due)
     assert learnt == expected
+
+
+@pytest.mark.parametrize(("n", "drawn_at"), [(8, None), (9, 10), (12, 13)])
+def test_in_a_space_old_rows_are_drawn_again_before_a_measurement(n: int, drawn_at: int | None) -> None:
+    """They are drawn after the first observation, for round 2, and are old from round 10 on."""
+    space = ft.Space({"x": ft.Float(0, 1), "n": ft.Int(1, 3)})
+    player = CEGPUCB.paper(rule=Every(n)).begin(OnlineProblem(space.encoder, 30))
+    player.observe(Observation(1, player.decide(1).place, 0.5))
+    plays = [player.decide(t) for t in range(2, n + 2)]
+    assert [play.measure for play in plays] == [False] * (n - 1) + [True]
+    assert player.memory()["drawn_at"] == drawn_at
+    again = CEGPUCB.paper(rule=Every(n)).begin(OnlineProblem(space.encoder, 30))
+    again.restore(player.observations, json.loads(json.dumps(player.memory())))
+    np.testing.assert_array_equal(again.exploit(n + 2), player.exploit(n + 2))
+
+
+def test_params_stand_where_they_are_played() -> None:
+    space = ft.Space({"x": ft.Float(0, 1), "n": ft.Int(1, 3)})
+    params = space.check({"x": 0.25, "n": 2})
+    whole = OnlineProblem(space.encoder, 30)
+    assert whole.params(whole.place(params)) == params
+    some = OnlineProblem(space.encoder, 30, candidates=[space.check({"x": 0.0, "n": 1}), params])
+    assert some.place(params) == 1
+    assert some.params(1) == params
+    with pytest.raises(InvalidArgument, match="one of the 2 candidates"):
+        some.place(space.check({"x": 0.5, "n": 1}))
 
 
 @pytest.mark.parametrize(

@@ -235,6 +235,26 @@ def test_skill_is_measured_against_the_last_value() -> None:
     assert skill.score == pytest.approx(0.75)
 
 
+def test_skill_is_that_of_the_last_predictions_and_nothing_where_these_are_few() -> None:
+    skill = Skill()
+    scores = []
+    for value in range(4):
+        skill.learn(float(value), predicted=float(value))
+        scores.append(skill.score)
+    assert scores == [None, None, None, 1.0], "the first value has none before it to compare with"
+    for value in range(4, 40):
+        skill.learn(float(value), predicted=value - 2.0)
+    assert skill.score == pytest.approx(-1.0), "the first ones are forgotten"
+
+
+def test_there_is_no_skill_in_predicting_what_never_changes_nor_where_nothing_is_predicted() -> None:
+    constant, silent = Skill(), Skill()
+    for _ in range(9):
+        constant.learn(0.5, predicted=0.4)
+        silent.learn(0.5, predicted=None)
+    assert (constant.score, silent.score) == (0.0, None)
+
+
 def test_a_player_is_restored_bit_for_bit() -> None:
     given = problem(can_undo=True)
     first, second = PairedProbes().begin(given), PairedProbes().begin(given)

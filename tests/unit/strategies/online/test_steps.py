@@ -12,7 +12,7 @@ from farthing.strategies.online.steps import FADING, REMEMBERED, SLOPE, Gradient
 SPACE = ft.Space({"rate": ft.Float(0.0, 1.0), "layers": ft.Int(1, 6), "kind": ft.Choice("a", "b", "c")})
 
 
-def reached(params: dict[str, Any], *, step: float, draws: int = 200, **settings: Any) -> list[dict[str, Any]]:
+def reached(params: dict[str, Any], *, step: float, draws: int = 60, **settings: Any) -> list[dict[str, Any]]:
     """The neighbours that come first for some draw of a gradient of which nothing is known."""
     given = OnlineProblem(SPACE.encoder, 100, **settings)
     steps, rng, origin = Steps(given), np.random.default_rng(0), given.place(SPACE.check(params))
@@ -99,11 +99,11 @@ def test_the_gradient_is_a_weighted_linear_regression() -> None:
     mean, covariance = weight @ gains, prior - weight @ D @ prior
     move = np.array([0.3, -0.2])
     np.testing.assert_allclose(gradient.predict(move), [move @ mean, np.sqrt(move @ covariance @ move)], rtol=1e-9)
-    draws = np.array([gradient.sampled(2, rng) for _ in range(4000)])
+    draws = np.array([gradient.sampled(2, rng) for _ in range(1000)])
     deviations = np.sqrt(np.diag(covariance))
-    # a mean of 4000 draws is within four of its own deviations, their covariance within ten percent
-    np.testing.assert_allclose(draws.mean(axis=0), mean, atol=4.0 * float(deviations.max()) / np.sqrt(4000))
-    np.testing.assert_allclose(np.cov(draws.T), covariance, atol=0.1 * float(deviations.max()) ** 2)
+    # a mean of 1000 draws is within four of its own deviations; an entry of their covariance has one of 4.5 % or less
+    np.testing.assert_allclose(draws.mean(axis=0), mean, atol=4.0 * float(deviations.max()) / np.sqrt(1000))
+    np.testing.assert_allclose(np.cov(draws.T), covariance, atol=0.18 * float(deviations.max()) ** 2)
 
 
 def test_a_better_estimate_takes_the_place_of_the_last_one() -> None:
