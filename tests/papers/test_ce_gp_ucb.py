@@ -375,6 +375,7 @@ def test_confidence_is_silent_where_the_probability_is_kappa() -> None:
 def test_overlap_asks_while_a_rivals_upper_bound_exceeds_the_lower_bound() -> None:
     assert Overlap().ask(context([4.1, 0.0], [1.0, 1.0])) is None
     assert Overlap().ask(context([3.9, 0.0], [1.0, 1.0])) is not None
+    assert Overlap().ask(context([4.0, 0.0], [1.0, 1.0])) is None, "they touch"
 
 
 def test_overlap_is_not_a_value_of_kappa() -> None:
@@ -418,6 +419,11 @@ def test_rows_of_different_categories_are_no_neighbours_and_neither_are_active_a
     assert near.spaced(heights, first=0).tolist() == [0, 2, 3]
     numbers = Neighbourhood(rows, bandwidth=2.0)
     assert numbers.spaced(heights, first=0).tolist() == [0, 3], "codes that are numbers are near each other"
+
+
+def test_rows_a_bandwidth_apart_are_not_one() -> None:
+    rows = np.array([[0.0], [0.25], [0.5], [1.0]])
+    assert Neighbourhood(rows, bandwidth=0.5).spaced(np.array([4.0, 3.0, 2.0, 1.0]), first=0).tolist() == [0, 2, 3]
 
 
 def test_the_choice_is_kept_even_where_a_higher_optimum_is_near() -> None:
@@ -520,6 +526,11 @@ def test_information_that_fades_is_worth_less() -> None:
     assert rule.ask(context(**moments, lasting=0.3)) is None
 
 
+@pytest.mark.parametrize("rule", [ExpectedRegret(0.0), ValueOfInformation(0.0), Overlap(), Confidence(1.0)])
+def test_what_is_known_for_certain_is_not_asked_for_even_at_no_price(rule: Any) -> None:
+    assert rule.ask(context([1.0, 0.0], [1e-30, 1e-30])) is None
+
+
 @pytest.mark.parametrize(
     ("horizon", "round", "rounds"),
     [(20, 10, 20), (5, 10, 5), (40, 98, 3), (40, 100, 1)],
@@ -614,6 +625,11 @@ def test_quotas_expectations_by_simulation(inner: Any, expected: float) -> None:
     error = float(np.std(counts)) / sqrt(len(counts))
     assert float(np.mean(counts)) == pytest.approx(expected, abs=3.5 * error)  # fails by chance once in 2000
     assert expected <= 50
+
+
+def test_a_quota_may_be_sure_of_all_that_it_allows() -> None:
+    assert _asked(Quota(Every(1), sure=100, allowed=100), rounds=100, seed=0) == 100
+    assert _asked(Quota(Every(1), sure=0, allowed=0), rounds=100, seed=0) == 0
 
 
 def test_quotas_bound_the_mean_only_and_a_cap_bounds_the_number() -> None:

@@ -109,6 +109,7 @@ def test_known_means_save_the_first_round_of_every_arm() -> None:
         lambda: UCB1(offset=[1.0, 2.0]),
         lambda: UCB1().begin(OnlineProblem(ft.Space({"x": ft.Float(0, 1)}).encoder, 5)),
         lambda: RestartedGPUCB().begin(problem()),
+        lambda: RestartedGPUCB(forgetting=0.0).begin(problem()),
     ],
 )
 def test_wrong_settings_are_refused(make: Any) -> None:

@@ -227,6 +227,12 @@ def test_without_skill_a_probe_must_be_worth_its_price() -> None:
     assert "less than its price" in player.memory()["reason"] or "too late" in player.memory()["reason"]
 
 
+def test_what_never_changes_shows_no_skill_that_would_pay_a_price() -> None:
+    kinds, player = played_by({"check": [0.5], "probe": [0.5], "confirm": [0.5]}, price=100.0)
+    assert player.skill == 0.0
+    assert "probe" not in kinds
+
+
 def test_skill_is_measured_against_the_last_value() -> None:
     skill = Skill()
     assert skill.score is None

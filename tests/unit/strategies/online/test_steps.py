@@ -45,11 +45,11 @@ def test_a_long_step_reaches_farther_integers() -> None:
 def test_candidates_are_those_within_a_step_and_at_least_two_in_each_dimension() -> None:
     """Of three dimensions: the six nearest, unless more are within a step."""
     start = {"rate": 0.0, "layers": 1, "kind": "a"}
-    candidates = [SPACE.check({**start, "rate": 0.1 * i}) for i in range(11)]
-    for step, farthest in ((0.1, 0.6), (0.75, 0.7)):
+    candidates = [SPACE.check({**start, "rate": i / 8}) for i in range(9)]
+    for step, farthest in ((0.125, 0.75), (0.875, 0.875)):
         found = reached(start, step=step, candidates=candidates)
         # the gain is linear in the only number that differs: one end or the other comes first
-        assert sorted(params["rate"] for params in found) == pytest.approx([0.1, farthest])
+        assert sorted(params["rate"] for params in found) == pytest.approx([0.125, farthest])
 
 
 def test_a_place_alone_stays_where_it_is() -> None:
