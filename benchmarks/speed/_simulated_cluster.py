@@ -9,6 +9,7 @@ trials, which are a minute divided by the number of workers.
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 from benchmarks.bars import Result, at_most
@@ -26,11 +27,16 @@ ROUNDS = 3
 """Trials for each worker, so that all of them come back for more twice."""
 FEWEST, MOST_LATER = 32, 200
 """Fewest configurations in all, and most after the first of each worker."""
+FEW_LATER = 20
+"""Trials after the first of each worker where a model thinks about more than `JUDGED_AT` workers, which takes seconds
+for each: the run is then stopped."""
+MODELS = ("TraceKG",)
 MOST_IDLE = 0.05
 MOST_SEEDS = 3
 """Repeats up to the judged number of workers; one beyond it."""
 PACKAGES = ("numpy", "scipy")
 JUDGED_AT = 64
+LATER = "thinking CPU ms a trial after the start"
 PARAMS = {"rate": Float(1e-5, 1.0, log=True), "decay": Float(1e-6, 1e-1, log=True), "width": Float(0.0, 1.0)}
 PLAIN = Space(PARAMS)
 CURVES = Space(PARAMS, fidelities={"epochs": Fidelity(1, EPOCHS, integer=True, trace=True)})
@@ -50,12 +56,16 @@ class Simulated:
     seed: int
 
     @property
+    def is_short(self) -> bool:
+        return self.strategy in MODELS and self.workers > JUDGED_AT
+
+    @property
     def title(self) -> str:
         return f"{self.strategy}, {self.workers} workers, seed {self.seed}"
 
     @property
     def identity(self) -> dict[str, Any]:
-        settings = {"rounds": ROUNDS, "later": MOST_LATER}
+        settings = {"rounds": ROUNDS, "later": FEW_LATER if self.is_short else MOST_LATER}
         return {"problem": f"{self.workers} workers", "method": self.strategy, "seed": self.seed, "settings": settings}
 
 
@@ -91,7 +101,11 @@ def row_of(name: str, workers: int, records: Sequence[Record]) -> dict[str, Any]
     row: dict[str, Any] = {"strategy": name, "workers": workers, "n": len(found), "trials": found[0]["trials"]}
     for figure in ("CPU ms a trial", "thinking CPU ms a trial", "idle share", "idle share after the start"):
         row[figure] = Spread.of(one[figure] for one in found).median
-    return row | {"saturated": row["CPU ms a trial"] / 1000.0 > MINUTE / workers}
+    later = (
+        Spread.of(one[LATER] for one in found if LATER in one).median if any(LATER in one for one in found) else None
+    )
+    busiest = max(row["CPU ms a trial"], later or 0.0)
+    return row | {LATER: later, "saturated": busiest / 1000.0 > MINUTE / workers}
 
 
 def simulated(run: Simulated) -> Record:
@@ -100,7 +114,8 @@ def simulated(run: Simulated) -> Record:
     study = Study(space, maximize="score", strategy=make(), seed=run.seed, **executor.settings)
     trials = max(FEWEST, min(ROUNDS * run.workers, run.workers + MOST_LATER))
     began = time.process_time()
-    study.run(work_on(executor), executor=executor, budget=Budget(trials=trials), progress=False)
+    callbacks = [stop_after(run.workers + FEW_LATER)] if run.is_short else []
+    study.run(work_on(executor), executor=executor, budget=Budget(trials=trials), progress=False, callbacks=callbacks)
     cpu = time.process_time() - began
     count = len(study.trials)
     return {
@@ -111,11 +126,16 @@ def simulated(run: Simulated) -> Record:
         "trials": count,
         "CPU ms a trial": 1000 * cpu / count,
         "thinking CPU ms a trial": 1000 * study.ledger.overhead / count,
+        LATER: 1000 * fmean(trial.overhead for trial in study.trials[run.workers :]),
         "idle share": waiting_share(study.trials),
         "idle share after the start": waiting_share(study.trials[run.workers :]),
         "versions": versions(PACKAGES),
         **commit(),
     }
+
+
+def stop_after(trials: int) -> Callable[[Study, Trial], None]:
+    return lambda study, _: study.stop() if len(study.history) >= trials else None
 
 
 def waiting_share(trials: Sequence[Trial]) -> float:
