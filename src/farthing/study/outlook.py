@@ -169,7 +169,7 @@ Model = tuple[GP, Callable[[Array], Array], Callable[[Array], Array]]
 
 def _model(history: History) -> Model:
     if not history.problem.space.fidelities:
-        fitted = fit_history(history)
+        fitted = fit_history(history, takes_all=False)
         return fitted.gp, lambda X: X, fitted.values
     runs = active_runs(history, runs_of(history), retain=RETAINED)
     model = fit_curves(history, runs, retain=RETAINED, fidelity_kernel="curves", may_refit=False)
