@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     import optuna
 
 SUITE, OUTLOOK = "stopping", "stopping-outlook"
-SEEDS = 2
 FUNCTIONS = ("branin", "hartmann-3", "hartmann-6", "ackley-5", "rosenbrock-4")
 CONSIDERED = 2000
 """Random configurations that give a function its scale."""
@@ -58,11 +57,12 @@ class Family:
     strategy: Strategy
     allowance: Allowance
     unit: float
+    seeds: int
 
 
 FAMILIES: Mapping[str, Family] = {
-    "sequential": Family(FUNCTIONS, LogEI(), Allowance(60, "full runs"), 1.0),
-    "curves": Family(LEARNING_CURVES, TraceKG(), Allowance(5, "full runs"), 0.1),
+    "sequential": Family(FUNCTIONS, LogEI(), Allowance(60, "full runs"), 1.0, seeds=10),
+    "curves": Family(LEARNING_CURVES, TraceKG(), Allowance(5, "full runs"), 0.1, seeds=2),
 }
 
 
@@ -79,16 +79,18 @@ def main(arguments: Sequence[str]) -> int:
     options = suite_options([SUITE], description=__doc__).parse_args(list(arguments))
     path, beside = options.output or results_path(SUITE), results_path(OUTLOOK)
     done = {(record["problem"], record["seed"]) for record in read_records(path)}
-    for seed in range(options.seeds or SEEDS):
-        for name, family in FAMILIES.items():
+    for name, family in FAMILIES.items():
+        for seed in range(options.seeds or family.seeds):
             for title in family.problems:
                 if (title, seed) in done or (options.problems and title not in options.problems):
                     continue
                 moments = list(trajectory(family, PROBLEMS[title], seed=seed))
                 told = {"suite": SUITE, "family": name, "problem": title, "seed": seed, **commit()}
-                for record in outlooks(family, PROBLEMS[title], moments):
+                ahead = list(outlooks(family, PROBLEMS[title], moments))
+                stopped = dict(stops(family, PROBLEMS[title], moments, seed=seed))
+                for record in ahead:
                     append_record(beside, {**told, "suite": OUTLOOK, **record})
-                for rule, record in stops(family, PROBLEMS[title], moments, seed=seed):
+                for rule, record in stopped.items():
                     append_record(path, {**told, "rule": rule, **record, "versions": versions(("optuna",))})
     return 0
 
