@@ -8,7 +8,7 @@ import pytest
 import farthing as ft
 from farthing.costs import Remaining
 from farthing.errors import InvalidArgument, NoResult
-from farthing.study.outlook import Prospects, _brought, costs_without_gain, is_worthless
+from farthing.study.outlook import Prospects, _brought, _interval, costs_without_gain, is_worthless
 
 SPACE = ft.Space({"x": ft.Float(0.0, 1.0), "y": ft.Float(0.0, 1.0)})
 CURVES = ft.Space(SPACE.parameters, fidelities={"epochs": ft.Fidelity(1, 27, integer=True, trace=True)})
@@ -61,6 +61,11 @@ def test_what_a_search_just_brought_it_may_bring_again() -> None:
     for step in range(10):
         study.add({"x": 0.1 * step, "y": 0.5}, 1.0 - 0.1 * step, cost=1.0)
     assert study.outlook(cost=2.0).high >= 0.4 - 0.01  # what the last four brought; the model fits within 0.01
+
+
+def test_an_interval_that_begins_at_zero_leaves_out_the_highest_fifth() -> None:
+    assert _interval(np.arange(1.0, 101.0)) == pytest.approx((10.9, 90.1))
+    assert _interval(np.concatenate([np.zeros(20), np.arange(21.0, 101.0)])) == pytest.approx((0.0, 80.2))
 
 
 def test_what_the_last_configurations_brought_is_counted_from_the_end() -> None:
