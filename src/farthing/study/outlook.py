@@ -39,8 +39,8 @@ BACK = 2
 """The upper end of the interval is at least what the last configurations brought, this many times as many as those
 ahead: draws of one model know nothing of what a search learns on its way, and a model is wrong in its own way.
 Chosen on four seeds of `LogEI` on `TUNING_FUNCTIONS` in `benchmarks/problems/synthetic.py` (384 outlooks for 5, 10 and
-15 trials: 42 % were within without it, 71 % with 1, 81 % with 2) and nine runs of `TraceKG` on `CURVES_FOR_TUNING` (216:
-81 %, 84 %, 90 %); not recorded."""
+15 trials: 42 % were within without it, 71 % with 1, 81 % with 2) and nine runs of `TraceKG` on `CURVES_FOR_TUNING`
+(216: 81 %, 84 %, 90 %); not recorded."""
 CAUTION = 2.5
 """Factor of the upper end of what is drawn, before a run is ended by it. What the last ones brought is not asked here:
 it falls only after the gains have ended, and most of what could be saved is spent by then."""
@@ -111,12 +111,10 @@ class Prospects:
         amount = self.price * 10 if cost is None else cost
         trials = _count(amount, self.price)
         gains = self.gains[:, trials]
-        low, high = _interval(gains)
-        high = max(high, self.past[BACK * trials])
+        expected, (low, high) = float(gains.mean()), _interval(gains)
+        high = max(high, expected, float(self.past[BACK * trials]))
         problem = self.history.problem
-        return Outlook(
-            float(amount), float(gains.mean()), float(low), float(high), trials, problem.value, problem.cost_unit
-        )
+        return Outlook(float(amount), expected, low, high, trials, problem.value, problem.cost_unit)
 
     def is_worthless(self, worth: "Worth", remaining: "Remaining") -> bool:
         """Whether no number of further configurations that could be paid for is worth its price.
