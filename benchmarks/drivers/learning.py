@@ -1,6 +1,6 @@
 """Studies that learn from earlier ones, beside Optuna started with the same configurations.
 
-An earlier study is what `TraceKG` leaves at a budget of five mean trainings on another problem of the same family. It
+An earlier study is what `TraceKG` leaves at a budget of five full trainings on another problem of the same family. It
 is made once and kept in `build/earlier-studies.db`; it depends on nothing but its problem and its seed.
 """
 
@@ -33,7 +33,7 @@ Relation: TypeAlias = Literal["related", "negated", "unrelated"]
 KEPT = REPOSITORY / "build" / "earlier-studies.db"
 EARLIER_SEED = 1000
 """Of the earlier studies, so that none has the random starts of a study that learns from it."""
-EARLIER_BUDGET = Allowance(5, "mean full runs")
+EARLIER_BUDGET = Allowance(5, "full runs")
 ENDED = "ended"
 
 
