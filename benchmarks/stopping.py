@@ -4,18 +4,21 @@ A strategy runs to the end of its budget, and every rule is asked along the same
 what is reported is the share of the cost that it saves, and what the recommendation loses against the end, on the
 scale of random search (0 is the best of many random configurations, 1 their median). Beside it, outlooks made on the
 way are compared with what came: `stopping-outlook`. Optuna's terminators are asked from their 20th trial on, with the
-params and values of all trials so far; of a learning curve the value is that of its last point.
+params and values of all trials so far; of a learning curve the value is that of its last point. `--quick` makes the
+outlooks only: asking Optuna's terminators takes most of the time.
 """
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from benchmarks.drivers.ours import Ours
+from benchmarks.plan import matches
 from benchmarks.problems import PROBLEMS, Problem, loss
 from benchmarks.problems.problem import Judged, Span, random_params, span_of
 from benchmarks.provenance import commit, versions
@@ -78,21 +81,28 @@ class Moment:
 def main(arguments: Sequence[str]) -> int:
     options = suite_options([SUITE], description=__doc__).parse_args(list(arguments))
     path, beside = options.output or results_path(SUITE), results_path(OUTLOOK)
-    done = {(record["problem"], record["seed"]) for record in read_records(path)}
+    stopped, looked = (_pairs(file) for file in (path, beside))
     for name, family in FAMILIES.items():
         for seed in range(options.seeds or family.seeds):
             for title in family.problems:
-                if (title, seed) in done or (options.problems and title not in options.problems):
+                if options.problems and not matches(title, options.problems):
+                    continue
+                looks, stops_too = (title, seed) not in looked, (title, seed) not in stopped and not options.quick
+                if not (looks or stops_too):
                     continue
                 moments = list(trajectory(family, PROBLEMS[title], seed=seed))
                 told = {"suite": SUITE, "family": name, "problem": title, "seed": seed, **commit()}
-                ahead = list(outlooks(family, PROBLEMS[title], moments))
-                stopped = dict(stops(family, PROBLEMS[title], moments, seed=seed))
-                for record in ahead:
+                for record in outlooks(family, PROBLEMS[title], moments) if looks else ():
                     append_record(beside, {**told, "suite": OUTLOOK, **record})
-                for rule, record in stopped.items():
+                for rule, record in dict(
+                    stops(family, PROBLEMS[title], moments, seed=seed) if stops_too else ()
+                ).items():
                     append_record(path, {**told, "rule": rule, **record, "versions": versions(("optuna",))})
     return 0
+
+
+def _pairs(path: Path) -> set[tuple[str, int]]:
+    return {(record["problem"], record["seed"]) for record in read_records(path)}
 
 
 def trajectory(family: Family, problem: Problem, *, seed: int) -> Iterator[Moment]:
