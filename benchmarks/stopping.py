@@ -4,8 +4,8 @@ A strategy runs to the end of its budget, and every rule is asked along the same
 what is reported is the share of the cost that it saves, and what the recommendation loses against the end, on the
 scale of random search (0 is the best of many random configurations, 1 their median). Beside it, outlooks made on the
 way are compared with what came: `stopping-outlook`. Optuna's terminators are asked from their 20th trial on, with the
-params and values of all trials so far; of a learning curve the value is that of its last point. `--quick` makes the
-outlooks only: asking Optuna's terminators takes most of the time.
+params and values of all trials so far; of a learning curve the value is that of its last point. `--methods
+stopping-outlook` makes the outlooks only: asking Optuna's terminators takes most of the time.
 """
 
 import sys
@@ -82,21 +82,20 @@ def main(arguments: Sequence[str]) -> int:
     options = suite_options([SUITE], description=__doc__).parse_args(list(arguments))
     path, beside = options.output or results_path(SUITE), results_path(OUTLOOK)
     stopped, looked = (_pairs(file) for file in (path, beside))
+    looks, stops_too = (matches(name, options.methods or ()) for name in (OUTLOOK, SUITE))
     for name, family in FAMILIES.items():
         for seed in range(options.seeds or family.seeds):
-            for title in family.problems:
-                if options.problems and not matches(title, options.problems):
-                    continue
-                looks, stops_too = (title, seed) not in looked, (title, seed) not in stopped and not options.quick
-                if not (looks or stops_too):
+            for title in (one for one in family.problems if matches(one, options.problems or ())):
+                is_to_look = looks and (title, seed) not in looked
+                is_to_stop = stops_too and (title, seed) not in stopped
+                if not (is_to_look or is_to_stop):
                     continue
                 moments = list(trajectory(family, PROBLEMS[title], seed=seed))
                 told = {"suite": SUITE, "family": name, "problem": title, "seed": seed, **commit()}
-                for record in outlooks(family, PROBLEMS[title], moments) if looks else ():
+                for record in outlooks(family, PROBLEMS[title], moments) if is_to_look else ():
                     append_record(beside, {**told, "suite": OUTLOOK, **record})
-                for rule, record in dict(
-                    stops(family, PROBLEMS[title], moments, seed=seed) if stops_too else ()
-                ).items():
+                found = dict(stops(family, PROBLEMS[title], moments, seed=seed)) if is_to_stop else {}
+                for rule, record in found.items():
                     append_record(path, {**told, "rule": rule, **record, "versions": versions(("optuna",))})
     return 0
 
