@@ -77,6 +77,28 @@ def test_a_running_study_is_followed_and_stopped(running, visit) -> None:
     assert process.stdout.readline().startswith("ended")
 
 
+def test_what_a_page_asks_to_verify_is_shown_once_it_is_done(tmp_path, visit) -> None:
+    path = tmp_path / "verified.db"
+    study = ft.Study(TRACED, minimize="error", storage=path, name="verified", strategy=ft.Hyperband(), seed=1)
+    for value in (0.5, 0.4, 0.6):
+        study.tell(study.ask(), value, cost=1.0)
+    with start(path, "--allow-changes") as dashboard:
+        page = visit(dashboard).open("study/verified")
+        expect(page.locator(".facts")).to_contain_text("not verified")
+        page.get_by_role("button", name="Verify the best …").click()
+        page.get_by_role("button", name="Put it in line").click()
+        expect(page.locator(".flight li")).to_contain_text("verification")
+
+        study.verify(lambda trial: 0.3, executor="inline", progress=False)
+
+        expect(page.locator(".facts .badge")).to_have_text("verified")
+        expect(page.locator(".facts")).to_contain_text("0.3")
+        page.get_by_role("button", name="Verify the best …").click()
+        page.get_by_role("button", name="Put it in line").click()
+        expect(page.locator(".told").last).to_contain_text("trained it to the end already: 0.3")
+    study.close()
+
+
 def test_a_report_is_on_the_page_within_two_seconds(tmp_path, visit) -> None:
     """Measured from the commit to the text; the least of several, because the machine may be busy."""
     path = tmp_path / "reports.db"
@@ -110,7 +132,9 @@ def test_everything_that_may_be_changed_is_changed_from_the_page(tmp_path, visit
 
         page.get_by_role("button", name="Verify the best …").click()
         page.get_by_role("button", name="Put it in line").click()
+        expect(page.locator(".told")).to_contain_text("Nothing runs this study now")
         expect(page.locator(".flight li")).to_have_count(3)
+        expect(page.locator(".warning")).to_contain_text("To be verified: trial 5")
 
         page = visitor.open("study/acts/trial/0")
         page.get_by_role("button", name="Annotate …").click()

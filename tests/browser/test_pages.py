@@ -6,6 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+import farthing as ft
 from farthing.dashboard.keys import key_of
 from tests.browser.some_studies import INJECTION
 
@@ -163,6 +164,68 @@ def test_dark_colours_are_remembered(dashboard, visit) -> None:
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     page.reload()
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+
+
+SHIFTS = """() => new Promise((resolve) => {
+    let sum = 0;
+    new PerformanceObserver((list) => {
+        for (const one of list.getEntries()) if (!one.hadRecentInput) sum += one.value;
+    }).observe({ type: "layout-shift", buffered: true });
+    setTimeout(() => resolve(sum), 1500);
+})"""
+LARGEST_SHIFT = 0.1
+"""What the Web Vitals call good."""
+
+
+@pytest.mark.parametrize("look", ["light", "phone"])
+def test_nothing_moves_while_a_page_comes(dashboard, visit, look: str) -> None:
+    visitor = visit(dashboard, **LOOKS[look])
+    for place in ["", "study/digits", "study/curves", "study/curves/trials", "study/digits/parameters"]:
+        visitor.open(place)
+        visitor.page.reload()
+        visitor.page.locator("#main .page").wait_for()
+        shift = visitor.page.evaluate(SHIFTS)
+        assert shift <= LARGEST_SHIFT, (look, place, shift)
+
+
+def test_a_study_says_what_going_on_would_bring(dashboard, visit) -> None:
+    page = visit(dashboard).open("study/digits")
+
+    expect(page.get_by_role("region", name="Is it worth going on?")).to_contain_text("is expected to improve error by")
+    page = visit(dashboard).open(f"study/{INJECTED}")
+    expect(page.locator(".outlook")).to_contain_text(re.compile("expected|needs at least"))
+
+
+def test_the_band_of_the_prediction_comes_after_the_chart(dashboard, visit) -> None:
+    page = visit(dashboard).open("study/digits")
+
+    expect(page.get_by_text("The band is where the model expected each trial")).to_be_visible()
+    expect(page.get_by_role("region", name="Cost, predicted and paid")).to_be_visible()
+
+
+def test_a_report_is_drawn_without_a_request(studies, browser, tmp_path) -> None:
+    with ft.Study.load("digits", studies) as study:
+        made = study.report(tmp_path / "digits.html")
+    (tmp_path / "notebook.html").write_text(f"<!doctype html><title>A notebook</title>{made._repr_html_()}")
+    for name, frame in (("digits.html", None), ("notebook.html", "iframe")):
+        context = browser.new_context()
+        page = context.new_page()
+        asked, faults = [], []
+        page.on("request", lambda request, own=asked: own.append(request.url))
+        page.on("console", lambda message, own=faults: own.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error, own=faults: own.append(str(error)))
+        page.goto(f"file://{tmp_path / name}")
+        shown = page.frame_locator(frame) if frame else page
+
+        expect(shown.locator(".chart canvas").first).to_be_visible()
+        expect(shown.locator(".outlook")).to_contain_text("is expected to improve error by")
+        shown.get_by_role("link", name="Parameters").click()
+        expect(shown.get_by_role("region", name="What matters")).to_be_visible()
+        shown.get_by_role("link", name="Trials").click()
+        expect(shown.locator("table.trials")).to_be_visible()
+        assert not [url for url in asked if url.startswith("http")], asked
+        assert not faults
+        context.close()
 
 
 def test_what_is_not_there_is_said(dashboard, visit) -> None:

@@ -1,13 +1,15 @@
 """Puts the endpoints, the pages and the guard together."""
 
 import asyncio
+import base64
 import gzip
 import hashlib
 import json
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from starlette.applications import Starlette
@@ -24,7 +26,7 @@ from farthing.dashboard.keys import name_of
 from farthing.dashboard.live import Changes
 from farthing.dashboard.reading import Studies
 from farthing.dashboard.routes import ENDPOINTS
-from farthing.dashboard.security import Access, App, BodyTooLarge, Guard
+from farthing.dashboard.security import CSP, Access, App, BodyTooLarge, Guard
 from farthing.errors import (
     FarthingError,
     InvalidArgument,
@@ -42,8 +44,9 @@ MEDIA = {
     ".js": "text/javascript; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".svg": "image/svg+xml",
-    ".html": "text/html; charset=utf-8",
 }
+STYLES = ("vendor/uPlot.min.css", "style.css")
+STYLE_PLACE = "<!-- style -->"
 SECONDS_FOR_A_SLOW_READER = 20.0
 PIECE = 64 * 1024
 STATUS: tuple[tuple[type[FarthingError], int], ...] = (
@@ -205,26 +208,33 @@ def _document(endpoints: Sequence[Endpoint]) -> Callable[[Request], Any]:
 
 def _static_routes(base: str) -> list[Route]:
     """A route for each file that there is: no path of a request ever reaches the disk."""
-    routes = []
+    routes = [Route(f"{base}/", _page(), methods=["GET"])]
     for path in sorted(STATIC.rglob("*")):
         if path.suffix in MEDIA:
-            name = path.relative_to(STATIC).as_posix()
-            answer = _static(path)
-            routes.append(Route(f"{base}/{'' if name == 'index.html' else f'static/{name}'}", answer, methods=["GET"]))
+            answer = _static(path.read_bytes(), MEDIA[path.suffix])
+            routes.append(Route(f"{base}/static/{path.relative_to(STATIC).as_posix()}", answer, methods=["GET"]))
     return routes
 
 
-def _static(path: Path) -> Callable[[Request], Any]:
-    content = path.read_bytes()
+def _page() -> Callable[[Request], Any]:
+    """The page with its style inside, allowed by its hash: it is painted after one request."""
+    style = "".join((STATIC / name).read_text(encoding="utf-8") for name in STYLES)
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    page = (STATIC / "page.html").read_text(encoding="utf-8").replace(STYLE_PLACE, f"<style>{style}</style>")
+    policy = CSP.replace("style-src 'self'", f"style-src 'self' 'sha256-{digest}'")
+    return _static(page.encode(), "text/html; charset=utf-8", {"content-security-policy": policy})
+
+
+def _static(content: bytes, media: str, more: Mapping[str, str] = MappingProxyType({})) -> Callable[[Request], Any]:
     packed = gzip.compress(content, 9, mtime=0)
     tag = f'"{hashlib.blake2b(content, digest_size=12).hexdigest()}"'
-    headers = {"etag": tag, "cache-control": "private, no-cache", "vary": "accept-encoding"}
+    headers = {"etag": tag, "cache-control": "private, no-cache", "vary": "accept-encoding", **more}
 
     async def answer(request: Request) -> Response:
         if tag in request.headers.get("if-none-match", ""):
             return Response(status_code=304, headers=headers)
         if "gzip" in request.headers.get("accept-encoding", ""):
-            return Response(packed, media_type=MEDIA[path.suffix], headers={**headers, "content-encoding": "gzip"})
-        return Response(content, media_type=MEDIA[path.suffix], headers=headers)
+            return Response(packed, media_type=media, headers={**headers, "content-encoding": "gzip"})
+        return Response(content, media_type=media, headers=headers)
 
     return answer

@@ -6,7 +6,8 @@ waits for, and it ends no lease.
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from farthing.costs import Budget
@@ -18,7 +19,7 @@ from farthing.study.folder import find_folder, mark_for
 from farthing.study.records import IS_EXTENDED
 from farthing.trials import Event, History, Json, Problem, Trial
 from farthing.trials.requests import is_to_stop, limits_in_force
-from farthing.views.lines import Line, Lines
+from farthing.views.lines import Lines
 from farthing.views.overview import Kind, kind_of
 
 MANY_MEASUREMENTS = 100_000
@@ -28,38 +29,57 @@ MOST_STUDIES = 16
 """Studies that are kept in memory; the one that was looked at longest ago goes first."""
 
 MOST_VIEWS = 32
+GROWTH = 1.1
+"""What takes long is done again once a study has grown by this factor, rather than after each change."""
+
 FIRST_TRIALS = (0, 1, 2)
 
 
+class _View:
+    """Something that was made of a study, and what of."""
+
+    __slots__ = ("lock", "made", "of")
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.of: Hashable = None
+        self.made: Any = None
+
+
 class StudyReader:
-    """One study. Every method may be called from any thread; one reads at a time."""
+    """One study. Every method may be called from any thread."""
 
     def __init__(self, storage: Storage, name: str) -> None:
         self.storage = storage
         self.name = name
         self._lock = threading.RLock()
-        self._lines: dict[int, Line] = {}
+        self._lines: Lines | None = None
         self._lines_version = 0
         self._history: History | None = None
-        self._views: OrderedDict[Any, tuple[int, Any]] = OrderedDict()
-        self._made: Lines | None = None
-        self._is_large: bool | None = None
+        self._finished: dict[int, Trial] = {}
+        self._record: tuple[int, StudyRecord] | None = None
+        self._views: OrderedDict[Hashable, _View] = OrderedDict()
+        self._is_large = False
+        self._counted_at = -1.0
 
     @property
     def record(self) -> StudyRecord:
-        return self.storage.load_study(self.name)
+        """Read again when the study has changed."""
+        version = self.version()
+        with self._lock:
+            if self._record is None or self._record[0] != version:
+                self._record = (version, self.storage.load_study(self.name))
+            return self._record[1]
 
     @property
     def is_large(self) -> bool:
-        """Whether its curves stay in the database; once large, it stays so."""
-        if not self._is_large:
-            self._is_large = self._counts_many()
+        """Whether its curves stay in the database; once large, it stays so. Counted again as the study grows."""
+        if isinstance(self.storage, ReadsOutlines) and not self._is_large:
+            version = self.version()
+            if version >= self._counted_at * GROWTH:
+                self._is_large = self.storage.count_measurements(self.name) > MANY_MEASUREMENTS
+                self._counted_at = float(version)
         return self._is_large
-
-    def _counts_many(self) -> bool:
-        if not isinstance(self.storage, ReadsOutlines):
-            return False
-        return self.storage.count_measurements(self.name) > MANY_MEASUREMENTS
 
     def lines(self) -> Lines:
         """A line for each trial, of now."""
@@ -67,16 +87,15 @@ class StudyReader:
             if not isinstance(self.storage, ReadsOutlines):
                 return Lines.of(self.history())
             changes = self.storage.lines(self.name, since=self._lines_version)
-            if self._made is None or changes.lines or changes.version != self._lines_version:
-                self._lines.update((line[0], line) for line in changes.lines)
+            if self._lines is None or changes.version != self._lines_version:
+                self._lines = (self._lines or Lines.from_rows(())).updated(changes.lines)
                 self._lines_version = changes.version
-                self._made = Lines.from_rows(self._lines[number] for number in sorted(self._lines))
-            return self._made
+            return self._lines
 
     def history(self) -> History:
         """Everything, of now; of a large study without its measurements, which are read when they are looked at."""
         with self._lock:
-            known = self._history if self._history is not None else History(self.record.problem)
+            known = self._history if self._history is not None else History(self.storage.load_study(self.name).problem)
             changes = self._changes(known)
             if self._history is None or changes.trials or changes.events or changes.version != known.version:
                 self._history = known.updated(changes.trials, events=changes.events, version=changes.version)
@@ -96,6 +115,15 @@ class StudyReader:
         history = self.history()
         return [history[number] for number in numbers if 0 <= number < len(history)]
 
+    def finished(self, numbers: Sequence[int]) -> list[Trial]:
+        """Some trials that have ended. What was suggested, paid and measured does not change any more: read once."""
+        with self._lock:
+            unknown = [number for number in numbers if number not in self._finished]
+            self._finished.update((trial.number, trial) for trial in (self.trials(unknown) if unknown else ()))
+            found = [self._finished[number] for number in numbers if number in self._finished]
+            self._finished = {trial.number: trial for trial in found}
+            return found
+
     @property
     def is_extended(self) -> bool:
         return bool(self.record.settings.get(IS_EXTENDED))
@@ -111,7 +139,10 @@ class StudyReader:
         return kind_of(record.problem, record.strategy, self.trials(FIRST_TRIALS))
 
     def events(self) -> Sequence[Event]:
-        return self.storage.events(self.name) if isinstance(self.storage, ReadsOutlines) else self.history().events
+        storage = self.storage
+        if not isinstance(storage, ReadsOutlines):
+            return self.history().events
+        return self.remembered("events", lambda: storage.events(self.name))  # type: ignore[no-any-return]
 
     @property
     def budget(self) -> Budget | None:
@@ -124,6 +155,10 @@ class StudyReader:
 
     def seconds_run(self) -> float:
         return self.storage.seconds_run(self.name)
+
+    def runs_going(self) -> int:
+        """The runs and workers that are alive: what waits is carried out by one of them."""
+        return self.storage.runs_going(self.name)
 
     @property
     def files(self) -> Checkpoints:
@@ -142,19 +177,24 @@ class StudyReader:
             return found
         return self.history().version
 
-    def remembered(self, key: Any, make: Callable[[], Any], *, of: int | None = None) -> Any:
-        """What `make` makes, made again only when the study, or what it is made `of`, has changed."""
-        version = self.version() if of is None else of
+    def remembered(self, key: Hashable, make: Callable[[], Any], *, of: Hashable = None) -> Any:
+        """What `make` makes, made again only when the study, or what it is made `of`, has changed.
+
+        Who asks for the same meanwhile waits for it; other views do not.
+        """
+        of = self.version() if of is None else of
         with self._lock:
-            known = self._views.get(key)
-            if known is not None and known[0] == version:
-                self._views.move_to_end(key)
-                return known[1]
-            made = make()
-            self._views[key] = (version, made)
+            view = self._views.setdefault(key, _View())
+            self._views.move_to_end(key)
             if len(self._views) > MOST_VIEWS:
                 self._views.popitem(last=False)
-            return made
+        with view.lock:
+            if view.of != of:
+                view.made, view.of = make(), of
+            return view.made
+
+
+Row = dict[str, Json]
 
 
 class Studies:
@@ -166,7 +206,7 @@ class Studies:
         self.may_change = may_change
         self._lock = threading.Lock()
         self._readers: OrderedDict[str, StudyReader] = OrderedDict()
-        self._trends: dict[str, tuple[int, Json]] = {}
+        self._rows: dict[str, tuple[int, Row]] = {}
 
     def versions(self) -> dict[str, int]:
         if isinstance(self.storage, ReadsOutlines):
@@ -191,10 +231,27 @@ class Studies:
         """A study that was deleted, or begun again under its name."""
         with self._lock:
             self._readers.pop(name, None)
-            self._trends.pop(name, None)
+            self._rows.pop(name, None)
 
-    def trend_of(self, name: str, version: int, make: Callable[[], Json]) -> Json:
-        known = self._trends.get(name)
-        if known is None or known[0] != version:
-            known = self._trends[name] = (version, make())
-        return known[1]
+    def rows(
+        self, of_each: Callable[[Collection[str]], Mapping[str, Row]], of_one: Callable[[StudyReader], Row]
+    ) -> list[Row]:
+        """A row for each study by name, made again only where the study has changed.
+
+        Studies that are seen for the first time are added up by the database (`of_each`). Those that change while they
+        are looked at are followed (`of_one`): their readers know all but the latest of their trials.
+        """
+        versions, known = self.versions(), self._rows
+        changed = [name for name, version in versions.items() if known.get(name, (None,))[0] != version]
+        is_followed = len(changed) <= MOST_STUDIES // 2 and all(name in known for name in changed)
+        made = self._followed(changed, of_one) if is_followed else of_each(changed) if changed else {}
+        rows = {**known, **{name: (versions[name], row) for name, row in made.items() if name in versions}}
+        self._rows = {name: rows[name] for name in sorted(versions) if name in rows}
+        return [row for _, row in self._rows.values()]
+
+    def _followed(self, names: Iterable[str], of_one: Callable[[StudyReader], Row]) -> dict[str, Row]:
+        found = {}
+        for name in names:
+            with suppress(StudyNotFound):  # deleted just now
+                found[name] = of_one(self.reader(name))
+        return found

@@ -25,7 +25,7 @@ STATIC = Path(__file__).parent / "static"
 MOST_TRIALS = 200
 """Trials that a report holds whole: those in its table, the latest failures and the best."""
 
-IMPORT = re.compile(r'(from\s+|import\s+)"(\.\.?/[^"]+)"')
+IMPORT = re.compile(r'(from\s+|import\s+|import\()"(\.\.?/[^"]+)"')
 
 
 class Report:
@@ -46,10 +46,10 @@ class Report:
         )
 
 
-def report(storage: Storage, name: str, *, place: str = "") -> Report:
-    """The report of one study, of now."""
+def report(storage: Storage, name: str) -> Report:
+    """The report of one study, of now. It does not say where the study is stored: it may be sent anywhere."""
     key = key_of(name)
-    return Report(name, _page(name, key, answers_about(Studies(storage, place=place), key)))
+    return Report(name, _page(name, key, answers_about(Studies(storage), key)))
 
 
 def answers_about(found: Studies, key: str) -> dict[str, Json]:
@@ -63,8 +63,8 @@ def answers_about(found: Studies, key: str) -> dict[str, Json]:
         "parameters": lambda: charts.show_parameters(found, key),
         "timeline": lambda: charts.show_timeline(found, key),
         "system": lambda: charts.show_system(found, key),
-        "model": lambda: charts.show_model(found, key),
         "outlook": lambda: charts.show_outlook(found, key),
+        "model": lambda: charts.show_model(found, key),
     }
     for view, make in wanted.items():
         with suppress(FarthingError):  # what there is too little of is left out, and the page says so

@@ -97,8 +97,8 @@ class Prospects:
     price: float
 
     @classmethod
-    def of(cls, history: History) -> "Prospects":
-        """Raises `NoResult` if too little is known for a model."""
+    def of(cls, history: History, *, price: float | None = None) -> "Prospects":
+        """Raises `NoResult` if too little is known for a model. The price is that of the history unless it is given."""
         tried = _tried(history)
         if len(tried) < FEWEST:
             raise NoResult(
@@ -107,7 +107,7 @@ class Prospects:
             )
         with one_thread():
             gains, past = _gains(history, tried)
-        return cls(history, gains, past, _price(history))
+        return cls(history, gains, past, _price(history) if price is None else price)
 
     def outlook(self, cost: float | None) -> Outlook:
         amount = self.price * 10 if cost is None else cost

@@ -14,7 +14,8 @@ from farthing.views.sampling import Array, IntArray
 Line = tuple[int, str, float | None, float, float, float | None, int | None, str | None, str | None]
 """Number, state, value, cost, when it was opened and finished, the trial it continues, owner, fidelity as JSON."""
 
-FAILED_STATES = (State.FAILED.value, State.LOST.value)
+CODES = {state.value: code for code, state in enumerate(State)}
+FAILED_CODES = [CODES[State.FAILED.value], CODES[State.LOST.value]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +65,45 @@ class Lines:
             list(fidelities),
         )
 
+    def updated(self, rows: Sequence[Line]) -> "Lines":
+        """With these lines instead of those of the same numbers, and new ones at the end.
+
+        Columns are copied whole, which is fast; only what changed is gone through line by line.
+        """
+        changed, size = Lines.from_rows(rows), len(self)
+        new = int(np.searchsorted(changed.number, size))
+        places = changed.number[:new].tolist()
+
+        def numbers(own: Array, others: Array) -> Array:
+            joined = np.concatenate([own, others[new:]])
+            joined[places] = others[:new]
+            return joined
+
+        def texts(own: list[Any], others: list[Any]) -> list[Any]:
+            joined = own + others[new:]
+            for place, text in zip(places, others, strict=False):
+                joined[place] = text
+            return joined
+
+        return Lines(
+            np.concatenate([self.number, changed.number[new:]]),
+            texts(self.states, changed.states),
+            numbers(self.value, changed.value),
+            numbers(self.cost, changed.cost),
+            numbers(self.opened_at, changed.opened_at),
+            numbers(self.finished_at, changed.finished_at),
+            texts(self.resume_from, changed.resume_from),
+            texts(self.owners, changed.owners),
+            texts(self.fidelities, changed.fidelities),
+        )
+
     def __len__(self) -> int:
         return int(self.number.size)
+
+    @cached_property
+    def codes(self) -> IntArray:
+        """The states as numbers, by `CODES`."""
+        return np.array([CODES[state] for state in self.states], dtype=int)
 
     @property
     def total(self) -> float:
@@ -74,32 +112,46 @@ class Lines:
     @cached_property
     def counts(self) -> dict[str, int]:
         """Trials by state, where there are any."""
-        return {state.value: count for state in State if (count := self.states.count(state.value))}
+        found = np.bincount(self.codes, minlength=len(CODES)).tolist()
+        return {state: found[code] for state, code in CODES.items() if found[code]}
 
     @cached_property
     def failed_cost(self) -> float:
         """Of trials that ended without a result."""
-        return float(sum(self.cost[place] for place, state in enumerate(self.states) if state in FAILED_STATES))
+        return float(self.cost[np.isin(self.codes, FAILED_CODES)].sum())
 
-    def in_order_of_ending(self) -> IntArray:
+    @cached_property
+    def order(self) -> IntArray:
         """The places of the finished trials, by when they ended."""
         finished = np.flatnonzero(np.isfinite(self.finished_at))
         return finished[np.argsort(self.finished_at[finished], kind="stable")]
 
+    @cached_property
+    def spent(self) -> Array:
+        """What all trials had cost when each of those in `order` ended."""
+        return np.asarray(np.cumsum(self.cost[self.order]))
+
+    @property
+    def results(self) -> list[float]:
+        """The values of the trials that are done, in the order in which they ended."""
+        values = self.value[self.order]
+        is_result = (self.codes[self.order] == CODES[State.DONE.value]) & np.isfinite(values)
+        return [float(value) for value in values[is_result]]
+
     def in_flight(self) -> IntArray:
         return np.flatnonzero(~np.isfinite(self.finished_at))
 
-    def reach(self, problem: Problem) -> Array:
-        """How much of the full fidelity each has, from 0 to 1."""
-        known = {text: problem.reach(json.loads(text) if text else {}) for text in set(self.fidelities)}
-        return np.array([known[text] for text in self.fidelities], dtype=float)
+    def reach(self, problem: Problem, places: IntArray) -> Array:
+        """How much of the full fidelity the trials at these places have, from 0 to 1."""
+        texts = [self.fidelities[place] for place in places.tolist()]
+        known = {text: problem.reach(json.loads(text) if text else {}) for text in set(texts)}
+        return np.array([known[text] for text in texts], dtype=float)
 
     def best(self, problem: Problem) -> int | None:
         """The number of the best of those that are done and went furthest; None before the first."""
-        is_done = np.array([state == State.DONE.value for state in self.states], dtype=bool)
-        places = np.flatnonzero(is_done & np.isfinite(self.value))
+        places = np.flatnonzero((self.codes == CODES[State.DONE.value]) & np.isfinite(self.value))
         if not places.size:
             return None
-        reach = self.reach(problem)[places]
+        reach = self.reach(problem, places)
         furthest = places[reach == reach.max()]
         return int(self.number[furthest[np.argmin(problem.sign * self.value[furthest])]])

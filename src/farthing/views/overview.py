@@ -3,12 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+import numpy as np
+
 from farthing.costs import Budget, Ledger
 from farthing.space import Choice, Int
 from farthing.space.parameters import Parameter
 from farthing.study.stored_strategy import class_name
-from farthing.trials import History, Json, Problem, State, Trial
-from farthing.views.lines import Lines
+from farthing.trials import Json, Problem, Trial
+from farthing.views.lines import FAILED_CODES, Lines
 from farthing.views.progress import progress, worth
 from farthing.views.trial_views import trial_row
 
@@ -89,8 +91,8 @@ def committed(in_flight: Sequence[Trial]) -> float:
 
 def latest_failures(lines: Lines) -> list[int]:
     """The numbers of the trials that failed last."""
-    failed = [place for place, state in enumerate(lines.states) if state in (State.FAILED.value, State.LOST.value)]
-    return [int(lines.number[place]) for place in failed[-MOST_FAILURES:]][::-1]
+    failed = np.flatnonzero(np.isin(lines.codes, FAILED_CODES))[-MOST_FAILURES:]
+    return [int(number) for number in lines.number[failed][::-1]]
 
 
 def predictions(trials: Sequence[Trial], spent: Mapping[int, float]) -> list[dict[str, Json]]:
@@ -117,19 +119,3 @@ def predictions(trials: Sequence[Trial], spent: Mapping[int, float]) -> list[dic
 
 def _pair(prediction: Any) -> list[float | None] | None:
     return None if prediction is None else [prediction.mean, prediction.deviation]
-
-
-def whole_overview(history: History, *, seconds: float, budget: Budget | None, ledger: bool = True) -> dict[str, Json]:
-    """The same of a history that is read already."""
-    lines = Lines.of(history)
-    best = lines.best(history.problem)
-    return overview(
-        lines,
-        history.problem,
-        in_flight=history.in_flight,
-        failed=[history[number] for number in latest_failures(lines)],
-        best=None if best is None else history[best],
-        seconds=seconds,
-        budget=budget,
-        ledger=Ledger.of(history) if ledger else None,
-    )

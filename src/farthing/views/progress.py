@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from farthing.trials import History, Json, Problem, Trial
-from farthing.views.lines import Lines
+from farthing.views.lines import FAILED_CODES, Lines
 from farthing.views.sampling import Array, chosen_places, plain_list
 
 
@@ -34,9 +34,8 @@ def progress_of(history: History) -> list[ProgressStep]:
 
 def progress(lines: Lines, problem: Problem, *, most: int) -> Mapping[str, Json]:
     """The finished trials in the order in which they ended, at most that many: all that improved on the best stay."""
-    order = lines.in_order_of_ending()
-    spent = np.cumsum(lines.cost[order])
-    value = lines.value[order]
+    order, spent = lines.order, lines.spent
+    value = np.where(np.isin(lines.codes[order], FAILED_CODES), np.nan, lines.value[order])
     best = running_best(value, problem)
     improves = np.concatenate([[True], best[1:] != best[:-1]]) if best.size else np.zeros(0, bool)
     shown = chosen_places(order.size, most, keep=improves & np.isfinite(best))
@@ -45,17 +44,13 @@ def progress(lines: Lines, problem: Problem, *, most: int) -> Mapping[str, Json]
         "spent": plain_list(spent[shown]),
         "value": plain_list(value[shown]),
         "best": plain_list(best[shown]),
-        "state": [lines.states[place] for place in order[shown]],
-        "reach": plain_list(lines.reach(problem)[order][shown]),
-        "finished_at": plain_list(lines.finished_at[order][shown]),
         "of": int(order.size),
     }
 
 
 def worth(lines: Lines, problem: Problem, *, parts: int = 4) -> list[dict[str, Json]]:
     """What each part of the spend has bought: the best value at its end, and the gain over the part before."""
-    order = lines.in_order_of_ending()
-    spent, best = np.cumsum(lines.cost[order]), running_best(lines.value[order], problem)
+    order, spent, best = lines.order, lines.spent, running_best(lines.value[lines.order], problem)
     if not order.size or spent[-1] <= 0 or not np.isfinite(best[-1]):
         return []
     found: list[dict[str, Json]] = []

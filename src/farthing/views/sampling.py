@@ -37,3 +37,11 @@ def plain_list(numbers: Array) -> list[float | None]:
 def thinned(items: "Sequence[Item]", most: int) -> "list[Item]":
     """At most that many of the items, evenly, the last among them."""
     return [items[int(place)] for place in chosen_places(len(items), most)]
+
+
+def steady_places(count: int, most: int) -> IntArray:
+    """At most `most` of `count` places, evenly, and mostly the same ones while the count grows: every 2^k-th."""
+    step = 1
+    while count > most * step:
+        step *= 2
+    return np.arange(0, count, step)

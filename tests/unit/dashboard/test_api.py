@@ -1,8 +1,11 @@
 """The API on the stored studies: one of each strategy."""
 
+import base64
 import csv
+import hashlib
 import io
 import json
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -22,7 +25,7 @@ from tests.unit.dashboard.conftest import STORED, client_of
 DOCUMENT = Path(__file__).parents[3] / "docs" / "dashboard_api.json"
 with closing(sqlite3.connect(f"file:{STORED}?mode=ro", uri=True)) as stored:  # opening it as a storage would migrate it
     NAMES = [name for (name,) in stored.execute("SELECT name FROM study ORDER BY name")]
-VIEWS = ("", "/bill", "/predictions", "/trials", "/trials/0", "/parameters", "/timeline", "/system")
+VIEWS = ("", "/bill", "/outlook", "/predictions", "/trials", "/trials/0", "/parameters", "/timeline", "/system")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -142,15 +145,6 @@ def test_a_model_says_what_matters_and_fills_a_contour(client) -> None:
     assert client.get("/api/studies/online/model").status_code == 404
 
 
-def test_an_outlook_says_what_the_study_itself_says(client) -> None:
-    ahead = client.get("/api/studies/log-ei/outlook").json()
-
-    assert 0.0 <= ahead["low"] <= ahead["high"]
-    assert ahead["text"].startswith("Another ")
-    assert "are expected to improve" in ahead["text"]
-    assert client.get("/api/studies/online/outlook").status_code == 404
-
-
 def test_an_answer_that_the_page_has_is_not_sent_again(client) -> None:
     first = client.get("/api/studies/asha")
 
@@ -190,6 +184,42 @@ def test_a_study_in_memory_is_shown_too() -> None:
     for view in VIEWS:
         assert client.get(f"/api/studies/{key}{view}").status_code == 200, view
     assert client.get(f"/api/studies/{key}").json()["spent"] == 2.0
+
+
+def test_a_list_that_is_followed_is_what_a_new_server_would_show(client, database) -> None:
+    """A study that changes while it is looked at is added up from lines, not by the database."""
+    client.get("/api/studies")
+    for name in ("asha", "random"):
+        with ft.Study.load(name, database) as study:
+            trial = study.ask()
+            study.tell(trial, 0.001, cost=3.0)
+            study.tell(study.ask(), failure="it broke", cost=1.0)
+            study.ask()
+
+    followed = client.get("/api/studies").json()["studies"]
+    with closing(open_storage(database)) as storage:
+        anew = client_of(storage).get("/api/studies").json()["studies"]
+
+    assert [one.pop("spent") for one in followed] == pytest.approx([one.pop("spent") for one in anew])
+    assert followed == anew
+    assert next(one for one in followed if one["name"] == "asha")["counts"]["running"] == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_lines_that_are_updated_are_those_that_are_read_at_once(storage, name: str) -> None:
+    whole = storage.lines(name)
+    early = [line for line in whole.lines if line[0] < len(whole.lines) // 2]
+    stale = [(*line[:1], "running", None, 0.0, line[4], None, *line[6:]) for line in early]
+
+    updated = Lines.from_rows(stale).updated(whole.lines)
+
+    expected = Lines.from_rows(whole.lines)
+    assert updated.states == expected.states
+    assert updated.number.tolist() == expected.number.tolist()
+    assert updated.cost.tolist() == expected.cost.tolist()
+    assert updated.owners == expected.owners
+    assert updated.results == storage.results(name)
+    assert updated.spent.tolist() == expected.spent.tolist()
 
 
 def test_studies_are_compared(client) -> None:
@@ -248,6 +278,10 @@ def test_every_page_is_served_small_and_typed(client) -> None:
 
     assert page.headers["content-type"].startswith("text/html")
     assert "<script>" not in page.text
+    (style,) = re.findall("<style>(.*?)</style>", page.text, flags=re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert f"style-src 'self' 'sha256-{digest}';" in page.headers["content-security-policy"]
+    assert "unsafe" not in page.headers["content-security-policy"]
     for path in sorted(served.STATIC.rglob("*.js")):
         answer = client.get(f"/static/{path.relative_to(served.STATIC).as_posix()}")
         assert answer.headers["content-type"].startswith("text/javascript"), path

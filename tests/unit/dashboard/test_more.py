@@ -66,11 +66,48 @@ def test_a_trial_is_annotated_and_pruned(acting, study) -> None:
 
 def test_the_best_is_put_in_line_to_be_verified_once(acting, study) -> None:
     study.add({"x": 0.2, "kind": "a"}, 0.5, fidelity={"epochs": 1})
-    assert acting.post("/api/studies/acts/verify", json={}).json() == {"enqueued": [1]}
-    assert acting.post("/api/studies/acts/verify", json={}).json() == {"enqueued": []}
 
+    first = acting.post("/api/studies/acts/verify", json={}).json()
+    again = acting.post("/api/studies/acts/verify", json={}).json()
+
+    assert first == {"enqueued": [1], "waiting": [], "verified": None, "runs": 0}
+    assert again == {"enqueued": [], "waiting": [1], "verified": None, "runs": 0}
     assert study.trials[1].fidelity == {"epochs": 9}
     assert study.trials[1].tags == ("verification",)
+
+
+def test_what_a_page_asked_to_verify_is_carried_out_by_verify(acting, study) -> None:
+    study.add({"x": 0.2, "kind": "a"}, 0.5, fidelity={"epochs": 1})
+    acting.post("/api/studies/acts/verify", json={})
+
+    done = study.verify(lambda trial: trial.params["x"], executor="inline", progress=False)
+
+    assert (done.number, done.value, done.tags) == (1, 0.2, ("verification",))
+    about = acting.get("/api/studies/acts").json()
+    assert (about["best"]["number"], about["best"]["fidelity"]) == (1, {"epochs": 9})
+    answer = acting.post("/api/studies/acts/verify", json={}).json()
+    assert answer["enqueued"] == answer["waiting"] == []
+    assert answer["verified"]["number"] == 1
+
+
+def test_a_run_that_is_alive_takes_up_what_a_page_asked_to_verify(acting, study) -> None:
+    """The page asks in the middle of a run; the run then trains it, before what its strategy suggests."""
+    answers = []
+
+    def work(trial: ft.RunningTrial) -> float:
+        if trial.number == 3:
+            answers.append(acting.post("/api/studies/acts/verify", json={}).json())
+        return trial.params["x"]
+
+    study.run(work, budget=ft.Budget(trials=8), executor="inline", progress=False)
+
+    (answer,) = answers
+    assert answer["runs"] == 1
+    (number,) = answer["enqueued"]
+    assert study.trials[number].state == "done"
+    assert study.trials[number].fidelity == {"epochs": 9}
+    assert study.trials[number].tags == ("verification",)
+    assert acting.get("/api/studies/acts").json()["runs"] == 0
 
 
 def test_files_are_shown_only_if_they_are_pictures(acting, study, database) -> None:
@@ -111,6 +148,7 @@ def test_a_report_is_one_file_that_asks_for_nothing(study, tmp_path) -> None:
     assert answers["api/studies/acts"]["trials"] == 12
     assert answers["api/studies/acts/trials/1"]["comment"].startswith("</script>")
     assert "api/studies/acts/contour?x=x&y=kind" in answers
+    assert answers["api/studies/acts/outlook"]["outlook"]["expected"] >= 0.0
     assert 'sandbox="allow-scripts"' in made._repr_html_()
     assert "acts" in repr(made)
 
@@ -190,3 +228,27 @@ def test_a_large_study_is_read_without_its_curves(storage, monkeypatch) -> None:
     assert client.get("/api/studies/asha/bill").json()["total"] == pytest.approx(about["spent"])
     for view in ("/system", "/parameters", "/timeline", "/trials?sort=param.rate", "/predictions"):
         assert client.get(f"/api/studies/asha{view}").status_code == 200
+
+
+def test_a_page_has_the_outlook_of_the_study(acting, study) -> None:
+    early = acting.get("/api/studies/acts/outlook").json()
+    for place in range(12):
+        study.add({"x": place / 12, "kind": "a"}, (place / 12 - 0.4) ** 2, cost=2.0, fidelity={"epochs": 9})
+
+    found = acting.get("/api/studies/acts/outlook").json()
+
+    assert early["outlook"] is None
+    assert "Run some" in early["why"]
+    assert found == {"outlook": study.outlook().to_json(), "why": ""}
+
+
+def test_the_outlook_of_a_long_study_goes_by_some_runs_at_the_price_of_all(acting, study, monkeypatch) -> None:
+    monkeypatch.setattr("farthing.dashboard.routes.charts.MOST_IN_OUTLOOK", 10)
+    for place in range(40):
+        study.add({"x": place / 40, "kind": "a"}, (place / 40 - 0.4) ** 2, cost=2.0, fidelity={"epochs": 9})
+
+    found = acting.get("/api/studies/acts/outlook").json()["outlook"]
+
+    assert found["cost"] == pytest.approx(20.0)
+    assert found["trials"] == 10
+    assert 0.0 <= found["low"] <= found["expected"] <= found["high"]

@@ -84,15 +84,26 @@ def prune_trial(studies: Studies, study: str, number: int, body: dict[str, Json]
 
 
 def verify_best(studies: Studies, study: str, body: dict[str, Json]) -> dict[str, Json]:
-    """Puts the full training of the best in line; the next run, or one that is going, carries it out."""
+    """What `study.verify` does, but for running it: the full training of the recommendation is put in line.
+
+    A run that is alive carries it out, or the next one, or `study.verify`, which runs what waits. What was trained to
+    the end already is not trained again.
+    """
     with _study(studies, study) as found:
         if found.problem.space.stages or not found.problem.space.fidelities:
             raise NoResult("Only short runs are verified, got a study whose trials are all full ones.")
         history = found.history
         chosen = Chosen.of(found.best, history, measured=False, top=None, repeats=None)
-        missing = [] if chosen.waiting(history) else chosen.missing(history)
+        waiting = chosen.waiting(history)
+        missing = [] if waiting else chosen.missing(history)
         opened = [found._records.enqueue(one, tags=["verification"]) for one in missing]
-        return {"enqueued": [trial.number for trial in opened]}
+        done = None if waiting or opened else chosen.checked(history, ran=()).checked[0].trials[0]
+        return {
+            "enqueued": [trial.number for trial in opened],
+            "waiting": waiting,
+            "verified": None if done is None else trial_row(done),
+            "runs": studies.storage.runs_going(found.name),
+        }
 
 
 TRIAL_ROW = {"type": "object", "required": ["number", "state"]}

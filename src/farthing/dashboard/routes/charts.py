@@ -6,7 +6,7 @@ from math import floor, log
 from typing import TYPE_CHECKING
 
 from farthing.dashboard.endpoints import STUDY, Argument, Endpoint
-from farthing.dashboard.reading import Studies, StudyReader
+from farthing.dashboard.reading import GROWTH, Studies, StudyReader
 from farthing.dashboard.routes.studies import reader_of
 from farthing.errors import NoResult
 from farthing.storage.storage import ReadsOutlines
@@ -23,8 +23,8 @@ MOST_BARS = 2_000
 MOST_IN_MODEL = 400
 """Results that a model on a page is fitted to: a second or so of one core."""
 
-GROWTH = 1.1
-"""A model is fitted again once there are this many times the results, rather than after each."""
+MOST_IN_OUTLOOK = 100
+"""Runs that the outlook of a page goes by. A limit on time, as `TraceKG` has it."""
 
 SYSTEMS: dict[str, Callable[[History], dict[str, Json]]] = {
     "multifidelity": systems.curves,
@@ -65,21 +65,6 @@ def show_model(studies: Studies, study: str) -> dict[str, Json]:
     return reader.remembered("model", lambda: model_form(_fitted(reader)), of=_results(reader))  # type: ignore[no-any-return]
 
 
-def show_outlook(studies: Studies, study: str) -> dict[str, Json]:
-    """What ten more configurations are expected to bring, as `study.outlook()` says it."""
-    from farthing.study.outlook import Prospects
-
-    reader = reader_of(studies, study)
-    if reader.kind in ("online", "population") or reader.is_large:
-        raise NoResult(f"An outlook is made of single runs that are not too many, got a study of {reader.kind}.")
-
-    def make() -> dict[str, Json]:
-        ahead = Prospects.of(reader.history()).outlook(None)
-        return {**ahead.to_json(), "text": f"{str(ahead)[0].upper()}{str(ahead)[1:]}."}
-
-    return reader.remembered("outlook", make, of=_results(reader))  # type: ignore[no-any-return]
-
-
 def show_contour(studies: Studies, study: str, x: str, y: str) -> dict[str, Json]:
     from farthing.views.model import contour
 
@@ -89,6 +74,27 @@ def show_contour(studies: Studies, study: str, x: str, y: str) -> dict[str, Json
         return contour(_fitted(reader), x, y)
 
     return reader.remembered(("contour", x, y), make, of=_results(reader))  # type: ignore[no-any-return]
+
+
+def show_outlook(studies: Studies, study: str) -> dict[str, Json]:
+    """What another stretch of cost is expected to bring; `why` says why nothing is known yet."""
+    reader = reader_of(studies, study)
+
+    def make() -> dict[str, Json]:
+        from farthing.study.outlook import Prospects
+        from farthing.views.outlook import outlook_of_some
+
+        lines = reader.lines()
+        if len(lines) <= MOST_IN_OUTLOOK:
+            found = Prospects.of(reader.history()).outlook(None)
+        else:
+            found = outlook_of_some(lines, reader.problem, reader.trials, most=MOST_IN_OUTLOOK)
+        return {"outlook": found.to_json(), "why": ""}
+
+    try:
+        return reader.remembered("outlook", make, of=_results(reader))  # type: ignore[no-any-return]
+    except NoResult as error:
+        return {"outlook": None, "why": str(error)}
 
 
 def _results(reader: StudyReader) -> int:

@@ -1,11 +1,15 @@
 """Studies: the list, and one at a glance."""
 
+from collections.abc import Collection
+from functools import partial
+
 from farthing.costs import Ledger
 from farthing.dashboard.endpoints import STUDY, Argument, Endpoint
 from farthing.dashboard.keys import key_of, name_of
-from farthing.dashboard.reading import Studies, StudyReader
+from farthing.dashboard.reading import Row, Studies, StudyReader
 from farthing.errors import InvalidArgument
 from farthing.storage.storage import ReadsOutlines, StudySummary
+from farthing.storage.summaries import best as best_value
 from farthing.study.stored_strategy import class_name
 from farthing.trials import Json, State
 from farthing.views.overview import (
@@ -16,33 +20,51 @@ from farthing.views.overview import (
     problem_form,
 )
 from farthing.views.progress import progress, trend
-from farthing.views.sampling import thinned
+from farthing.views.sampling import steady_places
 
 MOST_COMPARED = 8
 MOST_PREDICTIONS = 300
+MOST_BILLED_AT_ONCE = 500
+"""Trials. Of a study with more, the page asks for the bill after it is drawn: that takes every trial."""
 
 
 def list_studies(studies: Studies) -> dict[str, Json]:
-    versions = studies.versions()
-    lines = [
-        _line(studies, summary, versions.get(summary.record.name, 0)) for summary in studies.storage.list_studies()
-    ]
-    return {"storage": studies.place, "may_change": studies.may_change, "studies": lines}
+    rows = studies.rows(partial(_rows_of, studies), _row_of)
+    return {"storage": studies.place, "may_change": studies.may_change, "studies": rows}
 
 
-def _line(studies: Studies, summary: StudySummary, version: int) -> dict[str, Json]:
+def _rows_of(studies: Studies, names: Collection[str]) -> dict[str, Row]:
+    return {
+        summary.record.name: _row(summary, _results(studies, summary.record.name))
+        for summary in studies.storage.list_studies()
+        if summary.record.name in names
+    }
+
+
+def _results(studies: Studies, name: str) -> list[float]:
+    if isinstance(studies.storage, ReadsOutlines):
+        return studies.storage.results(name)
+    return [trial.value for trial in studies.reader(name).history().done if trial.value is not None]
+
+
+def _row_of(reader: StudyReader) -> Row:
+    """The same as by `_rows_of`, from lines."""
+    lines, record = reader.lines(), reader.record
+    values = lines.results
+    summary = StudySummary(
+        record=record,
+        trials={State(state): count for state, count in lines.counts.items()},
+        best_value=best_value(record.problem, values),
+        cost=lines.total,
+    )
+    return _row(summary, values)
+
+
+def _row(summary: StudySummary, results: list[float]) -> Row:
     record = summary.record
-
-    def values() -> Json:
-        if isinstance(studies.storage, ReadsOutlines):
-            return trend(studies.storage.results(record.name), record.problem)
-        history = studies.reader(record.name).history()
-        return trend([trial.value for trial in history.done if trial.value is not None], record.problem)
-
     return {
         "key": key_of(record.name),
         "name": record.name,
-        "version": version,
         "value": record.problem.value,
         "minimize": record.problem.minimize,
         "cost_unit": record.problem.cost_unit,
@@ -52,7 +74,7 @@ def _line(studies: Studies, summary: StudySummary, version: int) -> dict[str, Js
         "is_running": bool(summary.trials.get(State.RUNNING)),
         "best": summary.best_value,
         "spent": summary.cost,
-        "trend": studies.trend_of(record.name, version, values),
+        "trend": trend(results, record.problem),
     }
 
 
@@ -62,10 +84,11 @@ def reader_of(studies: Studies, key: str) -> StudyReader:
 
 def show_study(studies: Studies, study: str) -> dict[str, Json]:
     reader = reader_of(studies, study)
-    return reader.remembered("study", lambda: _study(studies, reader))  # type: ignore[no-any-return]
+    version, runs = reader.version(), reader.runs_going()
+    return reader.remembered("study", lambda: _study(studies, reader, runs), of=(version, runs))  # type: ignore[no-any-return]
 
 
-def _study(studies: Studies, reader: StudyReader) -> dict[str, Json]:
+def _study(studies: Studies, reader: StudyReader, runs: int) -> dict[str, Json]:
     record, problem, lines = reader.record, reader.problem, reader.lines()
     best = lines.best(problem)
     in_flight = [int(lines.number[place]) for place in lines.in_flight()][:MOST_IN_FLIGHT]
@@ -78,9 +101,11 @@ def _study(studies: Studies, reader: StudyReader) -> dict[str, Json]:
         "kind": reader.kind,
         "strategy": class_name(record.strategy),
         "created_at": record.created_at,
+        "storage": studies.place,
         "may_change": studies.may_change,
         "is_large": reader.is_large,
         "is_to_stop": reader.is_to_stop,
+        "runs": runs,
         **problem_form(problem),
         **overview(
             lines,
@@ -90,9 +115,13 @@ def _study(studies: Studies, reader: StudyReader) -> dict[str, Json]:
             best=None if best is None else trials.get(best),
             seconds=reader.seconds_run(),
             budget=reader.budget,
-            ledger=None if reader.is_large else Ledger.of(reader.history()),
+            ledger=Ledger.of(reader.history()) if _is_short(reader) else None,
         ),
     }
+
+
+def _is_short(reader: StudyReader) -> bool:
+    return not reader.is_large and len(reader.lines()) <= MOST_BILLED_AT_ONCE
 
 
 def show_bill(studies: Studies, study: str) -> dict[str, Json]:
@@ -106,10 +135,10 @@ def show_predictions(studies: Studies, study: str) -> dict[str, Json]:
 
     def make() -> Json:
         lines = reader.lines()
-        order = lines.in_order_of_ending()
-        spent = dict(zip(lines.number[order].tolist(), lines.cost[order].cumsum().tolist(), strict=True))
-        shown = thinned(list(spent), MOST_PREDICTIONS)
-        return {"predictions": predictions(reader.trials(shown), spent)}
+        ended = lines.number[lines.order]
+        chosen = steady_places(ended.size, MOST_PREDICTIONS)
+        spent = dict(zip(ended[chosen].tolist(), lines.spent[chosen].tolist(), strict=True))
+        return {"predictions": predictions(reader.finished(list(spent)), spent)}
 
     return reader.remembered("predictions", make)  # type: ignore[no-any-return]
 

@@ -1,7 +1,7 @@
 // Changes: only where the server allows them. Each asks first, in a dialog, and says what came of it.
 
 import { isReport, send, study as at } from "./api.js";
-import { h, say } from "./dom.js";
+import { h, say, tell } from "./dom.js";
 import { num } from "./format.js";
 
 export function tools(about, again) {
@@ -10,7 +10,7 @@ export function tools(about, again) {
   return h("div", { class: "acts", role: "group", "aria-label": "Change the study" },
     button("Stop …", () => ask("Stop the study?", [h("p", {}, "Its runs start no further trial, and end once those that run have ended. Nothing is lost.")], "Stop", () => send("POST", at(about.key, "/stop")), again), "danger"),
     button("Budget …", () => budget(about, again)), button("Enqueue …", () => enqueue(about, again)),
-    Object.keys(about.fidelities).length ? button("Verify the best …", () => ask("Verify the best?", [h("p", {}, "Its full training is put in line, and costs as much as one.")], "Put it in line", () => send("POST", at(about.key, "/verify")), again)) : null);
+    Object.keys(about.fidelities).length ? button("Verify the best …", () => verify(about, again)) : null);
 }
 
 export function trialTools(about, trial, again) {
@@ -18,6 +18,17 @@ export function trialTools(about, trial, again) {
   const isGoing = ["pending", "running"].includes(trial.state);
   return h("div", { class: "acts", role: "group", "aria-label": "Change the trial" }, h("button", { type: "button", onclick: () => annotate(about, trial, again) }, "Annotate …"),
     isGoing ? h("button", { type: "button", class: "danger", onclick: () => ask(`Prune trial ${trial.number}?`, [h("p", {}, "It ends without a result; what it has cost so far stays on the bill.")], "Prune", () => send("POST", at(about.key, `/trials/${trial.number}/prune`)), again) }, "Prune …") : null);
+}
+
+// The page asks; a run that is alive, the next one, or `farthing verify` carries it out.
+function verify(about, again) {
+  const who = about.runs ? "A run that is alive carries it out next." : "Nothing runs this study now: it waits for the next run, or for farthing verify.";
+  ask("Verify the best?", [h("p", {}, "What the study recommends is trained to the end, from its own checkpoint if it left one."), h("p", {}, who)], "Put it in line", async () => tell(verified(await send("POST", at(about.key, "/verify")))), again);
+}
+
+function verified({ enqueued, waiting, verified: done, runs }) {
+  if (enqueued.length + waiting.length === 0) return `Trial ${done.number} has trained it to the end already: ${num(done.value, 5)}.`;
+  return `Trial ${[...waiting, ...enqueued].join(", ")} is in line. ${runs ? "A run that is alive carries it out." : "Nothing runs this study now: start a run, or farthing verify."}`;
 }
 
 const field = (id, label, input) => h("div", { class: "field" }, h("label", { for: id }, label), input);

@@ -1,20 +1,16 @@
 // The page: which view an address shows, and when it is drawn again.
 
-import { Refused, get, isReport, listen, study as at } from "./api.js";
+import { Refused, get, isReport, listen, newTags, storagePlace, study as at } from "./api.js";
 import { badge, empty, h, say } from "./dom.js";
 import { redraw } from "./charts.js";
-import { address, follow, here } from "./places.js";
-import * as compare from "./pages/compare.js";
-import * as contour from "./pages/contour.js";
-import * as overview from "./pages/overview.js";
-import * as parameters from "./pages/parameters.js";
-import * as studies from "./pages/studies.js";
-import * as system from "./pages/system.js";
-import * as timeline from "./pages/timeline.js";
-import * as trial from "./pages/trial.js";
-import * as trials from "./pages/trials.js";
+import { address, follow, hash, here } from "./places.js";
 
-const TABS = { overview, trials, parameters, contour, timeline, system };
+// A page is loaded when it is first shown.
+const PAGES = {
+  studies: () => import("./pages/studies.js"), compare: () => import("./pages/compare.js"), overview: () => import("./pages/overview.js"), trials: () => import("./pages/trials.js"),
+  parameters: () => import("./pages/parameters.js"), contour: () => import("./pages/contour.js"), timeline: () => import("./pages/timeline.js"), system: () => import("./pages/system.js"), trial: () => import("./pages/trial.js"),
+};
+const TABS = ["overview", "trials", "parameters", "contour", "timeline", "system"];
 const SYSTEMS = { multifidelity: "Curves", population: "Population", online: "Rounds", pipeline: "Pipeline" };
 const SECONDS_BETWEEN_DRAWINGS = 0.8;
 const main = document.getElementById("main"), top = document.getElementById("top");
@@ -22,34 +18,38 @@ let shown = null, asked = 0, state = isReport ? "report" : "connecting", storage
 
 function page(place) {
   const [first, key, tab, number] = place.parts;
-  if (!first) return { view: studies, name: "Studies" };
-  if (first === "compare") return { view: compare, name: "Compare" };
-  if (first === "study" && key && tab === "trial") return { view: trial, key, tab: "trials", number, name: `Trial ${number}` };
-  if (first === "study" && key && (tab || "overview") in TABS) return { view: TABS[tab || "overview"], key, tab: tab || "overview", name: tab || "overview" };
+  if (!first) return { page: "studies", name: "Studies" };
+  if (first === "compare") return { page: "compare", name: "Compare" };
+  if (first === "study" && key && tab === "trial") return { page: "trial", key, tab: "trials", number, name: `Trial ${number}` };
+  if (first === "study" && key && TABS.includes(tab || "overview")) return { page: tab || "overview", key, tab: tab || "overview", name: tab || "overview" };
   return null;
 }
 
 async function show() {
   const place = here(), found = page(place), turn = ++asked;
   if (!found) { main.replaceChildren(empty("There is no such page", "Go back to the studies.")); return; }
-  const isSame = shown && shown.path === place.path && shown.view === found.view;
+  const isSame = shown && shown.path === place.path && shown.page === found.page;
   if (!isSame) {
     main.setAttribute("aria-busy", "true");
     main.replaceChildren(h("div", { class: "skeleton", "aria-hidden": "true" }, h("div"), h("div"), h("div")), h("p", { class: "sr" }, "Loading"));
   }
+  const tags = newTags();
   try {
-    const about = found.key ? await get(at(found.key)) : null;
-    const drawn = await found.view.draw({ key: found.key, about, query: place.query, number: found.number, again: show });
+    const [view, about] = await Promise.all([PAGES[found.page](), found.key ? get(at(found.key)) : null]);
+    const drawn = await view.draw({ key: found.key, about, query: place.query, number: found.number, again: show });
     if (turn !== asked) return;
+    const made = JSON.stringify([...tags]);
+    if (isSame && !isReport && made === shown.made && hash() === shown.text) return;
     const focus = isSame && document.activeElement?.id;
     const scroll = isSame ? window.scrollY : 0;
+    setStorage(storagePlace());
     main.replaceChildren(...(about ? [heading(about, found.tab)] : []), h("div", { class: "page" }, drawn));
     main.removeAttribute("aria-busy");
     document.title = about ? `${about.name} · ${found.name} · Farthing` : `${found.name} · Farthing`;
     window.scrollTo(0, scroll);
     if (focus) document.getElementById(focus)?.focus();
     if (!isSame) { say(`${document.title} is shown`); if (shown) main.focus({ preventScroll: true }); }
-    shown = { ...found, path: place.path, text: location.hash };
+    shown = { ...found, path: place.path, text: hash(), made };
   } catch (error) {
     if (turn !== asked || error.name === "AbortError") return;
     main.removeAttribute("aria-busy");
@@ -59,7 +59,18 @@ async function show() {
       h("p", {}, error instanceof Refused ? error.message : "The server does not answer. Is `farthing dashboard` still running?"),
       h("p", {}, h("button", { type: "button", onclick: show }, "Try again"), " ", h("a", { href: address() }, "All studies"))));
     if (!(error instanceof Refused)) console.error(error);
+  } finally {
+    follows();
   }
+}
+
+// What changes is asked about once the first page is drawn: it has everything until then.
+let isFollowing = false;
+function follows() {
+  if (isFollowing) return;
+  isFollowing = true;
+  last = Date.now();
+  listen(changed, setState);
 }
 
 function heading(about, tab) {
@@ -71,6 +82,12 @@ function heading(about, tab) {
       h("span", { class: "muted" }, `${about.minimize ? "minimize" : "maximize"} ${about.value}${about.strategy ? ` · ${about.strategy}` : ""}`)),
     h("nav", { class: "tabs", "aria-label": "Views of the study" }, link("overview", "Overview"), link("trials", "Trials"), link("parameters", "Parameters"),
       link("contour", "Contour"), link("timeline", "Timeline"), about.kind in SYSTEMS && link("system", SYSTEMS[about.kind])));
+}
+
+function setStorage(place) {
+  if (isReport || place === storage) return;
+  storage = place;
+  drawTop();
 }
 
 function setState(next) {
@@ -113,7 +130,7 @@ function firstTheme() {
 
 let waiting = null, last = 0;
 function changed(keys) {
-  if (!shown || shown.view.isStill || document.hidden) { return; }
+  if (!shown || document.hidden) return;
   if (keys && shown.key && !keys.has(shown.key)) return;
   if (waiting) return;
   waiting = setTimeout(() => { waiting = null; last = Date.now(); if (!editing()) show(); }, Math.max(0, SECONDS_BETWEEN_DRAWINGS * 1000 - (Date.now() - last)));
@@ -127,6 +144,4 @@ drawTop();
 follow(show);
 window.addEventListener("hashchange", show);
 document.addEventListener("visibilitychange", () => { if (!document.hidden) changed(null); });
-listen(changed, setState);
-if (!isReport) get("api/studies").then((found) => { storage = found.storage; drawTop(); }).catch(() => {});
 show();

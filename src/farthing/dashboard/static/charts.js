@@ -7,6 +7,9 @@ export const colour = (name) => getComputedStyle(document.documentElement).getPr
 export const HUES = ["c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"];
 const alive = new Set();
 
+// The library comes beside the page, so that neither waits for the other.
+if (!window.uPlot) document.getElementById("uplot").addEventListener("load", () => redraw(), { once: true });
+
 const steppedAfter = () => window.uPlot.paths.stepped({ align: 1 });
 const dots = (size) => ({ show: true, size, width: 0 });
 
@@ -17,7 +20,7 @@ export function chart({ label, x, series, height = 280, xLabel = "", yLabel = ""
   let plot = null;
   const draw = () => {
     const width = Math.max(200, box.clientWidth);
-    if (!box.isConnected || !box.clientWidth) return;
+    if (!window.uPlot || !box.isConnected || !box.clientWidth) return;
     plot?.destroy();
     box.replaceChildren();
     const axis = { stroke: colour("muted"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1, size: 4 }, font: "12px system-ui", labelFont: "12px system-ui", labelSize: 22, labelGap: 2 };

@@ -20,6 +20,13 @@ export const h = (tag, properties, ...children) => fill(document.createElement(t
 export const s = (tag, properties, ...children) => fill(document.createElementNS(SVG, tag), properties, children);
 export const say = (text) => { document.getElementById("said").textContent = text; };
 
+// A message that stays for a while, wherever the reader is on the page.
+export function tell(text) {
+  const box = h("div", { class: "told", role: "status" }, h("p", {}, text), h("button", { type: "button", onclick: () => box.remove() }, "Close"));
+  document.body.append(box);
+  setTimeout(() => box.remove(), 20_000);
+}
+
 export function card(title, { id, note, wide, tools } = {}, ...children) {
   return h("section", { class: `card${wide ? " wide" : ""}`, "aria-label": title, id },
     h("div", { class: "card-head" }, h("h2", {}, title), tools, note && h("p", { class: "note" }, note)), ...children);

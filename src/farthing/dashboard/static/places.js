@@ -2,8 +2,24 @@
 
 const only = document.documentElement.dataset.report;
 
+// A report in a notebook is a frame without an address: a link would lead to the page around it, so its place is kept here.
+const isFramed = location.protocol === "about:";
+let kept = "";
+export const hash = () => isFramed ? kept : location.hash;
+
+function move(next) {
+  if (!isFramed) { location.hash = next; return; }
+  kept = next;
+  again();
+}
+
+if (isFramed) document.addEventListener("click", (event) => {
+  const link = event.target.closest('a[href^="#/"]');
+  if (link) { event.preventDefault(); move(link.getAttribute("href")); }
+});
+
 export function here() {
-  const asked = only && !location.hash.startsWith("#/") ? `#/study/${only}` : location.hash;
+  const asked = only && !hash().startsWith("#/") ? `#/study/${only}` : hash();
   const [path, query] = asked.replace(/^#\/?/, "").split("?");
   return { path, parts: path.split("/").filter(Boolean).map(decodeURIComponent), query: new URLSearchParams(query || "") };
 }
@@ -15,7 +31,7 @@ export function address(...parts) {
   return `#/${path}${query ? `?${query}` : ""}`;
 }
 
-export const go = (...parts) => { location.hash = address(...parts); };
+export const go = (...parts) => move(address(...parts));
 
 let again = () => {};
 export const follow = (show) => { again = show; };
@@ -28,6 +44,8 @@ export function filter(changes) {
     for (const one of [value].flat()) if (one !== "" && one !== null && one !== undefined) query.append(name, one);
   }
   const text = query.toString();
-  history.replaceState(null, "", `#/${path}${text ? `?${text}` : ""}`);
+  const next = `#/${path}${text ? `?${text}` : ""}`;
+  if (isFramed) kept = next;
+  else history.replaceState(null, "", next);
   again();
 }

@@ -1,14 +1,37 @@
-import { get, isReport, study as at } from "../api.js";
+import { Refused, get, isReport, study as at } from "../api.js";
 import { badge, card, empty, fact, h, table } from "../dom.js";
 import { band, chart } from "../charts.js";
-import { cost, duration, expected, num, params, percent, plural } from "../format.js";
+import { bytes, cost, duration, expected, num, params, percent, plural } from "../format.js";
 import { address, go } from "../places.js";
 import { tools } from "../acting.js";
 
+const SECONDS_KEPT = 15;
+const MOST_BILLED = 5000; // trials; the bill of more takes the server half a second and longer
+
+// What takes the server longer, by address: it is asked for once the page is drawn, and shown as it was until then.
+const kept = new Map();
+
+function later(path, fill, seconds = 0) {
+  const mark = document.createComment("later"), before = kept.get(path);
+  if (before) fill(before.found);
+  if (before && Date.now() - before.time < 1000 * seconds) return mark;
+  const ask = async () => {
+    if (!mark.isConnected) return;
+    const found = await get(path).catch(() => null);
+    if (found) kept.set(path, { found, time: Date.now() });
+    if (mark.isConnected) fill(found);
+  };
+  requestAnimationFrame(() => setTimeout(ask));
+  return mark;
+}
+
 export async function draw({ key, about, again }) {
-  const [told, ahead] = await Promise.all([get(at(key, "/predictions")).catch(() => ({ predictions: [] })), about.trials ? get(at(key, "/outlook")).catch(() => null) : null]);
-  return [facts(about), tools(about, again), about.trials ? h("div", { class: "grid" }, progress(about, told.predictions, key), flight(about, key), bill(about, key), worth(about, ahead), predictions(about, told.predictions), failures(about, key))
-    : empty("No trials yet", "They appear here as soon as a run opens the first.")];
+  if (!about.trials) return [facts(about), tools(about, again), empty("No trials yet", "They appear here as soon as a run opens the first.")];
+  const best = progress(about, key), paid = predictions(about);
+  const fill = (found) => { if (found) { best.fill(found.predictions); paid.fill(found.predictions); } };
+  return [facts(about), tools(about, again), waiting(about),
+    h("div", { class: "grid" }, best.card, worth(about, key), flight(about, key), bill(about, key), failures(about, key), paid.card),
+    later(at(key, "/predictions"), fill)];
 }
 
 function facts(about) {
@@ -18,10 +41,26 @@ function facts(about) {
   return h("div", { class: "facts" },
     fact("spent", cost(about.spent, unit), about.committed ? `${cost(about.committed, unit)} more in flight` : `${duration(about.seconds)} of running`),
     ...limits.map(([name, limit]) => meter(name, used[name], limit, unit)),
-    best ? fact(`best ${about.value}`, num(best.value, 5), h("a", { href: address("study", about.key, "trial", best.number) }, `trial ${best.number}`), "good") : fact(`best ${about.value}`, "–", "no result yet"),
+    best ? fact(`best ${about.value}`, num(best.value, 5), [h("a", { href: address("study", about.key, "trial", best.number) }, `trial ${best.number}`), reached(about, best)], "good") : fact(`best ${about.value}`, "–", "no result yet"),
     fact("trials", about.trials.toLocaleString("en-GB"), Object.entries(about.counts).map(([state, count]) => `${count} ${state}`).join(", ")),
     about.failed_cost > 0.001 * about.spent ? fact("failed work", cost(about.failed_cost, unit), percent(about.failed_cost / (about.spent || 1)) + " of the spend", "bad") : null,
     saved(about));
+}
+
+// Of runs that may be short: whether the best was trained to the end.
+function reached(about, best) {
+  const axes = Object.entries(about.fidelities);
+  if (!axes.length || about.kind === "online" || about.kind === "population") return null;
+  const short = axes.find(([name, axis]) => (best.fidelity[name] ?? 0) < axis.high);
+  return short ? `, ${num(best.fidelity[short[0]])} of ${num(short[1].high)} ${short[0]}: not verified` : [" ", badge("verified", "done")];
+}
+
+// A verification that was asked for here is carried out by a run; a page starts none.
+function waiting(about) {
+  const asked = about.in_flight.filter((trial) => trial.state === "pending" && trial.tags.includes("verification"));
+  if (!asked.length || about.runs) return null;
+  return h("p", { class: "warning", role: "note" }, `To be verified: ${asked.map((trial) => `trial ${trial.number}`).join(", ")}. Nothing runs this study now. `,
+    h("code", {}, "farthing verify"), " or ", h("code", {}, "study.verify(work)"), " carries it out, and so does the next run.");
 }
 
 function saved(about) {
@@ -35,61 +74,108 @@ function meter(name, used, limit, unit) {
     h("progress", { max: limit, value: Math.min(used, limit), "aria-label": `${name} spent` }), h("div", { class: "fact-detail" }, `of ${show(limit)}`));
 }
 
-function progress(about, told, key) {
-  const { spent, value, best, state, number } = about.progress;
-  const isFailed = (at) => state[at] === "failed" || state[at] === "lost";
-  const rows = spent.map((x, at) => ({ x, value: isFailed(at) ? null : value[at], best: best[at], number: number[at] }));
-  for (const one of told) if (one.spent !== null && one.expected_value && one.expected_value[1] !== null) rows.push({ x: one.spent, low: one.expected_value[0] - 2 * one.expected_value[1], high: one.expected_value[0] + 2 * one.expected_value[1] });
-  rows.sort((a, b) => a.x - b.x);
-  const column = (name) => rows.map((row) => row[name] ?? null);
-  const known = value.filter((one, at) => one !== null && !isFailed(at));
-  const logY = known.length > 2 && Math.min(...known) > 0 && Math.max(...known) / Math.min(...known) > 100;
-  const hasBand = rows.some((row) => row.low !== undefined) && !logY;
-  const series = [{ label: "a trial", values: column("value"), colour: "c2", kind: "dots", size: rows.length > 400 ? 3.5 : 6 }, { label: "best so far", values: column("best"), colour: "accent", kind: "step" }];
-  if (hasBand) series.push({ label: "expected, high", values: column("high"), colour: "c1", kind: "edge" }, { label: "expected, low", values: column("low"), colour: "c1", kind: "edge" });
-  return card(`Best ${about.value} against cost`, { wide: true, note: [about.progress.of > spent.length ? `${plural(spent.length, "trial")} of ${about.progress.of.toLocaleString("en-GB")} drawn. ` : "", hasBand ? "The band is where the model expected each trial, with 95 %." : ""] },
-    chart({ label: `Best ${about.value} against cost`, x: rows.map((row) => row.x), series, height: 330, xLabel: `cost of all trials (${about.cost_unit})`, yLabel: about.value, logY, bands: hasBand ? [band(3, 4, "c1")] : [], pick: (place) => rows[place].number !== undefined && !isReport && go("study", key, "trial", rows[place].number) }));
-}
-
-function flight(about, key) {
-  return card("In flight", { note: about.committed ? `Predicted to cost ${cost(about.committed, about.cost_unit)} more.` : "" }, about.in_flight.length ? h("ul", { class: "flight" }, about.in_flight.map((trial) => {
-    const reach = Object.entries(trial.fidelity)[0], seen = trial.last && reach ? trial.last.fidelity[reach[0]] || 0 : 0;
-    return h("li", {}, h("div", { class: "flight-head" }, h("a", { href: address("study", key, "trial", trial.number) }, `trial ${trial.number}`), badge(trial.state), h("span", { class: "muted small" }, trial.worker || "waits for a worker")),
-      h("div", { class: "small" }, params(trial.params)),
-      reach ? h("div", { class: "small" }, h("progress", { max: reach[1], value: seen, "aria-label": `${reach[0]} done` }), ` ${num(seen)} of ${num(reach[1])} ${reach[0]}`, trial.last ? ` · ${about.value} ${num(trial.last.value)}` : "") : null,
-      h("div", { class: "small muted" }, `cost ${cost(trial.cost, about.cost_unit)}, expected ${expected(trial.predicted_cost)}; ${about.value} expected ${expected(trial.predicted_value)}`));
-  })) : empty("Nothing runs", "All trials have ended."));
-}
-
-function bill(about, key) {
-  const box = h("div", { class: "bill" });
-  const fill = (ledger) => {
-    const line = (part, name, amount) => [part, name, amount];
-    box.replaceChildren(table(["", "what", "amount"], [...Object.entries(ledger.spent).map(([kind, amount]) => line("spent", kind, cost(amount, ledger.unit))), line("spent", "total", h("strong", {}, cost(ledger.total, ledger.unit))),
-      ...Object.entries(ledger.saved).map(([reason, amount]) => line("saved", reason, h("span", { class: "good" }, cost(amount, ledger.unit)))), line("overhead", "suggesting", `${duration(ledger.overhead_seconds)}${ledger.overhead_share === null ? "" : `, ${percent(ledger.overhead_share)}`}`)], { label: "The bill" }));
+// What was measured is drawn at once, and the band of what was expected when it comes. The note has its room from the beginning.
+function progress(about, key) {
+  const { spent, value, best, number } = about.progress, label = `Best ${about.value} against cost`;
+  const measured = spent.map((x, place) => ({ x, value: value[place], best: best[place], number: number[place] }));
+  const seen = value.filter((one) => one !== null);
+  const logY = seen.length > 2 && Math.min(...seen) > 0 && Math.max(...seen) / Math.min(...seen) > 100;
+  const note = h("span", { class: "unseen" }, "The band is where the model expected each trial, with 95 %."), box = h("div", {});
+  const fill = (told) => {
+    const edges = logY ? [] : told.filter((one) => one.spent !== null && one.expected_value && one.expected_value[1] !== null)
+      .map((one) => ({ x: one.spent, low: one.expected_value[0] - 2 * one.expected_value[1], high: one.expected_value[0] + 2 * one.expected_value[1] }));
+    if (box.firstChild && !edges.length) return;
+    const rows = [...measured, ...edges].sort((a, b) => a.x - b.x), column = (name) => rows.map((row) => row[name] ?? null);
+    const series = [{ label: "a trial", values: column("value"), colour: "c2", kind: "dots", size: rows.length > 400 ? 3.5 : 6 }, { label: "best so far", values: column("best"), colour: "accent", kind: "step" }];
+    if (edges.length) series.push({ label: "expected, high", values: column("high"), colour: "c1", kind: "edge" }, { label: "expected, low", values: column("low"), colour: "c1", kind: "edge" });
+    note.classList.toggle("unseen", !edges.length);
+    box.replaceChildren(chart({ label, x: rows.map((row) => row.x), series, height: 330, xLabel: `cost of all trials (${about.cost_unit})`, yLabel: about.value, logY, bands: edges.length ? [band(3, 4, "c1")] : [],
+      pick: (place) => rows[place].number !== undefined && !isReport && go("study", key, "trial", rows[place].number) }));
   };
-  if (about.ledger) fill(about.ledger);
-  else box.append(h("p", {}, `${cost(about.spent, about.cost_unit)} in all, ${cost(about.failed_cost, about.cost_unit)} of it failed work.`), h("button", { type: "button", onclick: async (event) => { event.target.disabled = true; event.target.textContent = "Adding up …"; fill(await get(at(key, "/bill"))); } }, "Add up the whole bill"));
-  return card("The bill", {}, box);
+  fill([]);
+  const thinned = about.progress.of > spent.length ? `${plural(spent.length, "trial")} of ${about.progress.of.toLocaleString("en-GB")} drawn. ` : "";
+  return { card: card(label, { wide: true, note: [thinned, note] }, box), fill };
 }
 
-function worth(about, ahead) {
-  if (!about.worth.length) return null;
-  return card("Is it worth going on?", { note: "What each quarter of the spend has bought." }, ahead ? h("p", { class: "outlook" }, ahead.text) : null, table(["quarter", `best ${about.value} after it`, "gained"], about.worth.map((part, place) => [`${place + 1}: ${cost(part.spent, about.cost_unit)}`, num(part.best, 5), part.gain === null ? "–" : part.gain === 0 ? h("span", { class: "bad" }, "nothing") : num(part.gain, 3)]), { label: "What each quarter of the spend has bought" }));
+// Each worker with what it does now; what waits for one comes last.
+function flight(about, key) {
+  const workers = Map.groupBy ? Map.groupBy(about.in_flight, (trial) => trial.worker || "") : grouped(about.in_flight);
+  const runs = about.runs ? `${plural(about.runs, "run")} alive. ` : "No run is alive. ";
+  return card("Workers and what each does now", { note: [runs, about.committed ? `Predicted to cost ${cost(about.committed, about.cost_unit)} more.` : ""] }, about.in_flight.length
+    ? h("div", { class: "flight" }, [...workers].sort(([a], [b]) => (a === "") - (b === "") || a.localeCompare(b)).map(([worker, trials]) => [h("h3", {}, worker || "waits for a worker"), h("ul", {}, trials.map((trial) => task(about, trial, key)))]))
+    : empty("Nothing runs", "All trials have ended."));
 }
 
-function predictions(about, told) {
-  const rows = told.filter((one) => one.expected_cost && one.expected_cost[0] > 0).sort((a, b) => a.expected_cost[0] - b.expected_cost[0]);
-  if (rows.length < 3) return null;
-  const errors = rows.map((one) => Math.abs(one.cost - one.expected_cost[0])).sort((a, b) => a - b);
-  const x = rows.map((one) => one.expected_cost[0]);
-  return card("Cost, predicted and paid", { note: `Half of the predictions were off by less than ${cost(errors[Math.floor(errors.length / 2)], about.cost_unit)}.` },
-    chart({ label: "Predicted and paid cost", x, height: 240, xLabel: `predicted (${about.cost_unit})`, yLabel: "paid", series: [{ label: "paid", values: rows.map((one) => one.cost), colour: "c2", kind: "dots" }, { label: "as predicted", values: x, colour: "muted", dash: [4, 4], width: 1 }] }));
+function grouped(trials) {
+  const found = new Map();
+  for (const trial of trials) found.set(trial.worker || "", [...(found.get(trial.worker || "") || []), trial]);
+  return found;
+}
+
+function task(about, trial, key) {
+  const reach = Object.entries(trial.fidelity)[0], seen = trial.last && reach ? trial.last.fidelity[reach[0]] || 0 : 0;
+  return h("li", {}, h("div", { class: "flight-head" }, h("a", { href: address("study", key, "trial", trial.number) }, `trial ${trial.number}`), badge(trial.state), trial.tags.map((tag) => badge(tag, "tag"))),
+    h("div", { class: "small" }, params(trial.params)),
+    reach ? h("div", { class: "small" }, h("progress", { max: reach[1], value: seen, "aria-label": `${reach[0]} done` }), ` ${num(seen)} of ${num(reach[1])} ${reach[0]}`, trial.last ? ` · ${about.value} ${num(trial.last.value)}` : "") : null,
+    h("div", { class: "small muted" }, `cost ${cost(trial.cost, about.cost_unit)}, expected ${expected(trial.predicted_cost)}; ${about.value} expected ${expected(trial.predicted_value)}`));
+}
+
+// The bill of a long study takes every trial: it comes later, and that of a very long one when a button asks for it.
+function bill(about, key) {
+  const box = h("div", { class: "bill" }), path = at(key, "/bill");
+  const fill = (ledger) => {
+    if (!ledger) { box.replaceChildren(summary(), h("p", { class: "note" }, "The whole bill could not be added up.")); return; }
+    box.replaceChildren(table(["", "what", "amount"], [...Object.entries(ledger.spent).map(([kind, amount]) => ["spent", kind, cost(amount, ledger.unit)]), ["spent", "total", h("strong", {}, cost(ledger.total, ledger.unit))],
+      ...Object.entries(ledger.saved).map(([reason, amount]) => ["saved", reason, h("span", { class: "good" }, cost(amount, ledger.unit))]), ["overhead", "suggesting", `${duration(ledger.overhead_seconds)}${ledger.overhead_share === null ? "" : `, ${percent(ledger.overhead_share)}`}`]], { label: "The bill" }));
+  };
+  const summary = () => h("p", {}, `${cost(about.spent, about.cost_unit)} in all, ${cost(about.failed_cost, about.cost_unit)} of it failed work.`);
+  const load = async (event) => { event.target.disabled = true; event.target.textContent = "Adding up …"; fill(await get(path).catch(() => null)); };
+  if (about.ledger) { fill(about.ledger); return card("The bill", {}, box); }
+  const isAsked = !isReport && (about.is_large || about.trials > MOST_BILLED);
+  box.append(summary(), isAsked ? h("button", { type: "button", onclick: load }, "Add up the whole bill") : h("p", { class: "note" }, "Adding up the whole bill …"));
+  return card("The bill", {}, box, isAsked ? null : later(path, fill, SECONDS_KEPT));
+}
+
+function worth(about, key) {
+  const box = h("p", { class: "outlook" }, "Working out what going on would bring …");
+  const fill = (found) => box.replaceChildren(...(found?.outlook ? outlook(found.outlook, about) : [found?.why || "What going on would bring is not known."]));
+  return card("Is it worth going on?", {}, box, later(at(key, "/outlook"), fill, SECONDS_KEPT),
+    about.worth.length ? table(["quarter of the spend", `best ${about.value} after it`, "gained"], about.worth.map((part, place) => [`${place + 1}: ${cost(part.spent, about.cost_unit)}`, num(part.best, 5), part.gain === null ? "–" : part.gain === 0 ? h("span", { class: "bad" }, "nothing") : num(part.gain, 3)]), { label: "What each quarter of the spend has bought" }) : null);
+}
+
+const outlook = (found, about) => ["Another ", h("strong", {}, cost(found.cost, found.unit)), ` (about ${plural(found.trials, "configuration")}) is expected to improve ${about.value} by `, h("strong", {}, num(found.expected, 2)), `, with 80 % by ${num(found.low, 2)} to ${num(found.high, 2)}.`];
+
+// It comes last on the page, so that nothing moves when it does.
+function predictions(about) {
+  const box = h("div", { class: "card", hidden: true });
+  const fill = (told) => {
+    const rows = told.filter((one) => one.expected_cost && one.expected_cost[0] > 0).sort((a, b) => a.expected_cost[0] - b.expected_cost[0]);
+    if (rows.length < 3) return;
+    const errors = rows.map((one) => Math.abs(one.cost - one.expected_cost[0])).sort((a, b) => a - b), x = rows.map((one) => one.expected_cost[0]);
+    const drawn = card("Cost, predicted and paid", { wide: true, note: `Half of the predictions were off by less than ${cost(errors[Math.floor(errors.length / 2)], about.cost_unit)}.` },
+      chart({ label: "Predicted and paid cost", x, height: 240, xLabel: `predicted (${about.cost_unit})`, yLabel: "paid", series: [{ label: "paid", values: rows.map((one) => one.cost), colour: "c2", kind: "dots" }, { label: "as predicted", values: x, colour: "muted", dash: [4, 4], width: 1 }] }));
+    place.replaceWith(drawn);
+    place = drawn;
+  };
+  let place = box;
+  return { card: box, fill };
 }
 
 function failures(about, key) {
   if (!about.failures.length) return null;
   return card("Failures", { wide: true, note: `The latest ${about.failures.length}.` }, h("div", { class: "failures" }, about.failures.map((trial) => h("details", { id: `failure-${trial.number}` }, h("summary", {}, `trial ${trial.number}`, " ", badge(trial.state), " ", h("span", {}, trial.failure || "no reason was seen")),
     h("p", {}, h("a", { href: address("study", key, "trial", trial.number) }, `Everything about trial ${trial.number}`)),
-    h("pre", { tabindex: "0" }, trial.traceback || "No traceback was kept.")))));
+    h("pre", { tabindex: "0" }, trial.traceback || "No traceback was kept."), isReport ? null : log(key, trial.number)))));
+}
+
+export function log(key, number) {
+  const box = h("div", {});
+  const open = async () => {
+    try {
+      const found = await get(at(key, `/trials/${number}/log`));
+      box.replaceChildren(h("pre", { tabindex: "0", class: "log" }, found.text || "It is empty."), found.is_cut ? h("p", { class: "small muted" }, `The end of ${bytes(found.bytes)}.`) : "");
+    } catch (error) { box.replaceChildren(h("p", { class: "small muted" }, error instanceof Refused ? error.message : "The server does not answer.")); }
+  };
+  box.append(h("button", { type: "button", onclick: open }, "Show the log"));
+  return box;
 }

@@ -4,6 +4,7 @@ import { chart } from "../charts.js";
 import { bytes, cost, duration, expected, num, when } from "../format.js";
 import { address } from "../places.js";
 import { trialTools } from "../acting.js";
+import { log } from "./overview.js";
 
 export async function draw({ key, about, number, again }) {
   const trial = await get(at(key, `/trials/${encodeURIComponent(number)}`));
@@ -13,7 +14,7 @@ export async function draw({ key, about, number, again }) {
       fact("ran", trial.finished_at ? duration(trial.finished_at - trial.opened_at) : "still going", when(trial.opened_at)), fact("attempt", trial.attempt, trial.worker || "")),
     trial.comment ? h("p", { class: "comment" }, trial.comment) : null, trialTools(about, trial, again),
     h("div", { class: "grid" }, card("Params", {}, table(["param", "value"], [...Object.entries(trial.params), ...Object.entries(trial.fidelity)].map(([name, value]) => [name, num(value, 6)]), { label: "Params" })),
-      curve(trial, about), failure(trial), why(trial), lineage(trial, key), stages(trial, unit), files(trial, key), log(trial, key))];
+      curve(trial, about), failure(trial), why(trial), lineage(trial, key), stages(trial, unit), files(trial, key), logs(trial, key))];
 }
 
 function curve(trial, about) {
@@ -47,10 +48,4 @@ function files(trial, key) {
   return card("Files it left", {}, h("ul", { class: "files" }, trial.files.map((file) => h("li", {}, h("a", { href: link(file), download: "" }, file.name), h("span", { class: "muted small" }, ` ${bytes(file.bytes)}`), file.image ? h("img", { src: link(file), alt: file.name, loading: "lazy" }) : null))));
 }
 
-function log(trial, key) {
-  if (!trial.logs.length || isReport) return null;
-  const box = h("div", {});
-  const open = async () => { const found = await get(at(key, `/trials/${trial.number}/log`)); box.replaceChildren(h("pre", { tabindex: "0", class: "log" }, found.text || "It is empty."), found.is_cut ? h("p", { class: "small muted" }, `The end of ${bytes(found.bytes)}.`) : ""); };
-  box.append(h("button", { type: "button", onclick: open }, "Show the log"));
-  return card("Log", { wide: true }, box);
-}
+const logs = (trial, key) => trial.logs.length && !isReport ? card("Log", { wide: true }, log(key, trial.number)) : null;
