@@ -139,7 +139,7 @@ class LearnedBest(Best):
 
 def best_measured(history: History) -> Trial | None:
     """The best of the trials that are done at full fidelity."""
-    full = [trial for trial in history.done if trial.value is not None and history.is_full(trial)]
+    full = [trial for trial in history.eligible if trial.value is not None and history.is_full(trial)]
     return min(full, key=lambda trial: history.loss(trial.value or 0.0), default=None)
 
 
@@ -191,9 +191,19 @@ def _by_history(history: History, strategy: Strategy | None, *, is_noisy: bool) 
         found.best_ever,
         is_fallback=strategy is None,
         is_full=history.is_full(found.trial),
-        explanation=_explanation(history, found, measured),
+        explanation=_retired(history, found) or _explanation(history, found, measured),
         ranking=found.ranking,
     )
+
+
+def _retired(history: History, found: Recommendation) -> str | None:
+    """Says that what is recommended is not possible today, which is so until the first trial that is."""
+    space = history.problem.space
+    gone = [name for name, kept in space.retired.items() if found.params.get(name, kept) != kept]
+    if not gone:
+        return None
+    kept = short_params({name: space.retired[name] for name in gone})
+    return f"No trial yet has {kept}, which every new one has: what is shown had another value."
 
 
 def _is_better_than_predicted(measured: Trial, found: Recommendation, problem: Problem) -> bool:

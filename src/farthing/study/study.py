@@ -31,7 +31,7 @@ from farthing.study.chosen_strategy import ChosenStrategy
 from farthing.study.collecting import collect_checkpoints, log_lost_prefixes, note_code
 from farthing.study.display import Callbacks, check_progress, display_for, read_callbacks, say_how_to_resume
 from farthing.study.executors import executor_for
-from farthing.study.extending import extension_of
+from farthing.study.extending import extension_of, refuse_retiring_for
 from farthing.study.folder import StudyFiles, folder_path, mark_for, new_identity
 from farthing.study.learning import begin_with
 from farthing.study.limits import (
@@ -600,16 +600,20 @@ class Study:
         return self._records.enqueue(suggested(self.problem, whole, fidelity), tags=read_tags(tags))
 
     def extend(self, space: Space, *, fill: Params | None = None) -> None:
-        """Lets the space grow: wider bounds, more options, new parameters. All results are kept.
+        """Changes the space: wider bounds, more options, new parameters, retired ones. All results are kept.
 
         It is an event of the history: trials before it were suggested in the old space, and every program that works on
         the study goes on in the new one.
 
         Args:
-            space: the whole new space, in which every trial so far must be possible.
-            fill: for each new parameter the value that it had in the trials so far: `{"dropout": 0.0}`.
+            space: the whole new space, in which every trial so far must be possible. A parameter that it leaves out is
+                retired: new trials all have one value of it. Trials with another value teach the model, but are no
+                longer the best.
+            fill: for each new parameter the value that it had in the trials so far, `{"dropout": 0.0}`; for each
+                retired one the value that it has from now on.
         """
         require_space(space)
+        refuse_retiring_for(self._strategy.imported(), self.space, space)
         self._records.extend(extension_of(self.history, self._strategy.imported().shaped(space), fill or {}))
 
     def annotate(

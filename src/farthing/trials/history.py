@@ -157,6 +157,15 @@ class History(Sequence[Trial]):
         """Whether the trial is of an older version of a stage, which gives other values."""
         return self._changes.is_outdated(trial)
 
+    def is_current(self, trial: Trial) -> bool:
+        """Whether the trial's params are possible today: each retired parameter has the value that new trials have."""
+        return self.problem.space.has(trial.params)
+
+    @cached_property
+    def eligible(self) -> tuple[Trial, ...]:
+        """The trials that may be the best: those that are done and possible today; if there are none, all done."""
+        return tuple(trial for trial in self.done if self.is_current(trial)) or self.done
+
     @cached_property
     def cost(self) -> float:
         """The cost of all trials, failed and lost ones included."""
