@@ -140,7 +140,8 @@ def _draw_slices(figure: Any, rows: list[Any], diagnosis: Diagnosis, history: Hi
 
 def _add_title(figure: Any, study: Study, diagnosis: Diagnosis) -> None:
     height = figure.get_size_inches()[1]
-    title = f"{study.name}: a model of {len(diagnosis.trials)} trials"
+    what = "learning curves, at full fidelity" if diagnosis.is_by_curves else "trials"
+    title = f"{study.name}: a model of {len(diagnosis.trials)} {what}"
     best = f"slices through trial {diagnosis.best}, the best:  {short_params(study.history[diagnosis.best].params)}"
     subtitle = best if len(best) <= LONGEST_SUBTITLE else best[: LONGEST_SUBTITLE - 1] + "…"
     figure.text(0.1 / WIDTH, 1 - 0.1 / height, title, va="top", fontsize=13, fontweight="bold")
