@@ -26,7 +26,7 @@ from farthing.study.asking import (
     suggested,
     told,
 )
-from farthing.study.best import NOISE, Best, LearnedBest, find_best
+from farthing.study.best import Best, LearnedBest, find_best
 from farthing.study.chosen_strategy import ChosenStrategy
 from farthing.study.collecting import collect_checkpoints, log_lost_prefixes, note_code
 from farthing.study.display import Callbacks, check_progress, display_for, read_callbacks, say_how_to_resume
@@ -161,7 +161,7 @@ class Study:
             clock=clock,
         )
         if noise is not None:
-            self._remember(**{NOISE: noise})
+            self._records.declare_noise(noise)
         if prices is not None and self._settings.get(PRICES) != dict(prices):
             self._remember(**{PRICES: dict(prices)})
             self._records.hold(None, must_cost=False)

@@ -9,12 +9,16 @@ from typing import overload
 from farthing.errors import TrialNotFound
 from farthing.trials.best_so_far import stops_early
 from farthing.trials.code_changes import CodeChanges
+from farthing.trials.declared_noise import NOISE_DECLARED, is_noisy
 from farthing.trials.extension import EXTENDED, as_suggested, extensions_of, filled
 from farthing.trials.learned import Learned, learned_of
 from farthing.trials.problem import Problem
 from farthing.trials.requests import BUDGET, budgets_known, is_to_stop, limits_in_force, stop_requests
 from farthing.trials.suggestion import Json, Params
 from farthing.trials.trial import State, Trial
+
+COUNTED = (EXTENDED, NOISE_DECLARED)
+"""Kinds of events that say how many trials there were."""
 
 ADDED = "added"
 """In the note of a trial whose result was obtained elsewhere."""
@@ -135,6 +139,11 @@ class History(Sequence[Trial]):
         return tuple(trial for trial in done if not self.is_outdated(trial)) if self._changes.times else done
 
     @cached_property
+    def is_noisy(self) -> bool:
+        """Whether equal params may give different values; `Study(noise=False)` declares that they do not."""
+        return is_noisy(self.events)
+
+    @cached_property
     def limits(self) -> Mapping[str, Json] | None:
         """The limits of the budget in force; None if none was set."""
         return limits_in_force(self.events)
@@ -216,4 +225,4 @@ class History(Sequence[Trial]):
 
 def _is_before(event: Event, number: int) -> bool:
     """Whether an event had happened when that trial was suggested, as far as the event itself says; budgets do not."""
-    return event.kind != BUDGET and (event.kind != EXTENDED or event.payload["trials"] <= number)
+    return event.kind != BUDGET and (event.kind not in COUNTED or event.payload["trials"] <= number)

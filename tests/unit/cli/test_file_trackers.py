@@ -95,4 +95,4 @@ def test_a_study_file_declares_that_there_is_no_noise(tmp_path: Path) -> None:
     )
     path.write_text(text, encoding="utf-8")
     with read_study_file(path).create_or_continue(tmp_path / "a.db") as study:
-        assert study._settings["noise"] is False
+        assert not study.history.is_noisy
