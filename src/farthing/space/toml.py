@@ -2,7 +2,6 @@
 
 import json
 import re
-import tomllib
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +13,8 @@ BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 def read_toml(text: str) -> dict[str, Any]:
     """The tables of a TOML text."""
+    import tomllib  # here, as most programs never read any
+
     try:
         return tomllib.loads(text)
     except (ValueError, TypeError) as error:

@@ -17,7 +17,9 @@ MANY = 50_000
 """Of more measurements than these in one reading, rows are kept: as objects they take four times the room."""
 
 PLACES = {column.name: place for place, column in enumerate(rows.MEASUREMENT_COLUMNS)}
-TRIAL, ATTEMPT, CHARGED, COST, SAVED = (PLACES[name] for name in ("trial", "attempt", "charged", "cost", "saved"))
+TRIAL, ATTEMPT, CHARGED, COST, METRICS, SAVED = (
+    PLACES[name] for name in ("trial", "attempt", "charged", "cost", "metrics", "saved")
+)
 
 
 def by_trial(found: "CursorResult[*tuple[Any, ...]]") -> dict[int, Sequence[Measurement]]:
@@ -62,6 +64,9 @@ class StoredMeasurements(LazyMeasurements):
 
     def savings(self) -> list[Mapping[str, float]]:
         return [mapping_from_text(saved) for saved in self._part(SAVED) if saved]
+
+    def metric_names(self) -> Iterator[str]:
+        return chain.from_iterable(mapping_from_text(metrics) for metrics in self._part(METRICS) if metrics)
 
     def _part(self, column: int) -> list[Any]:
         return [row[column] for row in self._rows[self._start : self._end]]

@@ -93,6 +93,9 @@ class UnreadMeasurements(LazyMeasurements):
     def savings(self) -> list[Mapping[str, float]]:
         return [] if self._payments is not None else [point.saved for point in self._all() if point.saved]
 
+    def metric_names(self) -> Iterator[str]:
+        return (name for point in self._all() for name in point.metrics)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, (tuple, UnreadMeasurements)) and tuple(self) == tuple(other)
 

@@ -6,13 +6,12 @@ SQLite keeps writing to a file that has no name any more, and says that all is w
 import os
 import sqlite3
 from contextlib import closing
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from farthing.errors import StorageError
 
 
-@dataclass(frozen=True, slots=True)
-class _Standing:
+class _Standing(NamedTuple):
     """A file as it was found: which one it is, and how long."""
 
     device: int
@@ -20,7 +19,7 @@ class _Standing:
     size: int
 
     def is_same_file(self, other: "_Standing") -> bool:
-        return (self.device, self.inode) == (other.device, other.inode)
+        return self[:2] == other[:2]
 
 
 class DatabaseFile:
@@ -31,6 +30,7 @@ class DatabaseFile:
 
     def __init__(self, path: str) -> None:
         self._path = path
+        self._log = os.path.realpath(path) + "-wal"  # once: a link that points elsewhere later is another file
         self._known: dict[str, _Standing] = {}
 
     def check(self, *, is_open: bool = False) -> None:
@@ -40,6 +40,8 @@ class DatabaseFile:
         """
         for path in (self._path, self._log):
             found, known = _standing(path), self._known.get(path)
+            if found == known:
+                continue  # as nearly always, and this is done at every step
             if known is not None and found is None:
                 raise _not_as_it_was(path, "which was deleted")
             if known is not None and found is not None:
@@ -50,10 +52,6 @@ class DatabaseFile:
     def forget_log(self) -> None:
         """The last who closes a database deletes its log: when a connection ends, it is unknown."""
         self._known.pop(self._log, None)
-
-    @property
-    def _log(self) -> str:
-        return os.path.realpath(self._path) + "-wal"
 
     def _compare(self, path: str, known: _Standing, found: _Standing) -> None:
         if not found.is_same_file(known):

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -10,6 +11,7 @@ from farthing.errors import InvalidArgument, MissingExtra
 from farthing.fields import OneOf
 from farthing.scalars import is_number
 from farthing.trials import History, Json, Trial
+from farthing.trials.measurement import metric_names
 from farthing.validation import shown
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ def write_csv(history: History, file: TextIO) -> None:
     columns = _columns(history)
     writer = csv.DictWriter(file, fieldnames=columns, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
-    for trial in history:
+    for trial in map(_on_its_own, history):
         writer.writerow({column: _inert(cell) for column, cell in _row(columns, trial).items()})
 
 
@@ -35,10 +37,15 @@ def write_json(history: History, file: TextIO) -> None:
     """Everything: the problem, and every trial with its measurements, of which one trial at a time is in memory."""
     file.write(f'{{\n "problem": {_indented(history.problem.to_json(), depth=1)},\n "trials": [')
     columns = _columns(history)
-    for trial in history:
+    for trial in map(_on_its_own, history):
         form = {**_row(columns, trial), **_details(trial)}
         file.write(f"{',' if trial.number else ''}\n  {_indented(form, depth=2)}")
     file.write("\n ]\n}" if len(history) else "]\n}")
+
+
+def _on_its_own(trial: Trial) -> Trial:
+    """A copy, with which all goes that is worked out of its measurements: the history's trial would keep it."""
+    return replace(trial, measurements=tuple(trial.measurements))
 
 
 def _indented(form: Json, *, depth: int) -> str:
@@ -108,7 +115,7 @@ def _inert(cell: Json) -> Json:
 def _columns(history: History) -> list[str]:
     space = history.problem.space
     names = [f"param.{name}" for name in space.parameters] + [f"fidelity.{name}" for name in space.fidelities]
-    metrics = dict.fromkeys(name for trial in history for name in _metrics(trial))
+    metrics = dict.fromkeys(name for trial in history for name in metric_names(trial.measurements))
     return [
         "number",
         "state",

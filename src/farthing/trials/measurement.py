@@ -74,6 +74,9 @@ class LazyMeasurements(Sequence[Measurement]):
     def savings(self) -> list[Mapping[str, float]]:
         """Savings by reason, if there are any."""
 
+    @abstractmethod
+    def metric_names(self) -> Iterable[str]: ...
+
 
 def payments(measurements: Sequence[Measurement]) -> Payments:
     if isinstance(measurements, LazyMeasurements):
@@ -89,6 +92,13 @@ def savings(measurements: Sequence[Measurement]) -> list[Mapping[str, float]]:
     if isinstance(measurements, LazyMeasurements):
         return measurements.savings()
     return [point.saved for point in measurements if point.saved]
+
+
+def metric_names(measurements: Sequence[Measurement]) -> Iterable[str]:
+    """Names of all metrics, each perhaps several times."""
+    if isinstance(measurements, LazyMeasurements):
+        return measurements.metric_names()
+    return (name for point in measurements for name in point.metrics)
 
 
 def finite_number(number: object, *, what: str) -> float:

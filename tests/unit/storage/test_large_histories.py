@@ -193,6 +193,14 @@ def test_what_is_exported_is_written_trial_by_trial(address):
     assert file.most < 3 * file.total / TRIALS
 
 
+@pytest.mark.parametrize("format", ["json", "csv"])
+def test_an_export_leaves_nothing_of_the_measurements_in_the_history(address, format):
+    """A million of them would stay, as objects, for as long as the study is open."""
+    study = ft.Study.load("study", address)
+    study.export(Discarding(), format=format)
+    assert not [trial for trial in study.history if "points" in vars(trial)]
+
+
 def test_an_unknown_format_leaves_no_file(tmp_path):
     with pytest.raises(ft.FarthingError, match="format"):
         ft.Study(SPACE, minimize="e").export(tmp_path / "trials.xlsx")
