@@ -89,7 +89,8 @@ class History(Sequence[Trial]):
         for extension in self._extensions:
             if any(name not in params for name in extension.after.active_names(params)):
                 params = extension.filled(params)
-        return params
+        kept = self.problem.space.retired
+        return {name: kept.get(name, value) for name, value in params.items()}
 
     def before(self, number: int) -> "History":
         """The trials before that one, in the space that it was suggested in: what a replay of it starts from."""

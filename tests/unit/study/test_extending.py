@@ -249,3 +249,13 @@ def test_a_check_of_the_database_knows_the_space_of_today(tmp_path: Path) -> Non
     study.run(loss, budget=ft.Budget(trials=8), executor="inline")
     result = CliRunner().invoke(program, ["check", "--storage", str(tmp_path / "a.db")])
     assert result.exit_code == 0, result.output
+
+
+def test_what_was_learnt_from_earlier_studies_has_the_value_too(tmp_path: Path) -> None:
+    earlier = ft.Study(SMALL, minimize="loss", storage=tmp_path / "a.db", name="earlier", seed=0)
+    earlier.run(curved, budget=ft.Budget(trials=8), executor="inline")
+    assert earlier.best.params["act"] == "tanh"
+    later = ft.Study(SMALL, minimize="loss", storage=tmp_path / "a.db", name="later", learn_from="earlier", seed=1)
+    later.extend(WITHOUT, fill={"act": "relu"})
+    later.run(curved, budget=ft.Budget(trials=6), executor="inline")
+    assert {trial.params["act"] for trial in later.trials} == {"relu"}
