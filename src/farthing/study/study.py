@@ -102,7 +102,8 @@ class Study:
         lease: seconds after which a trial whose owner no longer answers is offered again.
         lost_retries: the number of times a trial may be lost in that way before it is given up.
         noise: False declares that equal params give equal values: then a value measured at full fidelity is never
-            passed over for a prediction that is worse. The study remembers it.
+            passed over for a prediction that is worse, and models of full trainings go through their results. The study
+            remembers it, from the next trial on.
         learn_from: earlier studies, whose best configurations are tried first: names in the same storage,
             `"sqlite:///old.db#name"`, studies, or "all" for every finished study of the same value there that has
             parameters in common. They are read once, as the study begins.
