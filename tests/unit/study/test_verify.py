@@ -399,29 +399,3 @@ def test_several_must_fit_the_budget_together() -> None:
 def test_wrong_counts_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgument, match=next(iter(wrong))):
         study_of(trials=3).verify(train, **wrong)
-
-
-def test_a_near_tie_goes_to_what_was_trained_to_the_end() -> None:
-    study = ft.Study(CURVES, minimize="error", seed=0)
-    for x in (0.0, 0.125, 0.25, 0.375, 0.47, 0.5, 0.625, 0.75, 0.875, 1.0):
-        trace = [({"epochs": epoch}, 0.2 + 0.05 * (x - 0.5) ** 2 + 0.6 / epoch) for epoch in (1, 3, 9, 27)]
-        reached = trace[:2] if x == 0.5 else trace
-        study.add({"x": x}, reached[-1][1], fidelity=reached[-1][0], trace=reached)
-    best = study.best
-    first = min(best.ranking, key=lambda one: one.predicted.mean)
-    assert not study.history.is_full(first.trial), "otherwise there is nothing to choose"
-    assert study.history.is_full(best.trial)
-    assert best.ranking[0].params == best.params
-    assert best.predicted is not None
-    assert best.predicted.mean - first.predicted.mean <= first.predicted.deviation
-
-
-def test_a_clear_difference_still_goes_to_what_is_expected_to_be_better() -> None:
-    study = ft.Study(CURVES, minimize="error", seed=0)
-    for number in range(10):
-        x = number / 9
-        trace = [({"epochs": epoch}, x + 0.2 / epoch) for epoch in (1, 3, 9, 27)]
-        reached = trace if number > 3 else trace[:3]
-        study.add({"x": x}, reached[-1][1], fidelity=reached[-1][0], trace=reached)
-    assert study.best.params["x"] < 0.2
-    assert not study.best.is_full

@@ -18,7 +18,7 @@ from farthing.strategies.multifidelity.basket import continuing_saves, starts_at
 from farthing.strategies.multifidelity.bought import Bought
 from farthing.strategies.multifidelity.curve_model import CurveModel, fit_curves
 from farthing.strategies.multifidelity.levels import COMPLETE, Fidelities
-from farthing.strategies.multifidelity.recommending import best_of, ranked
+from farthing.strategies.multifidelity.recommending import ranked
 from farthing.strategies.multifidelity.run_cost import RunCost, run_cost
 from farthing.strategies.multifidelity.runs import Run, recommendable, runs_of
 from farthing.strategies.shared.guessing import believed
@@ -189,7 +189,7 @@ def recommended_by_curves(history: History) -> Recommendation | None:
         return None
     rows = search.fidelities.at_full(search.seen)
     ranking = ranked(history, search.model, rows, recommendable(search.runs))
-    return best_of(history, ranking)
+    return replace(ranking[0], ranking=ranking)
 
 
 def _fitted(history: History, *, may_refit: bool = True) -> CurveSearch | None:

@@ -21,9 +21,6 @@ from farthing.trials import History, Params
 EFFORT = Effort(screened=256, restarts=4, rounds=4, most_calls=20)
 """A limit on time, not tuned."""
 
-TIE = 1.0
-"""Deviations of the best prediction within which another configuration is as good."""
-
 
 def recommend_seen(settings: Settings, history: History) -> Recommendation | None:
     """The configuration with a result whose predicted loss at full fidelity is lowest."""
@@ -61,26 +58,12 @@ def _fitted(settings: Settings, history: History) -> tuple[CurveModel, list[Run]
 
 
 def _best_seen(history: History, model: CurveModel, seen: list[Run]) -> Recommendation:
-    return best_of(history, ranked(history, model, _at_full(history, [run.params for run in seen]), seen))
-
-
-def best_of(history: History, ranking: Sequence[Recommendation]) -> Recommendation:
-    """The first of a ranking; of the configurations that are as good within its deviation, one trained to the end.
-
-    A prediction says by how much it may be wrong, so a near tie goes to what needs none.
-    """
-    trained = [one for one in _tied(history, ranking) if history.is_full(one.trial)]
-    chosen = (trained or ranking)[0]
-    trial = max((one.trial for one in ranking if one.params == chosen.params), key=history.reach)
-    return replace(chosen, trial=trial, ranking=(chosen, *(one for one in ranking if one is not chosen)))
-
-
-def _tied(history: History, ranking: Sequence[Recommendation]) -> list[Recommendation]:
-    """Those of a ranking whose expected loss is within the deviation of the first one's."""
-    best = ranking[0].predicted
-    assert best is not None, "a model ranks by what it predicts"
-    limit = history.loss(best.mean) + TIE * (best.deviation or 0.0)
-    return [one for one in ranking if one.predicted is not None and history.loss(one.predicted.mean) <= limit]
+    rows = _at_full(history, [run.params for run in seen])
+    best = int(np.argmin(model.gp.mean(rows)))
+    same = [run.last for run in seen if run.params == seen[best].params and run.last is not None]
+    trial = max(same, key=history.reach)
+    predicted = model.predicted(rows[best], sign=history.problem.sign)
+    return Recommendation(trial.params, trial, predicted, ranking=ranked(history, model, rows, seen))
 
 
 def ranked(history: History, model: CurveModel, rows: Array, seen: Sequence[Run]) -> tuple[Recommendation, ...]:
