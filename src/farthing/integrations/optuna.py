@@ -14,6 +14,8 @@ import numpy as np
 from farthing.costs import Remaining
 from farthing.errors import InvalidArgument, MissingExtra
 from farthing.fields import Number, Whole
+from farthing.models.linalg import IntArray
+from farthing.models.sobol import BITS
 from farthing.models.threads import one_thread
 from farthing.space import Space
 from farthing.space.columns import Array
@@ -138,9 +140,9 @@ class FarthingSampler(BaseSampler):  # type: ignore[misc]
 def _beside_the_first(history: History, params: Params, seed: int) -> Params:
     """A point of the initial design, moved as the first trial is beside the design's first point; others stay.
 
-    Optuna asks for the first trial's params one by one, so they are drawn before there is a space to spread them in.
-    The other points of a Sobol sequence, rotated by that difference (Cranley and Patterson, 1976), fill what the first
-    leaves open.
+    Optuna asks for the first trial's params one by one, so they are drawn before there is a space to spread them in. A
+    Sobol sequence is as good after a digital shift, and the one that takes its first point there makes it a design
+    around that trial: in distribution it is the design of a study that knows its space.
     """
     encoder, rng = history.problem.space.encoder, Randomness(seed)
     point = sobol_unit(history, 1, rng)
@@ -148,7 +150,13 @@ def _beside_the_first(history: History, params: Params, seed: int) -> Params:
         return params
     drawn = _unit_row(encoder, history[0].params)
     start = sobol_unit(History(history.problem), 1, rng)[0]
-    return encoder.decode_unit((point + np.where(np.isnan(drawn), 0.0, drawn - start)) % 1.0)[0]
+    shift = np.where(np.isnan(drawn), 0, _bits(np.nan_to_num(drawn)) ^ _bits(start))
+    return encoder.decode_unit((_bits(point) ^ shift) * 2.0**-BITS)[0]
+
+
+def _bits(u: Array) -> IntArray:
+    """The leading bits of uniform coordinates, as whole numbers."""
+    return np.asarray(np.minimum(u * 2.0**BITS, 2**BITS - 1), dtype=np.int64)
 
 
 def _unit_row(encoder: Encoder, params: Params) -> Array:
