@@ -50,8 +50,11 @@ class RunPlan(Declaration):
         return replace(plan, limits=plan.budget.to_json() if plan.budget else {})
 
     def to_json(self) -> dict[str, Json]:
-        plain = {"limits": dict(self.limits), "resources": dict(self.resources)}
-        plain |= {"trackers": [dict(table) for table in self.trackers]}
+        plain: dict[str, Json] = {
+            "limits": dict(self.limits),
+            "resources": dict(self.resources),
+            "trackers": [dict(table) for table in self.trackers],
+        }
         return asdict(self) | {"work": self.work.to_json(), **plain}
 
     @classmethod

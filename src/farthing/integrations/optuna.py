@@ -161,7 +161,7 @@ def _bits(u: Array) -> IntArray:
 
 def _unit_row(encoder: Encoder, params: Params) -> Array:
     """The uniform coordinates of params, NaN where they are inactive."""
-    [row] = encoder.encode([params])
+    row: Array = encoder.encode([params])[0]
     for j, count in encoder.categories.items():
         row[j] = (row[j] + 0.5) / count
     return row

@@ -78,7 +78,7 @@ class FittedCurves(FittedModel):
         X, S = np.split(self.gp.X, [x.size], axis=1)
         same = np.flatnonzero(np.all((x == X) | (np.isnan(X) & np.isnan(x)), axis=1))
         order = np.lexsort((np.abs(S[same] - end).sum(axis=1), self.gp.along[same] != VALUE))
-        return np.asarray(same[order])
+        return np.asarray(same[order], dtype=np.int64)
 
 
 def fit_model(history: History) -> FittedModel:
