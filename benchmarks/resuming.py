@@ -1,6 +1,7 @@
 """What every command that runs a suite shares: its options, and making only those runs that a file has no result of."""
 
 import argparse
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from benchmarks.records import Record, append_record, key_of, read_records
+from benchmarks.records import Record, append_record, key_of, read_records, results_path
 
 
 class Resumable(Protocol):
@@ -34,6 +35,15 @@ def make_missing(path: Path, runs: Sequence[AnyRun], *, result_of: Callable[[Any
             bar.update(task, description=run.title)
             append_record(path, result_of(run))
             bar.advance(task)
+
+
+def samples_of(name: str, runs: Sequence[AnyRun], *, result_of: Callable[[AnyRun], Record], keep: bool) -> list[Record]:
+    """The results of these runs: with `keep`, those that the records of that name lack are made and added to them."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = results_path(name) if keep else Path(folder) / name
+        make_missing(path, runs, result_of=result_of)
+        wanted = {key_of(run.identity) for run in runs}
+        return [record for record in read_records(path) if key_of(record) in wanted]
 
 
 def suite_options(names: Iterable[str], *, description: str | None) -> argparse.ArgumentParser:

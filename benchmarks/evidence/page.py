@@ -74,6 +74,7 @@ OTHERS = {
         ("strategy", "workers"),
         ("CPU ms a trial", "thinking CPU ms a trial", "idle share after the start"),
     ),
+    "ray-overhead": (("method", "trials"), ("wall", "cpu")),
     "simulated-curves": (
         ("problem", "method"),
         ("regret_at_cost 2", "regret_at_cost 5", "regret_at_cost 10", "wall", "cost", "trials"),

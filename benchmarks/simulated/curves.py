@@ -23,8 +23,8 @@ from farthing.testing import SimulatedExecutor
 
 SUITE = "simulated-curves"
 SEEDS, QUICK_SEEDS = 5, 1
-INSTANCES = (167152, 126026)
-"""Two whose trainings differ by much in their seconds; chosen before anything was run."""
+INSTANCES = (167152, 167184, 168868)
+"""Three of those that nothing was tuned on, chosen before anything was run on them."""
 WORKERS = (1, 4, 16, 64)
 TRAININGS = 10
 WALL_MARKS = (0.5, 1.0, 2.0, 5.0)

@@ -11,14 +11,20 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks.bars import Bar, Result, at_most
 from benchmarks.problems.data import missing_package
+from benchmarks.provenance import commit, versions
+from benchmarks.records import Record
+from benchmarks.resuming import samples_of
 from benchmarks.spread import Spread
 
 TRIALS, QUICK_TRIALS, WORKERS = 100, 20, 4
+MOST_SEEDS = 3
+PACKAGES = ("numpy", "sqlalchemy", "ray")
 BAR, GOAL = 0.5, 0.25
 """Shares of Ray Tune's overhead."""
 SECONDS_BETWEEN_LOOKS = 0.2
@@ -26,21 +32,39 @@ PROGRAMS = ("nothing", "farthing", "ray tune", "ray tune, lean")
 """The lean one reuses its actors and writes no logs for other tools, which Ray Tune does unless it is told not to."""
 
 
+@dataclass(frozen=True)
+class Program:
+    """One program, with one seed."""
+
+    name: str
+    trials: int
+    seed: int
+
+    @property
+    def title(self) -> str:
+        return f"{self.name}, seed {self.seed}"
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        settings = {"trials": self.trials, "workers": WORKERS}
+        return {"problem": "empty trials on Ray", "method": self.name, "seed": self.seed, "settings": settings}
+
+
 def run(*, seeds: int, quick: bool) -> Result:
+    """Full runs are kept in `benchmarks/results/ray-overhead.jsonl`, and only those that it lacks are made."""
     missing = missing_package("ray") or missing_package("pyarrow")
     if missing:
         return Result(figures={}, bars=[], left_out=[f"Ray's overhead: {missing}"])
     trials = QUICK_TRIALS if quick else TRIALS
-    samples: dict[str, list[dict[str, float]]] = {name: [] for name in PROGRAMS}
-    for seed in range(seeds):
-        for name in PROGRAMS:
-            samples[name].append(_measured(name, trials=trials, seed=seed))
+    wanted = [Program(name, trials, seed) for seed in range(min(seeds, MOST_SEEDS)) for name in PROGRAMS]
+    records = samples_of("ray-overhead", wanted, result_of=_measured, keep=not quick)
+    samples = {name: [record for record in records if record["method"] == name] for name in PROGRAMS}
     figures = {name: _figures(samples[name], samples["nothing"], trials) for name in PROGRAMS[1:]}
     return Result(figures={"seconds a trial on Ray": figures}, bars=_bars(samples, trials), left_out=[])
 
 
-def _measured(name: str, *, trials: int, seed: int) -> dict[str, float]:
-    program = ["-m", "benchmarks.speed._ray_program", name, str(trials), str(WORKERS), str(seed)]
+def _measured(run: Program) -> Record:
+    program = ["-m", "benchmarks.speed._ray_program", run.name, str(run.trials), str(WORKERS), str(run.seed)]
     with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen([sys.executable, *program], stdout=output, stderr=subprocess.STDOUT)
         used: dict[tuple[int, str], float] = {}
@@ -50,8 +74,10 @@ def _measured(name: str, *, trials: int, seed: int) -> dict[str, float]:
         output.seek(0)
         said = output.read()
     if process.returncode:
-        raise RuntimeError(f"{name} failed: {said[-2000:]}")
-    return {"wall": json.loads(said.strip().splitlines()[-1])["wall"], "cpu": sum(used.values())}
+        raise RuntimeError(f"{run.name} failed: {said[-2000:]}")
+    wall = json.loads(said.strip().splitlines()[-1])["wall"]
+    figures = {"trials": run.trials, "wall": wall, "cpu": sum(used.values())}
+    return {"suite": "ray-overhead", **run.identity, **figures, "versions": versions(PACKAGES), **commit()}
 
 
 def _cpu_below(root: int) -> dict[tuple[int, str], float]:
@@ -75,20 +101,20 @@ def _stat(process: Path) -> list[str] | None:
         return None
 
 
-def _figures(samples: list[dict[str, float]], without: list[dict[str, float]], trials: int) -> dict[str, Any]:
+def _figures(samples: list[Record], without: list[Record], trials: int) -> dict[str, Any]:
     return {
         "wall": Spread.of(sample["wall"] / trials for sample in samples).to_json(),
         "CPU": Spread.of(cpu / trials for cpu in _cpu(samples, without)).to_json(),
     }
 
 
-def _cpu(samples: list[dict[str, float]], without: list[dict[str, float]]) -> list[float]:
+def _cpu(samples: list[Record], without: list[Record]) -> list[float]:
     """Above the middle of the programs that only start Ray: single ones differ by some seconds."""
     base = Spread.of(sample["cpu"] for sample in without).median
     return [sample["cpu"] - base for sample in samples]
 
 
-def _bars(samples: dict[str, list[dict[str, float]]], trials: int) -> list[Bar]:
+def _bars(samples: dict[str, list[Record]], trials: int) -> list[Bar]:
     bars = []
     for measure in ("wall", "cpu"):
         ours, theirs = (

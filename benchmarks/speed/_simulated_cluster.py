@@ -8,9 +8,14 @@ trials, which are a minute divided by the number of workers.
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 from benchmarks.bars import Result, at_most
+from benchmarks.provenance import commit, versions
+from benchmarks.records import Record
+from benchmarks.resuming import samples_of
 from benchmarks.spread import Spread
 from farthing import ASHA, Budget, Fidelity, Float, RunningTrial, Sobol, Space, Strategy, Study, TraceKG, Trial
 from farthing.testing import SimulatedExecutor
@@ -22,8 +27,16 @@ ROUNDS = 3
 """Trials for each worker, so that all of them come back for more twice."""
 FEWEST, MOST_LATER = 32, 200
 """Fewest configurations in all, and most after the first of each worker."""
+FEW_LATER = 20
+"""Trials after the first of each worker where a model thinks about more than `JUDGED_AT` workers, which takes seconds
+for each: the run is then stopped."""
+MODELS = ("TraceKG",)
 MOST_IDLE = 0.05
+MOST_SEEDS = 3
+"""Repeats up to the judged number of workers; one beyond it."""
+PACKAGES = ("numpy", "scipy")
 JUDGED_AT = 64
+LATER = "thinking CPU ms a trial after the start"
 PARAMS = {"rate": Float(1e-5, 1.0, log=True), "decay": Float(1e-6, 1e-1, log=True), "width": Float(0.0, 1.0)}
 PLAIN = Space(PARAMS)
 CURVES = Space(PARAMS, fidelities={"epochs": Fidelity(1, EPOCHS, integer=True, trace=True)})
@@ -34,10 +47,39 @@ STRATEGIES: Mapping[str, tuple[Callable[[], Strategy], Space]] = {
 }
 
 
+@dataclass(frozen=True)
+class Simulated:
+    """One strategy with some workers and one seed."""
+
+    strategy: str
+    workers: int
+    seed: int
+
+    @property
+    def is_short(self) -> bool:
+        return self.strategy in MODELS and self.workers > JUDGED_AT
+
+    @property
+    def title(self) -> str:
+        return f"{self.strategy}, {self.workers} workers, seed {self.seed}"
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        settings = {"rounds": ROUNDS, "later": FEW_LATER if self.is_short else MOST_LATER}
+        return {"problem": f"{self.workers} workers", "method": self.strategy, "seed": self.seed, "settings": settings}
+
+
 def run(*, seeds: int, quick: bool) -> Result:
+    """Full runs are kept in `benchmarks/results/simulated-cluster.jsonl`, and only those that it lacks are made."""
     sizes = QUICK_WORKERS if quick else WORKERS
-    repeats = {workers: 1 if workers > JUDGED_AT else min(seeds, 3) for workers in sizes}
-    rows = [row_of(name, workers, seeds=repeats[workers]) for workers in sizes for name in STRATEGIES]
+    wanted = [
+        Simulated(name, workers, seed)
+        for workers in sizes
+        for seed in range(min(seeds, MOST_SEEDS if workers <= JUDGED_AT else 1))
+        for name in STRATEGIES
+    ]
+    records = samples_of("simulated-cluster", wanted, result_of=simulated, keep=not quick)
+    rows = [row_of(name, workers, records) for workers in sizes for name in STRATEGIES]
     judged = [row for row in rows if row["workers"] == JUDGED_AT]
     return Result(
         figures={"simulated cluster": rows},
@@ -54,30 +96,46 @@ def run(*, seeds: int, quick: bool) -> Result:
     )
 
 
-def row_of(name: str, workers: int, *, seeds: int) -> dict[str, Any]:
-    measured = [simulated(name, workers, seed=seed) for seed in range(seeds)]
-    row: dict[str, Any] = {"strategy": name, "workers": workers, "n": seeds, "trials": measured[0]["trials"]}
+def row_of(name: str, workers: int, records: Sequence[Record]) -> dict[str, Any]:
+    found = [record for record in records if (record["strategy"], record["workers"]) == (name, workers)]
+    row: dict[str, Any] = {"strategy": name, "workers": workers, "n": len(found), "trials": found[0]["trials"]}
     for figure in ("CPU ms a trial", "thinking CPU ms a trial", "idle share", "idle share after the start"):
-        row[figure] = Spread.of(one[figure] for one in measured).median
-    return row | {"saturated": row["CPU ms a trial"] / 1000.0 > MINUTE / workers}
+        row[figure] = Spread.of(one[figure] for one in found).median
+    later = (
+        Spread.of(one[LATER] for one in found if LATER in one).median if any(LATER in one for one in found) else None
+    )
+    busiest = max(row["CPU ms a trial"], later or 0.0)
+    return row | {LATER: later, "saturated": busiest / 1000.0 > MINUTE / workers}
 
 
-def simulated(name: str, workers: int, *, seed: int) -> dict[str, float]:
-    make, space = STRATEGIES[name]
-    executor = SimulatedExecutor(workers=workers)
-    study = Study(space, maximize="score", strategy=make(), seed=seed, **executor.settings)
-    trials = max(FEWEST, min(ROUNDS * workers, workers + MOST_LATER))
+def simulated(run: Simulated) -> Record:
+    make, space = STRATEGIES[run.strategy]
+    executor = SimulatedExecutor(workers=run.workers)
+    study = Study(space, maximize="score", strategy=make(), seed=run.seed, **executor.settings)
+    trials = max(FEWEST, min(ROUNDS * run.workers, run.workers + MOST_LATER))
     began = time.process_time()
-    study.run(work_on(executor), executor=executor, budget=Budget(trials=trials), progress=False)
+    callbacks = [stop_after(run.workers + FEW_LATER)] if run.is_short else []
+    study.run(work_on(executor), executor=executor, budget=Budget(trials=trials), progress=False, callbacks=callbacks)
     cpu = time.process_time() - began
     count = len(study.trials)
     return {
+        "suite": "simulated-cluster",
+        **run.identity,
+        "strategy": run.strategy,
+        "workers": run.workers,
         "trials": count,
         "CPU ms a trial": 1000 * cpu / count,
         "thinking CPU ms a trial": 1000 * study.ledger.overhead / count,
+        LATER: 1000 * fmean(trial.overhead for trial in study.trials[run.workers :]),
         "idle share": waiting_share(study.trials),
-        "idle share after the start": waiting_share(study.trials[workers:]),
+        "idle share after the start": waiting_share(study.trials[run.workers :]),
+        "versions": versions(PACKAGES),
+        **commit(),
     }
+
+
+def stop_after(trials: int) -> Callable[[Study, Trial], None]:
+    return lambda study, _: study.stop() if len(study.history) >= trials else None
 
 
 def waiting_share(trials: Sequence[Trial]) -> float:

@@ -19,6 +19,7 @@ from farthing.space import Space
 from farthing.space.space import space_from_tables
 from farthing.strategies import Strategy, strategy_from_json
 from farthing.study import Study
+from farthing.study.limits import check_prices
 from farthing.trials import Problem
 from farthing.validation import did_you_mean, refuse_unknown, shown
 
@@ -147,7 +148,7 @@ def _study_file(tables: Mapping[str, Any], *, path: Path) -> StudyFile:
             **run,
         ),
         wishes=tuple(_wish(table, space) for table in _wish_tables(tables)),
-        prices=_mapping(tables, "prices") or None,
+        prices=_prices(tables, study),
         learn_from=study.get("learn_from"),
         noise=study.get("noise"),
     )
@@ -189,6 +190,12 @@ def _problem(study: Mapping[str, Any], space: Space, *, folder: Path, has_prices
         measures_cost=(unit == "seconds" or has_prices) and "cost" not in study,
         declared_cost=declared_cost(study["cost"], folder=folder) if "cost" in study else None,
     )
+
+
+def _prices(tables: Mapping[str, Any], study: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    prices = _mapping(tables, "prices") or None
+    check_prices(prices, cost=study.get("cost"), cost_unit=study.get("cost_unit", "seconds"))
+    return prices
 
 
 def _resources(tables: Mapping[str, Any]) -> dict[str, float]:

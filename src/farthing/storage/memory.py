@@ -12,7 +12,7 @@ from farthing.storage.invariants import broken_invariants
 from farthing.storage.json_text import as_stored, stored_record, stored_suggestion
 from farthing.storage.lifecycle import Claim, Entry, Moment
 from farthing.storage.runs import Run, next_beginning, seconds_covered
-from farthing.storage.storage import Changes, Choice, StudyRecord, StudySummary
+from farthing.storage.storage import Changes, Choice, Payload, StudyRecord, StudySummary
 from farthing.storage.summaries import summary
 from farthing.storage.validation import (
     check_expected_trials,
@@ -22,7 +22,6 @@ from farthing.storage.validation import (
     trial_not_found,
     unknown_run,
 )
-from farthing.storage.watching import LeaseWatch
 from farthing.trials import Attempt, Event, Json, Measurement, Outcome, State, Suggestion, Trial
 
 
@@ -34,7 +33,8 @@ class _Study:
     version: int = 0
     entries: list[Entry] = field(default_factory=list)
     changed_at: dict[int, int] = field(default_factory=dict)
-    in_flight: set[int] = field(default_factory=set)
+    pending: set[int] = field(default_factory=set)
+    running: set[int] = field(default_factory=set)
     events: list[tuple[int, Event]] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
     started: list[float] = field(default_factory=list)
@@ -70,42 +70,42 @@ class _Study:
         self._place(entry)
 
     def _place(self, entry: Entry) -> None:
-        number = entry.trial.number
-        self.entries[number : number + 1] = [entry]
-        if entry.trial.is_finished:
-            self.in_flight.discard(number)
-        else:
-            self.in_flight.add(number)
+        trial = entry.trial
+        self.entries[trial.number : trial.number + 1] = [entry]
+        for state, numbers in ((State.PENDING, self.pending), (State.RUNNING, self.running)):
+            if trial.state is state:
+                numbers.add(trial.number)
+            else:
+                numbers.discard(trial.number)
 
-    def flying(self, state: State) -> list[Entry]:
-        entries = (self.entries[number] for number in sorted(self.in_flight))
-        return [entry for entry in entries if entry.trial.state is state]
+    def entries_of(self, numbers: Collection[int]) -> list[Entry]:
+        return [self.entries[number] for number in sorted(numbers)]
 
-    def expired(self, watch: LeaseWatch, *, now: float, dead: Collection[str] = ()) -> list[Entry]:
+    def is_held(self, number: int) -> bool:
+        """Whether a trial in flight is this one, or continues it."""
+        in_flight = (self.entries[other].trial for numbers in (self.pending, self.running) for other in numbers)
+        return any(number in (trial.number, trial.resume_from) for trial in in_flight)
+
+    def expired(self, *, at: Moment, dead: Collection[str] = ()) -> list[Entry]:
         """The next state of the trials whose leases have ended or whose owners are dead."""
-        running = self.flying(State.RUNNING)
-        ended = (entry for entry in running if self._has_ended(entry, watch) or entry.trial.owner in dead)
-        return [lifecycle.expired(entry, now=now, charge=self.charges) for entry in ended]
+        running = self.entries_of(self.running)
+        ended = (entry for entry in running if _has_ended(entry, at) or entry.trial.owner in dead)
+        return [lifecycle.expired(entry, now=at.now, charge=self.charges) for entry in ended]
 
-    def read(self, numbers: Sequence[int], watch: LeaseWatch, *, now: float) -> list[Trial]:
-        watch.see(self.record.name, self.flying(State.RUNNING))
-        entries = [self.entries[number] for number in numbers]
+    def read(self, numbers: Collection[int], *, at: Moment) -> list[Trial]:
         return [
-            lifecycle.as_read(entry, now=now, charge=self.charges, has_ended=self._has_ended(entry, watch))
-            for entry in entries
+            lifecycle.as_read(entry, now=at.now, charge=self.charges, has_ended=_has_ended(entry, at))
+            for entry in self.entries_of(numbers)
         ]
 
-    def _has_ended(self, entry: Entry, watch: LeaseWatch) -> bool:
-        return watch.has_ended(self.record.name, entry)
-
-    def changed_after(self, version: int) -> list[int]:
-        """Numbers of the trials that changed after `version` or that are running, in order."""
-        numbers = {entry.trial.number for entry in self.flying(State.RUNNING)}
+    def changed_after(self, version: int) -> set[int]:
+        """Numbers of the trials that changed after `version`."""
+        numbers: set[int] = set()
         for number, changed_at in reversed(self.changed_at.items()):
             if changed_at <= version:
                 break
             numbers.add(number)
-        return sorted(numbers)
+        return numbers
 
     def events_after(self, version: int) -> list[Event]:
         later: list[Event] = []
@@ -122,7 +122,6 @@ class MemoryStorage:
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
         self._lock = RLock()
-        self._watch = LeaseWatch(self._clock)
         self._studies: dict[str, _Study] = {}
 
     @property
@@ -187,8 +186,6 @@ class MemoryStorage:
             claim = None if owner is None else Claim(owner, lease, waited, rate)
             entries = [entry if claim is None else lifecycle.claimed(entry, claim, at=at) for entry in queued]
             found.put(*entries)
-            if claim is not None:
-                self._watch.hear(study, *entries)
             return [entry.trial for entry in entries]
 
     def open_in_turn(
@@ -233,15 +230,14 @@ class MemoryStorage:
     ) -> Trial | None:
         with self._study(study) as found:
             at = self._moment()
-            swept = found.expired(self._watch, now=at.now)
-            pending = [entry for entry in [*found.flying(State.PENDING), *swept] if not entry.trial.is_finished]
+            swept = found.expired(at=at)
+            pending = [entry for entry in [*found.entries_of(found.pending), *swept] if not entry.trial.is_finished]
             wanted = [entry for entry in pending if number is None or entry.trial.number == number]
             oldest = sorted(wanted, key=lambda entry: entry.trial.number)[:1]
             claim = Claim(owner, lease, waited, rate)
             claimed = [lifecycle.claimed(entry, claim, at=at) for entry in oldest]
             if swept or claimed:
                 found.put(*swept, *claimed)
-            self._watch.hear(study, *claimed)
             return claimed[0].trial if claimed else None
 
     def record(self, study: str, attempt: Attempt, measurements: Sequence[Measurement], *, lease: float) -> None:
@@ -252,15 +248,12 @@ class MemoryStorage:
                 found.put(after)
             else:
                 found.put_quietly(lifecycle.renewed(before, lease=lease, at=self._moment()))
-            self._watch.hear(study, found.entry(attempt.number))
 
     def renew(self, study: str, attempts: Sequence[Attempt], *, lease: float) -> list[Attempt]:
         with self._study(study) as found:
             current = [attempt for attempt in attempts if _runs(found, attempt)]
             for attempt in current:
-                entry = lifecycle.renewed(found.entries[attempt.number], lease=lease, at=self._moment())
-                found.put_quietly(entry)
-                self._watch.hear(study, entry)
+                found.put_quietly(lifecycle.renewed(found.entries[attempt.number], lease=lease, at=self._moment()))
             return current
 
     def close_trial(self, study: str, attempt: Attempt, outcome: Outcome) -> Trial:
@@ -276,8 +269,7 @@ class MemoryStorage:
 
     def sweep(self, study: str, *, dead: Collection[str] = ()) -> list[int]:
         with self._study(study) as found:
-            self._watch.see(study, found.flying(State.RUNNING))
-            swept = found.expired(self._watch, now=self.now(), dead=dead)
+            swept = found.expired(at=self._moment(), dead=dead)
             if swept:
                 found.put(*swept)
             return [entry.trial.number for entry in swept]
@@ -290,8 +282,7 @@ class MemoryStorage:
     def retire_checkpoint(self, study: str, number: int) -> bool:
         with self._study(study) as found:
             entry = found.entry(number)
-            in_flight = [found.entries[other].trial for other in found.in_flight]
-            if any(number in (trial.number, trial.resume_from) for trial in in_flight):
+            if found.is_held(number):
                 return False
             if entry.trial.checkpoint is not None:
                 found.put(lifecycle.without_checkpoint(entry))
@@ -304,15 +295,17 @@ class MemoryStorage:
             entry = found.entry(number)
             found.put(lifecycle.annotated(entry, tags=tags, comment=comment))
 
-    def log_event(self, study: str, kind: str, payload: Json) -> None:
+    def log_event(self, study: str, kind: str, payload: Json | Payload) -> None:
         with self._study(study) as found:
-            event = Event(kind, as_stored(payload, what="An event's payload"), time=self.now())
+            said = payload(len(found.entries)) if callable(payload) else payload
+            event = Event(kind, as_stored(said, what="An event's payload"), time=self.now())
             found.put()
             found.events.append((found.version, event))
 
-    def history(self, study: str, *, since: int = 0) -> Changes:
+    def history(self, study: str, *, since: int = 0, running: bool = True) -> Changes:
         with self._study(study) as found:
-            trials = found.read(found.changed_after(since), self._watch, now=self.now())
+            numbers = found.changed_after(since) | (found.running if running else set())
+            trials = found.read(numbers, at=self._moment())
             return Changes(found.version, trials, found.events_after(since))
 
     def start_run(self, study: str, *, lease: float) -> int:
@@ -402,3 +395,8 @@ def _runs(study: _Study, attempt: Attempt) -> bool:
         return False
     trial = study.entries[attempt.number].trial
     return trial.state is State.RUNNING and trial.attempt == attempt.attempt
+
+
+def _has_ended(entry: Entry, at: Moment) -> bool:
+    """Whether its lease has: every renewal goes through this object, on the one clock of this process."""
+    return entry.trial.state is State.RUNNING and at.elapsed - entry.renewed_at >= entry.lease

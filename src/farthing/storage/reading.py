@@ -57,24 +57,27 @@ class HistoryReader:
         self._watch = watch
         self._seen: dict[int, _Seen] = {}
 
-    def read(self, connection: Connection, name: str, *, since: int, clock: Clock | None) -> Changes:
-        """The changes after `since`, and every trial that is running."""
+    def read(
+        self, connection: Connection, name: str, *, since: int, running: bool = True, clock: Clock | None
+    ) -> Changes:
+        """The changes after `since` and, with `running`, every trial that is running."""
         with _without_collecting() if since == 0 else nullcontext():
-            return self._read(connection, name, since=since, clock=clock)
+            return self._read(connection, name, since=since, running=running, clock=clock)
 
-    def _read(self, connection: Connection, name: str, *, since: int, clock: Clock | None) -> Changes:
+    def _read(self, connection: Connection, name: str, *, since: int, running: bool, clock: Clock | None) -> Changes:
         parameters = {"this_name": name, "since": since, "clock": clock.now() if clock else None}
-        result = connection.execute(statements.HISTORY if since else statements.WHOLE_HISTORY, parameters)
+        changed = statements.HISTORY if running else statements.CHANGED_HISTORY
+        result = connection.execute(changed if since else statements.WHOLE_HISTORY, parameters)
         found = list(chain.from_iterable(rows.plain(result)))
         if not found:
             raise study_not_found(name)
         study_id, version, charges, now, last_event = found[0][:_STANDING]
         span = _Span(connection, study_id, since, version)
-        curves = self._curves(span)
         trials = [row[_STANDING:] for row in found if row[_STANDING] is not None]
+        curves = self._curves(span, read=[row[0] for row in trials])
         entries = [rows.entry(row, curves.get(row[0], ())) for row in trials]
-        self._seen[study_id] = _Seen(version, _curves_in_flight(entries))
-        self._watch.see(name, entries)
+        self._seen[study_id] = _Seen(version, _curves_in_flight(curves, entries))
+        self._watch.see(name, entries, all_that_run=running or since == 0)
         return Changes(
             version=version,
             trials=[
@@ -84,7 +87,8 @@ class HistoryReader:
             events=_events(span) if (last_event or 0) > since else [],
         )
 
-    def _curves(self, span: _Span) -> Curves:
+    def _curves(self, span: _Span, *, read: Sequence[int]) -> Curves:
+        """The measurements of the trials with the numbers `read`, and of all in flight."""
         seen = self._seen.get(span.study_id)
         if span.since == 0:
             return by_trial(span.rows(statements.ALL_MEASUREMENTS))
@@ -92,7 +96,8 @@ class HistoryReader:
             return by_trial(span.rows(statements.CHANGED_MEASUREMENTS))
         if span.until == span.since:
             return seen.curves
-        new = by_trial(span.rows(statements.NEW_MEASUREMENTS, seen=sorted(seen.curves)))
+        known = [number for number in read if number in seen.curves]
+        new = by_trial(span.rows(statements.NEW_MEASUREMENTS, seen=known))
         longer = {number: lifecycle.joined(seen.curves.get(number, ()), points) for number, points in new.items()}
         return {**seen.curves, **longer}
 
@@ -113,6 +118,7 @@ def _events(span: _Span) -> list[Event]:
     return [rows.event(row) for row in span.rows(statements.NEW_EVENTS)]
 
 
-def _curves_in_flight(entries: Sequence[Entry]) -> Curves:
-    trials = (entry.trial for entry in entries)
-    return {trial.number: trial.measurements for trial in trials if trial.measurements and not trial.is_finished}
+def _curves_in_flight(curves: Curves, read: Sequence[Entry]) -> Curves:
+    """Without those of the trials that were read and found to have ended."""
+    ended = {entry.trial.number for entry in read if entry.trial.is_finished}
+    return {number: points for number, points in curves.items() if number not in ended}

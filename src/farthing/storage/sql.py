@@ -19,7 +19,7 @@ from farthing.storage.listing import summaries
 from farthing.storage.outlines import read_lines, read_outline, read_trials
 from farthing.storage.reading import HistoryReader
 from farthing.storage.runs import Run, next_beginning, seconds_covered
-from farthing.storage.storage import Changes, Choice, Leaders, StudyRecord, StudySummary, TrialLines
+from farthing.storage.storage import Changes, Choice, Leaders, Payload, StudyRecord, StudySummary, TrialLines
 from farthing.storage.study_rows import NothingChanged, StudyRows
 from farthing.storage.transactions import Transactions
 from farthing.storage.validation import check_expected_trials, study_exists, study_not_found, unknown_run
@@ -306,9 +306,10 @@ class SqlStorage:
 
         self._change(study, annotate)
 
-    def log_event(self, study: str, kind: str, payload: Json) -> None:
+    def log_event(self, study: str, kind: str, payload: Json | Payload) -> None:
         def log(found: StudyRows) -> rows.Row:
-            event = rows.event_row(Event(kind, payload, time=found.now))
+            said = payload(found.trials) if callable(payload) else payload
+            event = rows.event_row(Event(kind, said, time=found.now))
             found.insert(statements.INSERT_EVENT, {**event, "version": found.version})
             return event
 
@@ -318,10 +319,11 @@ class SqlStorage:
 
         self._change(study, log, took_effect=is_logged)
 
-    def history(self, study: str, *, since: int = 0) -> Changes:
-        return self._database.look(
-            lambda connection: self._histories.read(connection, study, since=since, clock=self._clock)
-        )
+    def history(self, study: str, *, since: int = 0, running: bool = True) -> Changes:
+        def look(connection: Connection) -> Changes:
+            return self._histories.read(connection, study, since=since, running=running, clock=self._clock)
+
+        return self._database.look(look)
 
     def outline(self, study: str, *, since: int = 0) -> Changes:
         look = self._database.look

@@ -143,9 +143,9 @@ _changed = select(trial.c.number).where(_of_named, trial.c.version > bindparam("
 _running = select(trial.c.number).where(_of_named, in_flight, _is_running)
 _last_event = select(func.max(event.c.version)).where(event.c.study_id == study.c.id).scalar_subquery()
 
+_whole_state = select(study.c.id, study.c.version, study.c.measures_cost, _now, _last_event, *TRIAL_COLUMNS)
 HISTORY = (
-    select(study.c.id, study.c.version, study.c.measures_cost, _now, _last_event, *TRIAL_COLUMNS)
-    .join_from(study, trial, and_(_of_named, trial.c.number.in_(union(_changed, _running))), isouter=True)
+    _whole_state.join_from(study, trial, and_(_of_named, trial.c.number.in_(union(_changed, _running))), isouter=True)
     .where(_named_study)
     .order_by(trial.c.number)
 )
@@ -154,9 +154,15 @@ HISTORY = (
 Two searches, each in an index: one condition with `or` would make SQLite go through the whole study.
 """
 
+CHANGED_HISTORY = (
+    _whole_state.join_from(study, trial, and_(_of_named, trial.c.number.in_(_changed)), isouter=True)
+    .where(_named_study)
+    .order_by(trial.c.number)
+)
+"""The same without the trials that run and did not change."""
+
 WHOLE_HISTORY = (
-    select(study.c.id, study.c.version, study.c.measures_cost, _now, _last_event, *TRIAL_COLUMNS)
-    .join_from(study, trial, trial.c.study_id == study.c.id, isouter=True)
+    _whole_state.join_from(study, trial, trial.c.study_id == study.c.id, isouter=True)
     .where(_named_study)
     .order_by(trial.c.number)
 )

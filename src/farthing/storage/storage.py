@@ -114,6 +114,9 @@ class ReadsOutlines(Protocol):
         ...
 
 
+Payload = Callable[[int], Json]
+"""From the number of trials that a study has to what an event says."""
+
 Choice = Callable[[Changes], tuple[Sequence[Suggestion], float]]
 """From the changes since a version to suggestions and the seconds that making them took."""
 
@@ -153,8 +156,8 @@ class Storage(Protocol):
 
     *Leases.* A running trial belongs to its owner until its lease ends; `record` and `renew` extend it, also when it
     has ended and no process has noticed. It has ended for a storage object that has itself seen no renewal for the
-    length of the lease, by its own monotonic clock: it looks whenever `history` or `sweep` is called. A trial whose
-    lease has ended is read as `sweep` will store it: pending with the next attempt number, or lost when no
+    length of the lease, by its own monotonic clock: it looks when `sweep`, or `history` with `running`, is called. A
+    trial whose lease has ended is read as `sweep` will store it: pending with the next attempt number, or lost when no
     retries are left. If the study's cost is measured, the seconds between the attempt's last measurement (or its
     start) and its last renewal are then written down as failed work, by the owner's monotonic clock.
 
@@ -287,12 +290,16 @@ class Storage(Protocol):
         """Replaces a trial's tags or comment."""
         ...
 
-    def log_event(self, study: str, kind: str, payload: Json) -> None:
-        """Adds an event to the history."""
+    def log_event(self, study: str, kind: str, payload: "Json | Payload") -> None:
+        """Adds an event to the history; one whose payload depends on the number of trials is counted at that moment."""
         ...
 
-    def history(self, study: str, *, since: int = 0) -> Changes:
-        """All that changed after version `since`, and every trial that is running."""
+    def history(self, study: str, *, since: int = 0, running: bool = True) -> Changes:
+        """All that changed after version `since` and, with `running`, every trial that is running.
+
+        Without `running` the price does not depend on how many run. Readers ask for them several times per lease,
+        because leases are renewed and end without a change of the history.
+        """
         ...
 
     def start_run(self, study: str, *, lease: float) -> int:

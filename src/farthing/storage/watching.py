@@ -31,15 +31,17 @@ class LeaseWatch:
         self._sights: dict[str, dict[Attempt, _Sight]] = {}
         self._lock = threading.Lock()
 
-    def see(self, study: str, running: Iterable[Entry]) -> None:
-        """Takes note of all attempts that run."""
+    def see(self, study: str, entries: Iterable[Entry], *, all_that_run: bool = True) -> None:
+        """Takes note of the attempts that run; with `all_that_run`, there are no others."""
         now = self._clock.elapsed()
         with held(self._lock):
             before = self._sights.get(study, {})
-            entries = {_attempt(entry): entry for entry in running if entry.trial.state is State.RUNNING}
-            self._sights[study] = {
-                attempt: _seen(before.get(attempt), entry, now=now) for attempt, entry in entries.items()
-            }
+            running = {_attempt(entry): entry for entry in entries if entry.trial.state is State.RUNNING}
+            seen = {attempt: _seen(before.get(attempt), entry, now=now) for attempt, entry in running.items()}
+            if all_that_run:
+                self._sights[study] = seen
+            else:
+                self._sights.setdefault(study, {}).update(seen)
 
     def hear(self, study: str, *running: Entry) -> None:
         """Takes note of attempts that have just been renewed."""

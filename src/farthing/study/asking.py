@@ -15,7 +15,7 @@ from farthing.scalars import as_int
 from farthing.strategies import Randomness, Strategy
 from farthing.strategies.shared.design import draw
 from farthing.study.folder import StudyFiles
-from farthing.study.records import Records, Taken, is_waiting
+from farthing.study.records import Records, Taken
 from farthing.study.stopping import Stopping
 from farthing.trials import Attempt, Failure, History, Measurement, Outcome, Params, Problem, State, Suggestion, Trial
 from farthing.trials.best_so_far import stops_early
@@ -53,7 +53,7 @@ class HandedOut:
     def _open(self, count: int, budget: Budget | None, strategy: Callable[[], Strategy], taken: Taken) -> list[Trial]:
         self._records.sweep()
         history = self._records.refresh()
-        claimed = self._records.claim(count, taken=taken) if is_waiting(history) else []
+        claimed = self._records.claim(count, taken=taken) if history.waiting else []
         if len(claimed) == count:
             return claimed
         history = self._records.refresh() if claimed else history

@@ -12,6 +12,9 @@ from farthing.trials.prefixes import Eviction, cached_prefixes
 
 log = logging.getLogger("farthing")
 
+KEPT_FOR_EACH_TOO_MANY = 20
+"""Checkpoints that are needed for each that is not and may stay for a while."""
+
 
 def collect_checkpoints(records: Records, strategy: Strategy, checkpoints: Checkpoints, *, ended: Trial) -> None:
     """Deletes the checkpoints that no living or possible trial can need; to be called when a trial has ended.
@@ -20,6 +23,27 @@ def collect_checkpoints(records: Records, strategy: Strategy, checkpoints: Check
     """
     if ended.checkpoint is not None or ended.resume_checkpoint is not None:
         _retire(records.refresh(), records, strategy, checkpoints)
+
+
+class CheckpointCollector:
+    """Collects checkpoints for a loop, trial by trial, at a price for each that does not grow with the study.
+
+    What is needed follows from the whole history. So it is gone through again when a twentieth as many trials have
+    ended as checkpoints were kept the last time; that share of checkpoints more may lie about meanwhile.
+    """
+
+    def __init__(self, records: Records, strategy: Strategy, checkpoints: Checkpoints) -> None:
+        self._records = records
+        self._strategy = strategy
+        self._checkpoints = checkpoints
+        self._kept = 0
+        self._ended = 0
+
+    def trial_ended(self, trial: Trial) -> None:
+        self._ended += trial.checkpoint is not None or trial.resume_checkpoint is not None
+        if self._ended > self._kept // KEPT_FOR_EACH_TOO_MANY:
+            self._kept = _retire(self._records.refresh(), self._records, self._strategy, self._checkpoints)
+            self._ended = 0
 
 
 def collect_leftovers(records: Records, strategy: Strategy, checkpoints: Checkpoints) -> None:
@@ -34,12 +58,14 @@ def collect_leftovers(records: Records, strategy: Strategy, checkpoints: Checkpo
     checkpoints.collect(named, may_live=lambda attempt: _may_live(history, attempt))
 
 
-def _retire(history: History, records: Records, strategy: Strategy, checkpoints: Checkpoints) -> None:
+def _retire(history: History, records: Records, strategy: Strategy, checkpoints: Checkpoints) -> int:
+    """Deletes the needless ones; returns how many are needed."""
     left = {trial.number: trial.checkpoint for trial in history if trial.checkpoint is not None and trial.is_finished}
     needed = needed_checkpoints(history, strategy) if left else set()
     for number in left.keys() - needed:
         if records.retire_checkpoint(number):
             checkpoints.delete(left[number])
+    return len(left.keys() & needed)
 
 
 def _may_live(history: History, attempt: Attempt) -> bool:

@@ -3,7 +3,7 @@
 import logging
 import math
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
@@ -12,15 +12,15 @@ from farthing.costs import Budget, Clock, Remaining
 from farthing.errors import StaleAttempt, TrialFinished, WorkError
 from farthing.execution import Checkpoints, Ended, Executor, Job
 from farthing.strategies import Strategy
-from farthing.study.collecting import collect_checkpoints, collect_leftovers
+from farthing.study.collecting import CheckpointCollector, collect_leftovers
 from farthing.study.first_failures import FirstFailures
 from farthing.study.knowledge import Question
 from farthing.study.limits import IDLE, Limits, Stopped, StopReason
-from farthing.study.records import TRIES_BEFORE_A_TURN, Answer, Records, Taken, is_waiting
+from farthing.study.records import TRIES_BEFORE_A_TURN, Answer, Records, Taken
 from farthing.study.sharing import SuggesterForAll
 from farthing.study.stopping import Stopping
 from farthing.study.suggesting import Suggester, SuggesterHere, SuggesterInThread
-from farthing.trials import Attempt, History, Measurement, State, Trial
+from farthing.trials import Attempt, History, Json, Measurement, State, Trial
 from farthing.trials.news import News
 from farthing.trials.prefixes import Eviction
 
@@ -88,12 +88,15 @@ class Loop:
         self._began = 0.0
         self._stopped: Stopped | None = None
         self._stop_requests_before = 0
+        self._limits_read: Mapping[str, Json] | None = None
+        self._budget_read: Budget | None = None
         self._warned_of: set[str] = set()
         self._kills: Counter[int] = Counter()
         self._lost_nodes: Counter[int] = Counter()
         self._first_failures: FirstFailures | None = None
         self._in_vain = 0
         self._stopping = Stopping()
+        self._collector = CheckpointCollector(records, strategy, checkpoints)
         self._started = 0
         self._free_since: list[float] = []
         self._only_runs = only_runs
@@ -157,7 +160,11 @@ class Loop:
         return self._records.history
 
     def budget(self, history: History) -> Budget | None:
-        return self._limits.budget if self._only is not None else Budget.in_force(history)
+        if self._only is not None:
+            return self._limits.budget
+        if history.limits is not self._limits_read:
+            self._limits_read, self._budget_read = history.limits, Budget.in_force(history)
+        return self._budget_read
 
     def remaining(self, history: History) -> Remaining:
         budget = self.budget(history)
@@ -326,8 +333,8 @@ class Loop:
     def _can_pay_for_waiting(self, history: History) -> bool:
         """Whether a trial waits for a worker and the budget still has something for it."""
         budget = self.budget(history)
-        if budget is None or not is_waiting(history):
-            return is_waiting(history)
+        if budget is None or not history.waiting:
+            return history.waiting > 0
         return not budget.remaining_for_waiting(history, seconds=self._seconds_run()).pays_nothing
 
     def _seconds_run(self) -> float:
@@ -335,8 +342,7 @@ class Loop:
 
     def _has_no_trial_left(self, left: Remaining) -> bool:
         """Whether no more trials may be started: without fidelities nothing is continued, so all would be new."""
-        is_waiting_for_one = is_waiting(self._records.history)
-        return left.trials < 1 and not self._records.problem.space.fidelities and not is_waiting_for_one
+        return left.trials < 1 and not self._records.problem.space.fidelities and not self._records.history.waiting
 
     def _submit(self, trial: Trial) -> None:
         self._executor.submit(Job.of(trial, self._checkpoints, time_limit=self._limits.time_limit))
@@ -357,7 +363,7 @@ class Loop:
         self._trials.pop(job.attempt)
         self._stop_when_nothing_works(trial)
         self._require_checkpoint(trial)
-        collect_checkpoints(self._records, self._strategy, self._checkpoints, ended=trial)
+        self._collector.trial_ended(trial)
         for observer in self._observers:
             observer.on_end(trial)
 
@@ -417,6 +423,9 @@ class Loop:
         return None if is_alone else PATIENCE_BETWEEN_COORDINATORS
 
     def _depends_on_others(self) -> bool:
-        """Whether a worker is free, or trials are in flight that this loop does not run."""
-        in_flight = {Attempt(trial.number, trial.attempt) for trial in self._records.history.in_flight}
-        return self._executor.free > 0 or bool(in_flight - self._trials.keys())
+        """Whether a worker is free, or trials are in flight that this loop does not run.
+
+        Of one that it runs and that another process took over, it will hear: the next report is refused.
+        """
+        own = {attempt.number for attempt in self._trials}
+        return self._executor.free > 0 or self._records.history.has_in_flight_besides(own)

@@ -66,7 +66,7 @@ def queued_ahead(history: History, *, workers: int) -> int:
     """How many suggestions to keep waiting for all workers of a study: one for each that is idle and, as far as they
     may miss results, as many as there are trials that end before the next suggestions are there.
     """
-    running = sum(trial.state is State.RUNNING for trial in history.in_flight)
+    running = len(history.in_flight) - history.waiting
     seconds, taken = seconds_of_a_trial(history), _median(trial.overhead * asked_with(trial) for trial in _any(history))
     ending = ceil(workers * ((taken or 0.0) + BETWEEN_LOOKS) / seconds) if seconds else 0
     return min(workers, max(0, workers - running) + min(ending, may_miss(history)))

@@ -15,7 +15,7 @@ from farthing.strategies import Randomness, Strategy
 from farthing.study.knowledge import Question, with_knowledge
 from farthing.study.leases import Leases, held_interrupts, is_gone, this_process
 from farthing.study.pricing import Prices
-from farthing.trials import Attempt, History, Json, Measurement, Outcome, Problem, State, Suggestion, Trial
+from farthing.trials import Attempt, History, Json, Measurement, Outcome, Problem, Suggestion, Trial
 from farthing.trials.best_so_far import with_best_so_far
 from farthing.trials.code_changes import CHANGED
 from farthing.trials.declared_noise import NOISE_DECLARED, noise_event
@@ -35,6 +35,11 @@ LONGEST_TURN = 1.0
 """Seconds of suggesting for which others may be made to wait: far less than a lease, or than SQLite's busy timeout."""
 SUGGESTING_LEASE = 10.0
 """Seconds after which another process suggests for all, if the one that does is no longer heard of."""
+
+LOOKS_PER_LEASE = 10
+"""How often per lease a coordinator reads all running trials: leases are renewed, and end, without a change. The end of
+one is noticed this share of it later at most; reading all of them at every step would cost each trial the more, the
+more of them run."""
 
 PRICES = "prices"
 """The setting of a study that has the prices of resources."""
@@ -102,6 +107,7 @@ class Records:
         self._history = History(record.problem)
         self._running: dict[Attempt, Trial] = {}
         self._is_still = False
+        self._looks_at_leases_at = -math.inf
         self._suggests_until = -math.inf
         self.hold(None, must_cost=False)
 
@@ -126,10 +132,17 @@ class Records:
         """The history as it is now, at the price of what changed since the last call."""
         if self._is_still:
             return self._history
-        changes = self._storage.history(self.name, since=self._history.version)
+        changes = self._storage.history(self.name, since=self._history.version, running=self._is_time_for_leases())
         if changes.trials or changes.events or changes.version != self._history.version:
             self._history = self._history.updated(changes.trials, events=changes.events, version=changes.version)
         return self._history
+
+    def _is_time_for_leases(self) -> bool:
+        now = self._clock.elapsed()
+        if now < self._looks_at_leases_at:
+            return False
+        self._looks_at_leases_at = now + self.leases.seconds / LOOKS_PER_LEASE
+        return True
 
     @contextmanager
     def still(self) -> Iterator[History]:
@@ -151,8 +164,8 @@ class Records:
 
     def sweep(self) -> list[int]:
         """Takes back trials whose owner is gone or whose lease has ended."""
-        dead = {trial.owner for trial in self.refresh().in_flight if trial.owner and is_gone(trial.owner)}
-        return self._storage.sweep(self.name, dead=sorted(dead))
+        owners = {trial.owner for trial in self.refresh().in_flight if trial.owner}
+        return self._storage.sweep(self.name, dead=sorted(owner for owner in owners if is_gone(owner)))
 
     def claim(self, count: int, *, taken: Taken, number: int | None = None, waits: Sequence[float] = ()) -> list[Trial]:
         """Up to `count` pending trials, running now: enqueued ones, and lost or failed ones to be tried again.
@@ -163,6 +176,8 @@ class Records:
         waited = [*waits, *[0.0] * count]
         while len(claimed) < count and (trial := self._claim_one(taken, number, waited[len(claimed)])):
             claimed.append(trial)
+        if not claimed:  # it may have been renewed after its lease was taken to have ended
+            self._looks_at_leases_at = -math.inf
         return claimed
 
     @property
@@ -334,7 +349,9 @@ class Records:
         history, limits = self.refresh(), budget.to_json()
         if limits == history.limits or (given and limits == limits_given(history.events)):
             return
-        self._storage.log_event(self.name, BUDGET, budget_event(limits, trials=len(history), given=given))
+        self._storage.log_event(
+            self.name, BUDGET, lambda trials: budget_event(limits, trials=trials, given=given)
+        )  # others may open trials meanwhile, which do not know of it
         self.refresh()
 
     def request_stop(self) -> None:
@@ -528,8 +545,3 @@ class Records:
         if trial.resume_checkpoint is None or trial.resume_from is None:
             return None
         return self._history[trial.resume_from].fidelity
-
-
-def is_waiting(history: History) -> bool:
-    """Whether some trial waits for a worker."""
-    return any(trial.state is State.PENDING for trial in history.in_flight)

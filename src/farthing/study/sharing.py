@@ -13,7 +13,7 @@ from farthing.study.knowledge import Question
 from farthing.study.pace import allowed_effort, queued_ahead
 from farthing.study.records import Answer, Records, Taken
 from farthing.study.suggesting import AnsweringThread, Wake
-from farthing.trials import History, State, Trial
+from farthing.trials import History, Trial
 
 
 class SuggesterForAll:
@@ -87,7 +87,6 @@ class SuggesterForAll:
             self._thread.ask(Question(history, replace(question.remaining, effort=effort), count))
 
     def _lacking(self, history: History, left: Remaining, *, workers: int) -> int:
-        waiting = sum(trial.state is State.PENDING for trial in history.in_flight)
-        wanted = queued_ahead(history, workers=workers) - waiting
+        wanted = queued_ahead(history, workers=workers) - history.waiting
         is_new_only = not history.problem.space.fidelities
         return int(min(wanted, max(0.0, left.trials))) if is_new_only else wanted

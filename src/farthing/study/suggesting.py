@@ -15,7 +15,7 @@ from farthing.errors import HistoryMoved
 from farthing.strategies import Strategy
 from farthing.study.knowledge import Question
 from farthing.study.pace import allowed_effort, is_long_to_wait, may_miss, suggested_together
-from farthing.study.records import Answer, Records, Taken, is_waiting
+from farthing.study.records import Answer, Records, Taken
 from farthing.trials import History, Trial
 
 Suggest = Callable[[Question], Answer]
@@ -132,7 +132,7 @@ class SuggesterInThread:
         return opened
 
     def prepare(self, question: Question) -> None:
-        if not is_waiting(question.history) and self._may_be_stale(question.history):
+        if not question.history.waiting and self._may_be_stale(question.history):
             self._begin(question, is_ahead=True)
 
     def close(self, *, waits: bool) -> None:

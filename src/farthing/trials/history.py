@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import overload
@@ -46,6 +47,7 @@ class History(Sequence[Trial]):
         self.problem = problem if grown == problem.space else replace(problem, space=grown)
         self._trials: list[Trial] = []
         self._in_flight: dict[int, Trial] = {}
+        self._waiting: set[int] = set()
         self._configurations = 0
         self._added = 0
         self._take(trials)
@@ -55,7 +57,10 @@ class History(Sequence[Trial]):
         later = History(self.problem, events=(*self.events, *events), version=version)
         grew = len(later._extensions) > len(self._extensions)
         later._trials = [later.filled(trial) for trial in self._trials] if grew else self._trials.copy()
-        later._in_flight = {number: later._trials[number] for number in self._in_flight}
+        later._in_flight = (
+            {number: later._trials[number] for number in self._in_flight} if grew else self._in_flight.copy()
+        )
+        later._waiting = self._waiting.copy()
         later._configurations = self._configurations
         later._added = self._added
         later._take(sorted(trials, key=lambda trial: trial.number))
@@ -74,6 +79,10 @@ class History(Sequence[Trial]):
                 self._in_flight.pop(trial.number, None)
             else:
                 self._in_flight[trial.number] = trial
+            if trial.state is State.PENDING:
+                self._waiting.add(trial.number)
+            else:
+                self._waiting.discard(trial.number)
 
     def filled(self, trial: Trial) -> Trial:
         """The trial in the space of today: one that is older than a parameter has the value it was extended with."""
@@ -132,6 +141,15 @@ class History(Sequence[Trial]):
     def in_flight(self) -> tuple[Trial, ...]:
         """The trials that are pending or running, by number."""
         return tuple(self._in_flight[number] for number in sorted(self._in_flight))
+
+    @property
+    def waiting(self) -> int:
+        """The number of trials that wait for a worker, at a price that does not depend on how many are in flight."""
+        return len(self._waiting)
+
+    def has_in_flight_besides(self, numbers: AbstractSet[int]) -> bool:
+        """Whether a trial with another number is in flight."""
+        return not self._in_flight.keys() <= numbers
 
     @cached_property
     def done(self) -> tuple[Trial, ...]:

@@ -117,6 +117,30 @@ def test_running_the_file_again_goes_on(farthing, file: Path) -> None:
     assert json.loads(farthing("run", file, "--inline", "--json").stdout)["ledger"]["trials"] == {"done": 4}
 
 
+def test_a_run_with_prices_pays_for_what_its_trials_hold_and_what_was_paid_stays(farthing, file: Path) -> None:
+    """Seconds × 2 GPUs × their price; the price of the second half is three times that of the first."""
+    rewrite(
+        file, "[budget]", 'cost_unit = "dollars"\n[prices]\ngpu = 3600\nper = "hour"\n[resources]\ngpu = 2\n[budget]'
+    )
+    farthing("run", file, "--inline", "--trials", "2")
+    rewrite(file, "gpu = 3600", "gpu = 10800")
+    form = json.loads(farthing("run", file, "--inline", "--trials", "3", "--json").stdout)
+    form = json.loads(farthing("resume", "--inline", "--trials", "4", "--json").stdout)
+
+    trials = ft.Study.load("parabola", "sqlite:///farthing.db").trials
+    assert [point.rate for trial in trials for point in trial.measurements] == [2.0, 2.0, 6.0, 6.0]
+    assert form["ledger"]["total"] == pytest.approx(sum(trial.cost for trial in trials))
+    assert all(trial.cost > 0.0 for trial in trials)
+
+
+def test_a_run_with_prices_must_hold_something_that_has_one(farthing, file: Path) -> None:
+    rewrite(file, "[budget]", 'cost_unit = "dollars"\n[prices]\ngpu = 2.5\nper = "hour"\n[budget]')
+    result = farthing("run", file, "--inline")
+
+    assert result.exit_code == 1
+    assert "must hold a resource that has one ('gpu')" in result.stderr
+
+
 def test_a_study_of_the_same_name_with_another_space_is_refused_and_kept(farthing, file: Path) -> None:
     farthing("run", file, "--inline")
     rewrite(file, "[-1.0, 1.0]", "[-2.0, 2.0]")

@@ -47,6 +47,9 @@ command = "true {lr}"
 """
 
 
+DOLLARS = SMALL.replace("[study]", '[study]\ncost_unit = "dollars"')
+
+
 def written(folder: Path, text: str) -> Path:
     path = folder / "study.toml"
     path.write_text(text, encoding="utf-8")
@@ -65,6 +68,16 @@ def test_a_file_can_say_everything(folder: Path) -> None:
     assert file.plan.budget == ft.Budget(seconds=600, cost=12.5, trials=40)
     assert (file.plan.workers, file.plan.time_limit, file.plan.retries) == (2, 90, 1)
     assert (file.plan.work.command, file.plan.work.folder) == ("./train --lr {lr}", folder)
+
+
+def test_a_file_has_prices_and_says_what_a_trial_holds(folder: Path) -> None:
+    priced = '[prices]\ngpu = 2.5\ncpu = 0.05\nper = "hour"\n[resources]\ngpu = 1\ncpu = 4\n'
+    file = read_study_file(written(folder, DOLLARS + priced))
+
+    assert file.prices == {"gpu": 2.5, "cpu": 0.05, "per": "hour"}
+    assert (file.problem.cost_unit, file.problem.measures_cost) == ("dollars", True)
+    assert file.plan.resources == {"gpu": 1, "cpu": 4}
+    assert type(file.plan).from_json(file.plan.to_json()) == file.plan
 
 
 def test_a_study_is_named_after_its_file_when_it_has_no_name(folder: Path) -> None:
@@ -135,6 +148,10 @@ BAD = {
         "'reductoin'",
         "Did you mean 'reduction'?",
     ),
+    "prices for no time": (DOLLARS + "[prices]\ngpu = 2.5", "{'gpu': 2.5}", "'per': 'hour'"),
+    "a price below zero": (DOLLARS + '[prices]\ngpu = -1\nper = "hour"', "got -1", "Leave out what is free."),
+    "prices in seconds": (SMALL + '[prices]\ngpu = 2.5\nper = "hour"', "cost_unit='seconds'", "cost_unit='dollars'"),
+    "a resource below zero": (DOLLARS + "[resources]\ngpu = -1", "got -1", "Write gpu = 1."),
     "a strategy without a name": (SMALL + "[strategy]\nreduction = 4", "got None", 'name = "ASHA"'),
 }
 

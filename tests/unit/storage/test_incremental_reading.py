@@ -61,6 +61,20 @@ def test_a_reader_who_is_up_to_date_reads_only_what_runs(storage: SqlStorage, co
     assert (counts.trials, counts.measurements) == (2, 0)
 
 
+def test_a_reader_may_leave_out_what_runs_and_reads_only_what_changed(storage: SqlStorage, counts: Counts) -> None:
+    storage.open_trials("study", [SUGGESTION] * 50, owner="ada", lease=60)
+    for number in range(50):
+        storage.record("study", Attempt(number, 1), [Measurement(0.5)], lease=60)
+    version = storage.history("study").version
+    counts.trials = counts.measurements = 0
+    for sequence in (1, 2):
+        storage.record("study", Attempt(7, 1), [Measurement(0.25, sequence=sequence)], lease=60)
+        changes = storage.history("study", since=version, running=False)
+        version = changes.version
+    assert (counts.trials, counts.measurements) == (2, 2)
+    assert [len(trial.measurements) for trial in changes.trials] == [3]
+
+
 def test_a_reader_reads_each_measurement_of_a_long_trial_once(storage: SqlStorage, counts: Counts) -> None:
     storage.open_trials("study", [SUGGESTION], owner="ada", lease=60)
     version = storage.history("study").version

@@ -12,7 +12,7 @@ from farthing.costs import FakeClock, Remaining
 from farthing.errors import InvalidArgument, InvalidValue, StaleAttempt
 from farthing.storage import MemoryStorage, StudyRecord
 from farthing.storage.sql import SqlStorage
-from farthing.study.records import MORE_CHOICES, Records, is_waiting
+from farthing.study.records import MORE_CHOICES, Records
 from farthing.trials import Attempt, History, Outcome, Prediction, Problem, State, Suggestion, Trial
 
 CURVES = ft.Space({"x": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(1, 9, integer=True, trace=True)})
@@ -172,12 +172,12 @@ def test_a_trial_that_could_not_be_closed_is_let_go(storage: MemoryStorage, reco
 def test_as_many_are_claimed_as_asked_or_the_one_that_is_named(storage: MemoryStorage, records: Records) -> None:
     for _ in range(4):
         storage.enqueue_trial("study", Suggestion({"x": 0.5}, FULL))
-    assert is_waiting(records.refresh())
+    assert records.refresh().waiting == 4
     assert [trial.number for trial in records.claim(1, number=2, taken={})] == [2]
     assert [trial.number for trial in records.claim(2, taken={})] == [0, 1]
     assert [trial.number for trial in records.claim(0, taken={})] == []
     assert [trial.number for trial in records.claim(2, taken={})] == [3]
-    assert not is_waiting(records.refresh())
+    assert records.refresh().waiting == 0
 
 
 def test_reading_brings_what_changed_and_keeps_the_history_where_nothing_did(

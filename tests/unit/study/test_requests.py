@@ -2,11 +2,13 @@
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import farthing as ft
 from farthing.errors import InvalidArgument
+from farthing.storage import MemoryStorage
 from farthing.testing import check_replay
 from farthing.trials.requests import BUDGET, STOP, WITHDRAWN
 
@@ -96,6 +98,61 @@ def test_every_suggestion_is_repeated_with_the_budget_that_was_in_force() -> Non
 
     run(study, budget=ft.Budget(cost=60.0, trials=18), callbacks=[raise_it])
     assert kinds(study) == [BUDGET, BUDGET, BUDGET]
+    assert check_replay(study) == []
+
+
+class BusyStorage(MemoryStorage):
+    """A storage in which others are busy: `then` is done once, when `method` is called and before it takes effect."""
+
+    method = ""
+
+    def then(self) -> None: ...
+
+    def _let_others_go_first(self, method: str) -> None:
+        if method == self.method:
+            self.method = ""
+            self.then()
+
+    def log_event(self, *arguments: Any, **named: Any) -> None:
+        self._let_others_go_first("log_event")
+        super().log_event(*arguments, **named)
+
+    def open_trials(self, *arguments: Any, **named: Any) -> list[ft.Trial]:
+        self._let_others_go_first("open_trials")
+        return super().open_trials(*arguments, **named)
+
+
+def busy_study() -> tuple[ft.Study, BusyStorage]:
+    """With eight trials, and a strategy whose choice depends on the rest of the budget."""
+    storage = BusyStorage()
+    study = study_of(
+        strategy=ft.EIPerCost(), cost=lambda params, _: 1.0 + 9.0 * params["x"], cost_unit="credits", storage=storage
+    )
+    run(study, budget=ft.Budget(cost=60.0, trials=8))
+    study.set_budget(ft.Budget(cost=60.0))
+    return study, storage
+
+
+def run_some(study: ft.Study, count: int) -> None:
+    until = len(study.trials) + count
+    run(study, callbacks=[lambda study, trial: study.stop() if len(study.trials) >= until else None])
+
+
+def test_trials_that_were_opened_while_a_budget_was_being_set_are_repeated_with_the_one_before() -> None:
+    study, storage = busy_study()
+    storage.method, storage.then = "log_event", lambda: run_some(study, 3)
+    study.set_budget(ft.Budget(cost=500.0))
+    assert len(study.trials) == 11
+    assert study.history.events[-1].payload["trials"] == 11
+    run_some(study, 3)
+    assert check_replay(study) == []
+
+
+def test_a_trial_that_was_suggested_before_a_budget_was_set_and_opened_after_is_repeated_with_the_one_before() -> None:
+    study, storage = busy_study()
+    storage.method, storage.then = "open_trials", lambda: study.set_budget(ft.Budget(cost=500.0))
+    run_some(study, 4)
+    assert study.history.events[-1].payload["trials"] == 8
     assert check_replay(study) == []
 
 

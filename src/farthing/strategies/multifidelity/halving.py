@@ -5,6 +5,7 @@ so that a promoted run pays only for what it adds.
 """
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -126,8 +127,8 @@ class Rungs:
         return {trial.resume_from for trial in self.history}
 
     def rung_of(self, trial: Trial) -> int | None:
-        reached = [rung for rung, level in enumerate(self.levels) if trial.fidelity.get(self.fidelity, 0.0) >= level]
-        return reached[-1] if reached else None
+        reached = bisect_right(self.levels, trial.fidelity.get(self.fidelity, 0.0))
+        return reached - 1 if reached else None
 
     def may_go_on(self, trial: Trial) -> bool:
         is_waiting = trial.state is State.DONE and trial.number not in self.continued

@@ -10,6 +10,7 @@ from farthing.trials import (
     Attempt,
     History,
     Problem,
+    State,
 )
 
 
@@ -60,6 +61,26 @@ class Histories(Using):
         told = self.store.history(STUDY, since=self.version()).trials
         assert [trial.number for trial in told] == [0, 1]
 
+    def test_a_reader_that_does_not_ask_for_running_trials_gets_those_that_changed(self) -> None:
+        first, second = self.open(suggestion(), suggestion())
+        seen = self.version()
+        assert self.store.history(STUDY, since=seen, running=False).trials == []
+        self.record(second, point(0, 0.5))
+        self.store.enqueue_trial(STUDY, suggestion())
+        (changed, new) = self.store.history(STUDY, since=seen, running=False).trials
+        assert (changed.number, len(changed.measurements), new.number) == (second.number, 1, 2)
+        self.record(first, point(0, 0.25))
+        whole = self.store.history(STUDY, since=seen).trials
+        assert [len(trial.measurements) for trial in whole] == [1, 1, 0]
+
+    def test_leases_end_for_readers_that_seldom_ask_for_running_trials(self) -> None:
+        self.open_one(retries=1)
+        seen = self.version()
+        self.expire()
+        assert self.store.history(STUDY, since=seen, running=False).trials == []
+        (waiting,) = self.store.history(STUDY, since=seen).trials
+        assert (waiting.state, waiting.attempt) == (State.PENDING, 2)
+
     def test_changed_trials_come_whole_and_by_number(self) -> None:
         trials = self.open(suggestion(), suggestion(), suggestion())
         for trial in trials:
@@ -99,6 +120,12 @@ class Histories(Using):
             ("evicted", {"stage": 2}),
         ]
         assert events[0].time == pytest.approx(self.store.now(), abs=5)
+
+    def test_an_event_may_say_how_many_trials_there_were(self) -> None:
+        self.open(suggestion(), suggestion())
+        self.store.log_event(STUDY, "counted", lambda trials: {"trials": trials})
+        (event,) = self.store.history(STUDY).events
+        assert event.payload == {"trials": 2}
 
     def test_annotating_replaces_only_what_is_named(self) -> None:
         self.open_one()
