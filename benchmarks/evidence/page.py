@@ -80,6 +80,10 @@ OTHERS = {
         ("problem", "method"),
         ("regret_at_cost 2", "regret_at_cost 5", "regret_at_cost 10", "wall", "cost", "trials"),
     ),
+    "demo-digits": (
+        ("problem", "budget", "method"),
+        ("validation_error", "test_error", "test_loss", "suggesting_share", "trials", "full"),
+    ),
     "lightgbm-rounds": (("problem", "budget", "method"), ("test_loss", "validation_loss", "configurations")),
 }
 """Records of another form: what tells their rows apart, and what is measured."""

@@ -92,8 +92,9 @@ class LogEI(Strategy):
 
     def _acquisition(self, gp: "GP", costs: "CostModel | None", history: History, budget: Remaining) -> "Acquisition":
         from farthing.acquisition.expected_improvement import LogExpectedImprovement
+        from farthing.strategies.shared.modelling import incumbent
 
-        return LogExpectedImprovement(gp, best=float(gp.mean(gp.X).min()))
+        return LogExpectedImprovement(gp, best=incumbent(gp, history.problem.space.encoder))
 
 
 @dataclass(frozen=True)
