@@ -96,7 +96,8 @@ $(INTEGRATIONS)/.installed: pyproject.toml constraints.txt
 
 test-integrations: $(INTEGRATIONS)/.installed
 	FARTHING_INTEGRATIONS=all $(INTEGRATIONS)/bin/python -m pytest --numprocesses 2 --dist worksteal \
-		tests/integrations tests/end_to_end/test_docs.py -k 'integrations and not botorch'
+		tests/integrations tests/end_to_end/test_docs.py tests/end_to_end/test_coming_from.py \
+		-k '(integrations and not botorch) or early_stopping or coming_from'
 
 coverage: $(VENV)/.dev faketime
 	$(PYTEST) --cov --cov-report=term $(PARTS)

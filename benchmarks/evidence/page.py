@@ -6,6 +6,7 @@ from pathlib import Path
 from benchmarks.evidence.contests import suite_of, suite_section
 from benchmarks.evidence.others import (
     as_losses,
+    coverage,
     online_section,
     own_table,
     population_section,
@@ -79,6 +80,10 @@ OTHERS = {
         ("problem", "method"),
         ("regret_at_cost 2", "regret_at_cost 5", "regret_at_cost 10", "wall", "cost", "trials"),
     ),
+    "demo-digits": (
+        ("problem", "budget", "method"),
+        ("validation_error", "test_error", "test_loss", "suggesting_share", "trials", "full"),
+    ),
     "lightgbm-rounds": (("problem", "budget", "method"), ("test_loss", "validation_loss", "configurations")),
 }
 """Records of another form: what tells their rows apart, and what is measured."""
@@ -93,7 +98,8 @@ def _former(images: Path) -> Iterator[str]:
 def _others() -> Iterator[str]:
     for name, (keys, measures) in OTHERS.items():
         if records := read_records(results_path(name)):
-            yield section(name, spreads_table([_flat(record) for record in records], keys, measures), level=2)
+            rows = spreads_table([_flat(record) for record in records], keys, measures)
+            yield section(name, *coverage(records), rows, level=2)
 
 
 def _flat(record: Record) -> Record:

@@ -1,4 +1,4 @@
-"""The one table of names: where each strategy, online strategy and query rule lives. Reading it imports nothing.
+"""The one table of names: where strategies, online strategies, query rules and trackers live. It imports nothing.
 
 It is at the bottom of the layers, so that `farthing` itself, studies and study files all look a name up here.
 """
@@ -56,6 +56,13 @@ QUERY_RULES = {
 }
 
 
+TRACKERS = {
+    "MLflow": "farthing.trackers.mlflow",
+    "TensorBoard": "farthing.trackers.tensorboard",
+    "WandB": "farthing.trackers.wandb",
+}
+
+
 @dataclass(frozen=True)
 class Kind:
     """A kind of named thing: how errors call it, the method that makes it one, where its names are, and its user.
@@ -83,6 +90,7 @@ class Kind:
 STRATEGY = Kind("a strategy", "suggest", STRATEGIES, "ASHA", "ft.Study(strategy=…)")
 ONLINE_STRATEGY = Kind("an online strategy", "begin", ONLINE_STRATEGIES, "CEGPUCB", "ft.OnlineTuner(strategy=…)")
 QUERY_RULE = Kind("a query rule", "ask", QUERY_RULES, "Every", "ft.CEGPUCB(rule=…)", "ft.rules")
+TRACKER = Kind("a tracker", "begin", TRACKERS, "MLflow", "study.run(trackers=[…])", "ft.trackers")
 KINDS = (STRATEGY, ONLINE_STRATEGY, QUERY_RULE)
 
 

@@ -1,11 +1,10 @@
 """The pages for people who come from another tuner: both columns run, and their lines are counted."""
 
-import importlib.util
 import re
 from pathlib import Path
 
 import pytest
-from test_docs import ROOT, blocks_of, run
+from test_docs import ROOT, blocks_of, is_absent, run
 
 OPTUNA, RAY = ROOT / "docs" / "coming_from_optuna.md", ROOT / "docs" / "coming_from_ray_tune.md"
 SCRIPTS = {
@@ -24,8 +23,8 @@ def lines_of(script: str) -> int:
 def test_a_column_runs_where_its_library_is_installed(name: str, tmp_path: Path) -> None:
     library = re.match(r"\w+/([a-z]+)_", name)
     assert library
-    if importlib.util.find_spec(library[1]) is None:
-        pytest.skip(f"{library[1]} is not installed")
+    if is_absent(library[1]):
+        pytest.skip(f"{library[1]} is not installed; see make test-integrations")
     path = tmp_path / "column.py"
     path.write_text(SCRIPTS[name], encoding="utf-8")
     assert run(path, folder=tmp_path).strip(), "a column shows its result"

@@ -5,7 +5,8 @@ A page is run as one program, in a folder of its own, its blocks in their order:
 - ```` ```python ```` and ```` ```bash ```` blocks are run;
 - a block with `title="study.toml"` is written to that file instead;
 - ```` ```text title="Output" ```` is what the block before it prints; seconds may differ;
-- `<!-- not run: reason -->` before a block leaves it out.
+- `<!-- not run: reason -->` before a block leaves it out;
+- `<!-- run with: xgboost -->` before a block leaves it out where that module is absent, as `needs` does a page.
 
 `<!-- needs: mlflow wandb -->` on the first line names modules that the page imports; where one is absent, the page is
 skipped, except in `make test-integrations`, which has them all.
@@ -31,6 +32,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("[0-9]_*.py"))
 
 FENCE = re.compile(r"```(?P<language>\w*)(?: title=\"(?P<title>[^\"]+)\")?$")
 NOT_RUN = re.compile(r"<!-- not run: (?P<reason>.+) -->$")
+RUN_WITH = re.compile(r"<!-- run with: (?P<module>\w+) -->$")
 NEEDS = re.compile(r"<!-- needs: (?P<modules>.+) -->")
 MEASURED = re.compile(r"[\d.e+-]+( +)seconds\b(, \d+% of the cost)?")
 END_OF_BLOCK = "--- end of block {} ---"
@@ -69,12 +71,19 @@ def blocks_of(page: str) -> Iterator[Block]:
         if not (fence := FENCE.match(lines[start])):
             continue
         end = lines.index("```", start + 1)
-        marks = [NOT_RUN.match(line) for line in lines[max(0, start - 2) : start]]
-        reason = next((mark["reason"] for mark in marks if mark), None)
+        reason = next(filter(None, map(reason_not_to_run, lines[max(0, start - 2) : start])), None)
         text = "".join(f"{line}\n" for line in lines[start + 1 : end])
         yield Block(fence["language"], fence["title"], start + 1, text, reason)
         for _ in range(start, end):
             next(starts)
+
+
+def reason_not_to_run(mark: str) -> str | None:
+    """What a line before a block says against running it here."""
+    if never := NOT_RUN.match(mark):
+        return never["reason"]
+    needed = RUN_WITH.match(mark)
+    return f"{needed['module']} is absent" if needed and is_absent(needed["module"]) else None
 
 
 def program_of(page: str) -> str:
@@ -91,7 +100,7 @@ def program_of(page: str) -> str:
 def expected_outputs(page: str) -> dict[int, str]:
     """What the block that opens on a line prints, for those blocks of which the page says it."""
     blocks = list(blocks_of(page))
-    return {before.line: block.text for before, block in pairwise(blocks) if block.is_output}
+    return {before.line: block.text for before, block in pairwise(blocks) if block.is_output and not before.not_run}
 
 
 def printed(output: str) -> dict[int, str]:
@@ -133,10 +142,15 @@ def is_there(module: str) -> bool:
         return False
 
 
+def is_absent(module: str) -> bool:
+    """Whether a library is absent and may be: `make test-integrations` has them all."""
+    return not is_there(module) and "FARTHING_INTEGRATIONS" not in os.environ
+
+
 def skip_without_libraries(page: str) -> None:
     needs = NEEDS.match(page)
-    absent = [name for name in (needs["modules"].split() if needs else ()) if not is_there(name)]
-    if absent and "FARTHING_INTEGRATIONS" not in os.environ:
+    absent = [name for name in (needs["modules"].split() if needs else ()) if is_absent(name)]
+    if absent:
         pytest.skip(f"the page needs {', '.join(absent)}; see make test-integrations")
 
 

@@ -152,7 +152,8 @@ def test_online_validates_only_when_it_is_asked_for_and_applies_what_it_decides(
     space = ft.Space({"lr": ft.Float(1e-3, 0.5, log=True)})
     candidates = [{"lr": 0.01}, {"lr": 0.1}, {"lr": 0.3}]
     strategy = ft.CEGPUCB(rule=ft.rules.Every(3))
-    callback = OnlineCallback(space, minimize="val_loss", candidates=candidates, strategy=strategy)
+    settings = {"candidates": candidates, "strategy": strategy, "overhead": None}  # no clock decides
+    callback = OnlineCallback(space, minimize="val_loss", **settings)
     module = Net(0.3)
     rates = []
 

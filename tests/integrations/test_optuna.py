@@ -3,6 +3,7 @@
 import pickle
 import re
 
+import numpy as np
 import pytest
 from needing import need
 
@@ -64,6 +65,20 @@ def test_a_declared_space_gives_the_suggestions_of_a_study_of_our_own():
         trial = ours.ask()
         ours.tell(trial, (trial.params["x"] - 1) ** 2 + (trial.params["y"] + 2) ** 2, cost=1.0)
     assert [trial.params for trial in theirs.trials] == [dict(trial.params) for trial in ours.trials]
+
+
+def test_the_initial_design_is_spread_around_the_first_trial_which_was_drawn_without_a_space():
+    study = optimized(FarthingSampler(ft.LogEI(initial=8), seed=0), trials=8)
+    declared = FarthingSampler(
+        ft.LogEI(initial=8), space=ft.Space({"x": ft.Float(-5, 5), "y": ft.Float(-5, 5)}), seed=0
+    )
+    design = optimized(declared, trials=8)
+    found, sobol = (
+        np.array([[int((trial.params[name] + 5) / 10 * 2**20) for name in "xy"] for trial in one.trials])
+        for one in (study, design)
+    )
+    assert not np.array_equal(found[0], sobol[0])
+    assert np.abs((found ^ found[0]) - (sobol ^ sobol[0])).max() <= 4, "the same sequence after a digital shift"
 
 
 def test_the_direction_is_that_of_the_study():
@@ -227,6 +242,16 @@ def test_an_imported_study_goes_on():
     trial = ours.ask()
     ours.tell(trial, 0.5)
     assert ours.trials[-1].value == 0.5
+
+
+def test_a_study_learns_from_an_imported_one(tmp_path):
+    storage = f"sqlite:///{tmp_path / 'ours.db'}"
+    with import_study(study_of_optuna(), storage=storage) as earlier:
+        best, space, value = earlier.best.params, earlier.space, earlier.problem.value
+    with ft.Study(space, minimize=value, storage=storage, name="next", learn_from="all") as study:
+        assert (study.best.source, study.best.params) == ("mixed", best)
+        assert study.ask().params == best
+        assert study.trials[0].note["learned"] == [0, "mixed"]
 
 
 def test_there_and_back_is_the_same(tmp_path):

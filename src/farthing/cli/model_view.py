@@ -80,7 +80,8 @@ def _title(study: Study, diagnosis: "Diagnosis") -> "Text":
     from rich.text import Text
 
     failed = f" and {diagnosis.failed} that failed" if diagnosis.failed else ""
-    said = f": a model of {len(diagnosis.trials)} trials with a value{failed}"
+    what = "learning curves, at full fidelity" if diagnosis.is_by_curves else "trials with a value"
+    said = f": a model of {len(diagnosis.trials)} {what}{failed}"
     return Text.assemble((study.name, "bold"), said)
 
 

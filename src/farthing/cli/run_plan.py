@@ -1,6 +1,6 @@
 """How a study is run: what `farthing run` stores with it and `farthing resume` reads."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,8 @@ SETTING = "run"
 @dataclass(frozen=True)
 class RunPlan(Declaration):
     """`limits` are those of the budget; a study file may leave them to the command line. `cost` names a declared cost,
-    as `train.py:cost`; `resources` is what a trial holds, in a study with prices.
+    as `train.py:cost`; `resources` is what a trial holds, in a study with prices; `trackers` are tables of a
+    study file.
     """
 
     work: FileWork
@@ -32,6 +33,7 @@ class RunPlan(Declaration):
     retries: int | None = whole(None, least=0)
     cost: str | None = None
     resources: Mapping[str, float] = field(default_factory=dict)
+    trackers: Sequence[Mapping[str, Any]] = ()
 
     @property
     def budget(self) -> Budget | None:
@@ -48,7 +50,11 @@ class RunPlan(Declaration):
         return replace(plan, limits=plan.budget.to_json() if plan.budget else {})
 
     def to_json(self) -> dict[str, Json]:
-        plain = {"limits": dict(self.limits), "resources": dict(self.resources)}
+        plain: dict[str, Json] = {
+            "limits": dict(self.limits),
+            "resources": dict(self.resources),
+            "trackers": [dict(table) for table in self.trackers],
+        }
         return asdict(self) | {"work": self.work.to_json(), **plain}
 
     @classmethod

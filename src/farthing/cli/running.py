@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from farthing.cli.ending import end
+from farthing.cli.file_trackers import make_trackers
 from farthing.cli.run_plan import RunPlan, store_plan
 from farthing.cli.storages import StorageAddress
 from farthing.study import Study
@@ -59,5 +60,6 @@ def run_study(study: Study, plan: RunPlan, *, address: StorageAddress, options: 
             on_interrupt="return",
             keep_going=options.keep_going,
             harmless_change=options.harmless_change,
+            trackers=make_trackers(plan.trackers, folder=plan.work.folder),
         )
     return end(study, stopped, address=address, as_json=options.as_json, quiet=options.quiet)

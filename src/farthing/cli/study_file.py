@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from farthing.cli.file_trackers import read_tracker_tables
 from farthing.cli.file_work import FileWork, declared_cost, make_importable
 from farthing.cli.run_plan import RunPlan
 from farthing.costs import WorthRule
 from farthing.errors import InvalidArgument, InvalidFile
-from farthing.fields import Number, Rule, Several, Text, Whole
+from farthing.fields import Flag, Number, Rule, Several, Text, Whole
 from farthing.fields.rules import Either
 from farthing.space import Space
 from farthing.space.space import space_from_tables
@@ -45,6 +46,7 @@ STUDY_KEYS = {
     "cost": Key(TEXT, '"train.py:cost"'),
     "cost_unit": Key(TEXT, '"gpu-hours"'),
     "folder": Key(TEXT, '"checkpoints"'),
+    "noise": Key(Flag(), "false"),
     "learn_from": Key(Either((TEXT, Several(TEXT, fewest=1))), '["digits-may"]'),
 }
 BUDGET_KEYS = {"seconds": Key(AMOUNT, "600"), "cost": Key(AMOUNT, "100.0"), "trials": Key(COUNT, "50")}
@@ -55,7 +57,10 @@ WORK_KEYS = {
     "pattern": Key(Either((TEXT, Several(TEXT, fewest=1))), "'loss=(?P<value>[0-9.e+-]+)'"),
 }
 STRATEGY_NAME = {"name": Key(TEXT, '"ASHA"')}
-TABLES = ("study", "budget", "space", "fidelities", "stages", "strategy", "work", "enqueue", "prices", "resources")
+TABLES = (
+    *("study", "budget", "space", "fidelities", "stages", "strategy", "work"),
+    *("enqueue", "trackers", "prices", "resources"),
+)
 ENQUEUED = "enqueued"
 """The setting of a study whose file's configurations are in line already."""
 
@@ -77,6 +82,7 @@ class StudyFile:
     wishes: tuple[Wish, ...] = ()
     prices: Mapping[str, Any] | None = None
     learn_from: str | Sequence[str] | None = None
+    noise: bool | None = None
 
     def learning_from(self, named: Sequence[str]) -> "StudyFile":
         """The same with the earlier studies that the command line names, if it names any."""
@@ -107,6 +113,7 @@ class StudyFile:
             prices=self.prices,
             folder=self.folder,
             learn_from=self.learn_from,
+            noise=self.noise,
         )
 
 
@@ -133,10 +140,17 @@ def _study_file(tables: Mapping[str, Any], *, path: Path) -> StudyFile:
         strategy=strategy,
         storage=study.get("storage"),
         folder=study.get("folder"),
-        plan=RunPlan(_work(tables, folder=folder), limits, resources=_resources(tables), **run),
+        plan=RunPlan(
+            _work(tables, folder=folder),
+            limits,
+            resources=_resources(tables),
+            trackers=read_tracker_tables(tables, folder=folder),
+            **run,
+        ),
         wishes=tuple(_wish(table, space) for table in _wish_tables(tables)),
         prices=_prices(tables, study),
         learn_from=study.get("learn_from"),
+        noise=study.get("noise"),
     )
 
 

@@ -58,7 +58,8 @@ class Command:
     def check(self, problem: Problem) -> None:
         self._patterns.check(problem)
         chosen = [*problem.space.parameters, *problem.space.fidelities]
-        self._template.check_fields([*chosen, *OWN_FIELDS], needed=chosen)
+        needed = [name for name in chosen if name not in problem.space.retired]
+        self._template.check_fields([*chosen, *OWN_FIELDS], needed=needed)
         program = self._template.program
         if program is not None and shutil.which(program, path=_environment()["PATH"]) is None:
             raise WorkError(

@@ -14,15 +14,20 @@ import numpy as np
 from farthing.costs import Remaining
 from farthing.errors import InvalidArgument, MissingExtra
 from farthing.fields import Number, Whole
+from farthing.models.linalg import IntArray
+from farthing.models.sobol import BITS
 from farthing.models.threads import one_thread
 from farthing.space import Space
+from farthing.space.columns import Array
+from farthing.space.encoding import Encoder
 from farthing.strategies import Randomness, Strategy, as_strategy
 from farthing.strategies.multifidelity.active_runs import active_runs
 from farthing.strategies.multifidelity.curve_model import CurveModel, fit_curves
 from farthing.strategies.multifidelity.levels import Fidelities
 from farthing.strategies.multifidelity.runs import runs_of
+from farthing.strategies.shared.design import sobol_unit
 from farthing.study.chosen_strategy import default_strategy
-from farthing.trials import History
+from farthing.trials import History, Params
 
 try:
     from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
@@ -116,7 +121,8 @@ class FarthingSampler(BaseSampler):  # type: ignore[misc]
                 "Use ft.LogEI() or ft.EIPerCost()."
             )
         suggestion = suggestions[0]
-        chosen = translation.external(suggestion.params)
+        params = suggestion.params if self._declared else _beside_the_first(history, suggestion.params, self._seed)
+        chosen = translation.external(params)
         inner = {name: translation.distributions[name].to_internal_repr(value) for name, value in chosen.items()}
         for name, value in ((CHOSEN, inner), (NOTE, suggestion.note)):
             study._storage.set_trial_system_attr(trial._trial_id, name, value)
@@ -129,6 +135,36 @@ class FarthingSampler(BaseSampler):  # type: ignore[misc]
             "the model cannot see it. Declare the space: FarthingSampler(space=ft.Space(…)).",
             name,
         )
+
+
+def _beside_the_first(history: History, params: Params, seed: int) -> Params:
+    """A point of the initial design, moved as the first trial is beside the design's first point; others stay.
+
+    Optuna asks for the first trial's params one by one, so they are drawn before there is a space to spread them in. A
+    Sobol sequence is as good after a digital shift, and the one that takes its first point there makes it a design
+    around that trial: in distribution it is the design of a study that knows its space.
+    """
+    encoder, rng = history.problem.space.encoder, Randomness(seed)
+    point = sobol_unit(history, 1, rng)
+    if not len(history) or encoder.decode_unit(point)[0] != params:
+        return params
+    drawn = _unit_row(encoder, history[0].params)
+    start = sobol_unit(History(history.problem), 1, rng)[0]
+    shift = np.where(np.isnan(drawn), 0, _bits(np.nan_to_num(drawn)) ^ _bits(start))
+    return encoder.decode_unit((_bits(point) ^ shift) * 2.0**-BITS)[0]
+
+
+def _bits(u: Array) -> IntArray:
+    """The leading bits of uniform coordinates, as whole numbers."""
+    return np.asarray(np.minimum(u * 2.0**BITS, 2**BITS - 1), dtype=np.int64)
+
+
+def _unit_row(encoder: Encoder, params: Params) -> Array:
+    """The uniform coordinates of params, NaN where they are inactive."""
+    row: Array = encoder.encode([params])[0]
+    for j, count in encoder.categories.items():
+        row[j] = (row[j] + 0.5) / count
+    return row
 
 
 def _drawn(distribution: BaseDistribution, rng: np.random.Generator) -> Any:

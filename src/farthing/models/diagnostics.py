@@ -1,12 +1,13 @@
 """Is the model to be trusted? Leave-one-out residuals, calibration, and which columns matter."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtr
 
 from farthing.models.gp import GP
-from farthing.models.linalg import Array, inverse_from_factor
+from farthing.models.linalg import Array, IntArray, inverse_from_factor
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +35,18 @@ def leave_one_out(gp: GP) -> LeaveOneOut:
     """In closed form (Rasmussen and Williams, 5.12):  μ₋ᵢ = yᵢ − αᵢ/[K⁻¹]ᵢᵢ,  σ²₋ᵢ = 1/[K⁻¹]ᵢᵢ."""
     precision = np.diagonal(inverse_from_factor(gp.L))
     return LeaveOneOut(gp.y, gp.y - gp.alpha / precision, 1.0 / precision)
+
+
+def leave_groups_out(gp: GP, groups: Sequence[IntArray]) -> LeaveOneOut:
+    """The first row of each group, predicted without any of the group: of a learning curve, its end without the rest.
+
+    With P = K⁻¹ and the rows B of a group, μ₋B = y_B − (P_BB)⁻¹ α_B and Σ₋B = (P_BB)⁻¹, which is (5.12) for one row.
+    """
+    P = inverse_from_factor(gp.L)
+    first = np.array([group[0] for group in groups], dtype=np.int64)
+    left = [np.linalg.inv(P[np.ix_(group, group)])[0] for group in groups]
+    misses = np.array([float(row @ gp.alpha[group]) for row, group in zip(left, groups, strict=True)])
+    return LeaveOneOut(gp.y[first], gp.y[first] - misses, np.array([row[0] for row in left]))
 
 
 def calibration(residuals: Array, levels: Array) -> Array:

@@ -47,6 +47,12 @@ def panels_figure(study: Study, *, kind: PlotKind) -> "Figure":
         raise NoResult(
             f"A picture of stages needs a pipeline's trials, got none of {study.name!r}. Leave out the kind."
         )
+    if kind == "curves" and not has_curves(study.history):
+        others = "stages" if has_stages(study.history) else "progress"
+        raise NoResult(
+            f"A picture of curves needs trials that report on their way, got none of {study.name!r}. "
+            f"Report values as they come, or ask for {others!r}."
+        )
     return _figure(study, best, kind=kind)
 
 

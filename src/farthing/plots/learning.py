@@ -3,7 +3,16 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from farthing.plots.look import ACCENT, FAILED, draw_expected, is_failed, set_plain_ticks, set_value_axis
+from farthing.plots.look import (
+    ACCENT,
+    FAILED,
+    add_legend,
+    draw_expected,
+    is_failed,
+    set_plain_ticks,
+    set_value_axis,
+    set_whole_ticks,
+)
 from farthing.plots.scales import is_wide
 from farthing.study import Best
 from farthing.trials import History
@@ -38,7 +47,7 @@ def draw_curves(axes: Any, history: History, colours: Mapping[int, Any], *, best
             _draw_prediction(axes, history, best, curve)
     _set_axes(axes, history, curves)
     axes.set_title("Learning curves (dark: better)")
-    axes.legend(loc="upper right" if history.problem.minimize else "lower right")
+    add_legend(axes)
 
 
 def _draw_prediction(axes: Any, history: History, best: Best, curve: Curve) -> None:
@@ -56,6 +65,8 @@ def _set_axes(axes: Any, history: History, curves: Sequence[Curve]) -> None:
     if is_wide(places):
         axes.set_xscale("log")
         set_plain_ticks(axes.xaxis, min(places), max(places))
+    elif all(place == round(place) for place in places):
+        set_whole_ticks(axes.xaxis)
     set_value_axis(axes, [value for curve in curves for _, value in curve.points], history)
     axes.set_xlabel(curve_axis(history.problem.space))
     axes.set_ylabel(history.problem.value)

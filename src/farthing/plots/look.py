@@ -90,6 +90,25 @@ def set_value_axis(axes: Any, values: Sequence[float], history: History) -> None
     axes.set_ylim(min(kept) - margin, max(kept) + margin)
 
 
+BELOW = -0.17
+"""Where a legend begins below the axes, in units of their height: under the label of the axis."""
+
+
+def add_legend(axes: Any) -> None:
+    """The legend below the axes, where it hides no data."""
+    handles, _ = axes.get_legend_handles_labels()
+    if handles:
+        columns = {"ncols": min(3, len(handles)), "columnspacing": 1.4, "handlelength": 1.6}
+        axes.legend(loc="upper left", bbox_to_anchor=(0.0, BELOW), borderaxespad=0.0, **columns)
+
+
+def set_whole_ticks(axis: Any) -> None:
+    """There is no trial two and a half, nor such an epoch."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(integer=True))
+
+
 def set_plain_ticks(axis: Any, low: float, high: float) -> None:
     """Labels a logarithmic axis in plain numbers: every decade, with 2 and 5 in between where there is room."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter

@@ -14,7 +14,7 @@ from farthing.plots.figure import (
     TITLE_HEIGHT,
     WIDTH,
 )
-from farthing.plots.look import ACCENT, INK, MUTED, SHADES, set_plain_ticks
+from farthing.plots.look import ACCENT, INK, MUTED, SHADES, add_legend, set_plain_ticks
 from farthing.plots.scales import is_wide
 from farthing.plots.slices import draw_slice
 from farthing.study import Study
@@ -76,7 +76,7 @@ def draw_predictions(axes: Any, diagnosis: Diagnosis) -> None:
     axes.set(
         title="Each trial, predicted from the others", xlabel=f"{diagnosis.value} of the trial", ylabel="predicted"
     )
-    axes.legend(loc="upper left")
+    add_legend(axes)
 
 
 def _draw_predicted(axes: Any, diagnosis: Diagnosis, some: BoolArray, *, color: str, label: str) -> None:
@@ -107,7 +107,7 @@ def draw_calibration(axes: Any, diagnosis: Diagnosis) -> None:
         axis.set_major_formatter(lambda share, _: f"{share:.0%}")
     axes.set(xlim=(0, 1), ylim=(0, 1))
     axes.set(title="Are its intervals right?", xlabel="values that its interval should hold", ylabel="values inside")
-    axes.legend(loc="upper left")
+    add_legend(axes)
 
 
 def draw_importance(axes: Any, diagnosis: Diagnosis) -> None:
@@ -140,7 +140,8 @@ def _draw_slices(figure: Any, rows: list[Any], diagnosis: Diagnosis, history: Hi
 
 def _add_title(figure: Any, study: Study, diagnosis: Diagnosis) -> None:
     height = figure.get_size_inches()[1]
-    title = f"{study.name}: a model of {len(diagnosis.trials)} trials"
+    what = "learning curves, at full fidelity" if diagnosis.is_by_curves else "trials"
+    title = f"{study.name}: a model of {len(diagnosis.trials)} {what}"
     best = f"slices through trial {diagnosis.best}, the best:  {short_params(study.history[diagnosis.best].params)}"
     subtitle = best if len(best) <= LONGEST_SUBTITLE else best[: LONGEST_SUBTITLE - 1] + "…"
     figure.text(0.1 / WIDTH, 1 - 0.1 / height, title, va="top", fontsize=13, fontweight="bold")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from farthing.errors import NoResult
-from farthing.plots.look import ACCENT, MUTED, SHADES
+from farthing.plots.look import ACCENT, MUTED, SHADES, add_legend, set_whole_ticks
 from farthing.space import Choice
 from farthing.strategies.online import OnlineProblem, online_strategy_from_json
 from farthing.strategies.online.gp_player import GPPlayer
@@ -126,7 +126,8 @@ def _draw_schedule(axes: Any, study: Study, rounds: Sequence[Measurement], name:
     _set_scale(axes.yaxis, axes.set_yscale, study, name)
     axes.set_xlabel("round")
     axes.set_ylabel(name)
-    axes.legend(loc="upper right")
+    set_whole_ticks(axes.xaxis)
+    add_legend(axes)
 
 
 def _draw_posterior(

@@ -11,9 +11,11 @@ from farthing.plots.look import (
     INK,
     MUTED,
     SHADES,
+    add_legend,
     is_failed,
     set_plain_ticks,
     set_value_axis,
+    set_whole_ticks,
 )
 from farthing.space import Choice
 from farthing.study import Best, Study
@@ -118,7 +120,8 @@ class _Picture:
         axes.set_ylabel(self.study.problem.value)
         axes.set_title(f"{self.study.problem.value} along the {self.trace}")
         axes.set_xlabel(self.trace)
-        axes.legend(loc="upper right" if self.study.problem.minimize else "lower right")
+        set_whole_ticks(axes.xaxis)
+        add_legend(axes)
 
     def draw_schedule(self, axes: Any, name: str) -> None:
         """The values of one parameter over the steps: of all members, and of the winner."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from farthing.plots.look import ACCENT, area, draw_expected, is_failed, mark_failures, set_value_axis
+from farthing.plots.look import ACCENT, add_legend, area, draw_expected, is_failed, mark_failures, set_value_axis
 from farthing.study import Best
 from farthing.trials import History
 from farthing.views.progress import progress_of
@@ -39,4 +39,4 @@ def draw_progress(axes: Any, history: History, colours: Any, *, best: Best) -> N
     axes.set_title(f"Best {history.problem.value} against cost")
     axes.set_xlabel(f"cost of all trials ({history.problem.cost_unit})")
     axes.set_ylabel(history.problem.value)
-    axes.legend(loc="upper right" if history.problem.minimize else "lower right")
+    add_legend(axes)

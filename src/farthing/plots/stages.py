@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from farthing.plots.look import GRID, MUTED
+from farthing.plots.look import GRID, MUTED, add_legend, set_whole_ticks
 from farthing.trials import History, Measurement, Trial
 from farthing.trials.prefixes import is_stage, was_cached
 
@@ -34,7 +34,7 @@ def draw_stage_costs(axes: Any, history: History) -> None:
     axes.set_title("Cost of the stages")
     _set_trial_axis(axes)
     axes.set_ylabel(f"{history.problem.cost_unit} so far")
-    axes.legend(loc="upper left")
+    add_legend(axes)
 
 
 def draw_cache(axes: Any, history: History) -> None:
@@ -54,10 +54,7 @@ def draw_cache(axes: Any, history: History) -> None:
 
 
 def _set_trial_axis(axes: Any) -> None:
-    """There is no trial two and a half."""
-    from matplotlib.ticker import MaxNLocator
-
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    set_whole_ticks(axes.xaxis)
     axes.set_xlabel("trials, as they ended")
 
 

@@ -110,6 +110,33 @@ class Discrete:
 
 
 @dataclass(frozen=True)
+class Retired:
+    """A parameter that is no longer tuned: results keep their coordinates, whatever is new has the one kept value."""
+
+    column: "Column"
+    kept: Any
+
+    def encode(self, values: Sequence[Any]) -> Array:
+        """As the column does."""
+        return self.column.encode(values)
+
+    def decode(self, x: Array) -> list[Any]:
+        """The kept value, to the bit."""
+        return [self.kept] * len(x)
+
+    def value_at(self, u: float) -> Any:
+        """The kept value."""
+        return self.kept
+
+    def snap(self, x: Array) -> Array:
+        """The coordinate of the kept value."""
+        return np.full(len(x), self.encode([self.kept])[0])
+
+
+Column: TypeAlias = Continuum | Discrete | Retired
+
+
+@dataclass(frozen=True)
 class EqualBins:
     """[0, 1] in equal parts."""
 

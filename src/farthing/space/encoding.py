@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from farthing.errors import InvalidParams
-from farthing.space.columns import Array, Discrete, Flags, Indices, column_of
+from farthing.space.columns import Array, Column, Discrete, Flags, Indices, Retired, column_of
 from farthing.space.fidelity import Fidelity
 from farthing.space.parameters import Choice, Parameter
 
@@ -22,20 +22,35 @@ class Encoder:
     """Translates whole lists of params to arrays with a row for each, and back.
 
     `names` gives the column order. `categories` maps the columns of unordered choices to their number of options,
-    `discrete` every other column with finitely many values to that number.
+    `discrete` every other column with finitely many values to that number. A retired parameter keeps its column, in
+    which results differ; whatever is decoded or snapped has its one value.
     """
 
     def __init__(
-        self, parameters: Mapping[str, Parameter], fidelities: Mapping[str, Fidelity], *, order: Sequence[str]
+        self,
+        parameters: Mapping[str, Parameter],
+        fidelities: Mapping[str, Fidelity],
+        *,
+        order: Sequence[str],
+        retired: Mapping[str, Any] | None = None,
     ) -> None:
         declared = list(parameters.values())
         self.names = tuple(parameters)
         self.dimension = len(declared)
         self.categories = {j: p.count for j, p in enumerate(declared) if isinstance(p, Choice) and not p.ordered}
         self.discrete = {j: p.count for j, p in enumerate(declared) if p.count and j not in self.categories}
-        self._columns = [column_of(parameter) for parameter in declared]
+        self._columns: list[Column] = [column_of(parameter) for parameter in declared]
+        self.has_retired = bool(retired)
+        self._retire(retired or {})
         self._conditions = [condition for name in order for condition in _conditions(name, parameters)]
         self._fidelities = dict(fidelities)
+
+    def _retire(self, values: Mapping[str, Any]) -> None:
+        for name, kept in values.items():
+            j = self.names.index(name)
+            self._columns[j] = Retired(self._columns[j], kept)
+            if j not in self.categories:
+                self.discrete[j] = 1
 
     def encode(self, params: Sequence[Mapping[str, Any]]) -> Array:
         """The points, shape (n, d), of params in the form that `Space.check` returns."""
@@ -74,8 +89,7 @@ class Encoder:
         return found
 
     def _is_met(self, condition: "ColumnCondition", value: Any) -> bool:
-        parent = self._columns[condition.parent_column]
-        assert isinstance(parent, Discrete)
+        parent = _discrete(self._columns[condition.parent_column])
         return parent.parameter.index_of(value) in condition.indices
 
     def _params(self, snapped: Array) -> list[dict[str, Any]]:
@@ -109,6 +123,8 @@ class Encoder:
     def grid(self, column: int) -> Array | None:
         """The coordinates of a column's values in their order; None where it is continuous."""
         axis = self._columns[column]
+        if isinstance(axis, Retired):
+            return axis.encode([axis.kept])
         if not isinstance(axis, Discrete) or axis.parameter.count is None:
             return None
         return axis.bins.centre(np.arange(axis.parameter.count))
@@ -146,8 +162,7 @@ class Encoder:
         """Which coordinates are active; `_conditions` has every parent before its children."""
         active = np.ones(X.shape, dtype=bool)
         for condition in self._conditions:
-            parent = self._columns[condition.parent_column]
-            assert isinstance(parent, Discrete)
+            parent = _discrete(self._columns[condition.parent_column])
             allowed = parent.index(X[:, condition.parent_column])[:, None] == condition.indices
             active[:, condition.column] &= active[:, condition.parent_column] & allowed.any(axis=1)
         return active
@@ -160,6 +175,13 @@ class ColumnCondition:
     column: int
     parent_column: int
     indices: Indices
+
+
+def _discrete(column: Column) -> Discrete:
+    """The column of a parent, which has finitely many values."""
+    declared = column.column if isinstance(column, Retired) else column
+    assert isinstance(declared, Discrete)
+    return declared
 
 
 def _conditions(name: str, parameters: Mapping[str, Parameter]) -> list[ColumnCondition]:

@@ -46,6 +46,16 @@ def _hashable(option: Any) -> Any:
     return tuple(option) if isinstance(option, list) else option
 
 
+def plain_options(values: Mapping[str, Any]) -> Table:
+    """Values of parameters, with lists for tuples."""
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
+def read_options(values: object) -> Table:
+    """The values that `plain_options` wrote."""
+    return {name: _hashable(value) for name, value in _mapping(values, what="What is retired").items()}
+
+
 def parameter_tables(parameters: Mapping[str, Parameter]) -> Table:
     """The table of every parameter, without the settings that have their defaults."""
     return {name: _parameter_table(parameter) for name, parameter in parameters.items()}

@@ -9,13 +9,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from farthing.errors import InvalidParams, InvalidSpace
-from farthing.scalars import Scalar
+from farthing.scalars import Option, Scalar
 from farthing.space import serialization
 from farthing.space.conditions import is_active
 from farthing.space.dependencies import activation_order, resolve_conditions
 from farthing.space.fidelity import Fidelity
 from farthing.space.parameters import Choice, Parameter
-from farthing.space.space_validation import check_parts
+from farthing.space.space_validation import check_parts, check_retired
 from farthing.space.stages import flatten, local_name
 from farthing.space.toml import read_toml, write_toml
 from farthing.space.validation import store
@@ -32,13 +32,15 @@ class Space:
     """The parameters of a study, with fidelities or in stages. A plain number or text is a constant.
 
     `parameters` holds them all under the names they have in a trial's params. In a staged space that is the plain
-    name if one stage has it and `stage.name` if several have; `stages` lists the names of each stage. Two
-    spaces are equal when they declare the same in the same order.
+    name if one stage has it and `stage.name` if several have; `stages` lists the names of each stage. `retired` has the
+    parameters that are no longer tuned, with the value that new trials have. Two spaces are equal when they declare the
+    same in the same order.
     """
 
     parameters: Mapping[str, Parameter]
     fidelities: Mapping[str, Fidelity]
     stages: Mapping[str, tuple[str, ...]]
+    retired: Mapping[str, Option]
     _order: tuple[str, ...]
 
     def __init__(
@@ -47,6 +49,7 @@ class Space:
         *,
         fidelities: Mapping[str, Fidelity] | None = None,
         stages: Mapping[str, Mapping[str, Parameter]] | None = None,
+        retired: Mapping[str, Option] | None = None,
     ) -> None:
         plain, amounts, staged = declared(params), _given(fidelities), _given(stages)
         check_parts(plain, amounts, stages=staged)
@@ -57,6 +60,7 @@ class Space:
             parameters=MappingProxyType(parameters),
             fidelities=MappingProxyType(dict(amounts)),
             stages=MappingProxyType(layout),
+            retired=MappingProxyType(check_retired(_given(retired), parameters)),
             _order=activation_order(parameters),
         )
 
@@ -70,7 +74,8 @@ class Space:
         if self.stages:
             return f"Space(stages={self._parameters_by_stage!r})"
         fidelities = f", fidelities={dict(self.fidelities)!r}" if self.fidelities else ""
-        return f"Space({dict(self.parameters)!r}{fidelities})"
+        retired = f", retired={dict(self.retired)!r}" if self.retired else ""
+        return f"Space({dict(self.parameters)!r}{fidelities}{retired})"
 
     def __reduce__(self) -> tuple[Callable[[Mapping[str, Any]], Space], tuple[serialization.Table]]:
         return Space.from_json, (self.to_json(),)
@@ -80,7 +85,19 @@ class Space:
         """The one translator to and from the unit cube."""
         from farthing.space.encoding import Encoder  # brings NumPy, which the command line and workers can do without
 
-        return Encoder(self.parameters, self.fidelities, order=self._order)
+        return Encoder(self.parameters, self.fidelities, order=self._order, retired=self.retired)
+
+    @property
+    def tuned(self) -> Space:
+        """The space without its retired parameters: what a user declares who never had them."""
+        if not self.retired:
+            return self
+        kept = {name: parameter for name, parameter in self.parameters.items() if name not in self.retired}
+        return Space(kept, fidelities=self.fidelities)
+
+    def has(self, params: Mapping[str, Any]) -> bool:
+        """Whether a new trial could have these params of an older one: whatever is retired has its value."""
+        return all(params.get(name, value) == value for name, value in self.retired.items())
 
     @property
     def full_fidelity(self) -> dict[str, float]:
@@ -126,14 +143,16 @@ class Space:
         if self.stages:
             return {"stages": self._stage_tables}
         fidelities = {"fidelities": serialization.fidelity_tables(self.fidelities)} if self.fidelities else {}
-        return {"params": serialization.parameter_tables(self.parameters), **fidelities}
+        retired = {"retired": serialization.plain_options(self.retired)} if self.retired else {}
+        return {"params": serialization.parameter_tables(self.parameters), **fidelities, **retired}
 
     @staticmethod
     def from_json(tables: Mapping[str, Any]) -> Space:
         """The space that `to_json` wrote."""
         refuse_non_mapping(tables, what="The JSON form of a space", error=InvalidSpace)
-        refuse_unknown(tables, ("params", "fidelities", "stages"), what="Keys of a space", error=InvalidSpace)
-        return space_from_tables(tables.get("params"), tables.get("fidelities"), tables.get("stages"))
+        parts = ("params", "fidelities", "stages", "retired")
+        refuse_unknown(tables, parts, what="Keys of a space", error=InvalidSpace)
+        return space_from_tables(*(tables.get(name) for name in parts))
 
     def to_toml(self) -> str:
         """The space as the tables of a study file, from which `Space.from_toml` makes an equal space."""
@@ -144,19 +163,22 @@ class Space:
             headed["space",] = serialization.parameter_tables(self.parameters)
         if self.fidelities:
             headed["fidelities",] = serialization.fidelity_tables(self.fidelities)
+        if self.retired:
+            headed["retired",] = serialization.plain_options(self.retired)
         return write_toml(headed)
 
     @staticmethod
     def from_toml(text: str) -> Space:
-        """The space in the tables [space], [fidelities] and [stages.NAME], of which there may be no others."""
-        tables = read_toml(text)
-        refuse_unknown(tables, ("space", "fidelities", "stages"), what="Tables of a space", error=InvalidSpace)
-        return space_from_tables(tables.get("space"), tables.get("fidelities"), tables.get("stages"))
+        """The space in the tables [space], [fidelities], [retired] and [stages.NAME]; there may be no others."""
+        tables, parts = read_toml(text), ("space", "fidelities", "stages", "retired")
+        refuse_unknown(tables, parts, what="Tables of a space", error=InvalidSpace)
+        return space_from_tables(*(tables.get(name) for name in parts))
 
     @property
     def _content(self) -> tuple[object, ...]:
         """The parts that make two spaces equal; the order counts, because the encoder's columns follow it."""
-        return tuple(self.parameters.items()), tuple(self.fidelities.items()), tuple(self.stages.items())
+        parts = (self.parameters, self.fidelities, self.stages, self.retired)
+        return tuple(tuple(part.items()) for part in parts)
 
     @property
     def _parameters_by_stage(self) -> dict[str, dict[str, Parameter]]:
@@ -167,6 +189,8 @@ class Space:
         return {stage: serialization.parameter_tables(own) for stage, own in self._parameters_by_stage.items()}
 
     def _check_active(self, name: str, params: Mapping[str, Any]) -> Any:
+        if name not in params and name in self.retired:
+            return self.retired[name]
         if name not in params:
             raise InvalidParams(
                 f"Every active parameter must have a value, got none for {name!r}. Add it to the params."
@@ -199,10 +223,12 @@ def space_from_tables(
     space: Mapping[str, Any] | None = None,
     fidelities: Mapping[str, Any] | None = None,
     stages: Mapping[str, Any] | None = None,
+    retired: Mapping[str, Any] | None = None,
 ) -> Space:
-    """The space that the tables [space], [fidelities] and [stages] of a study file declare."""
+    """The space that the tables [space], [fidelities], [stages] and [retired] declare."""
     return Space(
         None if space is None else serialization.read_parameters(space),
         fidelities=None if fidelities is None else serialization.read_fidelities(fidelities),
         stages=None if stages is None else serialization.read_stages(stages),
+        retired=None if retired is None else serialization.read_options(retired),
     )

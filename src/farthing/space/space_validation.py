@@ -6,7 +6,7 @@ from typing import Any
 from farthing.errors import InvalidSpace
 from farthing.space.fidelity import Fidelity
 from farthing.space.parameters import Choice, Float, Int
-from farthing.validation import refuse_non_mapping, shown
+from farthing.validation import refuse_non_mapping, refuse_unknown, shown
 
 # Command templates fill these in and reports use them as keys, so a parameter of the same name would be ambiguous.
 RESERVED = frozenset({"step", "value", "cost", "metrics", "gradient", "resume_dir", "checkpoint_dir", "trial"})
@@ -22,6 +22,15 @@ def check_parts(params: Mapping[str, Any], fidelities: Mapping[str, Any], *, sta
         raise _not_beside_stages("params" if params else "fidelities")
     if not params and not any(stages.values()):
         raise InvalidSpace("A space must have at least one parameter, got none. Add one, such as a Float.")
+
+
+def check_retired(retired: Mapping[str, Any], parameters: Mapping[str, Float | Int | Choice]) -> dict[str, Any]:
+    """The canonical values of the retired parameters, which must be parameters, but not all of them."""
+    refuse_non_mapping(retired, what="The retired parameters of a space", error=InvalidSpace)
+    refuse_unknown(retired, parameters, what="Retired parameters", error=InvalidSpace)
+    if retired and len(retired) == len(parameters):
+        raise InvalidSpace("A space must have a parameter that is not retired, got none. Keep one that is tuned.")
+    return {name: parameters[name].check(value, name=name) for name, value in retired.items()}
 
 
 def _check_params(params: Mapping[str, Any], *, is_staged: bool) -> None:

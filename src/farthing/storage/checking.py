@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from sqlalchemy import Connection, text
 
 from farthing.errors import FarthingError
+from farthing.space import Space
 from farthing.storage import rows, schema, statements
 from farthing.storage.invariants import broken_invariants
 from farthing.storage.study_rows import StudyRows
+from farthing.trials import History
 
 UNREADABLE = (FarthingError, TypeError, KeyError, ValueError, AttributeError)
 """What reading a row raises if it was changed by hand."""
@@ -62,7 +64,7 @@ def _record_faults(connection: Connection, name: str) -> Iterator[str]:
 def _name_faults(connection: Connection, study: StudyRows, name: str) -> Iterator[str]:
     """Trials whose params or fidelities are not the space's, as far as both can be read."""
     try:
-        space = rows.study_record(connection.execute(statements.LOAD_STUDY, {"name": name}).one()).problem.space
+        space = _space_of_today(connection, name)
         trials = [entry.trial for entry in study.all_entries()]
     except UNREADABLE:
         return
@@ -70,6 +72,12 @@ def _name_faults(connection: Connection, study: StudyRows, name: str) -> Iterato
     for trial in trials:
         if unknown := {*trial.params, *trial.fidelity} - known:
             yield f"trial {trial.number} has {', '.join(sorted(unknown))}, which the space does not"
+
+
+def _space_of_today(connection: Connection, name: str) -> Space:
+    problem = rows.study_record(connection.execute(statements.LOAD_STUDY, {"name": name}).one()).problem
+    events = [rows.event(row) for row in connection.execute(statements.ALL_EVENTS, {"this_name": name})]
+    return History(problem, events=events).problem.space
 
 
 def _version_faults(study: StudyRows) -> Iterator[str]:

@@ -12,9 +12,6 @@ from farthing.study.views import short_number, short_params, short_prediction
 from farthing.trials import History, Json, Params, Prediction, Problem, Trial
 from farthing.trials.learned import LearnedStart
 
-NOISE = "noise"
-"""The setting of a study that says whether equal params may give different values."""
-
 
 @dataclass(frozen=True, repr=False)
 class Best:
@@ -139,7 +136,7 @@ class LearnedBest(Best):
 
 def best_measured(history: History) -> Trial | None:
     """The best of the trials that are done at full fidelity."""
-    full = [trial for trial in history.done if trial.value is not None and history.is_full(trial)]
+    full = [trial for trial in history.eligible if trial.value is not None and history.is_full(trial)]
     return min(full, key=lambda trial: history.loss(trial.value or 0.0), default=None)
 
 
@@ -148,8 +145,7 @@ def find_best(records: Records, strategy: Strategy | None) -> Best:
 
     Raises `NoResult` before any trial is done.
     """
-    is_noisy = bool(records.settings.get(NOISE, True))
-    return _by_search(records, strategy) or _by_history(records.refresh(), strategy, is_noisy=is_noisy)
+    return _by_search(records, strategy) or _by_history(records.refresh(), strategy)
 
 
 def _by_search(records: Records, strategy: Strategy | None) -> Best | None:
@@ -172,12 +168,12 @@ def _by_search(records: Records, strategy: Strategy | None) -> Best | None:
     )
 
 
-def _by_history(history: History, strategy: Strategy | None, *, is_noisy: bool) -> Best:
+def _by_history(history: History, strategy: Strategy | None) -> Best:
     found = best_by_value(history) if strategy is None else strategy.recommend(history)
     if found is None or found.trial.value is None:
         raise NoResult(f"The best trial is one that is done, got none among {len(history)} trials. Run some first.")
     measured = best_measured(history)
-    if measured is not None and not is_noisy and _is_better_than_predicted(measured, found, history.problem):
+    if measured is not None and not history.is_noisy and _is_better_than_predicted(measured, found, history.problem):
         found = replace(found, params=measured.params, trial=measured, predicted=None)
     assert found.trial.value is not None, "only trials with a value are recommended"
     return Best(
@@ -191,9 +187,19 @@ def _by_history(history: History, strategy: Strategy | None, *, is_noisy: bool) 
         found.best_ever,
         is_fallback=strategy is None,
         is_full=history.is_full(found.trial),
-        explanation=_explanation(history, found, measured),
+        explanation=_retired(history, found) or _explanation(history, found, measured),
         ranking=found.ranking,
     )
+
+
+def _retired(history: History, found: Recommendation) -> str | None:
+    """Says that what is recommended is not possible today, which is so until the first trial that is."""
+    space = history.problem.space
+    gone = [name for name, kept in space.retired.items() if found.params.get(name, kept) != kept]
+    if not gone:
+        return None
+    kept = short_params({name: space.retired[name] for name in gone})
+    return f"No trial yet has {kept}, which every new one has: what is shown had another value."
 
 
 def _is_better_than_predicted(measured: Trial, found: Recommendation, problem: Problem) -> bool:

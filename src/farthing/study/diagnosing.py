@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from farthing.models.diagnostics import LeaveOneOut, calibration, leave_one_out
+from farthing.models.diagnostics import calibration
 from farthing.models.threads import one_thread
-from farthing.study.fitted_history import FittedHistory, fit_history
+from farthing.study.fitted_curves import fit_model
+from farthing.study.fitted_history import FittedModel
 from farthing.study.importance import shares_of
 from farthing.study.slicing import Slice, slice_along
 from farthing.trials import Json
@@ -35,7 +36,9 @@ class Diagnosis:
     `noise` is the change of a good trial's value when it is repeated, as estimated by the model. `importance`
     has a share for each parameter, the greatest first: its part in the variance of the model over the space, with the
     standard deviations in `importance_deviation`; `slices` through the `best` trial are in the same order.
-    `failed` trials count in the model as the worst value.
+    `failed` trials count in the model as the worst value. `is_by_curves` says that too few trials are full ones, so it
+    is the model of learning curves: `trials` are then the ends of runs, each predicted, where it was measured, from all
+    other configurations; importance and slices hold at full fidelity.
     """
 
     value: str
@@ -55,6 +58,7 @@ class Diagnosis:
     best: int
     slices: tuple[Slice, ...]
     failed: int
+    is_by_curves: bool = False
 
     def to_json(self) -> dict[str, Json]:
         levels = [{"level": level, "inside": inside} for level, inside in self.calibration.items()]
@@ -65,16 +69,17 @@ class Diagnosis:
 def diagnose(study: "Study") -> Diagnosis:
     """Judges the model that `LogEI` would fit to the finished trials at full fidelity, for any strategy.
 
-    Raises `NoResult` if they are too few.
+    If they are too few and there are fidelities, it is the model of learning curves. Raises `NoResult` if there are too
+    few configurations for that too.
     """
     with one_thread():
-        return diagnosis_of(fit_history(study.history))
+        return diagnosis_of(fit_model(study.history))
 
 
-def diagnosis_of(fitted: FittedHistory) -> Diagnosis:
+def diagnosis_of(fitted: FittedModel) -> Diagnosis:
     """The judgement of a model that is fitted already."""
-    left_out, best = _leave_one_out(fitted), fitted.trials[fitted.best]
-    shares = shares_of(fitted.gp, fitted.encoder)
+    left_out, best = fitted.left_out(), fitted.trials[fitted.best]
+    shares = shares_of(fitted.gp, fitted.encoder, fitted.rows)
     observed = fitted.values(left_out.observed)
     predicted, low, high = fitted.intervals(left_out.mean, left_out.variance)
     errors, explained = np.abs(observed - predicted), left_out.explained
@@ -95,19 +100,14 @@ def diagnosis_of(fitted: FittedHistory) -> Diagnosis:
         importance_deviation={name: share.deviation for name, share in shares.items()},
         best=best.number,
         slices=tuple(slice_along(fitted, name) for name in shares if name in best.params),
-        failed=int(np.sum(~fitted.is_measured)),
+        failed=fitted.failed,
+        is_by_curves=fitted.is_by_curves,
     )
 
 
-def _leave_one_out(fitted: FittedHistory) -> LeaveOneOut:
-    """Of the trials that have a value of their own, on the scale of the model."""
-    every, measured = leave_one_out(fitted.gp), fitted.is_measured
-    return LeaveOneOut(every.observed[measured], every.mean[measured], every.variance[measured])
-
-
-def _noise(fitted: FittedHistory) -> float:
+def _noise(fitted: FittedModel) -> float:
     """σ carried to the units of the value, at the best trial."""
-    best = fitted.gp.y[fitted.best]
+    best = fitted.best_on_the_models_scale
     there, beside = fitted.values(np.array([best, best - np.sqrt(fitted.gp.noise)]))
     return abs(float(beside - there))
 

@@ -1,10 +1,11 @@
-"""Spaces that grow, and how two spaces differ, in words."""
+"""Spaces that grow or have parameters retired, and how two spaces differ, in words."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from farthing.errors import InvalidParams, InvalidSpace
 from farthing.space import Space
+from farthing.strategies import Strategy
 from farthing.trials import History, Trial
 from farthing.trials.extension import Extension
 from farthing.validation import listed, refuse_non_mapping, refuse_unknown
@@ -17,13 +18,25 @@ def extension_of(history: History, space: Space, fill: Mapping[str, Any]) -> Ext
     old = history.problem.space
     _check_kind(old, space)
     added = [name for name in space.parameters if name not in old.parameters]
+    gone = [name for name in old.tuned.parameters if name not in space.parameters]
     refuse_non_mapping(fill, what="fill", error=InvalidParams)
-    refuse_unknown(fill, added, what="What is filled in (new parameters)", error=InvalidParams)
-    checked = {name: space.parameters[name].check(value, name=name) for name, value in fill.items()}
-    extension = Extension(old, space, checked, len(history))
+    refuse_unknown(fill, [*added, *gone], what="What is filled in (new and retired parameters)", error=InvalidParams)
+    after = _with_retired(old, space, {name: fill[name] for name in gone if name in fill})
+    checked = {name: after.parameters[name].check(fill[name], name=name) for name in added if name in fill}
+    extension = Extension(old, after, checked, len(history))
     for trial in history:
         _check_trial(extension, trial)
     return extension
+
+
+def refuse_retiring_for(strategy: Strategy, old: Space, new: Space) -> None:
+    """Members of a population carry their params along, so a parameter cannot be retired while they train."""
+    gone = [name for name in old.tuned.parameters if name not in new.parameters]
+    if gone and strategy.needs_checkpoints:
+        raise InvalidSpace(
+            f"A population must keep every parameter, because its members train on with theirs, got a space without "
+            f"{listed(gone)}. Keep them, or begin a study without them."
+        )
 
 
 def differences(old: Space, new: Space) -> str:
@@ -40,13 +53,17 @@ def _differences(old: Space, new: Space) -> Iterator[str]:
         for name in before:
             if name in after and before[name] != after[name]:
                 yield f"{name} is {after[name]!r} instead of {before[name]!r}"
+    if dict(old.retired) != dict(new.retired):
+        yield f"{listed(new.retired) or 'none'} is retired instead of {listed(old.retired) or 'none'}"
     if list(old.stages) != list(new.stages):
         yield f"the stages are {listed(new.stages) or 'none'} instead of {listed(old.stages) or 'none'}"
 
 
 def _check_kind(old: Space, new: Space) -> None:
-    if old == new:
-        raise InvalidSpace("An extended space must differ from the old one, got the same. Add or widen a parameter.")
+    if new in (old, old.tuned):
+        raise InvalidSpace(
+            "An extended space must differ from the old one, got the same. Add, widen or leave out a parameter."
+        )
     if old.stages or new.stages:
         raise InvalidSpace(
             "A space in stages cannot be extended, because the outputs of its stages are kept under their params. "
@@ -57,12 +74,19 @@ def _check_kind(old: Space, new: Space) -> None:
             f"An extended space must have the same fidelities, got a space in which {differences(old, new)}. "
             "Give the study another name=, and add() the results that still hold."
         )
-    gone = [name for name in old.parameters if name not in new.parameters]
-    if gone:
-        raise InvalidSpace(
-            f"An extended space must keep every parameter, got one without {listed(gone)}. Keep them; to try no other "
-            "value of one, begin a study without it and add() the results that still hold."
-        )
+
+
+def _with_retired(old: Space, new: Space, values: Mapping[str, Any]) -> Space:
+    """The new space with the parameters of the old one that it leaves out: they are retired, now or already."""
+    gone = {name: parameter for name, parameter in old.parameters.items() if name not in new.parameters}
+    retired = {name: {**old.retired, **values}[name] for name in gone if name in old.retired or name in values}
+    for name in gone:
+        if name not in retired:
+            raise InvalidParams(
+                f"A parameter that is retired must have a value for the trials to come, got none for {name!r}. "
+                f"Give the one that the work uses from now on: fill={{{name!r}: …}}."
+            )
+    return Space({**new.parameters, **gone}, fidelities=new.fidelities, retired=retired) if gone else new
 
 
 def _check_trial(extension: Extension, trial: Trial) -> None:

@@ -1,11 +1,13 @@
 """The model that `LogEI` would fit to a history of any strategy."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from farthing.errors import NoResult
+from farthing.models.diagnostics import LeaveOneOut, leave_one_out
 from farthing.models.gp import GP
 from farthing.models.linalg import Array, BoolArray
 from farthing.space.encoding import Encoder
@@ -21,38 +23,70 @@ REACH = 1.96
 """Standard deviations to either side of the mean that hold 95 % of a normal distribution."""
 
 
-@dataclass(frozen=True, eq=False)
-class FittedHistory:
-    """The finished trials at full fidelity, a row of observations for each, and the model that is fitted to those."""
+class FittedModel(ABC):
+    """A model of a history, and what it is judged by: trials, their points in the space and their losses."""
 
     history: History
-    trials: tuple[Trial, ...]
-    seen: Observations
-    surrogate: Surrogate
 
     @property
-    def gp(self) -> GP:
-        return self.surrogate.gp
+    @abstractmethod
+    def trials(self) -> tuple[Trial, ...]: ...
+
+    @property
+    @abstractmethod
+    def gp(self) -> GP: ...
+
+    @property
+    @abstractmethod
+    def points(self) -> Array: ...
+
+    @property
+    @abstractmethod
+    def loss(self) -> Array: ...
+
+    @property
+    @abstractmethod
+    def is_measured(self) -> BoolArray:
+        """Which rows have a value of their own; trials that failed stand in with the worst of the others."""
+
+    @property
+    @abstractmethod
+    def failed(self) -> int:
+        """The number of trials that count as the worst value."""
+
+    @property
+    @abstractmethod
+    def best_on_the_models_scale(self) -> float: ...
+
+    @abstractmethod
+    def rows(self, X: Array) -> Array:
+        """Rows of the process for configurations at full fidelity."""
+
+    @abstractmethod
+    def values(self, z: Array) -> Array:
+        """The model's losses z in the units of the value."""
+
+    @abstractmethod
+    def left_out(self) -> LeaveOneOut:
+        """The value of each measured row, predicted from the others, on the scale of the model."""
+
+    @property
+    def is_by_curves(self) -> bool:
+        """Whether the trials are ends of runs that may be short."""
+        return False
 
     @property
     def encoder(self) -> Encoder:
         return self.history.problem.space.encoder
 
     @cached_property
-    def is_measured(self) -> BoolArray:
-        """Which rows have a value of their own; trials that failed stand in with the worst of the others."""
-        return np.array([_has_value(trial) for trial in self.trials], dtype=bool)
-
-    @cached_property
     def best(self) -> int:
         """The row with the best value."""
-        return int(np.argmin(np.where(self.is_measured, self.seen.loss, np.inf)))
+        return int(np.argmin(np.where(self.is_measured, self.loss, np.inf)))
 
-    def values(self, z: Array) -> Array:
-        """The model's losses z in the units of the value."""
-        loss = self.surrogate.scale.undo(z)
-        compression = self.surrogate.compression
-        return np.asarray(self.history.problem.sign * (loss if compression is None else compression.undo(loss)))
+    def predict(self, X: Array) -> tuple[Array, Array]:
+        """Mean and variance at full fidelity, on the scale of the model."""
+        return self.gp.predict(self.rows(X))
 
     def intervals(self, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
         """The median of the value and the ends, low and high, of the interval that holds it with 95 %."""
@@ -61,8 +95,58 @@ class FittedHistory:
         return self.values(mean), np.minimum(*ends), np.maximum(*ends)
 
 
-def fit_history(history: History) -> FittedHistory:
-    """Fits the model. Raises `NoResult` where there are too few values to judge it by."""
+@dataclass(frozen=True, eq=False)
+class FittedHistory(FittedModel):
+    """The finished trials at full fidelity, a row of observations for each, and the model that is fitted to those."""
+
+    history: History
+    ended: tuple[Trial, ...]
+    seen: Observations
+    surrogate: Surrogate
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        return self.ended
+
+    @property
+    def gp(self) -> GP:
+        return self.surrogate.gp
+
+    @property
+    def points(self) -> Array:
+        return self.seen.X
+
+    @property
+    def loss(self) -> Array:
+        return self.seen.loss
+
+    @cached_property
+    def is_measured(self) -> BoolArray:
+        return np.array([_has_value(trial) for trial in self.trials], dtype=bool)
+
+    @property
+    def failed(self) -> int:
+        return int(np.sum(~self.is_measured))
+
+    @property
+    def best_on_the_models_scale(self) -> float:
+        return float(self.gp.y[self.best])
+
+    def rows(self, X: Array) -> Array:
+        return X
+
+    def values(self, z: Array) -> Array:
+        loss = self.surrogate.scale.undo(z)
+        compression = self.surrogate.compression
+        return np.asarray(self.history.problem.sign * (loss if compression is None else compression.undo(loss)))
+
+    def left_out(self) -> LeaveOneOut:
+        every, measured = leave_one_out(self.gp), self.is_measured
+        return LeaveOneOut(every.observed[measured], every.mean[measured], every.variance[measured])
+
+
+def fit_history(history: History, *, takes_all: bool = True) -> FittedHistory:
+    """Fits the model, to some of very many rows unless it takes all. `NoResult` if there are too few values."""
     trials = _ended_in_full(history)
     count = sum(map(_has_value, trials))
     if not has_enough(history):
@@ -74,7 +158,7 @@ def fit_history(history: History) -> FittedHistory:
     seen = observe(history)
     kernel = kernel_over(history.problem.space.encoder)
     compression = Compression.of(seen.loss)
-    surrogate = fit_surrogate(seen.X, seen.loss, kernel, history, compression=compression, takes_all=True)
+    surrogate = fit_surrogate(seen.X, seen.loss, kernel, history, compression=compression, takes_all=takes_all)
     return FittedHistory(history, trials, seen, surrogate)
 
 

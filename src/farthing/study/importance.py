@@ -5,13 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from farthing.errors import NoResult
 from farthing.models.diagnostics import variance_shares
 from farthing.models.gp import GP
 from farthing.models.linalg import Array
 from farthing.models.threads import one_thread
 from farthing.space.encoding import Encoder
-from farthing.study.fitted_history import FEWEST, fit_history, has_enough
+from farthing.study.fitted_curves import fit_model
 from farthing.trials import History
 
 POINTS, DRAWN_POINTS, DRAWS = 1024, 40, 32
@@ -31,9 +30,8 @@ class Share(NamedTuple):
 def importance_of(history: History) -> dict[str, Share]:
     """By the model of full trainings; if there are too few, by the model of learning curves, at full fidelity."""
     with one_thread():
-        if has_enough(history) or not history.problem.space.fidelities:
-            return shares_of(fit_history(history).gp, history.problem.space.encoder)
-        return _by_curves(history)
+        fitted = fit_model(history)
+        return shares_of(fitted.gp, fitted.encoder, fitted.rows)
 
 
 def shares_of(gp: GP, encoder: Encoder, rows: Rows = lambda X: X) -> dict[str, Share]:
@@ -44,23 +42,6 @@ def shares_of(gp: GP, encoder: Encoder, rows: Rows = lambda X: X) -> dict[str, S
     deviations = np.std(variance_shares(*_split(drawn, encoder.dimension)), axis=0)
     found = zip(encoder.names, map(Share, shares.tolist(), deviations.tolist()), strict=True)
     return dict(sorted(found, key=lambda item: -item[1].share))
-
-
-def _by_curves(history: History) -> dict[str, Share]:
-    from farthing.strategies.multifidelity.curve_model import fit_curves
-    from farthing.strategies.multifidelity.levels import Fidelities
-    from farthing.strategies.multifidelity.runs import runs_of
-
-    runs = runs_of(history)
-    count = sum(run.last is not None for run in runs)
-    model = fit_curves(history, runs, retain=4, fidelity_kernel="curves", may_refit=True) if count >= FEWEST else None
-    if model is None:
-        raise NoResult(
-            f"A model needs at least {FEWEST} configurations with a value, got {count} among {len(history)} trials. "
-            "Run some more first."
-        )
-    space = history.problem.space
-    return shares_of(model.gp, space.encoder, Fidelities(space).at_full)
 
 
 def _moved(encoder: Encoder, count: int, rng: np.random.Generator) -> Array:

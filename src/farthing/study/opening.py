@@ -62,6 +62,8 @@ def _of_today(storage: Storage, found: StudyRecord) -> StudyRecord:
 def require_same_problem(found: StudyRecord, expected: Problem) -> None:
     for aspect in ("space", "value", "minimize", "seed", "cost_unit", "measures_cost"):
         old, new = getattr(found.problem, aspect), getattr(expected, aspect)
+        if aspect == "space" and new == old.tuned:
+            continue
         if aspect == "space" and old != new:
             raise StudyMismatch(
                 f"A study is continued with the space it has, got one for {found.name!r} in which "

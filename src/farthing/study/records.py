@@ -18,6 +18,7 @@ from farthing.study.pricing import Prices
 from farthing.trials import Attempt, History, Json, Measurement, Outcome, Problem, Suggestion, Trial
 from farthing.trials.best_so_far import with_best_so_far
 from farthing.trials.code_changes import CHANGED
+from farthing.trials.declared_noise import NOISE_DECLARED, noise_event
 from farthing.trials.extension import EXTENDED, Extension
 from farthing.trials.learned import LEARNED, Learned
 from farthing.trials.news import Checkpointed, News
@@ -330,6 +331,14 @@ class Records:
         self.remember({IS_EXTENDED: True})
         self._storage.log_event(self.name, EXTENDED, extension.to_json())
         self.refresh()
+
+    def declare_noise(self, is_noisy: bool) -> None:
+        """Says whether equal params may give different values, unless that is what is known."""
+        history = self.refresh()
+        if history.is_noisy != is_noisy:
+            payload = noise_event(is_noisy=is_noisy, trials=len(history))
+            self._storage.log_event(self.name, NOISE_DECLARED, payload)
+            self.refresh()
 
     def set_budget(self, budget: Budget, *, given: bool = False) -> None:
         """Sets the budget of the study, for all that work on it; `given` says that a run was given it.

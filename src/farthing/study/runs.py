@@ -1,6 +1,7 @@
 """Runs: what was begun once, over all the trials that carried it on."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from farthing.trials import History, Trial
 
@@ -18,6 +19,13 @@ def with_value(history: History) -> list[Trial]:
 
 
 def ranked_runs(history: History) -> list[Trial]:
-    """The last trial of each run that has a value: what went furthest first, and among those the best."""
+    """The last trial of each run that has a value: what went furthest first, and among those the best.
+
+    Runs with another value of a retired parameter than new ones have come last.
+    """
     runs = last_of_runs(with_value(history))
-    return sorted(runs, key=lambda trial: (-history.reach(trial), history.loss(trial.value or 0.0)))
+    return sorted(runs, key=partial(_rank, history))
+
+
+def _rank(history: History, trial: Trial) -> tuple[bool, float, float]:
+    return not history.is_current(trial), -history.reach(trial), history.loss(trial.value or 0.0)

@@ -26,12 +26,12 @@ from farthing.study.asking import (
     suggested,
     told,
 )
-from farthing.study.best import NOISE, Best, LearnedBest, find_best
+from farthing.study.best import Best, LearnedBest, find_best
 from farthing.study.chosen_strategy import ChosenStrategy
 from farthing.study.collecting import collect_checkpoints, log_lost_prefixes, note_code
 from farthing.study.display import Callbacks, check_progress, display_for, read_callbacks, say_how_to_resume
 from farthing.study.executors import executor_for
-from farthing.study.extending import extension_of
+from farthing.study.extending import extension_of, refuse_retiring_for
 from farthing.study.folder import StudyFiles, folder_path, mark_for, new_identity
 from farthing.study.learning import begin_with
 from farthing.study.limits import (
@@ -102,7 +102,8 @@ class Study:
         lease: seconds after which a trial whose owner no longer answers is offered again.
         lost_retries: the number of times a trial may be lost in that way before it is given up.
         noise: False declares that equal params give equal values: then a value measured at full fidelity is never
-            passed over for a prediction that is worse. The study remembers it.
+            passed over for a prediction that is worse, and models of full trainings go through their results. The study
+            remembers it, from the next trial on.
         learn_from: earlier studies, whose best configurations are tried first: names in the same storage,
             `"sqlite:///old.db#name"`, studies, or "all" for every finished study of the same value there that has
             parameters in common. They are read once, as the study begins.
@@ -161,7 +162,7 @@ class Study:
             clock=clock,
         )
         if noise is not None:
-            self._remember(**{NOISE: noise})
+            self._records.declare_noise(noise)
         if prices is not None and self._settings.get(PRICES) != dict(prices):
             self._remember(**{PRICES: dict(prices)})
             self._records.hold(None, must_cost=False)
@@ -600,16 +601,20 @@ class Study:
         return self._records.enqueue(suggested(self.problem, whole, fidelity), tags=read_tags(tags))
 
     def extend(self, space: Space, *, fill: Params | None = None) -> None:
-        """Lets the space grow: wider bounds, more options, new parameters. All results are kept.
+        """Changes the space: wider bounds, more options, new parameters, retired ones. All results are kept.
 
         It is an event of the history: trials before it were suggested in the old space, and every program that works on
         the study goes on in the new one.
 
         Args:
-            space: the whole new space, in which every trial so far must be possible.
-            fill: for each new parameter the value that it had in the trials so far: `{"dropout": 0.0}`.
+            space: the whole new space, in which every trial so far must be possible. A parameter that it leaves out is
+                retired: new trials all have one value of it. Trials with another value teach the model, but are no
+                longer the best.
+            fill: for each new parameter the value that it had in the trials so far, `{"dropout": 0.0}`; for each
+                retired one the value that it has from now on.
         """
         require_space(space)
+        refuse_retiring_for(self._strategy.imported(), self.space, space)
         self._records.extend(extension_of(self.history, self._strategy.imported().shaped(space), fill or {}))
 
     def annotate(

@@ -10,12 +10,16 @@ from typing import overload
 from farthing.errors import TrialNotFound
 from farthing.trials.best_so_far import stops_early
 from farthing.trials.code_changes import CodeChanges
+from farthing.trials.declared_noise import NOISE_DECLARED, is_noisy
 from farthing.trials.extension import EXTENDED, as_suggested, extensions_of, filled
 from farthing.trials.learned import Learned, learned_of
 from farthing.trials.problem import Problem
 from farthing.trials.requests import BUDGET, budgets_known, is_to_stop, limits_in_force, stop_requests
 from farthing.trials.suggestion import Json, Params
 from farthing.trials.trial import State, Trial
+
+COUNTED = (EXTENDED, NOISE_DECLARED)
+"""Kinds of events that say how many trials there were."""
 
 ADDED = "added"
 """In the note of a trial whose result was obtained elsewhere."""
@@ -94,7 +98,8 @@ class History(Sequence[Trial]):
         for extension in self._extensions:
             if any(name not in params for name in extension.after.active_names(params)):
                 params = extension.filled(params)
-        return params
+        kept = self.problem.space.retired
+        return {name: kept.get(name, value) for name, value in params.items()}
 
     def before(self, number: int) -> "History":
         """The trials before that one, in the space that it was suggested in: what a replay of it starts from."""
@@ -153,6 +158,11 @@ class History(Sequence[Trial]):
         return tuple(trial for trial in done if not self.is_outdated(trial)) if self._changes.times else done
 
     @cached_property
+    def is_noisy(self) -> bool:
+        """Whether equal params may give different values; `Study(noise=False)` declares that they do not."""
+        return is_noisy(self.events)
+
+    @cached_property
     def limits(self) -> Mapping[str, Json] | None:
         """The limits of the budget in force; None if none was set."""
         return limits_in_force(self.events)
@@ -174,6 +184,15 @@ class History(Sequence[Trial]):
     def is_outdated(self, trial: Trial) -> bool:
         """Whether the trial is of an older version of a stage, which gives other values."""
         return self._changes.is_outdated(trial)
+
+    def is_current(self, trial: Trial) -> bool:
+        """Whether the trial's params are possible today: each retired parameter has the value that new trials have."""
+        return self.problem.space.has(trial.params)
+
+    @cached_property
+    def eligible(self) -> tuple[Trial, ...]:
+        """The trials that may be the best: those that are done and possible today; if there are none, all done."""
+        return tuple(trial for trial in self.done if self.is_current(trial)) or self.done
 
     @cached_property
     def cost(self) -> float:
@@ -225,4 +244,4 @@ class History(Sequence[Trial]):
 
 def _is_before(event: Event, number: int) -> bool:
     """Whether an event had happened when that trial was suggested, as far as the event itself says; budgets do not."""
-    return event.kind != BUDGET and (event.kind != EXTENDED or event.payload["trials"] <= number)
+    return event.kind != BUDGET and (event.kind not in COUNTED or event.payload["trials"] <= number)

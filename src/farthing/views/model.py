@@ -6,7 +6,8 @@ from farthing.errors import InvalidArgument
 from farthing.models.linalg import Array
 from farthing.models.threads import one_thread
 from farthing.study.diagnosing import diagnosis_of
-from farthing.study.fitted_history import FittedHistory, fit_history
+from farthing.study.fitted_curves import fit_model
+from farthing.study.fitted_history import FittedModel
 from farthing.study.slicing import complete_best, coordinates_along
 from farthing.trials import History, Json
 from farthing.validation import listed, shown
@@ -16,18 +17,18 @@ RESOLUTION = 31
 """Places along each side of a contour."""
 
 
-def fitted(history: History) -> FittedHistory:
+def fitted(history: History) -> FittedModel:
     with one_thread():
-        return fit_history(history)
+        return fit_model(history)
 
 
-def model_form(model: FittedHistory) -> dict[str, Json]:
+def model_form(model: FittedModel) -> dict[str, Json]:
     """The diagnosis: importance with its uncertainty, slices with bands, and how far to trust them."""
     with one_thread():
         return diagnosis_of(model).to_json()
 
 
-def contour(model: FittedHistory, x: str, y: str) -> dict[str, Json]:
+def contour(model: FittedModel, x: str, y: str) -> dict[str, Json]:
     """The expected value over two parameters, the others as in the best trial, and one deviation beside it."""
     names = list(model.encoder.names)
     for name in (x, y):
@@ -42,7 +43,7 @@ def contour(model: FittedHistory, x: str, y: str) -> dict[str, Json]:
         rows = np.tile(complete_best(model), (xs.size * ys.size, 1))
         rows[:, across], rows[:, up] = np.tile(xs, ys.size), np.repeat(ys, xs.size)
         snapped = model.encoder.snap(rows)
-        mean, variance = model.gp.predict(snapped)
+        mean, variance = model.predict(snapped)
         expected, low, high = model.intervals(mean, variance)
     params = model.encoder.decode(snapped)
     return {

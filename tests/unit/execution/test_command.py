@@ -62,6 +62,12 @@ def test_a_command_that_cannot_work_is_refused_at_the_start(plain, line, advice)
     assert advice in str(refusal.value)
 
 
+@pytest.mark.parametrize("line", ["true --lr {lr}", "true --lr {lr} --momentum {momentum}"])
+def test_a_retired_parameter_may_be_left_out_of_a_command(line):
+    params = {"lr": Float(0, 1), "momentum": Float(0, 1)}
+    Command(line).check(Problem(Space(params, retired={"momentum": 0.9})))
+
+
 def program(source, *, fields="{lr}"):
     """A command that runs these lines of Python."""
     escaped = shlex.quote(source).replace("{", "{{").replace("}", "}}")

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 import farthing as ft
 from farthing.cli.files import save_figure
-from farthing.errors import InvalidArgument, MissingExtra
+from farthing.errors import InvalidArgument, MissingExtra, NoResult
 from farthing.plots import PlotKind
 from farthing.plots.learning import draw_curves
 from farthing.plots.look import STYLE, merit, plain_number
@@ -92,6 +92,29 @@ def test_a_pipelines_picture_has_its_stages(farthing, folder: Path, kind: str) -
     study.run(pipeline, budget=ft.Budget(trials=6), executor="inline")
     assert farthing("--debug", "plot", "--kind", kind).exit_code == 0
     assert (folder / "staged.png").read_bytes().startswith(PNG)
+
+
+def test_a_pipeline_has_no_curves_and_the_refusal_names_its_stages(folder: Path) -> None:
+    space = ft.Space(stages={"clean": {"cut": ft.Int(1, 2)}, "fit": {"shrink": ft.Float(0, 1)}})
+    pipeline = ft.Pipeline(source=[1.0, 2.0], clean=lambda numbers, cut: numbers, fit=lambda numbers, shrink: shrink)
+    study = ft.Study(space, minimize="error", name="staged", strategy=ft.Random())
+    study.run(pipeline, budget=ft.Budget(trials=3), executor="inline")
+    with pytest.raises(NoResult, match=r"needs trials that report on their way, got none of 'staged'.*'stages'"):
+        study.plot("curves")
+
+
+@pytest.mark.parametrize("kind", ["progress", "curves"])
+def test_legends_lie_beside_the_data_and_epochs_are_whole(digits: ft.Study, kind: str) -> None:
+    figure = digits.plot(kind)  # type: ignore[arg-type]
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        legend = axes.get_legend()
+        if legend is not None:
+            assert legend.get_window_extent().y1 <= axes.get_window_extent().y0, "below the axes"
+            label = axes.xaxis.label.get_window_extent()
+            assert not legend.get_window_extent().overlaps(label)
+        if axes.get_xlabel() == "epochs":
+            assert all(tick == round(tick) for tick in axes.get_xticks())
 
 
 def test_a_picture_of_stages_needs_some(farthing, digits: ft.Study) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from farthing.errors import InvalidSpace
+from farthing.errors import InvalidParams, InvalidSpace
 from farthing.space import Choice, Fidelity, Float, Int, Space, space_from_tables
 
 SPACE = Space(
@@ -183,3 +183,21 @@ def test_a_mistake_in_toml_is_explained(text: Any, parts: tuple[str, ...]) -> No
     for part in parts:
         assert part in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+def test_retired_parameters_are_written_and_read() -> None:
+    space = Space({"x": Float(0, 1), "sizes": Choice((1, 2), (3,))}, retired={"sizes": (3,)})
+    assert space.to_json()["retired"] == {"sizes": [3]}
+    assert Space.from_json(space.to_json()) == space
+    assert Space.from_toml(space.to_toml()) == space
+    assert space != Space(dict(space.parameters))
+    assert "retired={'sizes': (3,)}" in repr(space)
+
+
+@pytest.mark.parametrize(
+    ("retired", "complaint"),
+    [({"y": 1}, "'y'"), ({"x": 1, "n": 3}, "not retired"), ({"n": 9}, r"n must lie in \[1, 4\]")],
+)
+def test_what_cannot_be_retired_is_refused(retired: dict[str, object], complaint: str) -> None:
+    with pytest.raises((InvalidSpace, InvalidParams), match=complaint):
+        Space({"x": Float(0, 1), "n": Int(1, 4)}, retired=retired)  # type: ignore[arg-type]

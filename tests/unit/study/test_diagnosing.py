@@ -10,6 +10,7 @@ import farthing as ft
 from farthing.errors import NoResult
 from farthing.models.gp import condition
 from farthing.study.diagnosing import diagnose
+from farthing.study.fitted_curves import fit_curve_history
 from farthing.study.fitted_history import REACH, fit_history
 from farthing.study.slicing import RESOLUTION
 from farthing.trials import Params
@@ -213,11 +214,53 @@ def test_too_few_values_are_refused() -> None:
     space = ft.Space({"x": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(1, 9, integer=True)})
     study = ft.Study(space, minimize="error")
     for x in (0.1, 0.2, 0.3, 0.4):
-        study.add({"x": x}, x)
         study.add({"x": x}, x, fidelity={"epochs": 1})
 
-    with pytest.raises(NoResult, match=r"at least 5 trials .* at full fidelity, got 4 among 8\. Run some more"):
+    with pytest.raises(NoResult, match=r"at least 5 configurations with a value, got 4 among 4 trials\. Run some more"):
         diagnose(study)
+
+
+def short_runs(count: int = 14) -> ft.Study:
+    """Runs of which none is full; at every epoch x matters, and much more than y."""
+    space = ft.Space(
+        {"x": ft.Float(0, 1), "y": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(1, 9, integer=True, trace=True)}
+    )
+    study = ft.Study(space, minimize="error", seed=0)
+    for number, (x, y) in enumerate(np.random.default_rng(0).random((count, 2)).tolist()):
+        level, epochs = (x - 0.4) ** 2 + 0.02 * y, 2 + number % 4
+        trace = [({"epochs": epoch}, level + 0.3 / epoch) for epoch in range(1, epochs + 1)]
+        study.add({"x": x, "y": y}, trace[-1][1], fidelity={"epochs": epochs}, trace=trace)
+    return study
+
+
+def test_short_runs_are_diagnosed_by_the_model_of_their_curves() -> None:
+    study = short_runs()
+    diagnosis = diagnose(study)
+
+    assert diagnosis.is_by_curves
+    assert len(diagnosis.trials) == 14
+    assert diagnosis.observed == pytest.approx([study.trials[number].value for number in diagnosis.trials])
+    assert list(diagnosis.importance) == ["x", "y"]
+    assert diagnosis.importance == {name: share.share for name, share in study.importance().items()}
+    assert diagnosis.explained is not None
+    assert diagnosis.explained > 0.5, "from the other curves it is known how long runs are better than short ones"
+    along = diagnosis.slices[0]
+    assert along.parameter == "x"
+    assert abs(along.values[int(np.argmin(along.expected))] - 0.4) < 0.15
+    assert min(along.expected) < min(diagnosis.observed), "it is what is expected at full fidelity"
+    assert json.loads(json.dumps(diagnosis.to_json()))["is_by_curves"] is True
+
+
+def test_a_run_is_predicted_without_any_point_of_its_curve() -> None:
+    fitted = fit_curve_history(short_runs().history)
+    gp, left_out = fitted.gp, fitted.left_out()
+    for row, x in enumerate(fitted.points):
+        own = np.all(gp.X[:, :2] == x, axis=1)
+        end = gp.X[own][np.argmax(gp.X[own, 2])]
+        without = condition(gp.kernel, gp.theta, gp.X[~own], gp.y[~own], noise=gp.noise, m=gp.m)
+        mean, variance = without.predict(end[None, :])
+        assert left_out.mean[row] == pytest.approx(mean[0], abs=1e-5)
+        assert left_out.variance[row] == pytest.approx(variance[0] + gp.noise, rel=1e-4)
 
 
 def test_the_interval_holds_95_percent_of_a_normal_distribution() -> None:

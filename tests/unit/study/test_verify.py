@@ -1,16 +1,19 @@
 """The recommendation: what it says of itself, and how it is trained to full fidelity."""
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import farthing as ft
 from farthing.errors import InvalidArgument, NoResult
 from farthing.strategies import Recommendation
+from farthing.study.fitted_history import fit_history
 from farthing.trials import Prediction
 
 EPOCHS = {"epochs": ft.Fidelity(1, 27, integer=True, trace=True)}
@@ -301,6 +304,40 @@ def test_without_noise_a_better_prediction_still_counts() -> None:
     study = noisy_best(noise=False)
     study.add({"x": 0.001}, 0.9, fidelity={"epochs": 1})
     assert study.best.params == {"x": 0.001}
+
+
+def rough(x: float) -> float:
+    """A function that looks noisy, so that a model which may assume noise does."""
+    return x + 0.3 * math.sin(1e4 * x)
+
+
+@pytest.mark.parametrize("strategy", [ft.LogEI(initial=4), ft.EIPerCost(initial=4)], ids=repr)
+def test_a_model_of_a_study_without_noise_has_none(strategy: ft.Strategy) -> None:
+    noises = {}
+    for is_noisy in (True, False):
+        study = ft.Study(ft.Space({"x": ft.Float(0, 1)}), minimize="loss", strategy=strategy, noise=is_noisy, seed=0)
+        for number, luck in enumerate(np.random.default_rng(0).standard_normal(40).tolist()):
+            study.add({"x": number / 39}, number / 39 + 0.1 * luck)
+        noises[is_noisy] = fit_history(study.history).gp.noise
+        assert len(study.ask(count=1)) == 1
+    assert noises[True] > 1e-2
+    assert noises[False] == pytest.approx(1e-6)
+
+
+def test_noise_is_declared_from_a_trial_on_and_earlier_ones_replay_without_it(tmp_path: Path) -> None:
+    space = ft.Space({"x": ft.Float(0, 1)})
+
+    def work(trial: ft.RunningTrial) -> float:
+        return rough(trial.params["x"])
+
+    for noise, most in ((None, 10), (False, 14)):
+        study = ft.Study(space, minimize="loss", strategy=ft.LogEI(), noise=noise, seed=0, storage=tmp_path / "a.db")
+        study.run(work, budget=ft.Budget(trials=most), executor="inline")
+    for number, is_noisy in ((9, True), (12, False)):
+        before = study.history.before(number)
+        assert before.is_noisy is is_noisy
+        [again] = study.strategy.suggest(before, ft.Remaining(), 1, ft.Randomness(0))
+        assert again.params == study.trials[number].params
 
 
 def test_noise_is_true_or_false() -> None:

@@ -16,7 +16,7 @@ from farthing.views.parameters import parameter_points
 from farthing.views.timeline import timeline
 
 if TYPE_CHECKING:
-    from farthing.study.fitted_history import FittedHistory
+    from farthing.study.fitted_history import FittedModel
 
 MOST_POINTS = 1_000
 MOST_BARS = 2_000
@@ -105,10 +105,10 @@ def _results(reader: StudyReader) -> int:
     return floor(log(done) / log(GROWTH))
 
 
-def _fitted(reader: StudyReader) -> "FittedHistory":
+def _fitted(reader: StudyReader) -> "FittedModel":
     from farthing.views.model import fitted, for_a_model
 
-    def make() -> "FittedHistory":
+    def make() -> "FittedModel":
         return fitted(for_a_model(reader.history(), most=MOST_IN_MODEL))
 
     return reader.remembered("fitted", make, of=_results(reader))  # type: ignore[no-any-return]

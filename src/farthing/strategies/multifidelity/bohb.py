@@ -55,7 +55,7 @@ def _informed_rung(rungs: Rungs) -> Sequence[Trial] | None:
 def _by_model(history: History, rung: Sequence[Trial], count: int, rng: Randomness) -> list[Params]:
     from farthing.acquisition.expected_improvement import LogExpectedImprovement
     from farthing.strategies.shared.compression import Compression
-    from farthing.strategies.shared.modelling import domain_of, kernel_over
+    from farthing.strategies.shared.modelling import domain_of, incumbent, kernel_over
     from farthing.strategies.shared.searching import search_batch
     from farthing.strategies.shared.surrogate import fit_surrogate
 
@@ -65,7 +65,7 @@ def _by_model(history: History, rung: Sequence[Trial], count: int, rng: Randomne
         surrogate.gp,
         count,
         lambda gp: believed(
-            LogExpectedImprovement(gp, best=float(gp.mean(gp.X).min())), history, results=len(history.done)
+            LogExpectedImprovement(gp, best=incumbent(gp, encoder)), history, results=len(history.done)
         ),
         domain=domain_of(encoder),
         seen=seen,

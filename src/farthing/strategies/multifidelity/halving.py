@@ -132,7 +132,7 @@ class Rungs:
 
     def may_go_on(self, trial: Trial) -> bool:
         is_waiting = trial.state is State.DONE and trial.number not in self.continued
-        return is_waiting and not self.history.ended_early(trial)
+        return is_waiting and self.history.is_current(trial) and not self.history.ended_early(trial)
 
     def has_twin_above(self, trial: Trial) -> bool:
         """Whether the same params stand on a higher rung, or are on their way: a promotion would buy them twice."""
@@ -146,7 +146,7 @@ class Rungs:
         )
 
     def ranked(self, trials: Iterable[Trial]) -> list[Trial]:
-        """The best first, what has no value last; ties in the order of their numbers."""
+        """The best first, what has no value, or is not possible today, last; ties in the order of their numbers."""
         return sorted(trials, key=lambda trial: (self._loss(trial), trial.number))
 
     def start(self, params: Params, *, rung: int, note: Json = None) -> Suggestion:
@@ -163,7 +163,8 @@ class Rungs:
         return space.check_fidelity({self.fidelity: round(level) if space.fidelities[self.fidelity].integer else level})
 
     def _loss(self, trial: Trial) -> float:
-        return math.inf if trial.state is not State.DONE or trial.value is None else self.history.loss(trial.value)
+        is_ranked = trial.state is State.DONE and self.history.is_current(trial)
+        return self.history.loss(trial.value) if is_ranked and trial.value is not None else math.inf
 
 
 @dataclass(frozen=True)

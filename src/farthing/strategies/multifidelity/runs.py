@@ -99,8 +99,12 @@ def runs_of(history: History) -> list[Run]:
 
 
 def recommendable(runs: Sequence[Run]) -> list[Run]:
-    """The runs with a result that can be trained further as far as is known; if there are none, all with a result."""
-    seen = [run for run in runs if run.last is not None]
+    """The runs with a result that can be trained further as far as is known; if there are none, all with a result.
+
+    Where a parameter was retired, runs with another value of it count only while there is no other run.
+    """
+    every = [run for run in runs if run.last is not None]
+    seen = [run for run in every if run.history.problem.space.has(run.params)] or every
     return [run for run in seen if not run.has_diverged] or seen
 
 

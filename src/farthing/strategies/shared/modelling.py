@@ -8,6 +8,7 @@ from operator import mul
 import numpy as np
 
 from farthing.acquisition.maximize import Domain
+from farthing.models.gp import GP
 from farthing.models.kernels import CategoryOverlap, Constant, Kernel, Matern52
 from farthing.models.linalg import Array
 from farthing.space.encoding import Encoder
@@ -79,6 +80,12 @@ def domain_of(encoder: Encoder) -> Domain:
         categories=frozenset(encoder.categories),
         snap=encoder.without_inactive,
     )
+
+
+def incumbent(gp: GP, encoder: Encoder) -> float:
+    """The lowest posterior mean among the configurations seen; where a parameter was retired, with its kept value."""
+    rows = encoder.snap(gp.X) if encoder.has_retired else gp.X
+    return float(gp.mean(rows).min())
 
 
 def _loss(history: History, trial: Trial) -> float:

@@ -92,11 +92,11 @@ class Strategy(Declaration):
 
 def best_by_value(history: History) -> Recommendation | None:
     """The best value measured at the highest fidelity that any finished trial has."""
-    if not history.done:
+    if not history.eligible:
         return None
-    top = max(map(history.reach, history.done))
+    top = max(map(history.reach, history.eligible))
     best = min(
-        (trial for trial in history.done if history.reach(trial) == top),
+        (trial for trial in history.eligible if history.reach(trial) == top),
         key=lambda trial: history.loss(trial.value if trial.value is not None else float("inf")),
     )
     return Recommendation(best.params, best)

@@ -1,6 +1,6 @@
 """A Gaussian process of the loss, fitted to a history and remembered in its notes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,6 +29,9 @@ NOISE = Parameter("noise", median=1e-5, spread=3.0, lower=1e-6, upper=1.0)
 The median was chosen on the tuning problems of `docs/systems/bayesian.md` (57–18–33 against 1e-3); the spread on a
 made-up noisy function, which is among the tests.
 """
+
+EXACT = replace(NOISE, median=NOISE.lower, upper=NOISE.lower)
+"""Where a study declares that it has no noise: the least that keeps the covariance of close rows invertible."""
 
 NOISY = 1e-2
 """Noise from which one search for hyperparameters starts: searches from little noise alone miss the mode with much
@@ -80,12 +83,15 @@ def fit_surrogate(
     loss = loss if compression is None else compression.apply(loss)
     scale = Standardise.of(loss)
     rows = np.arange(loss.size) if takes_all else active_rows(loss)
-    posterior = hyperparameter_posterior(kernel, X[rows], scale.apply(loss)[rows], noise_prior=NOISE)
+    noise_prior = NOISE if history.is_noisy else EXACT
+    posterior = hyperparameter_posterior(kernel, X[rows], scale.apply(loss)[rows], noise_prior=noise_prior)
     theta, fitted_on = last_fit(history, "theta", size=len(posterior.parameters))
     if refits is None:
         refits = compression is None or not is_recent(fitted_on, loss.size, is_frugal=is_frugal)
     if theta is None or refits:
         theta, fitted_on = fit(posterior, warm_start=_starts(posterior, theta)), int(loss.size)
+    if not history.is_noisy:
+        theta = np.clip(theta, posterior.priors.lower, posterior.priors.upper)  # a fit noted before it was declared
     return Surrogate(posterior.process(theta), scale, theta, fitted_on, compression)
 
 
