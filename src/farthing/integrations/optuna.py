@@ -151,7 +151,8 @@ def _beside_the_first(history: History, params: Params, seed: int) -> Params:
     drawn = _unit_row(encoder, history[0].params)
     start = sobol_unit(History(history.problem), 1, rng)[0]
     shift = np.where(np.isnan(drawn), 0, _bits(np.nan_to_num(drawn)) ^ _bits(start))
-    return encoder.decode_unit((_bits(point) ^ shift) * 2.0**-BITS)[0]
+    moved = np.asarray((_bits(point) ^ shift) * 2.0**-BITS, dtype=np.float64)
+    return encoder.decode_unit(moved)[0]
 
 
 def _bits(u: Array) -> IntArray:
