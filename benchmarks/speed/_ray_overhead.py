@@ -3,6 +3,8 @@
 Every sample is a program of its own, which starts Ray, and the programs take turns. Wall time is that of the run alone.
 CPU is that of all processes, Ray's included, less that of a program which only starts and stops Ray. It is read from
 the kernel several times a second: Ray ignores the deaths of its children, so that the kernel adds them up nowhere.
+
+Needs `ray[tune]`: `.venv-ray/bin/python -m pip install --constraint constraints.txt 'ray[tune]'`.
 """
 
 import json
