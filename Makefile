@@ -12,7 +12,7 @@ RAY_PYTEST := .venv-ray/bin/python -m pytest
 
 help:
 	@echo "make demo        tune a real model in about a minute"
-	@echo "make test        set up everything and run the tests"
+	@echo "make test        set up everything and run the tests of single parts, in ten minutes"
 	@echo "make test-ray    the tests on a Ray cluster of three nodes, which they start on this machine"
 	@echo "make test-long   the tests that take minutes: more kills, more examples"
 	@echo "make test-browser  the dashboard in Debian's Chromium"
@@ -20,7 +20,7 @@ help:
 	@echo "make test-integrations   the tests of other libraries: trackers, tuners, training loops"
 	@echo "make coverage    the tests of single parts, and the share of lines they reach"
 	@echo "make mutants     change the source by seed and see whether a test notices, in half an hour of CPU"
-	@echo "make check       what CI runs: tests, coverage, lint, types, layers, docs"
+	@echo "make check       what CI runs: these tests and those of whole programs, coverage, lint, types, layers, docs"
 	@echo "make wheel       build the wheel, install it into an empty environment, run the README's Python there"
 	@echo "make docs        build the documentation into site/"
 	@echo "make bench       a quick look at every system beside random search and halving, in about a quarter of an hour"
@@ -49,8 +49,13 @@ demo: $(VENV)/.demo
 faketime:
 	@command -v faketime >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && { apt-get install -y -qq faketime || { apt-get update -qq && apt-get install -y -qq faketime; }; } >/dev/null 2>&1; } || true
 
+# Measured over the tests of single parts: whole programs reach nearly every line and pin down few of them.
+PARTS := tests/unit tests/contracts tests/papers
+
+# Within ten minutes on two cores: single parts, and a newcomer's first hour. `make check` has the other whole programs:
+# kills, power cuts, hostile work, every page of the documentation, properties over many examples.
 test: $(VENV)/.dev faketime
-	$(PYTEST)
+	$(PYTEST) $(PARTS) tests/end_to_end/test_first_hour.py
 
 # Ray is large, so it has an environment of its own, which has no more than these tests need.
 .venv-ray/.installed: pyproject.toml constraints.txt
@@ -92,9 +97,6 @@ $(INTEGRATIONS)/.installed: pyproject.toml constraints.txt
 test-integrations: $(INTEGRATIONS)/.installed
 	FARTHING_INTEGRATIONS=all $(INTEGRATIONS)/bin/python -m pytest --numprocesses 2 --dist worksteal \
 		tests/integrations tests/end_to_end/test_docs.py -k 'integrations and not botorch'
-
-# Measured over the tests of single parts: whole programs reach nearly every line and pin down few of them.
-PARTS := tests/unit tests/contracts tests/papers
 
 coverage: $(VENV)/.dev faketime
 	$(PYTEST) --cov --cov-report=term $(PARTS)

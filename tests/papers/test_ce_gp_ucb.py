@@ -18,13 +18,23 @@ from farthing.models.drifting_posterior import NO_LEVEL, DriftingPosterior, Leve
 from farthing.models.kernels import Matern32
 from farthing.models.linalg import Array
 from farthing.models.window_process import WindowProcess
-from farthing.rules import Bernoulli, Capped, Confidence, Every, ExpectedRegret, Overlap, Quota, ValueOfInformation
+from farthing.rules import (
+    Bernoulli,
+    Capped,
+    Confidence,
+    Every,
+    ExpectedRegret,
+    Floor,
+    Overlap,
+    Quota,
+    ValueOfInformation,
+)
 from farthing.strategies.online import CEGPUCB, OnlineProblem
 from farthing.strategies.online.context import Query, RoundContext
 from farthing.strategies.online.local_optima import Neighbourhood
 from farthing.strategies.online.query_rules import LONE
 from farthing.strategies.online.strategy import Observation
-from farthing.strategies.online.value_of_information import knowledge_gradient
+from farthing.strategies.online.value_of_information import considered, knowledge_gradient
 from farthing.strategies.shared.randomness import Randomness
 from farthing.study.online import OnlineTuner
 
@@ -365,6 +375,7 @@ def test_confidence_is_silent_where_the_probability_is_kappa() -> None:
 def test_overlap_asks_while_a_rivals_upper_bound_exceeds_the_lower_bound() -> None:
     assert Overlap().ask(context([4.1, 0.0], [1.0, 1.0])) is None
     assert Overlap().ask(context([3.9, 0.0], [1.0, 1.0])) is not None
+    assert Overlap().ask(context([4.0, 0.0], [1.0, 1.0])) is None, "they touch"
 
 
 def test_overlap_is_not_a_value_of_kappa() -> None:
@@ -398,6 +409,21 @@ def test_ends_of_the_domain_count_as_optima_and_near_ones_are_suppressed() -> No
     rows = np.linspace(0.0, 1.0, 11)[:, None]
     assert Neighbourhood(rows, bandwidth=0.25).optima(heights, first=0).tolist() == [0, 10, 3]
     assert Neighbourhood(rows, bandwidth=0.15).optima(heights, first=0).tolist() == [0, 10, 3, 5]
+
+
+def test_rows_of_different_categories_are_no_neighbours_and_neither_are_active_and_inactive_ones() -> None:
+    """However wide the bandwidth: the second column is a code, the third is active for one of its values only."""
+    rows = np.array([[0.0, 0.0, np.nan], [0.1, 0.0, np.nan], [0.0, 1.0, np.nan], [0.0, 1.0, 0.0], [0.1, 1.0, 0.1]])
+    heights = np.array([5.0, 4.0, 3.0, 2.0, 1.0])
+    near = Neighbourhood(rows, categories=frozenset({1}), bandwidth=2.0)
+    assert near.spaced(heights, first=0).tolist() == [0, 2, 3]
+    numbers = Neighbourhood(rows, bandwidth=2.0)
+    assert numbers.spaced(heights, first=0).tolist() == [0, 3], "codes that are numbers are near each other"
+
+
+def test_rows_a_bandwidth_apart_are_not_one() -> None:
+    rows = np.array([[0.0], [0.25], [0.5], [1.0]])
+    assert Neighbourhood(rows, bandwidth=0.5).spaced(np.array([4.0, 3.0, 2.0, 1.0]), first=0).tolist() == [0, 2, 3]
 
 
 def test_the_choice_is_kept_even_where_a_higher_optimum_is_near() -> None:
@@ -500,6 +526,11 @@ def test_information_that_fades_is_worth_less() -> None:
     assert rule.ask(context(**moments, lasting=0.3)) is None
 
 
+@pytest.mark.parametrize("rule", [ExpectedRegret(0.0), ValueOfInformation(0.0), Overlap(), Confidence(1.0)])
+def test_what_is_known_for_certain_is_not_asked_for_even_at_no_price(rule: Any) -> None:
+    assert rule.ask(context([1.0, 0.0], [1e-30, 1e-30])) is None
+
+
 @pytest.mark.parametrize(
     ("horizon", "round", "rounds"),
     [(20, 10, 20), (5, 10, 5), (40, 98, 3), (40, 100, 1)],
@@ -529,6 +560,52 @@ def test_value_of_information_asks_less_when_measuring_is_dearer() -> None:
     assert ValueOfInformation(price=100.0, horizon=20).ask(seen) is None
 
 
+def test_some_places_stand_for_many_candidates() -> None:
+    """Spread over all of them, ends included, with the local optima and the highest mean, wherever these are."""
+    mean = [0.0] * 200
+    mean[101], mean[57] = 1.0, 0.8
+    seen = context(mean, [0.1] * 57 + [2.0] + [0.1] * 142, bandwidth=0.1)
+    places = considered(seen)
+    assert {0, 57, 101, 199} <= set(places.tolist())
+    assert len(places) == len(set(places.tolist())) < 60
+    assert np.diff(places).max() <= 199 / 35 + 1
+    few = considered(context([0.0, 1.0, 0.5], [0.1] * 3))
+    assert few.tolist() == [0, 1, 2]
+
+
+def test_alternatives_are_places_a_bandwidth_apart_and_the_highest_mean() -> None:
+    mean, variance = [0.0] * 21, [0.1] * 21
+    mean[3], variance[4] = 1.0, 4.0
+    seen = context(mean, variance, bandwidth=0.5)
+    assert (seen.choice, seen.best_mean) == (4, 3)
+    assert seen.alternatives.tolist() == [3, 14], "the mean's best, though near; the first of those far enough away"
+
+
+# ---------------------------------------------------------------------------------------------- asking by the calendar
+
+
+def test_every_n_rounds_begins_with_the_first() -> None:
+    asked = [t for t in range(1, 11) if Every(3).ask(context([1.0, 0.0], [0.6, 0.4], round=t)) is not None]
+    assert asked == [1, 4, 7, 10]
+
+
+def test_a_cap_counts_what_was_asked_already() -> None:
+    assert Capped(Every(1), 5).ask(context([1.0, 0.0], [0.6, 0.4], asked=4)) is not None
+    assert Capped(Every(1), 5).ask(context([1.0, 0.0], [0.6, 0.4], asked=5)) is None
+
+
+def test_a_floor_asks_by_its_rule_and_by_a_coin_otherwise() -> None:
+    rounds = 400
+    silent, loud = Floor(Confidence(0.0), 0.1), Floor(Confidence(1.0), 0.1)
+    # four deviations of a binomial
+    assert _asked(silent, rounds=rounds, seed=0) / rounds == pytest.approx(0.1, abs=4 * sqrt(0.1 * 0.9 / rounds))
+    assert _asked(Bernoulli(0.1), rounds=rounds, seed=0) / rounds == pytest.approx(0.1, abs=0.06)
+    assert _asked(loud, rounds=50, seed=0) == 50
+    query = loud.ask(context([1.0, 0.0], [0.6, 0.4]))
+    assert query is not None
+    assert "beats a rival" in query.reason
+
+
 # ------------------------------------------------------------------------------------------------------ the quotas
 
 
@@ -548,6 +625,11 @@ def test_quotas_expectations_by_simulation(inner: Any, expected: float) -> None:
     error = float(np.std(counts)) / sqrt(len(counts))
     assert float(np.mean(counts)) == pytest.approx(expected, abs=3.5 * error)  # fails by chance once in 2000
     assert expected <= 50
+
+
+def test_a_quota_may_be_sure_of_all_that_it_allows() -> None:
+    assert _asked(Quota(Every(1), sure=100, allowed=100), rounds=100, seed=0) == 100
+    assert _asked(Quota(Every(1), sure=0, allowed=0), rounds=100, seed=0) == 0
 
 
 def test_quotas_bound_the_mean_only_and_a_cap_bounds_the_number() -> None:

@@ -66,7 +66,7 @@ class RestartedGPUCB(GPBandit):
     block: int | None = whole(None, least=1)
 
     def begin(self, problem: OnlineProblem) -> "RestartingPlayer":  # type: ignore[override]
-        length = self.block or min(problem.rounds, ceil(12.0 * _known_share(self.forgetting) ** -0.25))
+        length = self.block or ceil(12.0 * _known_share(self.forgetting) ** -0.25)
         settings = {name: getattr(self, name) for name in GPBandit.__dataclass_fields__}
         return RestartingPlayer(GPBandit(**{**settings, "forgetting": 0.0}), problem, length=length)
 

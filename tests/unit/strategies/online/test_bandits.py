@@ -1,5 +1,7 @@
 """The baselines of online tuning: each finds the best arm, follows it when it changes, and takes any rule."""
 
+import json
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,7 +10,7 @@ import pytest
 import farthing as ft
 from farthing.errors import InvalidArgument
 from farthing.rules import Bernoulli, Confidence, Every, ExpectedRegret, ValueOfInformation
-from farthing.strategies.online import OnlineProblem
+from farthing.strategies.online import CEGPUCB, OnlineProblem
 from farthing.strategies.online.bandits import (
     EXP3S,
     UCB1,
@@ -20,7 +22,8 @@ from farthing.strategies.online.bandits import (
     RestartedGPUCB,
     Softmax,
 )
-from farthing.strategies.online.strategy import Observation
+from farthing.strategies.online.context import Query, RoundContext
+from farthing.strategies.online.strategy import Observation, valued
 
 ARMS = [{"arm": arm} for arm in "abc"]
 ENCODER = ft.Space({"arm": ft.Choice("a", "b", "c")}).encoder
@@ -106,6 +109,7 @@ def test_known_means_save_the_first_round_of_every_arm() -> None:
         lambda: UCB1(offset=[1.0, 2.0]),
         lambda: UCB1().begin(OnlineProblem(ft.Space({"x": ft.Float(0, 1)}).encoder, 5)),
         lambda: RestartedGPUCB().begin(problem()),
+        lambda: RestartedGPUCB(forgetting=0.0).begin(problem()),
     ],
 )
 def test_wrong_settings_are_refused(make: Any) -> None:
@@ -185,11 +189,130 @@ def test_exp3s_updates_and_shares_its_weights_as_the_paper_says() -> None:
     assert strategy.updated_weights(arms, 1, -9.0)[1] == worst < best
 
 
-def test_a_restarted_bandit_forgets_at_the_start_of_each_block() -> None:
-    player = RestartedGPUCB(forgetting=0.03, block=4, **GP).begin(problem())
+def test_the_heights_of_gp_bandits_are_what_draws_gain_and_how_often_they_do() -> None:
+    """Over the highest mean; in units of the scale, the improvement that counts is above the margin."""
+    mean, deviation = np.array([0.2, 0.5, -0.4]), np.array([0.6, 0.1, 2.0])
+    gains = np.random.default_rng(0).normal(mean, deviation, (200_000, 3)) - 0.5
+    error = 4.0 * 2.0 / np.sqrt(len(gains))  # four deviations of a mean, whose draws have one of at most 2
+    gain = GPBandit(acquisition="ei").height(mean, deviation**2, round=3)
+    np.testing.assert_allclose(gain, np.maximum(gains, 0.0).mean(axis=0), atol=error)
+    for margin in (0.0, 0.3):
+        share = GPBandit(acquisition="pi", margin=margin).height(mean, deviation**2, round=3)
+        np.testing.assert_allclose(share, (gains > margin).mean(axis=0), atol=error / 2.0)
+    bound = GPBandit(beta=4.0).height(mean, deviation**2, round=3)
+    np.testing.assert_allclose(bound, mean + 2.0 * deviation)
+
+
+def held_at(player: Any, rounds: int) -> list[int]:
+    """How many observations there are in each round that is decided."""
     held = []
-    for t in range(1, 11):
+    for t in range(1, rounds + 1):
         choice = player.decide(t)
         held.append(len(player.observations))
         player.observe(Observation(t, choice.place, 0.0))
-    assert held == [0, 1, 2, 3, 0, 1, 2, 3, 0, 1]
+    return held
+
+
+def test_a_restarted_bandit_forgets_at_the_start_of_each_block() -> None:
+    player = RestartedGPUCB(forgetting=0.03, block=4, **GP).begin(problem())
+    assert held_at(player, 10) == [0, 1, 2, 3, 0, 1, 2, 3, 0, 1]
+
+
+def test_a_block_is_12_over_the_fourth_root_of_what_is_forgotten() -> None:
+    """12 · 0.5^{−1/4} = 14.3, rounded up."""
+    held = held_at(RestartedGPUCB(forgetting=0.5, **GP).begin(problem()), 17)
+    assert held == [*range(15), 0, 1]
+
+
+def test_a_restarted_bandit_is_restored_in_its_block() -> None:
+    strategy = RestartedGPUCB(forgetting=0.03, block=4, **GP)
+    player, again = strategy.begin(problem()), strategy.begin(problem())
+    held_at(player, 6)
+    again.restore(player.observations, json.loads(json.dumps(player.memory())))
+    assert again.memory() == player.memory()
+    assert len(again.observations) == 2
+    assert again.decide(7).place == player.decide(7).place
+    assert again.exploit(7) == player.exploit(7)
+
+
+# ---------------------------------------------------------------------------------------------------------- the player
+
+
+def test_arms_that_were_never_measured_are_not_exploited() -> None:
+    player = UCB1(rule=Every(1)).begin(problem())
+    first = player.decide(1).place
+    player.observe(Observation(1, first, -5.0))
+    second = player.decide(2).place
+    player.observe(Observation(2, second, -7.0))
+    third = player.decide(3).place
+    assert {first, second, third} == {0, 1, 2}
+    player.observe(Observation(3, third, -9.0))
+    assert player.exploit(4) == first
+
+
+@dataclass(frozen=True)
+class Noting:
+    """Always asks, and keeps what it was shown."""
+
+    seen: list[RoundContext]
+
+    def ask(self, context: RoundContext) -> Query:
+        self.seen.append(context)
+        return Query(context.choice, "to note it")
+
+
+def test_a_rule_sees_the_arms_as_a_posterior_whose_knowledge_lasts_as_gamma_says() -> None:
+    seen: list[RoundContext] = []
+    player = UCB1(rule=Noting(seen), gamma=0.9, noise=0.2, scale=2.0).begin(problem(50))
+    for t in range(1, 6):
+        choice = player.decide(t)
+        player.observe(Observation(t, choice.place, 2.0 * choice.place))
+    assert [(each.round, each.rounds, each.asked) for each in seen] == [(4, 50, 3), (5, 50, 4)]
+    assert (seen[0].lasting, seen[0].noise, seen[0].deviation) == (0.9, 0.2, 1.0)
+    np.testing.assert_allclose(seen[0].mean, [0.0, 1.0, 2.0], err_msg="divided by the scale")
+    assert seen[0].choice == np.argmax(seen[0].height)
+    assert seen[0].rivals.size == 2, "arms stand alone"
+
+
+def test_what_arms_are_known_to_give_is_scaled_about_their_mean() -> None:
+    known = UCB1(scale=2.0, offset=[0.0, 3.0, 6.0])
+    np.testing.assert_allclose(known.first_means(), [-1.5, 0.0, 1.5])
+    np.testing.assert_allclose(known.scale_of(()).apply([3.0, 5.0]), [0.0, 1.0])
+    for offset in (None, 3.0):
+        assert UCB1(scale=2.0, offset=offset).first_means() is None
+
+
+def test_silent_rounds_play_the_best_mean() -> None:
+    player = EpsilonGreedy(rule=Bernoulli(0.0), explore=1.0).begin(problem())
+    for t in range(1, 4):
+        choice = player.decide(t)
+        assert choice.measure
+        player.observe(Observation(t, choice.place, [0.1, 0.2, 0.9][choice.place]))
+    silent = [player.decide(t) for t in range(4, 20)]
+    assert {(play.place, play.measure) for play in silent} == {(2, False)}
+
+
+@pytest.mark.parametrize("strategy", [UCB1(), EXP3S(), CEGPUCB(kernel="independent", rule=Every(1))])
+def test_values_that_are_bad_before_any_is_known_leave_nothing_but_a_count(strategy: Any) -> None:
+    """The first two arms fail; the third gives the only value there is to learn from."""
+    player, again = strategy.begin(problem()), strategy.begin(problem())
+    for t, reward in ((1, -np.inf), (2, -np.inf), (3, 0.5)):
+        choice = player.decide(t)
+        assert choice.measure
+        player.observe(Observation(t, choice.place, reward))
+    good = choice.place
+    assert [each.reward for each in player.observations] == [0.5]
+    again.restore(player.observations, json.loads(json.dumps(player.memory())))
+    assert again.exploit(4) == player.exploit(4) == good
+    assert again.decide(4).place == player.decide(4).place
+
+
+def test_a_bad_value_is_below_the_worst_by_the_whole_range() -> None:
+    known = [Observation(1, 0, 3.0), Observation(2, 1, 5.0), Observation(3, 1, 4.0)]
+    bad = valued(Observation(4, 2, -np.inf, 0.5), known)
+    assert bad is not None
+    assert (bad.round, bad.place, bad.reward, bad.cost) == (4, 2, 1.0, 0.5)
+    good = Observation(4, 2, 9.0)
+    assert valued(good, known) is good
+    assert valued(good, []) is good
+    assert valued(Observation(4, 2, -np.inf), []) is None

@@ -1,13 +1,20 @@
 """What is learnt of the model, and on which scale."""
 
-from math import sqrt
+import json
+from math import ceil, sqrt
+from typing import Any
 
 import numpy as np
 import pytest
 
 import farthing as ft
-from farthing.rules import Capped, Every
+from farthing.errors import InvalidArgument
+from farthing.models.drifting_posterior import NO_LEVEL, Level
+from farthing.models.fidelity_kernels import FORGETTING
+from farthing.models.kernels import Matern52, default_lengthscale
+from farthing.rules import Capped, Every, Floor
 from farthing.strategies.online import CEGPUCB, OnlineProblem
+from farthing.strategies.online.learning import AMPLITUDE, LEVEL, NOISE, Hyperparameters, ModelForm
 from farthing.strategies.online.scaling import Scale
 from farthing.strategies.online.strategy import Observation
 
@@ -74,6 +81,12 @@ def test_equal_first_values_do_not_make_the_smallest_change_enormous() -> None:
     assert Scale.of([0.0, 0.0], offset=None, scale=None, clip=None).scale == 1.0
 
 
+def test_what_is_given_of_a_scale_is_kept() -> None:
+    assert Scale.of([1.0, 3.0], offset=0.0, scale=None, clip=None) == Scale(0.0, sqrt(5.0), None), "spread about it"
+    assert Scale.of([1.0, 3.0], offset=None, scale=2.0, clip=3.0) == Scale(0.0, 2.0, 3.0)
+    assert Scale.of((), offset=7.0, scale=2.0, clip=None) == Scale(7.0, 2.0, None)
+
+
 def test_a_player_lets_go_of_what_is_forgotten() -> None:
     player = CEGPUCB(kernel="independent", noise=0.01, forgetting=0.2, scale=1.0, rule=Every(1)).begin(
         OnlineProblem(ARMS.encoder, 5000, candidates=[{"arm": arm} for arm in "abc"])
@@ -112,3 +125,180 @@ def test_a_covariance_between_candidates_carries_over_what_was_seen() -> None:
     player = CEGPUCB(kernel=kernel, noise=0.01, forgetting=0.01, scale=1.0).begin(problem)
     player.observe(Observation(1, 0, -2.0))
     assert player.exploit(2) == 2
+
+
+# ----------------------------------------------------------------------------------------------------------- the player
+
+
+def arms(rounds: int = 300) -> OnlineProblem:
+    return OnlineProblem(ARMS.encoder, rounds, candidates=[{"arm": arm} for arm in "abc"])
+
+
+def test_before_the_model_is_learnt_the_best_that_was_seen_is_exploited() -> None:
+    player = CEGPUCB(kernel="independent").begin(arms())
+    first = player.decide(1).place
+    assert player.exploit(1) == first, "nothing was seen"
+    assert player.predict([0], 1) is None
+    player.observe(Observation(1, first, 0.5))
+    second = player.decide(2).place
+    player.observe(Observation(2, second, 0.4))
+    assert player.exploit(3) == first
+    assert player.predict([0], 3) is None
+    player.observe(Observation(3, player.decide(3).place, 0.9))
+    assert player.predict([0], 4) is not None, "every arm is known"
+
+
+def test_a_model_that_is_given_needs_no_first_observations() -> None:
+    player = CEGPUCB(kernel="independent", noise=0.01, forgetting=0.01, scale=1.0).begin(arms())
+    assert player.predict([0], 1) is None
+    assert player.exploit(1) == 0
+    assert player.decide(1).reason == "nothing is known yet"
+    player.observe(Observation(1, 1, 0.5))
+    assert player.exploit(2) == 1
+    space = OnlineProblem(ft.Space({"x": ft.Float(0, 1)}).encoder, 10)
+    assert "first observations" in CEGPUCB.paper().begin(space).decide(1).reason, "a space needs a place to begin with"
+
+
+def test_a_model_is_learnt_again_with_a_quarter_more_observations_or_forty() -> None:
+    player = CEGPUCB(kernel="independent", forgetting=0.0, level=0.0, rule=Every(1)).begin(arms())
+    rng, learnt, known = np.random.default_rng(0), [], player.hyperparameters
+    for t in range(1, 246):
+        player.decide(t)
+        player.observe(Observation(t, t % 3, float(rng.standard_normal())))
+        if player.hyperparameters != known:
+            learnt.append(t)
+            known = player.hyperparameters
+    expected = [3]
+    while (due := ceil(min(1.25 * expected[-1], expected[-1] + 40))) <= 245:
+        expected.append(due)
+    assert learnt == expected
+
+
+@pytest.mark.parametrize(("n", "drawn_at"), [(8, None), (9, 10), (12, 13)])
+def test_in_a_space_old_rows_are_drawn_again_before_a_measurement(n: int, drawn_at: int | None) -> None:
+    """They are drawn after the first observation, for round 2, and are old from round 10 on."""
+    space = ft.Space({"x": ft.Float(0, 1), "n": ft.Int(1, 3)})
+    player = CEGPUCB.paper(rule=Every(n)).begin(OnlineProblem(space.encoder, 30))
+    player.observe(Observation(1, player.decide(1).place, 0.5))
+    plays = [player.decide(t) for t in range(2, n + 2)]
+    assert [play.measure for play in plays] == [False] * (n - 1) + [True]
+    assert player.memory()["drawn_at"] == drawn_at
+    again = CEGPUCB.paper(rule=Every(n)).begin(OnlineProblem(space.encoder, 30))
+    again.restore(player.observations, json.loads(json.dumps(player.memory())))
+    np.testing.assert_array_equal(again.exploit(n + 2), player.exploit(n + 2))
+
+
+def test_params_stand_where_they_are_played() -> None:
+    space = ft.Space({"x": ft.Float(0, 1), "n": ft.Int(1, 3)})
+    params = space.check({"x": 0.25, "n": 2})
+    whole = OnlineProblem(space.encoder, 30)
+    assert whole.params(whole.place(params)) == params
+    some = OnlineProblem(space.encoder, 30, candidates=[space.check({"x": 0.0, "n": 1}), params])
+    assert some.place(params) == 1
+    assert some.params(1) == params
+    with pytest.raises(InvalidArgument, match="one of the 2 candidates"):
+        some.place(space.check({"x": 0.5, "n": 1}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "asking"),
+    [
+        ({}, Floor(Every(7), 0.02)),
+        ({"floor": 0.3}, Floor(Every(7), 0.3)),
+        ({"floor": 0.0}, Every(7)),
+        ({"forgetting": 0.1}, Every(7)),
+        ({"forgetting": 0.1, "floor": 0.3}, Floor(Every(7), 0.3)),
+        ({"rule": Capped(Every(7), 5)}, Capped(Floor(Every(7), 0.02), 5)),
+    ],
+)
+def test_where_forgetting_is_learnt_a_coin_measures_now_and_then(changes: dict[str, Any], asking: Any) -> None:
+    assert CEGPUCB(**{"rule": Every(7), **changes}).asking_rule == asking
+
+
+# ---------------------------------------------------------------------------------------------------- the model's form
+
+
+def form(**changes: Any) -> ModelForm:
+    """A model of two numbers of which everything is given, but for the changes."""
+    given = {"kernel": "matern52", "dimension": 2, "categories": (), "lengthscale": (0.3, 0.3), "noise": 0.02}
+    return ModelForm(**{**given, "forgetting": 0.05, "amplitude": 4.0, "level": 0.7, **changes})  # type: ignore[arg-type]
+
+
+def test_a_model_begins_with_what_is_given() -> None:
+    known = form().first()
+    assert not form().learns
+    assert np.exp(known.theta) == pytest.approx([4.0, 0.3])
+    assert (known.forgetting, known.noise) == (0.05, 0.02)
+    assert known.level == Level(pytest.approx(0.7), pytest.approx(0.05))
+    assert form().deviation(known) == pytest.approx(2.0), "the root of the amplitude"
+    assert form(level=0.0).first().level == NO_LEVEL
+
+
+@pytest.mark.parametrize("name", ["lengthscale", "noise", "forgetting", "amplitude", "level"])
+def test_what_is_not_given_is_learnt_from_the_mode_of_its_prior(name: str) -> None:
+    unknown, known = form(**{name: None}), form().first()
+    first = unknown.first()
+    assert unknown.learns
+    modes = {
+        "lengthscale": (np.exp(first.theta[1]), default_lengthscale(2).median),
+        "noise": (first.noise, NOISE.median),
+        "forgetting": (first.forgetting, FORGETTING.median),
+        "amplitude": (np.exp(first.theta[0]), AMPLITUDE.median),
+        "level": (first.level.variance, LEVEL.median),
+    }
+    found, mode = modes[name]
+    assert found == pytest.approx(mode)
+    assert len(first.theta) == len(known.theta) == 2, "one lengthscale for all numbers"
+
+
+def test_what_is_given_is_held_while_the_rest_is_learnt() -> None:
+    rng = np.random.default_rng(0)
+    X, z = rng.random((12, 2)), rng.standard_normal(12)
+    for name in ("lengthscale", "noise", "forgetting", "amplitude"):
+        unknown = form(**{name: None})
+        learnt, start = unknown.learnt(X, range(1, 13), z, start=unknown.first()), form().first()
+        held = [learnt.theta[0], learnt.theta[1], learnt.noise, learnt.forgetting]
+        given = [start.theta[0], start.theta[1], start.noise, start.forgetting]
+        place = ("amplitude", "lengthscale", "noise", "forgetting").index(name)
+        assert [i for i in range(4) if held[i] != pytest.approx(given[i])] == [place]
+        assert learnt.level.variance == pytest.approx(0.7)
+
+
+def test_learning_again_starts_from_what_was_learnt() -> None:
+    """At the optimum there is nothing left to learn, whatever of the model is learnt."""
+    rng = np.random.default_rng(0)
+    X, z = rng.random((12, 2)), rng.standard_normal(12)
+    unknown = form(lengthscale=None, noise=None, forgetting=None, amplitude=None, level=None)
+    once = unknown.learnt(X, range(1, 13), z, start=unknown.first())
+    again = unknown.learnt(X, range(1, 13), z, start=once)
+    np.testing.assert_allclose(again.theta, once.theta, atol=0.05)
+    assert again.noise == pytest.approx(once.noise, rel=0.1)
+    assert Hyperparameters.from_json(json.loads(json.dumps(once.to_json()))) == once
+
+
+def test_lengthscales_that_differ_are_those_of_single_numbers() -> None:
+    own = form(lengthscale=(0.1, 2.0))
+    X = np.array([[0.0, 0.0], [0.2, 0.0], [0.0, 0.2], [0.2, 0.2]])
+    K = own.space_kernel().evaluate(np.array(own.first().theta), X).K
+    alone = [Matern52((j,)).evaluate(np.log([scale]), X).K for j, scale in enumerate((0.1, 2.0))]
+    np.testing.assert_allclose(K, 4.0 * alone[0] * alone[1])
+
+
+def test_equal_lengthscales_are_one_over_the_distance() -> None:
+    X = np.array([[0.0, 0.0], [0.3, 0.4]])
+    K = form().space_kernel().evaluate(np.array(form().first().theta), X).K
+    distance = Matern52((0,)).evaluate(np.log([0.3]), np.array([[0.0], [0.5]])).K
+    np.testing.assert_allclose(K, 4.0 * distance)
+
+
+def test_categories_have_a_kernel_beside_that_of_the_numbers() -> None:
+    mixed = form(dimension=2, categories=(1,), lengthscale=(0.3,))
+    X = np.array([[0.0, 0.0], [0.2, 0.0], [0.0, 1.0]])
+    K = mixed.space_kernel().evaluate(np.array(mixed.first().theta), X).K
+    alone = Matern52((0,)).evaluate(np.log([0.3]), X).K
+    assert K[0, 1] == pytest.approx(4.0 * alone[0, 1])
+    assert 0.0 < K[0, 2] < K[0, 0]
+    only = form(dimension=1, categories=(0,), lengthscale=None)
+    K = only.space_kernel().evaluate(np.array(only.first().theta), X[:, 1:]).K
+    assert K[0, 0] == pytest.approx(4.0)
+    assert 0.0 < K[0, 2] < K[0, 0]

@@ -1,6 +1,10 @@
 """Small probes around the present setting: what they do no harm to, what they find, and what they may cost."""
 
 import json
+import re
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -9,9 +13,22 @@ import pytest
 import farthing as ft
 from farthing.strategies.online import OnlineProblem, PairedProbes
 from farthing.strategies.online.forecast import Forecast
-from farthing.strategies.online.probes import ProbingPlayer
+from farthing.strategies.online.probes import (
+    AFTER_MOVE,
+    BETTER,
+    ELSEWHERE,
+    HARMFUL,
+    LARGEST_STEP,
+    LARGEST_UNCLEAR_STEP,
+    PATIENCE,
+    SMALLEST_STEP,
+    SURE,
+    UNCLEAR,
+    WORSE,
+    ProbingPlayer,
+)
 from farthing.strategies.online.skill import Skill
-from farthing.strategies.online.steps import Gradient, Steps
+from farthing.strategies.online.steps import SLOPE, Steps
 from farthing.strategies.online.strategy import Observation, Play
 
 SPACE = ft.Space({"rate": ft.Float(1e-3, 1.0, log=True), "layers": ft.Int(1, 4), "kind": ft.Choice("a", "b")})
@@ -210,12 +227,38 @@ def test_without_skill_a_probe_must_be_worth_its_price() -> None:
     assert "less than its price" in player.memory()["reason"] or "too late" in player.memory()["reason"]
 
 
+def test_what_never_changes_shows_no_skill_that_would_pay_a_price() -> None:
+    kinds, player = played_by({"check": [0.5], "probe": [0.5], "confirm": [0.5]}, price=100.0)
+    assert player.skill == 0.0
+    assert "probe" not in kinds
+
+
 def test_skill_is_measured_against_the_last_value() -> None:
     skill = Skill()
     assert skill.score is None
     for value in (1.0, 2.0, 3.0, 4.0):
         skill.learn(value, predicted=value - 0.25)
     assert skill.score == pytest.approx(0.75)
+
+
+def test_skill_is_that_of_the_last_predictions_and_nothing_where_these_are_few() -> None:
+    skill = Skill()
+    scores = []
+    for value in range(4):
+        skill.learn(float(value), predicted=float(value))
+        scores.append(skill.score)
+    assert scores == [None, None, None, 1.0], "the first value has none before it to compare with"
+    for value in range(4, 40):
+        skill.learn(float(value), predicted=value - 2.0)
+    assert skill.score == pytest.approx(-1.0), "the first ones are forgotten"
+
+
+def test_there_is_no_skill_in_predicting_what_never_changes_nor_where_nothing_is_predicted() -> None:
+    constant, silent = Skill(), Skill()
+    for _ in range(9):
+        constant.learn(0.5, predicted=0.4)
+        silent.learn(0.5, predicted=None)
+    assert (constant.score, silent.score) == (0.0, None)
 
 
 def test_a_player_is_restored_bit_for_bit() -> None:
@@ -254,44 +297,274 @@ def test_without_a_start_the_middle_of_the_space_is_played() -> None:
     assert PairedProbes().begin(few).decide(1).place == 1
 
 
-# ------------------------------------------------------------------------------------------------------------- pieces
+# ---------------------------------------------------------------------------------------------- one decision at a time
 
 
-def test_the_forecast_is_the_last_value_and_a_part_of_its_change() -> None:
-    forecast = Forecast()
-    forecast.stayed(2, 0.5)
-    assert not forecast.is_ready(2)
-    forecast.stayed(3, 0.6)
-    assert forecast.is_ready(3)
-    assert forecast.at(4) == pytest.approx(0.6 + 0.7 * 0.1)
-    assert forecast.at(5) == pytest.approx(0.6 + (0.7 + 0.49) * 0.1)
+def remembered(value: Callable[[int, Any], float], *, decisions: int = 30, **settings: Any) -> list[Any]:
+    """What a player knows in each decision, before its value, which may depend on that; nothing limits its costs."""
+    given = problem(decisions, **{"validation_cost": 0.0, "overhead": None, **settings})
+    player, memories = PairedProbes().begin(given), []
+    for decision in range(1, decisions + 1):
+        play = player.decide(decision)
+        memories.append(memory := player.memory())
+        if play.measure:
+            player.observe(Observation(decision, play.place, value(decision, memory)))
+    return memories
 
 
-def test_one_broken_round_does_not_move_the_deviation() -> None:
-    forecast = Forecast()
-    for round in range(10):
-        forecast.stayed(round, 0.5 + 0.01 * (-1) ** round)
-    usual = forecast.deviation
-    forecast.stayed(10, -1e6)
-    assert forecast.deviation < 2.0 * usual
+def started() -> dict[str, Any]:
+    """The start as a player keeps it."""
+    return dict(problem().params(problem().place(START)))
 
 
-def test_the_gradient_points_where_probes_have_paid() -> None:
-    gradient, rng = Gradient(), np.random.default_rng(0)
-    for _ in range(10):
-        gradient.learn(np.array([0.1, 0.0]), 3.0)
-        gradient.learn(np.array([0.0, 0.1]), -3.0)
-    draws = np.array([gradient.sampled(2, rng) for _ in range(50)])
-    assert (draws[:, 0] > 0).all()
-    assert (draws[:, 1] < 0).all()
+def steps_after_probes(memories: list[Any]) -> list[float]:
+    """The step of each probe, as a multiple of the first one."""
+    steps = [memory["step"] for memory in memories if memory["kind"] == "probe"]
+    return [step / steps[0] for step in steps]
 
 
-def test_inactive_parameters_are_no_obstacle() -> None:
-    space = ft.Space(
-        {"kind": ft.Choice("sgd", "adam"), "momentum": ft.Float(0.0, 0.9, when={"kind": "sgd"}), "rate": ft.Float(0, 1)}
-    )
-    given = OnlineProblem(space.encoder, 100, 0, initial=[space.check({"kind": "adam", "rate": 0.5})])
-    steps, rng = Steps(given), np.random.default_rng(0)
-    start = given.place(given.initial[0])
-    found = [given.params(steps.towards(Gradient(), start, step=0.1, rng=rng)) for _ in range(40)]
-    assert {params["kind"] for params in found} == {"sgd", "adam"}
+@pytest.mark.parametrize("can_undo", [False, True])
+def test_steps_become_shorter_after_harm_down_to_half_the_first_one(can_undo: bool) -> None:
+    memories = remembered(lambda _, now: 0.0 if now["kind"] == "probe" else 0.5, decisions=60, can_undo=can_undo)
+    steps = steps_after_probes(memories)
+    assert len(steps) > 3
+    assert steps == pytest.approx([max(WORSE**k, SMALLEST_STEP) for k in range(len(steps))])
+
+
+@pytest.mark.parametrize("can_undo", [False, True])
+def test_steps_become_longer_where_probes_tell_nothing(can_undo: bool) -> None:
+    steps = steps_after_probes(remembered(lambda *_: 0.5, decisions=60, can_undo=can_undo))
+    assert len(steps) > 4
+    assert steps == pytest.approx([min(UNCLEAR**k, LARGEST_UNCLEAR_STEP[can_undo]) for k in range(len(steps))])
+
+
+@pytest.mark.parametrize("can_undo", [False, True])
+def test_steps_become_longer_after_gains_that_last(can_undo: bool) -> None:
+    """Each probe is ten times as good as what was before it."""
+    memories = remembered(lambda _, now: 10.0 ** now["probes"], decisions=20, can_undo=can_undo)
+    assert [memory["kind"] for memory in memories[:6]] == ["check", "check", "probe", "confirm", "probe", "confirm"]
+    steps = steps_after_probes(memories)
+    assert steps == pytest.approx([min(BETTER**k, LARGEST_STEP[can_undo]) for k in range(len(steps))])
+
+
+@pytest.mark.parametrize("decisions", [30, 41])
+def test_the_last_quarter_tries_nothing_though_staying_loses_more_and_more(decisions: int) -> None:
+    kinds = [memory["kind"] for memory in remembered(lambda t, _: 0.5 - 0.01 * t**2, decisions=decisions)]
+    tried = max(decision for decision, kind in enumerate(kinds, start=1) if kind != "stay")
+    assert tried == decisions - ceil(decisions / 4) + 1
+    assert "stay" not in kinds[:tried]
+
+
+def test_in_a_short_run_the_last_decision_tries_nothing() -> None:
+    kinds = [memory["kind"] for memory in remembered(lambda t, _: 0.5 - 0.01 * t**2, decisions=4)]
+    assert kinds == ["check", "check", "probe", "stay"]
+
+
+def test_where_a_gain_is_lost_again_the_start_is_tried_once() -> None:
+    """The first probe gains and is confirmed; then everything falls, whatever is tried."""
+    memories = remembered(lambda t, _: 0.5 if t < 3 else 0.6 if t < 5 else 0.6 - 0.02 * (t - 4))
+    urgent = [
+        memory["place"] == started()
+        for memory in memories
+        if memory["kind"] == "probe" and Forecast(**memory["forecast"]).has_fallen(HARMFUL)
+    ]
+    assert urgent[:2] == [True, False]
+
+
+def test_where_the_start_was_never_left_there_is_nothing_to_return_to() -> None:
+    memories = remembered(lambda t, _: 0.5 - 0.01 * t**2)
+    probes = [memory["place"] for memory in memories if memory["kind"] == "probe"]
+    assert len(probes) > 5
+    assert started() not in probes
+
+
+@pytest.mark.parametrize(
+    ("hold", "cost", "measured"),
+    [(1, None, [False, True]), (4, None, [True, True]), (1, 0.0, [True, True])],
+    ids=["a round to compare with", "the rounds of a hold are enough", "the cost is given"],
+)
+def test_the_first_validation_is_timed_against_a_round(hold: int, cost: float | None, measured: list[bool]) -> None:
+    player = PairedProbes().begin(problem(hold=hold, validation_cost=cost))
+    found = []
+    for decision in (1, 2):
+        found.append((play := player.decide(decision)).measure)
+        if play.measure:
+            player.observe(Observation(decision, play.place, 0.5))
+    assert found == measured
+
+
+# --------------------------------------------------------------------------------------------------------- predictions
+
+
+def test_nothing_is_predicted_before_there_is_a_forecast() -> None:
+    for until in (0, 1):
+        _, player = played_by({"check": [0.5]}, until=until)
+        assert player.predict(player.exploit(1), until + 1) is None
+
+
+def test_predictions_of_staying_become_less_sure_as_those_of_a_random_walk() -> None:
+    _, player = played_by({"check": [0.5, 0.6]}, until=2)
+    forecast = Forecast(**player.memory()["forecast"])
+    for decision, ahead in ((2, 1), (3, 1), (4, 2), (11, 9)):
+        expected = (forecast.at(decision), np.sqrt(ahead) * forecast.deviation)
+        assert player.predict(player.exploit(2), decision) == pytest.approx(expected)
+
+
+def test_predictions_elsewhere_and_after_a_move_are_less_sure() -> None:
+    _, player = played_by({"check": [0.5, 0.6]}, until=2)
+    deviation = Forecast(**player.memory()["forecast"]).deviation
+    place = np.array(player.exploit(2), dtype=float)
+    place[0] += 0.05
+    found = player.predict(problem().place(problem().params(place)), 3)
+    assert found is not None
+    assert found[1] == pytest.approx(deviation * np.sqrt(1.0 + ELSEWHERE + (0.05 * SLOPE) ** 2))
+    _, moved = played_by({"check": [0.5, 0.6], "probe": [0.9]}, until=3)
+    found = moved.predict(moved.exploit(3), 4)
+    assert found is not None
+    assert found[1] == pytest.approx(deviation * np.sqrt(1.0 + AFTER_MOVE))
+
+
+def test_the_skill_is_that_of_predictions_and_bad_values_do_not_count() -> None:
+    given = problem(validation_cost=0.0, overhead=None)
+    player, skill = PairedProbes().begin(given), Skill()
+    for decision in range(1, 16):
+        play = player.decide(decision)
+        if play.measure:
+            value = -np.inf if decision == 9 else value_at(given.params(play.place), decision, best=START["rate"])
+            predicted = player.predict(play.place, decision)
+            if np.isfinite(value):
+                skill.learn(value, predicted=None if predicted is None else predicted[0])
+            player.observe(Observation(decision, play.place, value))
+        assert player.skill == skill.score
+    assert player.skill is not None
+    assert player.skill > 0.0, "a smooth rise is predicted better than by its last value"
+
+
+# --------------------------------------------------------------------------------------------------------------- limits
+
+
+def before_probe(**settings: Any) -> tuple[ProbingPlayer, Observation, Forecast]:
+    """A player that probes in decision 3, after staying gave 0.5 and 0.6, and its forecast of that decision."""
+    _, player = played_by({"check": [0.5, 0.6]}, until=2, overhead=None, **settings)
+    play = player.decide(3)
+    assert player.memory()["kind"] == "probe"
+    return player, Observation(3, play.place, 0.0), Forecast(**player.memory()["forecast"])
+
+
+def beating(observation: Observation, forecast: Forecast, *, by: float) -> Observation:
+    """The same with a value that is this many deviations above the forecast, which widens with each decision."""
+    ahead = observation.round - 2
+    return replace(observation, reward=forecast.at(observation.round) + by * ahead * forecast.deviation)
+
+
+@pytest.mark.parametrize(("by", "kind"), [(SURE - 0.01, "check"), (SURE + 0.01, "confirm")])
+def test_a_probe_must_beat_the_forecast_by_a_deviation(by: float, kind: str) -> None:
+    player, observation, forecast = before_probe()
+    player.observe(beating(observation, forecast, by=by))
+    player.decide(4)
+    assert player.memory()["kind"] == kind
+
+
+@pytest.mark.parametrize(("by", "is_kept"), [(SURE - 0.01, False), (SURE + 0.01, True)])
+def test_a_gain_lasts_where_it_beats_what_staying_would_have_given_by_then(by: float, is_kept: bool) -> None:
+    player, observation, forecast = before_probe()
+    player.observe(replace(observation, reward=9.0))
+    confirmed = replace(observation, round=4, place=player.decide(4).place)
+    player.observe(beating(confirmed, forecast, by=by))
+    assert (player.memory()["incumbent"] != started()) is is_kept
+    assert player.memory()["failures"] == (0 if is_kept else 1)
+    if not is_kept:
+        assert player.memory()["forecast"] == asdict(forecast), "as if it had not been tried"
+
+
+@pytest.mark.parametrize("decision", [3, 4], ids=["a probe", "its confirmation"])
+def test_what_is_taken_back_is_two_deviations_below_and_costs_its_decisions(decision: int) -> None:
+    player, observation, forecast = before_probe(can_undo=True)
+    if decision == 4:
+        player.observe(replace(observation, reward=9.0))
+        observation = replace(observation, round=4, place=player.decide(4).place)
+    assert not player.undoes(beating(observation, forecast, by=-HARMFUL + 0.01))
+    harmful = beating(observation, forecast, by=-HARMFUL - 0.01)
+    assert player.undoes(harmful)
+    player.observe(harmful)
+    assert player.spent == decision - 2
+    assert player.memory()["incumbent"] == started()
+    assert player.memory()["saved_at"] is None
+    stayed = Forecast(**player.memory()["forecast"])
+    assert (stayed.decision, stayed.value) == (decision, 0.6), "staying is known as well as before"
+
+
+def test_a_check_is_not_taken_back_unless_it_is_bad() -> None:
+    player, observation, forecast = before_probe(can_undo=True)
+    player.observe(beating(observation, forecast, by=0.0))
+    check = Observation(4, player.decide(4).place, -1e9)
+    assert player.memory()["kind"] == "check"
+    assert not player.undoes(check)
+    bad = replace(check, reward=-np.inf)
+    assert player.undoes(bad)
+    player.observe(bad)
+    assert player.spent == 2.0, "the probe and the check"
+    player.decide(5)
+    assert not player.undoes(replace(bad, round=5)), "nothing is saved any more"
+
+
+def test_a_bad_setting_that_was_moved_to_is_left() -> None:
+    """The gain was confirmed; a later check gives no value."""
+    values = {"check": [0.5, 0.5, -np.inf, 0.5], "probe": [0.9, 0.5], "confirm": [0.9]}
+    kinds, player = played_by(values, until=6, overhead=None)
+    assert kinds == ["check", "check", "probe", "confirm", "probe", "check"]
+    assert player.memory()["incumbent"] == started()
+    assert player.memory()["forecast"]["decision"] is None
+
+
+def test_the_wait_for_the_next_probe_grows_with_each_failure_in_a_row() -> None:
+    kinds = [memory["kind"] for memory in remembered(lambda *_: 0.5, decisions=80)]
+    gaps = np.diff([decision for decision, kind in enumerate(kinds) if kind == "probe"])
+    assert len(gaps) > 6
+    # PATIENCE^k decisions, of which the last is the probe itself: at least one check comes before it
+    assert gaps.tolist() == [1 + ceil(PATIENCE**k - 1.0) for k in range(1, len(gaps) + 1)]
+
+
+def test_a_return_to_the_start_needs_no_more_than_to_be_better() -> None:
+    def value(t: int, now: Any) -> float:
+        falling = 0.5 if t < 3 else 0.6 if t < 5 else 0.6 - 0.02 * (t - 4)
+        forecast = Forecast(**now["forecast"])
+        is_return = now["kind"] == "probe" and now["place"] == started()
+        return forecast.at(t) + 0.1 * forecast.deviation if is_return else falling
+
+    memories = remembered(value)
+    at = next(i for i, now in enumerate(memories) if now["kind"] == "probe" and now["place"] == started())
+    assert memories[at + 1]["kind"] == "confirm"
+
+
+# ----------------------------------------------------------------------------------------------------- gains and prices
+
+
+def gain_and_price(player: ProbingPlayer) -> list[float]:
+    """What the reason of a probe says, to two digits."""
+    return [float(each) for each in re.findall(r"(?:gain|price of) ([^ ,]+)", player.memory()["reason"])]
+
+
+def test_a_probe_of_which_nothing_is_known_may_gain_what_the_prior_says() -> None:
+    """E[x₊] = σ/√(2π) of a normal x without a mean; σ is ten deviations of the forecast for each unit of distance."""
+    player, observation, forecast = before_probe()
+    given = problem()
+    distance = float(np.linalg.norm(Steps(given).between(given.place(START), observation.place)))
+    expected = SLOPE * distance * forecast.deviation / np.sqrt(2.0 * np.pi)
+    assert gain_and_price(player)[0] == pytest.approx(expected, rel=0.05)
+
+
+@pytest.mark.parametrize(("cost", "price"), [(0.0, 0.0), (0.05, 0.0), (0.0, 1.0), (0.05, 1.0)])
+def test_the_price_of_a_probe_is_two_validations_of_progress_and_a_share_of_what_was_given(
+    cost: float, price: float
+) -> None:
+    """Staying gained 0.1 in the last decision. Four rounds are left in each of the last 28 decisions."""
+    player = PairedProbes().begin(problem(validation_cost=cost, overhead=None, price=price))
+    for decision, value in ((1, 0.5), (2, 0.6)):
+        player.observe(Observation(decision, player.decide(decision).place, value))
+    player.decide(3)
+    assert gain_and_price(player)[1] == pytest.approx(2.0 * cost * 0.1 + price / (4 * 28), rel=0.05)
+
+
+def test_a_run_makes_about_thirty_decisions() -> None:
+    assert [PairedProbes().usual_hold(rounds) for rounds in (1, 10, 30, 60, 300, 3000)] == [1, 1, 1, 2, 10, 100]
