@@ -4,18 +4,21 @@ A strategy runs to the end of its budget, and every rule is asked along the same
 what is reported is the share of the cost that it saves, and what the recommendation loses against the end, on the
 scale of random search (0 is the best of many random configurations, 1 their median). Beside it, outlooks made on the
 way are compared with what came: `stopping-outlook`. Optuna's terminators are asked from their 20th trial on, with the
-params and values of all trials so far; of a learning curve the value is that of its last point.
+params and values of all trials so far; of a learning curve the value is that of its last point. `--methods
+stopping-outlook` makes the outlooks only: asking Optuna's terminators takes most of the time.
 """
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from benchmarks.drivers.ours import Ours
+from benchmarks.plan import matches
 from benchmarks.problems import PROBLEMS, Problem, loss
 from benchmarks.problems.problem import Judged, Span, random_params, span_of
 from benchmarks.provenance import commit, versions
@@ -35,7 +38,6 @@ if TYPE_CHECKING:
     import optuna
 
 SUITE, OUTLOOK = "stopping", "stopping-outlook"
-SEEDS = 2
 FUNCTIONS = ("branin", "hartmann-3", "hartmann-6", "ackley-5", "rosenbrock-4")
 CONSIDERED = 2000
 """Random configurations that give a function its scale."""
@@ -58,11 +60,12 @@ class Family:
     strategy: Strategy
     allowance: Allowance
     unit: float
+    seeds: int
 
 
 FAMILIES: Mapping[str, Family] = {
-    "sequential": Family(FUNCTIONS, LogEI(), Allowance(60, "full runs"), 1.0),
-    "curves": Family(LEARNING_CURVES, TraceKG(), Allowance(5, "full runs"), 0.1),
+    "sequential": Family(FUNCTIONS, LogEI(), Allowance(60, "full runs"), 1.0, seeds=10),
+    "curves": Family(LEARNING_CURVES, TraceKG(), Allowance(5, "full runs"), 0.1, seeds=2),
 }
 
 
@@ -78,19 +81,27 @@ class Moment:
 def main(arguments: Sequence[str]) -> int:
     options = suite_options([SUITE], description=__doc__).parse_args(list(arguments))
     path, beside = options.output or results_path(SUITE), results_path(OUTLOOK)
-    done = {(record["problem"], record["seed"]) for record in read_records(path)}
-    for seed in range(options.seeds or SEEDS):
-        for name, family in FAMILIES.items():
-            for title in family.problems:
-                if (title, seed) in done or (options.problems and title not in options.problems):
+    stopped, looked = (_pairs(file) for file in (path, beside))
+    looks, stops_too = (matches(name, options.methods or ()) for name in (OUTLOOK, SUITE))
+    for name, family in FAMILIES.items():
+        for seed in range(options.seeds or family.seeds):
+            for title in (one for one in family.problems if matches(one, options.problems or ())):
+                is_to_look = looks and (title, seed) not in looked
+                is_to_stop = stops_too and (title, seed) not in stopped
+                if not (is_to_look or is_to_stop):
                     continue
                 moments = list(trajectory(family, PROBLEMS[title], seed=seed))
                 told = {"suite": SUITE, "family": name, "problem": title, "seed": seed, **commit()}
-                for record in outlooks(family, PROBLEMS[title], moments):
+                for record in outlooks(family, PROBLEMS[title], moments) if is_to_look else ():
                     append_record(beside, {**told, "suite": OUTLOOK, **record})
-                for rule, record in stops(family, PROBLEMS[title], moments, seed=seed):
+                found = dict(stops(family, PROBLEMS[title], moments, seed=seed)) if is_to_stop else {}
+                for rule, record in found.items():
                     append_record(path, {**told, "rule": rule, **record, "versions": versions(("optuna",))})
     return 0
+
+
+def _pairs(path: Path) -> set[tuple[str, int]]:
+    return {(record["problem"], record["seed"]) for record in read_records(path)}
 
 
 def trajectory(family: Family, problem: Problem, *, seed: int) -> Iterator[Moment]:

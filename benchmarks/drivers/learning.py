@@ -4,7 +4,8 @@ An earlier study is what `TraceKG` leaves at a budget of five full trainings on 
 is made once and kept in `build/earlier-studies.db`; it depends on nothing but its problem and its seed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -13,10 +14,12 @@ import numpy as np
 
 from benchmarks.drivers.optuna import Optuna
 from benchmarks.drivers.ours import Ours
+from benchmarks.method import Step
 from benchmarks.problems import PROBLEMS, Evaluation, Params, Problem
 from benchmarks.problems.data import REPOSITORY
 from benchmarks.problems.problem import for_one_run
 from benchmarks.suites import Allowance
+from farthing.costs import Budget
 from farthing.storage import Storage, open_storage
 from farthing.strategies.multifidelity import TraceKG
 from farthing.study import Study
@@ -60,9 +63,15 @@ class Earlier:
 
 @dataclass(frozen=True)
 class OursLearning(Ours):
-    """A strategy whose study learns from earlier ones."""
+    """A strategy whose study learns from earlier ones. Its first step costs nothing: what it recommends before it."""
 
     earlier: Earlier = field(kw_only=True)
+
+    def run(self, problem: Problem, *, budget: Budget, seed: int) -> Iterator[Step]:
+        with closing(self._study(problem, seed=seed)) as study:
+            yield Step(study.best.params, 0.0, 0.0, evaluations=0)
+            while step := self._step(study, problem, budget, seed=seed):
+                yield step
 
     @property
     def settings(self) -> Mapping[str, Any]:

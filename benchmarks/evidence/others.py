@@ -209,6 +209,16 @@ def spreads_table(records: Sequence[Record], keys: Sequence[str], measures: Sequ
     return table(rows)
 
 
+def coverage(records: Sequence[Record]) -> list[str]:
+    """How many of the gains were within their interval, for each family; nothing for records without intervals."""
+    inside: dict[str, list[bool]] = {}
+    for record in records:
+        if "inside" in record:
+            inside.setdefault(record["family"], []).append(bool(record["inside"]))
+    shares = [f"{name} {sum(own)} of {len(own)} ({sum(own) / len(own):.0%})" for name, own in inside.items()]
+    return [f"Within the interval of 80 %: {', '.join(shares)}."] if shares else []
+
+
 def own_table(records: Sequence[Record], heading: Sequence[str]) -> str:
     """Records without a suite, as means over seeds by method."""
     rows = [list(heading)]

@@ -6,6 +6,7 @@ from pathlib import Path
 from benchmarks.evidence.contests import suite_of, suite_section
 from benchmarks.evidence.others import (
     as_losses,
+    coverage,
     online_section,
     own_table,
     population_section,
@@ -93,7 +94,8 @@ def _former(images: Path) -> Iterator[str]:
 def _others() -> Iterator[str]:
     for name, (keys, measures) in OTHERS.items():
         if records := read_records(results_path(name)):
-            yield section(name, spreads_table([_flat(record) for record in records], keys, measures), level=2)
+            rows = spreads_table([_flat(record) for record in records], keys, measures)
+            yield section(name, *coverage(records), rows, level=2)
 
 
 def _flat(record: Record) -> Record:

@@ -229,6 +229,16 @@ def test_an_imported_study_goes_on():
     assert ours.trials[-1].value == 0.5
 
 
+def test_a_study_learns_from_an_imported_one(tmp_path):
+    storage = f"sqlite:///{tmp_path / 'ours.db'}"
+    with import_study(study_of_optuna(), storage=storage) as earlier:
+        best, space, value = earlier.best.params, earlier.space, earlier.problem.value
+    with ft.Study(space, minimize=value, storage=storage, name="next", learn_from="all") as study:
+        assert (study.best.source, study.best.params) == ("mixed", best)
+        assert study.ask().params == best
+        assert study.trials[0].note["learned"] == [0, "mixed"]
+
+
 def test_there_and_back_is_the_same(tmp_path):
     theirs = study_of_optuna()
     ours = import_study(theirs)

@@ -64,6 +64,7 @@ def answers_about(found: Studies, key: str) -> dict[str, Json]:
         "timeline": lambda: charts.show_timeline(found, key),
         "system": lambda: charts.show_system(found, key),
         "model": lambda: charts.show_model(found, key),
+        "outlook": lambda: charts.show_outlook(found, key),
     }
     for view, make in wanted.items():
         with suppress(FarthingError):  # what there is too little of is left out, and the page says so

@@ -61,8 +61,8 @@ class FittedHistory:
         return self.values(mean), np.minimum(*ends), np.maximum(*ends)
 
 
-def fit_history(history: History) -> FittedHistory:
-    """Fits the model. Raises `NoResult` where there are too few values to judge it by."""
+def fit_history(history: History, *, takes_all: bool = True) -> FittedHistory:
+    """Fits the model, to some of very many rows unless it takes all. `NoResult` if there are too few values."""
     trials = _ended_in_full(history)
     count = sum(map(_has_value, trials))
     if not has_enough(history):
@@ -74,7 +74,7 @@ def fit_history(history: History) -> FittedHistory:
     seen = observe(history)
     kernel = kernel_over(history.problem.space.encoder)
     compression = Compression.of(seen.loss)
-    surrogate = fit_surrogate(seen.X, seen.loss, kernel, history, compression=compression, takes_all=True)
+    surrogate = fit_surrogate(seen.X, seen.loss, kernel, history, compression=compression, takes_all=takes_all)
     return FittedHistory(history, trials, seen, surrogate)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.evidence.figures import LEAST, Line, Panel, draw
+from benchmarks.evidence.others import coverage
 from benchmarks.evidence.page import DOCS, IMAGES, PAGE, write_page
 from benchmarks.records import RESULTS
 from benchmarks.report import main
@@ -60,6 +61,12 @@ def test_a_figure_is_the_same_every_time_and_has_no_date(tmp_path: Path) -> None
     assert one == two
     assert "dc:date" not in one
     assert LEAST > 0.0  # what makes a regret of zero visible on a logarithmic scale
+
+
+def test_outlooks_say_how_many_gains_were_within_their_interval() -> None:
+    records = [{"family": "curves", "inside": one} for one in (1.0, 0.0, 1.0, 1.0)]
+    assert coverage(records) == ["Within the interval of 80 %: curves 3 of 4 (75%)."]
+    assert coverage([{"family": "curves", "saved": 0.5}]) == []
 
 
 def test_a_name_that_is_no_suite_is_refused_without_writing_the_page(capsys: pytest.CaptureFixture[str]) -> None:

@@ -142,6 +142,15 @@ def test_a_model_says_what_matters_and_fills_a_contour(client) -> None:
     assert client.get("/api/studies/online/model").status_code == 404
 
 
+def test_an_outlook_says_what_the_study_itself_says(client) -> None:
+    ahead = client.get("/api/studies/log-ei/outlook").json()
+
+    assert 0.0 <= ahead["low"] <= ahead["high"]
+    assert ahead["text"].startswith("Another ")
+    assert "are expected to improve" in ahead["text"]
+    assert client.get("/api/studies/online/outlook").status_code == 404
+
+
 def test_an_answer_that_the_page_has_is_not_sent_again(client) -> None:
     first = client.get("/api/studies/asha")
 

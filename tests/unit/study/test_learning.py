@@ -153,6 +153,20 @@ def test_starts_that_are_worse_than_random_ones_were_are_left_off() -> None:
     assert check_replay(study) == []
 
 
+def test_starts_that_were_misleading_are_made_up_for() -> None:
+    storage = MemoryStorage()
+    for place in range(4):
+        tuned(f"past-{place}", storage, at=0.1 + 0.05 * place)
+    study = ft.Study(
+        SPACE, minimize="error", storage=storage, name="misled", learn_from="all", strategy=ft.LogEI(initial=4)
+    )
+    told(study, 7, at=3.0)
+    notes = [one.note or {} for one in study.trials]
+    kinds = ["learned" if "learned" in note else "model" if "theta" in note else "drawn" for note in notes]
+    assert kinds == ["learned"] * 2 + ["drawn"] * 4 + ["model"]
+    assert check_replay(study) == []
+
+
 def test_curves_are_compared_at_the_fidelity_of_the_starts() -> None:
     storage = MemoryStorage()
     earlier = ft.Study(CURVES, minimize="error", storage=storage, name="may", seed=1)

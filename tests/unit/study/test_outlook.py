@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import farthing as ft
 from farthing.costs import Remaining
 from farthing.errors import InvalidArgument, NoResult
-from farthing.study.outlook import Prospects, costs_without_gain, is_worthless
+from farthing.study.outlook import Prospects, _brought, _interval, costs_without_gain, is_worthless
 
 SPACE = ft.Space({"x": ft.Float(0.0, 1.0), "y": ft.Float(0.0, 1.0)})
 CURVES = ft.Space(SPACE.parameters, fidelities={"epochs": ft.Fidelity(1, 27, integer=True, trace=True)})
@@ -45,6 +46,31 @@ def test_more_cost_brings_no_less() -> None:
     study = told(ft.Study(SPACE, maximize="score", strategy=ft.Random(), seed=0), 8)
     expected = [study.outlook(cost=cost).expected for cost in (2.0, 10.0, 50.0)]
     assert expected == sorted(expected)
+
+
+def test_results_from_elsewhere_count_with_their_cost() -> None:
+    study = ft.Study(SPACE, minimize="error", seed=0)
+    for step in range(8):
+        study.add({"x": 0.1 * step, "y": 0.5}, 1.0 - 0.1 * step, cost=3.0 if step % 2 else None)
+    assert study.outlook(cost=9.0).trials == 3
+
+
+def test_what_a_search_just_brought_it_may_bring_again() -> None:
+    """Steps of a tenth along a slope: a model that takes the rest of the slope for flat would promise nothing."""
+    study = ft.Study(SPACE, minimize="error", seed=0)
+    for step in range(10):
+        study.add({"x": 0.1 * step, "y": 0.5}, 1.0 - 0.1 * step, cost=1.0)
+    assert study.outlook(cost=2.0).high >= 0.4 - 0.01  # what the last four brought; the model fits within 0.01
+
+
+def test_an_interval_that_begins_at_zero_leaves_out_the_highest_fifth() -> None:
+    assert _interval(np.arange(1.0, 101.0)) == pytest.approx((10.9, 90.1))
+    assert _interval(np.concatenate([np.zeros(20), np.arange(21.0, 101.0)])) == pytest.approx((0.0, 80.2))
+
+
+def test_what_the_last_configurations_brought_is_counted_from_the_end() -> None:
+    brought = _brought(np.array([5.0, 3.0, 4.0, 1.0]))
+    assert brought[:6].tolist() == [0.0, 2.0, 2.0, 4.0, 4.0, 4.0]
 
 
 def test_an_outlook_is_the_same_whenever_it_is_asked_for() -> None:
@@ -91,7 +117,7 @@ def test_what_is_worth_much_is_gone_on_with() -> None:
 def test_only_what_can_be_paid_counts() -> None:
     study = told(ft.Study(SPACE, minimize="error", strategy=ft.Random(), seed=0), 8)
     prospects = Prospects.of(study.history)
-    one, ten = (prospects.outlook(count * prospects.price).high for count in (1, 10))
+    one, ten = prospects.hoped_for(np.array([1, 10]))
     assert ten > one  # ten are worth more than their price, one is not
     assert prospects.is_worthless(ft.Worth(value=one, per=0.9 * prospects.price), Remaining(trials=1))
     assert not prospects.is_worthless(ft.Worth(value=ten, per=11.0 * prospects.price), Remaining(trials=10))

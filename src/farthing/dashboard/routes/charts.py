@@ -65,6 +65,21 @@ def show_model(studies: Studies, study: str) -> dict[str, Json]:
     return reader.remembered("model", lambda: model_form(_fitted(reader)), of=_results(reader))  # type: ignore[no-any-return]
 
 
+def show_outlook(studies: Studies, study: str) -> dict[str, Json]:
+    """What ten more configurations are expected to bring, as `study.outlook()` says it."""
+    from farthing.study.outlook import Prospects
+
+    reader = reader_of(studies, study)
+    if reader.kind in ("online", "population") or reader.is_large:
+        raise NoResult(f"An outlook is made of single runs that are not too many, got a study of {reader.kind}.")
+
+    def make() -> dict[str, Json]:
+        ahead = Prospects.of(reader.history()).outlook(None)
+        return {**ahead.to_json(), "text": f"{str(ahead)[0].upper()}{str(ahead)[1:]}."}
+
+    return reader.remembered("outlook", make, of=_results(reader))  # type: ignore[no-any-return]
+
+
 def show_contour(studies: Studies, study: str, x: str, y: str) -> dict[str, Json]:
     from farthing.views.model import contour
 
@@ -98,6 +113,7 @@ ENDPOINTS = (
     Endpoint("GET", "/api/studies/{study}/timeline", show_timeline, "Trials by worker, along the clock.", (STUDY,)),
     Endpoint("GET", "/api/studies/{study}/system", show_system, "What its system has of its own.", (STUDY,)),
     Endpoint("GET", "/api/studies/{study}/model", show_model, "Importance and slices by a model.", (STUDY,)),
+    Endpoint("GET", "/api/studies/{study}/outlook", show_outlook, "What going on is expected to bring.", (STUDY,)),
     Endpoint(
         "GET",
         "/api/studies/{study}/contour",

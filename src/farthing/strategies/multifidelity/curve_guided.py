@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from farthing.costs import Remaining
-from farthing.strategies.shared.guessing import wasted_starts
 from farthing.strategies.shared.randomness import Randomness
-from farthing.strategies.shared.starts import first_params
+from farthing.strategies.shared.starts import first_params, starts_in_vain
 from farthing.strategies.shared.strategy import Recommendation, Strategy
 from farthing.trials import History, Suggestion
 
@@ -33,7 +32,7 @@ class CurveGuided(Strategy):
 
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         new_left = int(min(count, max(0, budget.trials)))
-        starts = _start(history, max(0, min(new_left, STARTS + wasted_starts(history) - history.configurations)), rng)
+        starts = _start(history, max(0, min(new_left, STARTS + starts_in_vain(history) - history.configurations)), rng)
         if len(starts) == count:
             return starts
         from farthing.models.threads import one_thread

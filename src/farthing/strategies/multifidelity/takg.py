@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from farthing.costs import Remaining
 from farthing.errors import InvalidArgument
 from farthing.fields import share, whole
-from farthing.strategies.shared.guessing import wasted_starts
 from farthing.strategies.shared.randomness import Randomness
-from farthing.strategies.shared.starts import first_params, is_known
+from farthing.strategies.shared.starts import first_params, is_known, starts_in_vain
 from farthing.strategies.shared.strategy import Recommendation, Strategy
 from farthing.trials import History, Json, Params, Suggestion
 
@@ -140,7 +139,7 @@ def _starts_left(history: History, budget: Remaining) -> int:
     begun = [trial for trial in history if trial.is_finished and trial.resume_from is None][:STARTS]
     spent, whole = sum(trial.cost for trial in begun), history.cost + budget.cost
     most = START_BUDGET * whole / (spent / len(begun)) if spent > 0 else math.inf
-    return max(0, int(min(STARTS, max(1.0, most))) + wasted_starts(history) - history.configurations)
+    return max(0, int(min(STARTS, max(1.0, most))) + starts_in_vain(history) - history.configurations)
 
 
 def _starts(

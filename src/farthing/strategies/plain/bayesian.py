@@ -10,9 +10,9 @@ from farthing.fields import whole
 from farthing.strategies.shared.cooling import share_left
 from farthing.strategies.shared.design import new_ones
 from farthing.strategies.shared.effort import effort_level
-from farthing.strategies.shared.guessing import believed, wasted_starts
+from farthing.strategies.shared.guessing import believed
 from farthing.strategies.shared.randomness import Randomness
-from farthing.strategies.shared.starts import designed, next_starts
+from farthing.strategies.shared.starts import designed, next_starts, starts_in_vain
 from farthing.strategies.shared.strategy import Strategy
 from farthing.trials import History, Json, Params, Suggestion
 
@@ -46,7 +46,7 @@ class LogEI(Strategy):
         if len(suggestions) == count:
             return suggestions
         seen, begun = observe(history), history.configurations + len(suggestions)
-        size = 0 if seen.count == 0 else self._design_size(history, seen) + wasted_starts(history)
+        size = 0 if seen.count == 0 else self._design_size(history, seen) + starts_in_vain(history)
         wanted = count if seen.count == 0 else size - begun
         design = designed(history, max(0, min(count - len(suggestions), wanted)), rng, ahead=len(suggestions))
         new = new_ones([one.params for one in design], history) if seen.count else None

@@ -16,6 +16,7 @@ from farthing.strategies.shared.guessing import (
     has_centre,
     has_guesses,
     is_near,
+    wasted_starts,
 )
 from farthing.strategies.shared.guessing import NOTE as GUESS
 from farthing.strategies.shared.randomness import Randomness
@@ -139,6 +140,12 @@ def is_misled(history: History) -> bool:
     if len(judged) < JUDGED or not all(trial.is_finished for trial in judged):
         return False
     return all(_is_worse_than_random(history, learned, trial) for trial in judged)
+
+
+def starts_in_vain(history: History) -> int:
+    """The starts that proved misleading, learnt or guessed. They do not count: as many random ones are made as else."""
+    learnt = sum(start_place(trial) is not None for trial in history) if is_misled(history) else 0
+    return learnt + wasted_starts(history)
 
 
 def _is_worse_than_random(history: History, learned: Learned, trial: Trial) -> bool:

@@ -6,8 +6,8 @@ import { address, go } from "../places.js";
 import { tools } from "../acting.js";
 
 export async function draw({ key, about, again }) {
-  const told = await get(at(key, "/predictions")).catch(() => ({ predictions: [] }));
-  return [facts(about), tools(about, again), about.trials ? h("div", { class: "grid" }, progress(about, told.predictions, key), flight(about, key), bill(about, key), worth(about), predictions(about, told.predictions), failures(about, key))
+  const [told, ahead] = await Promise.all([get(at(key, "/predictions")).catch(() => ({ predictions: [] })), about.trials ? get(at(key, "/outlook")).catch(() => null) : null]);
+  return [facts(about), tools(about, again), about.trials ? h("div", { class: "grid" }, progress(about, told.predictions, key), flight(about, key), bill(about, key), worth(about, ahead), predictions(about, told.predictions), failures(about, key))
     : empty("No trials yet", "They appear here as soon as a run opens the first.")];
 }
 
@@ -73,9 +73,9 @@ function bill(about, key) {
   return card("The bill", {}, box);
 }
 
-function worth(about) {
+function worth(about, ahead) {
   if (!about.worth.length) return null;
-  return card("Is it worth going on?", { note: "What each quarter of the spend has bought." }, table(["quarter", `best ${about.value} after it`, "gained"], about.worth.map((part, place) => [`${place + 1}: ${cost(part.spent, about.cost_unit)}`, num(part.best, 5), part.gain === null ? "–" : part.gain === 0 ? h("span", { class: "bad" }, "nothing") : num(part.gain, 3)]), { label: "What each quarter of the spend has bought" }));
+  return card("Is it worth going on?", { note: "What each quarter of the spend has bought." }, ahead ? h("p", { class: "outlook" }, ahead.text) : null, table(["quarter", `best ${about.value} after it`, "gained"], about.worth.map((part, place) => [`${place + 1}: ${cost(part.spent, about.cost_unit)}`, num(part.best, 5), part.gain === null ? "–" : part.gain === 0 ? h("span", { class: "bad" }, "nothing") : num(part.gain, 3)]), { label: "What each quarter of the spend has bought" }));
 }
 
 function predictions(about, told) {
