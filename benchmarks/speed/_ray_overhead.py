@@ -3,6 +3,8 @@
 Every sample is a program of its own, which starts Ray, and the programs take turns. Wall time is that of the run alone.
 CPU is that of all processes, Ray's included, less that of a program which only starts and stops Ray. It is read from
 the kernel several times a second: Ray ignores the deaths of its children, so that the kernel adds them up nowhere.
+
+Needs `ray[tune]`: `.venv-ray/bin/python -m pip install --constraint constraints.txt 'ray[tune]'`.
 """
 
 import json
@@ -59,7 +61,7 @@ def run(*, seeds: int, quick: bool) -> Result:
     wanted = [Program(name, trials, seed) for seed in range(min(seeds, MOST_SEEDS)) for name in PROGRAMS]
     records = samples_of("ray-overhead", wanted, result_of=_measured, keep=not quick)
     samples = {name: [record for record in records if record["method"] == name] for name in PROGRAMS}
-    figures = {name: _figures(samples[name], samples["nothing"], trials) for name in PROGRAMS[1:]}
+    figures = {name: _figures(samples[name], samples["nothing"], trials) for name in PROGRAMS[1:] if samples[name]}
     return Result(figures={"seconds a trial on Ray": figures}, bars=_bars(samples, trials), left_out=[])
 
 
@@ -115,17 +117,18 @@ def _cpu(samples: list[Record], without: list[Record]) -> list[float]:
 
 
 def _bars(samples: dict[str, list[Record]], trials: int) -> list[Bar]:
-    bars = []
-    for measure in ("wall", "cpu"):
-        ours, theirs = (
-            [sample["wall"] for sample in samples[name]]
-            if measure == "wall"
-            else _cpu(samples[name], samples["nothing"])
-            for name in ("farthing", "ray tune")
-        )
-        ratio = Spread.of(our / their for our, their in zip(ours, theirs, strict=True)).median
-        words = "wall time" if measure == "wall" else "CPU"
-        bars.append(
-            at_most(f"{words} of {trials} empty trials on Ray, of Ray Tune's", limit=BAR, measured=ratio, unit="times")
-        )
-    return bars
+    return [
+        at_most(f"{words} of {trials} empty trials on Ray, of {peer}'s", limit=BAR, measured=ratio, unit="times")
+        for peer, name in (("Ray Tune", "ray tune"), ("a lean Ray Tune", "ray tune, lean"))
+        for words, measure in (("wall time", "wall"), ("CPU", "cpu"))
+        if (ratio := _ratio(samples, name, measure)) is not None
+    ]
+
+
+def _ratio(samples: dict[str, list[Record]], peer: str, measure: str) -> float | None:
+    """Ours to the peer's, the median over the seeds that both have."""
+    base = Spread.of(sample["cpu"] for sample in samples["nothing"]).median if measure == "cpu" else 0.0
+    theirs = {sample["seed"]: sample[measure] - base for sample in samples[peer]}
+    ours = {sample["seed"]: sample[measure] - base for sample in samples["farthing"]}
+    ratios = [ours[seed] / theirs[seed] for seed in ours if seed in theirs]
+    return Spread.of(ratios).median if ratios else None

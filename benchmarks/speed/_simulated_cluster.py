@@ -79,7 +79,8 @@ def run(*, seeds: int, quick: bool) -> Result:
         for name in STRATEGIES
     ]
     records = samples_of("simulated-cluster", wanted, result_of=simulated, keep=not quick)
-    rows = [row_of(name, workers, records) for workers in sizes for name in STRATEGIES]
+    made = {(record["strategy"], record["workers"]) for record in records}
+    rows = [row_of(name, workers, records) for workers in sizes for name in STRATEGIES if (name, workers) in made]
     judged = [row for row in rows if row["workers"] == JUDGED_AT]
     return Result(
         figures={"simulated cluster": rows},
