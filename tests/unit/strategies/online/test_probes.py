@@ -511,10 +511,13 @@ def test_a_check_is_not_taken_back_unless_it_is_bad() -> None:
 def test_a_bad_setting_that_was_moved_to_is_left() -> None:
     """The gain was confirmed; a later check gives no value."""
     values = {"check": [0.5, 0.5, -np.inf, 0.5], "probe": [0.9, 0.5], "confirm": [0.9]}
+    _, before = played_by({kind: list(own) for kind, own in values.items()}, until=5, overhead=None)
     kinds, player = played_by(values, until=6, overhead=None)
     assert kinds == ["check", "check", "probe", "confirm", "probe", "check"]
     assert player.memory()["incumbent"] == started()
     assert player.memory()["forecast"]["decision"] is None
+    assert player.memory()["step"] == pytest.approx(WORSE * before.memory()["step"]), "as after a probe that was worse"
+    assert player.memory()["failures"] == before.memory()["failures"] + 1
 
 
 def test_the_wait_for_the_next_probe_grows_with_each_failure_in_a_row() -> None:
