@@ -36,18 +36,22 @@ class FittedCurves(FittedModel):
     def gp(self) -> GP:
         return self.model.gp
 
-    @cached_property
+    @property
     def trials(self) -> tuple[Trial, ...]:
         """The last trial of each run."""
         return tuple(run.last for run in self.runs if run.last is not None)
 
-    @cached_property
+    @property
     def points(self) -> Array:
         return self.encoder.encode([trial.params for trial in self.trials])
 
-    @cached_property
+    @property
     def loss(self) -> Array:
         """What the model expects of each run at full fidelity; measured losses of short runs cannot be compared."""
+        return self._expected
+
+    @cached_property
+    def _expected(self) -> Array:
         return self.gp.mean(self.rows(self.points))
 
     @property

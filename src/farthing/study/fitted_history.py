@@ -120,7 +120,7 @@ class FittedHistory(FittedModel):
     def loss(self) -> Array:
         return self.seen.loss
 
-    @cached_property
+    @property
     def is_measured(self) -> BoolArray:
         return np.array([_has_value(trial) for trial in self.trials], dtype=bool)
 
