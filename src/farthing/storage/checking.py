@@ -40,7 +40,12 @@ def _damage(connection: Connection) -> Iterator[str]:
 
 def _faults(connection: Connection, name: str) -> list[str]:
     study = StudyRows.found(connection, name, clock=None)
-    own = [*_record_faults(connection, name), *_version_faults(study), *_name_faults(connection, study, name)]
+    own = [
+        *_record_faults(connection, name),
+        *_version_faults(study),
+        *_event_faults(connection, name),
+        *_name_faults(connection, study, name),
+    ]
     return [*(_sentence(name, fault) for fault in own), *_trial_faults(study, name)]
 
 
@@ -59,6 +64,14 @@ def _record_faults(connection: Connection, name: str) -> Iterator[str]:
         rows.study_record(connection.execute(statements.LOAD_STUDY, {"name": name}).one())
     except UNREADABLE as error:
         yield f"the problem or the settings cannot be read: {_said(error)}"
+
+
+def _event_faults(connection: Connection, name: str) -> Iterator[str]:
+    for row in connection.execute(statements.ALL_EVENTS, {"this_name": name}):
+        try:
+            rows.event(row)
+        except UNREADABLE as error:
+            yield f"an event cannot be read: {_said(error)}"
 
 
 def _name_faults(connection: Connection, study: StudyRows, name: str) -> Iterator[str]:

@@ -12,6 +12,7 @@ from farthing.storage.json_text import from_text, mapping_from_text, to_text
 from farthing.storage.lifecycle import Entry
 from farthing.storage.storage import StudyRecord
 from farthing.trials import Event, Failure, Json, Measurement, Prediction, Problem, State, Suggestion, Trial
+from farthing.trials.event_payloads import fault_of_payload
 
 Row = Mapping[str, Any]
 
@@ -201,8 +202,14 @@ def event_row(event: Event) -> Row:
 
 
 def event(row: Sequence[Any]) -> Event:
-    kind, payload, time = row
-    return Event(kind, from_text(payload), time)
+    kind, text, time = row
+    payload = from_text(text)
+    if fault := fault_of_payload(kind, payload):
+        raise StorageError(
+            f"A stored event must have the payload of its kind, got one of kind {kind!r}: {fault}. "
+            "Restore the database from a copy."
+        )
+    return Event(kind, payload, time)
 
 
 def by_trial(rows: Iterable[Sequence[Any]]) -> dict[int, list[Measurement]]:

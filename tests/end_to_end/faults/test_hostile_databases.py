@@ -14,6 +14,12 @@ import farthing as ft
 from farthing.cli.app import farthing as program
 from farthing.errors import FarthingError
 from farthing.storage import open_storage
+from farthing.trials.code_changes import CHANGED
+from farthing.trials.declared_noise import NOISE_DECLARED
+from farthing.trials.extension import EXTENDED
+from farthing.trials.learned import LEARNED
+from farthing.trials.prefixes import EVICTED
+from farthing.trials.requests import BUDGET
 
 SPACE = ft.Space({"x": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(1, 9, integer=True, trace=True)})
 DEEP = "[" * 200_000
@@ -118,6 +124,24 @@ def assert_harmless(command: list[str], path: Path) -> None:
     assert not any(line.startswith("Traceback") for line in result.output.splitlines()), command  # one may be quoted
     assert "fault of Farthing" not in result.output, (command, result.output[:500])
     assert not Path("ran").exists(), command
+
+
+EVENTS = [BUDGET, EXTENDED, LEARNED, CHANGED, EVICTED, NOISE_DECLARED]
+PAYLOADS = ["5", "null", "[]", "{}", '{"trials": "many", "limits": 3, "given": 1, "before": 1, "after": [], "fill": 2}']
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+@pytest.mark.parametrize("kind", EVENTS)
+def test_an_event_with_a_payload_of_another_form_is_shown_or_refused(original, tmp_path, monkeypatch, kind, payload):
+    monkeypatch.chdir(tmp_path)
+    path = tampered(original, tmp_path, "event", "payload", payload)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE event SET kind = ?", [kind])
+    for command in (["show"], ["show", "--all"], ["best"], ["check"]):
+        assert_harmless(command, path)
+    checked = CliRunner().invoke(program, ["check", "--storage", str(path)])
+    assert checked.exit_code == 1
+    assert "an event cannot be read" in checked.output
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=shown)
