@@ -125,15 +125,17 @@ def _page(name: str, key: str, answers: dict[str, Json]) -> str:
 <script type="importmap">{imports}</script>
 <script type="application/json" id="report-data">{_json(answers)}</script>
 </head>
-<body>
-<a class="skip" href="#main">Skip to the content</a>
-<header class="top" id="top"></header>
-<main id="main" tabindex="-1"><p class="loading">Loading …</p></main>
-<div id="said" class="sr" role="status" aria-live="polite"></div>
+<body>{_body()}
 <script type="module">{start}</script>
 </body>
 </html>
 """
+
+
+def _body() -> str:
+    """The places of the dashboard's page that its modules fill."""
+    page = (STATIC / "page.html").read_text(encoding="utf-8")
+    return page.partition("<body>")[2].partition("<noscript>")[0].rstrip()
 
 
 def _modules() -> dict[str, str]:
