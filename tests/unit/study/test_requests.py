@@ -169,7 +169,7 @@ def test_a_trial_that_was_suggested_before_a_budget_was_set_and_opened_after_is_
 
 
 @pytest.mark.parametrize("trials", [0, 8])
-def test_a_trial_that_was_suggested_before_the_first_budget_and_opened_after_it_is_repeated_without(
+def test_a_trial_suggested_before_the_first_budget_and_opened_after_it_is_repeated_without_it(
     trials: int,
 ) -> None:
     study, storage = unlimited_study(trials)
