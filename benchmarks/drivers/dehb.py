@@ -38,25 +38,25 @@ class DEHB:
         space, runs, best = problem.space(), PausedRuns(problem, seed=seed), Incumbent(problem)
         with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            dehb = _optimizer(space, folder, seed=seed)
+            optimizer = _optimizer(space, folder, seed=seed)
             while True:
                 meter = CpuMeter()
                 with meter.running():
-                    asked = dehb.ask()
+                    asked = optimizer.ask()
                 params = params_of(space, dict(asked["config"]))
                 fidelity = rounded(space, float(asked["fidelity"]))
                 evaluation, cost = runs.evaluate(params, fidelity)
                 with meter.running():
-                    dehb.tell(asked, {"fitness": loss(problem, evaluation.value), "cost": cost})
+                    optimizer.tell(asked, {"fitness": loss(problem, evaluation.value), "cost": cost})
                 best.see(params, Point(fidelity, evaluation.value, evaluation.cost))
                 yield Step(best.params, cost, meter.seconds)
 
 
 def _optimizer(space: Space, folder: str, *, seed: int) -> Any:
-    from dehb import DEHB as Optimizer
+    import dehb
 
     declared = space.fidelities[the_fidelity(space)]
-    return Optimizer(
+    return dehb.DEHB(
         f=None,
         cs=config_space(space, seed=seed),
         min_fidelity=declared.low,
