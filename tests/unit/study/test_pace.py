@@ -112,11 +112,11 @@ def test_a_worker_may_wait_for_a_tenth_of_a_trial() -> None:
 @pytest.mark.parametrize(("took", "together"), [(0.05, 1), (0.2, 2), (0.5, 4), (9.0, 8)])
 def test_as_many_are_made_together_as_keep_the_workers_busy(took: float, together: int) -> None:
     """Eight workers with trials of a second need one each eighth of a second."""
-    made = history([suggested(took=took, seconds=1.0, effort="screen")] * 160)
+    made = history([suggested(took=took, seconds=1.0, effort="screen")] * 320)
     assert suggested_together(made, workers=8) == together
 
 
-@pytest.mark.parametrize(("known", "together"), [(1, 1), (39, 1), (40, 2), (100, 5), (160, 8), (1000, 8)])
+@pytest.mark.parametrize(("known", "together"), [(1, 1), (79, 1), (80, 2), (200, 5), (320, 8), (1000, 8)])
 def test_what_is_made_together_misses_few_results_beside_those_it_knows(known: int, together: int) -> None:
     made = history([suggested(took=9.0, seconds=1.0, effort="screen")] * known)
     assert suggested_together(made, workers=8) == together
@@ -135,8 +135,8 @@ def test_idle_workers_have_a_suggestion_each_in_the_queue() -> None:
 
 
 def test_busy_workers_find_as_many_as_will_end_unless_they_would_miss_too_much() -> None:
-    """Eight workers whose trials take 4 s: two end before the next look, and with 40 results two may be missed."""
+    """Eight workers whose trials take 4 s: two end before the next look, and with 80 results two may be missed."""
     running = [Trial(0, Suggestion({"x": 0.5}), State.RUNNING)] * 8
     assert queued_ahead(history([*[suggested(took=0.0, seconds=4.0)] * 200, *running]), workers=8) == 2
-    assert queued_ahead(history([*[suggested(took=0.0, seconds=4.0)] * 20, *running]), workers=8) == 1
-    assert queued_ahead(history([*[suggested(took=0.0, seconds=4.0)] * 5, *running]), workers=8) == 0
+    assert queued_ahead(history([*[suggested(took=0.0, seconds=4.0)] * 40, *running]), workers=8) == 1
+    assert queued_ahead(history([*[suggested(took=0.0, seconds=4.0)] * 39, *running]), workers=8) == 0
