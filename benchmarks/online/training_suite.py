@@ -239,7 +239,7 @@ class Game:
     def identity(self) -> dict[str, Any]:
         strategy = STRATEGIES.get(self.method)
         form = None if strategy is None else without_later(to_json(strategy))
-        settings = {"strategy": form, "start": self.task.starts[self.start]}
+        settings: dict[str, Any] = {"strategy": form, "start": self.task.starts[self.start]}
         if self.method in KNOWING_SIZE:
             settings["validation_size"] = self.task.validated
         if self.method == "best fixed of a grid":
