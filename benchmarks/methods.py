@@ -2,6 +2,7 @@
 
 from benchmarks.drivers.botorch import BoTorch
 from benchmarks.drivers.botorch_mf import BoTorchMFKG
+from benchmarks.drivers.dehb import DEHB
 from benchmarks.drivers.guessing import QUALITIES, OursGuessing
 from benchmarks.drivers.learning import Earlier, OptunaLearning, OursLearning
 from benchmarks.drivers.neps import NePS
@@ -92,6 +93,8 @@ _ENTRIES: tuple[Method, ...] = (
     SMAC("smac-multi-fidelity"),
     NePS("neps"),
     NePS("neps-asha", optimizer="asha"),
+    NePS("neps-priorband", optimizer="priorband"),
+    DEHB("dehb"),
 )
 
 METHODS: dict[str, Method] = {method.name: method for method in _ENTRIES}

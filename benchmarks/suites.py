@@ -123,7 +123,7 @@ RECORDED_ROWS = (
     "opda-rows/convnext",
 )
 
-PEERS_OF_CURVES = ("optuna-tpe-hyperband", "smac-multi-fidelity", "neps", "neps-asha")
+PEERS_OF_CURVES = ("dehb", "neps-priorband", "optuna-tpe-hyperband", "smac-multi-fidelity", "neps", "neps-asha")
 BASELINES_OF_CURVES = ("bohb", "asha", "hyperband", "random")
 
 COST_AWARE = ("ei-per-cost", "ei-per-cost-without-cooling", "log-ei", "random")

@@ -46,7 +46,7 @@ class SMAC:
                 meter = CpuMeter()
                 with meter.running():
                     asked = smac.ask()
-                params, fidelity = _params(space, dict(asked.config)), rounded(space, asked.budget)
+                params, fidelity = params_of(space, dict(asked.config)), rounded(space, asked.budget)
                 evaluation, cost = runs.evaluate(params, fidelity)
                 with meter.running():
                     smac.tell(asked, TrialValue(cost=loss(problem, evaluation.value), time=cost), save=False)
@@ -100,7 +100,7 @@ def _hyperparameter(name: str, parameter: Parameter) -> Any:
             return CategoricalHyperparameter(name, list(options))
 
 
-def _params(space: Space, config: Mapping[str, Any]) -> Params:
+def params_of(space: Space, config: Mapping[str, Any]) -> Params:
     """Plain numbers instead of NumPy's, in the space's order."""
     plain = {name: value.item() if hasattr(value, "item") else value for name, value in config.items()}
     return space.check({name: plain_value(space, name, value) for name, value in plain.items()})

@@ -18,11 +18,14 @@ from farthing import Budget, Fidelity, Float, LogEI, RunningTrial, Space, Strate
 WORKERS = (2, 8)
 TRIALS: Mapping[float, Mapping[int, int]] = {
     0.01: {2: 100, 8: 100},
-    0.1: {2: 100, 8: 160},
-    1.0: {2: 30, 8: 72},
+    0.1: {2: 300, 8: 1000},
+    1.0: {2: 100, 8: 240},
     10.0: {2: 12, 8: 24},
 }
-"""Of each number of seconds and of workers. Ten seconds are measured once, the others once for each seed."""
+"""Of each number of seconds and of workers. Ten seconds are measured once, the others once for each seed. A study's
+first two seconds of thinking are free (`farthing.study.pace.FREE`), so that shorter studies idle more: shown beside."""
+FIRST = {0.1: {2: 100, 8: 160}, 1.0: {2: 30, 8: 72}}
+"""Trials from the first on whose idle share is shown too."""
 MOST_IDLE = {0.1: 0.10, 1.0: 0.02}
 ACKNOWLEDGED = 0.05
 EPOCHS = 9
@@ -57,9 +60,13 @@ def _reported(trial: RunningTrial, value: float, epoch: int) -> float:
 
 
 class Measured(NamedTuple):
-    """Of one run: shares of the workers' time and of the trials' seconds, and the slowest report of each trial."""
+    """Of one run: shares of the workers' time and of the trials' seconds, and the slowest report of each trial.
+
+    `idle_first` is the share of the workers' time over the first trials.
+    """
 
     idle: float
+    idle_first: float
     suggesting: float
     waited: list[float]
     efforts: list[str]
@@ -75,8 +82,10 @@ def measured(name: str, seconds: float, workers: int, *, seed: int) -> Measured:
     runs = [
         {name: value for name, value in trial.measurements[-1].metrics.items() if value is not None} for trial in done
     ]
+    first = FIRST.get(seconds, TRIALS[seconds])[workers]
     return Measured(
         idle_share(runs, workers=workers),
+        idle_share(runs[:first], workers=workers),
         sum(trial.overhead for trial in done) / sum(run["ended"] - run["began"] for run in runs),
         [run["waited"] for run in runs],
         [str((trial.note or {}).get("knew", {}).get("effort")) for trial in done],
@@ -130,12 +139,14 @@ def run(*, seeds: int, quick: bool) -> Result:
 
 def _row(name: str, seconds: float, workers: int, found: Sequence[Measured], idle: Spread) -> dict[str, Any]:
     efforts = [effort for one in found for effort in one.efforts]
+    first = FIRST.get(seconds, TRIALS[seconds])[workers]
     return {
         "strategy": name,
         "seconds a trial": seconds,
         "workers": workers,
         "trials": len(efforts),
         "idle": str(idle),
+        "idle, first trials": f"{Spread.of(one.idle_first for one in found).median:.3g} of {first}",
         "suggesting": str(Spread.of(one.suggesting for one in found)),
         "efforts": ", ".join(
             f"{effort} {efforts.count(effort) / len(efforts):.0%}" for effort in dict.fromkeys(efforts)

@@ -1,6 +1,8 @@
 """A study's files in an object store: whole or not at all, the same on every machine, and collected."""
 
 import os
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -186,6 +188,47 @@ def test_of_two_machines_that_compute_the_same_stage_the_first_counts(url, machi
         with cache.computing(address):
             cache.put([address], output, seconds=[0.5], save=plain_files.save)
     assert cache.get(address, load).output == [1]
+
+
+TOGETHER = """
+import os, sys, time
+from pathlib import Path
+import farthing as ft
+
+url, database, meeting = sys.argv[1], sys.argv[2], Path(sys.argv[3])
+
+def slow(previous, x):
+    (meeting / str(os.getpid())).touch()
+    until = time.monotonic() + 60
+    while len(list(meeting.iterdir())) < 2 and time.monotonic() < until:
+        time.sleep(0.01)
+    return [x]
+
+space = ft.Space(stages={"first": {"x": ft.Choice(1)}, "second": {"y": ft.Float(0, 1)}})
+study = ft.Study(space, minimize="error", strategy=ft.Random(), storage=database, folder=url, seed=0)
+stages = ft.Pipeline(first=slow, second=lambda previous, y: previous[0] + y)
+study.run(stages, budget=ft.Budget(trials=4), workers=1, progress=False)
+study.close()
+"""
+
+
+def test_the_ledger_shows_a_stage_that_two_machines_computed_at_the_same_time(url, tmp_path):
+    (tmp_path / "program.py").write_text(TOGETHER)
+    (tmp_path / "meeting").mkdir()
+    database = f"sqlite:///{tmp_path}/study.db"
+    command = [sys.executable, "program.py", url, database, str(tmp_path / "meeting")]
+    programs = []
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+        programs.append(subprocess.Popen(command, cwd=tmp_path, env={**os.environ, "TMPDIR": str(tmp_path / name)}))
+    assert [program.wait(timeout=120) for program in programs] == [0, 0]
+    with ft.Study.load("study", database) as study:
+        bill = study.ledger.stages["first"]
+        assert {trial.state for trial in study.trials} == {ft.State.DONE}
+        assert (bill.computed, bill.loaded) == (2, 2)
+        assert 0.0 < bill.repeated < bill.spent
+        assert "of it again" in str(study.ledger)
+    assert len(ObjectStore(f"{url}/study").folders("stages")) == 1
 
 
 def test_a_study_keeps_its_files_in_a_store_and_goes_on_elsewhere(url, machine, tmp_path):

@@ -1,11 +1,12 @@
 """The bill of a study: costs and savings, by kind."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 from farthing.costs.warm_starts import saved_by_warm_starts
-from farthing.trials import KINDS, History, Json, Measurement, State
+from farthing.space.stages import prefix_key
+from farthing.trials import KINDS, History, Json, Measurement, State, Trial
 from farthing.trials.measurement import total
 from farthing.trials.prefixes import is_stage, was_cached
 
@@ -14,13 +15,16 @@ from farthing.trials.prefixes import is_stage, was_cached
 class StageBill:
     """The bill of one stage of a pipeline: how often it was computed and loaded, its cost and its savings.
 
-    `spent` includes loading. It does not include failed work, which is in the ledger's `failed`.
+    `spent` includes loading. It does not include failed work, which is in the ledger's `failed`. `repeated` is the part
+    of it that went into outputs which another trial computed too: on a machine that shares no disk with this one at the
+    same time, or before its output was evicted.
     """
 
     computed: int
     loaded: int
     spent: float
     saved: float
+    repeated: float
 
     def to_json(self) -> dict[str, Json]:
         return asdict(self)
@@ -106,7 +110,8 @@ class Ledger:
         return f"{amount:.4g} {self.unit}" + ("" if seconds is None else f", {seconds:.4g} seconds")
 
     def _stage_text(self, bill: StageBill) -> str:
-        spent = f"{bill.spent:.4g} {self.unit}, computed {bill.computed}×"
+        repeated = f" ({bill.repeated:.4g} {self.unit} of it again)" if bill.repeated else ""
+        spent = f"{bill.spent:.4g} {self.unit}, computed {bill.computed}×{repeated}"
         return f"{spent}, loaded {bill.loaded}×, saved {bill.saved:.4g} {self.unit}" if bill.loaded else spent
 
     def __str__(self) -> str:
@@ -143,27 +148,41 @@ def _stages(history: History) -> dict[str, StageBill]:
     names = list(history.problem.space.stages)
     if not names:
         return {}
-    points: dict[int, list[Measurement]] = {}
+    ends: dict[int, list[tuple[Trial, Measurement]]] = {}
     rest = 0.0
     for trial in history:
         if trial.state in (State.FAILED, State.LOST):
             continue
         for point in trial.measurements:
             if is_stage(point) and point.attempt == trial.attempt:
-                points.setdefault(point.step or 0, []).append(point)
+                ends.setdefault(point.step or 0, []).append((trial, point))
             elif point.attempt == trial.attempt:
                 rest += sum(point.cost.values())
-    bills = {name: _bill(points[step]) for step, name in enumerate(names) if step in points}
+    bills = {name: _bill(history, step, ends[step]) for step, name in enumerate(names) if step in ends}
     if names[-1] in bills:
         bills[names[-1]] = replace(bills[names[-1]], spent=bills[names[-1]].spent + rest)
     return bills
 
 
-def _bill(points: Sequence[Measurement]) -> StageBill:
+def _bill(history: History, step: int, ends: Sequence[tuple[Trial, Measurement]]) -> StageBill:
+    points = [point for _, point in ends]
     loaded = sum(was_cached(point) for point in points)
     return StageBill(
         computed=len(points) - loaded,
         loaded=loaded,
         spent=math.fsum(sum(point.cost.values()) for point in points),
         saved=math.fsum(point.saved.get("cache", 0.0) for point in points),
+        repeated=math.fsum(_repeated(history, step, ends)),
     )
+
+
+def _repeated(history: History, step: int, ends: Sequence[tuple[Trial, Measurement]]) -> Iterator[float]:
+    """The costs of outputs that another trial had computed. The last stage gives the value, which is never kept."""
+    space, known = history.problem.space, set[str]()
+    if step == len(space.stages) - 1:
+        return
+    for trial, point in ends:
+        key = prefix_key(space, trial.params, step + 1)
+        if not was_cached(point) and key in known:
+            yield math.fsum(point.cost.values())
+        known.add(key)

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 BUDGET = "budget set"
 """The kind of event that sets a budget. Its payload has the `limits`, the number of `trials` that there were, and
-whether a run was `given` it: a program that is started again gives the same, and changes nothing."""
+whether a run was `given` it: a program that is started again gives the same, and changes nothing. `noted` says that a
+suggestion which knew it at once says so in its note; a study's first budget was set without that in earlier versions.
+"""
 
 STOP = "stop requested"
 WITHDRAWN = "stop withdrawn"
@@ -22,7 +24,7 @@ WITHDRAWN = "stop withdrawn"
 
 
 def budget_event(limits: Mapping[str, Json], *, trials: int, given: bool) -> dict[str, Json]:
-    return {"limits": dict(limits), "trials": trials, "given": given}
+    return {"limits": dict(limits), "trials": trials, "given": given, "noted": True}
 
 
 def limits_in_force(events: "Sequence[Event]") -> Mapping[str, Json] | None:
@@ -39,21 +41,27 @@ def limits_given(events: "Sequence[Event]") -> Mapping[str, Json] | None:
 def budgets_known(events: "Iterable[Event]", number: int) -> "list[Event]":
     """The budgets that the suggestion of that trial knew, if it noted nothing.
 
-    The first was set before anything was suggested under it. A later one may have come while the next trial was
-    suggested: whether that knew it is in its note (`changed_just_now`).
+    One that was set since the trial before may have come while this one was suggested: whether that knew it is in its
+    note (`changed_just_now`). Only of a study's first budget it was once taken for granted.
     """
     budgets = [event for event in events if event.kind == BUDGET]
     return [
         event
         for place, event in enumerate(budgets)
-        if event.payload["trials"] < number or (place == 0 and event.payload["trials"] == number)
+        if event.payload["trials"] < number or (event.payload["trials"] == number and _goes_without_note(place, event))
     ]
 
 
 def changed_just_now(events: "Sequence[Event]", trials: int) -> bool:
-    """Whether the budget was changed since the last of so many trials was opened."""
+    """Whether a budget was set since the last of so many trials was opened, so that whoever knows it must say so."""
     budgets = [event for event in events if event.kind == BUDGET]
-    return len(budgets) > 1 and bool(budgets[-1].payload["trials"] >= trials)
+    if not budgets or budgets[-1].payload["trials"] < trials:
+        return False
+    return not _goes_without_note(len(budgets) - 1, budgets[-1])
+
+
+def _goes_without_note(place: int, event: "Event") -> bool:
+    return place == 0 and not event.payload.get("noted")
 
 
 def stop_requests(events: "Iterable[Event]") -> int:

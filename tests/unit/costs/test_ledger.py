@@ -104,12 +104,23 @@ def test_stages_have_bills_of_their_own_that_add_up_to_what_stages_cost() -> Non
     ]
     ledger = Ledger.of(History(STAGED, trials))
     assert ledger.to_json()["stages"] == {
-        "denoise": {"computed": 2, "loaded": 1, "spent": 16.5, "saved": 8.0},
-        "score": {"computed": 2, "loaded": 0, "spent": 3.0, "saved": 0.0},
+        "denoise": {"computed": 2, "loaded": 1, "spent": 16.5, "saved": 8.0, "repeated": 0.0},
+        "score": {"computed": 2, "loaded": 0, "spent": 3.0, "saved": 0.0, "repeated": 0.0},
     }
     assert ledger.spent == {"stage": 19.5, "failed": 12.0}
     assert ledger.saved == {"cache": 8.0}
     assert ("stage", "denoise", "16.5 seconds, computed 2×, loaded 1×, saved 8 seconds") in ledger.rows()
+
+
+def test_an_output_that_two_trials_computed_is_on_the_bill_as_repeated() -> None:
+    trials = [
+        Trial(0, Suggestion({"x": 0.5}), State.DONE, measurements=(stage(0, 8.0), stage(1, 1.0))),
+        Trial(1, Suggestion({"x": 0.5}), State.DONE, measurements=(stage(0, 7.0), stage(1, 1.0))),
+        Trial(2, Suggestion({"x": 0.7}), State.DONE, measurements=(stage(0, 6.0), stage(1, 1.0))),
+    ]
+    ledger = Ledger.of(History(STAGED, trials))
+    assert (ledger.stages["denoise"].repeated, ledger.stages["score"].repeated) == (7.0, 0.0)
+    assert ("stage", "denoise", "21 seconds, computed 3× (7 seconds of it again)") in ledger.rows()
 
 
 def test_what_comes_after_the_last_stage_is_on_its_bill() -> None:

@@ -133,6 +133,18 @@ def busy_study() -> tuple[ft.Study, BusyStorage]:
     return study, storage
 
 
+def unlimited_study(trials: int) -> tuple[ft.Study, BusyStorage]:
+    """With so many trials that were asked for without a budget."""
+    storage = BusyStorage()
+    study = study_of(
+        strategy=ft.EIPerCost(), cost=lambda params, _: 1.0 + 9.0 * params["x"], cost_unit="credits", storage=storage
+    )
+    for _ in range(trials):
+        asked = study.ask()
+        study.tell(asked, (asked.params["x"] - 0.3) ** 2)
+    return study, storage
+
+
 def run_some(study: ft.Study, count: int) -> None:
     until = len(study.trials) + count
     run(study, callbacks=[lambda study, trial: study.stop() if len(study.trials) >= until else None])
@@ -153,6 +165,26 @@ def test_a_trial_that_was_suggested_before_a_budget_was_set_and_opened_after_is_
     storage.method, storage.then = "open_trials", lambda: study.set_budget(ft.Budget(cost=500.0))
     run_some(study, 4)
     assert study.history.events[-1].payload["trials"] == 8
+    assert check_replay(study) == []
+
+
+@pytest.mark.parametrize("trials", [0, 8])
+def test_a_trial_suggested_before_the_first_budget_and_opened_after_it_is_repeated_without_it(
+    trials: int,
+) -> None:
+    study, storage = unlimited_study(trials)
+    storage.method, storage.then = "open_trials", lambda: study.set_budget(ft.Budget(cost=70.0))
+    for _ in range(4):
+        asked = study.ask()
+        study.tell(asked, 0.0)
+    assert study.history.events[-1].payload["trials"] == trials
+    assert check_replay(study) == []
+
+
+def test_a_trial_that_was_suggested_after_the_first_budget_is_repeated_with_it() -> None:
+    study, _ = unlimited_study(8)
+    run(study, budget=ft.Budget(cost=70.0))
+    assert len(study.trials) > 8
     assert check_replay(study) == []
 
 

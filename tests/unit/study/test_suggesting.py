@@ -95,7 +95,7 @@ def test_runs_with_worker_processes_are_replayed_exactly(workers: int) -> None:
     assert [knowledge_of(trial)["trials"] <= trial.number for trial in study.trials] == [True] * 25
 
 
-def test_one_worker_that_runs_here_notes_nothing_and_suggests_as_before() -> None:
+def test_one_worker_that_runs_here_notes_only_that_it_knew_a_new_budget_and_suggests_as_before() -> None:
     """What a single worker knows goes without saying: all trials before."""
     study = ft.Study(SQUARE, minimize="value", strategy=ft.LogEI(), cost=lambda params, fidelity: 1.0)
     study.run(_bowl, budget=ft.Budget(trials=8), executor="inline", progress=False)
@@ -104,7 +104,8 @@ def test_one_worker_that_runs_here_notes_nothing_and_suggests_as_before() -> Non
         trial = told.ask()
         told.tell(trial, _bowl(trial))
     assert [trial.params for trial in study.trials] == [trial.params for trial in told.trials]
-    assert not any(KNEW in (trial.note or {}) for trial in [*study.trials, *told.trials])
+    assert not any(KNEW in (trial.note or {}) for trial in [*study.trials[1:], *told.trials])
+    assert study.trials[0].note[KNEW]["left"] == {"trials": 8}
 
 
 def test_a_budget_is_kept_with_suggestions_made_ahead() -> None:
