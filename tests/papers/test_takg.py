@@ -325,19 +325,19 @@ def test_the_kernel_is_positive_semi_definite(s: list[float], seed: int, spread:
 # ----------------------------------------------------------------------------------------------------- warm starts
 
 
-def learnt_cost(*, fixed_share: float) -> RunCost:
+def learnt_cost(*, fixed: float) -> RunCost:
     from farthing.costs.learned import learn_cost
     from farthing.trials import History, Problem
 
     rng, fidelities = np.random.default_rng(0), Fidelities(CURVES)
     X, done = rng.random((30, 2)), rng.uniform(0.05, 1.0, 30)
-    cost = np.exp(1.0 + X[:, 0]) * (fixed_share + done) / (fixed_share + 1.0)
+    cost = fixed + np.exp(1.0 + X[:, 0]) * done
     return LearntRunCost(learn_cost(X, cost, cost_kernel(History(Problem(CURVES)), fidelities), done=done), fidelities)
 
 
-@pytest.mark.parametrize("fixed_share", [0.0, 0.1])
-def test_a_warm_start_never_costs_less_than_its_floor(fixed_share: float) -> None:
-    cost = learnt_cost(fixed_share=fixed_share)
+@pytest.mark.parametrize("fixed", [0.0, 0.2])
+def test_a_warm_start_never_costs_less_than_its_floor(fixed: float) -> None:
+    cost = learnt_cost(fixed=fixed)
     X = np.random.default_rng(1).random((50, 2))
     ones, nothing = np.ones((50, 1)), np.zeros((50, 1))
     full = cost(X, ones, nothing)
@@ -345,18 +345,18 @@ def test_a_warm_start_never_costs_less_than_its_floor(fixed_share: float) -> Non
         for further in (0.0, 1e-6, 1e-3):
             paid = cost(X, np.minimum(1.0, begun + further) * ones, begun * ones)
             assert np.all(paid >= LEAST_INCREMENT * full * (1.0 - 1e-9))
-            assert np.all(paid >= 0.9 * fixed_share / (1.0 + fixed_share) * full)
+            assert np.all(paid >= 0.8 * fixed)  # the next values on the grid of those tried
 
 
 def test_continuing_costs_the_difference() -> None:
     """Section 2.6: from b to s costs what s costs less what b cost."""
-    cost, X = learnt_cost(fixed_share=0.0), np.random.default_rng(2).random((20, 2))
+    cost, X = learnt_cost(fixed=0.0), np.random.default_rng(2).random((20, 2))
     at = {share: cost(X, np.full((20, 1), share), np.zeros((20, 1))) for share in (0.3, 0.8)}
     np.testing.assert_allclose(cost(X, np.full((20, 1), 0.8), np.full((20, 1), 0.3)), at[0.8] - at[0.3], rtol=1e-9)
 
 
 def test_the_cost_has_the_slopes_of_differences() -> None:
-    cost, rng = learnt_cost(fixed_share=0.1), np.random.default_rng(3)
+    cost, rng = learnt_cost(fixed=0.2), np.random.default_rng(3)
     X, S = rng.random((10, 2)), rng.uniform(0.5, 0.9, (10, 1))
     for begun in (np.zeros((10, 1)), np.full((10, 1), 0.2)):
         log_cost, X_bar, S_bar = cost.log_cost_and_gradient(X, S, begun)

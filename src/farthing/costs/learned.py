@@ -1,8 +1,9 @@
-"""Learned cost: a Gaussian process on the logarithm of costs.
+"""Learned cost: a fixed part, and a Gaussian process on the logarithm of the rest.
 
-    log t(x, e) = g(x) + log((c₀ + e)/(c₀ + 1)),    g ~ GP
+    t(x, e) = A + exp(g(x)) · e,    g ~ GP
 
-e is the share of the full work that was done, and c₀ the fixed cost of a run, relative to the rest.
+e is the share of the full work that was done, and A the cost of starting, which is the same for every configuration:
+a program loads its libraries and its data before it knows what it trains.
 The cost grows with e by construction, for any g, so that continuing a run never has a negative cost.
 """
 
@@ -17,46 +18,60 @@ from farthing.models.kernels import Kernel
 from farthing.models.linalg import Array
 from farthing.models.transforms import Standardise
 
-FIXED_SHARES: Sequence[float] = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-"""Values of c₀ that are tried; the likeliest is taken. The grid is a guess, not tuned: about two to each decade."""
+FIXED_SHARES: Sequence[float] = tuple(part / 50 for part in range(50))
+"""Values of A that are tried, as shares of the least cost that was paid; the likeliest is taken."""
 
 
 @dataclass(frozen=True, eq=False)
 class LearnedCost:
     """Predicts the cost of a run, in the unit of the costs it was learnt from.
 
-    The full work is never predicted to cost less than `least`, the smallest cost seen, scaled to the full work.
+    `fixed` is A. What the full work costs beyond it is never predicted to be less than `least`, the least seen, scaled
+    to the full work.
     """
 
     gp: GP
     scale: Standardise
-    fixed_share: float
+    fixed: float
     least: float
     theta: Array
     """The fitted hyperparameters, to start the next fit from."""
 
     def log_cost(self, X: Array, done: float | Array = 1.0) -> Array:
         """log t at each row of X for a run from nothing to the share `done` of the full work."""
-        return self._log_full(X) + self._log_share(done)
+        return np.asarray(np.logaddexp(_log(self.fixed), self._log_rate(X) + _log(done)))
 
     def cost(self, X: Array, done: float | Array = 1.0) -> Array:
         return np.asarray(np.exp(self.log_cost(X, done)))
+
+    def rate(self, X: Array) -> Array:
+        """exp(g): what the full work costs beyond the fixed part."""
+        return np.asarray(np.exp(self._log_rate(X)))
 
     def __call__(self, X: Array) -> Array:
         return self.log_cost(X)
 
     def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
         """log t of the full work, as an acquisition function sees it."""
-        mean, slope = self.gp.mean_with_gradient(X)
-        log_cost = self.scale.undo(mean)
-        is_free = (log_cost > np.log(self.least))[:, None]
-        return np.maximum(log_cost, np.log(self.least)), np.where(is_free, self.scale.scale * slope, 0.0)
+        log_rate, slope = self.log_rate_and_gradient(X)
+        log_cost = np.logaddexp(_log(self.fixed), log_rate)
+        return log_cost, np.exp(log_rate - log_cost)[:, None] * slope
 
-    def _log_full(self, X: Array) -> Array:
+    def log_rate_and_gradient(self, X: Array) -> tuple[Array, Array]:
+        """g and its gradient."""
+        mean, slope = self.gp.mean_with_gradient(X)
+        log_rate = self.scale.undo(mean)
+        is_free = (log_rate > np.log(self.least))[:, None]
+        return np.maximum(log_rate, np.log(self.least)), np.where(is_free, self.scale.scale * slope, 0.0)
+
+    def _log_rate(self, X: Array) -> Array:
         return np.maximum(self.scale.undo(self.gp.mean(X)), np.log(self.least))
 
-    def _log_share(self, done: float | Array) -> Array:
-        return np.asarray(np.log((self.fixed_share + np.asarray(done)) / (self.fixed_share + 1.0)))
+
+def _log(share: float | Array) -> Array:
+    """The logarithm, −∞ of nothing."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(share))
 
 
 def learn_cost(
@@ -73,49 +88,45 @@ def learn_cost(
     Hyperparameters are fitted from `warm_start` and the usual starts, or taken from it as they are with `keeps_theta`.
     """
     shares = np.ones(cost.size) if done is None else done
-    tried = [_Shared(X, cost, kernel, shares, share) for share in FIXED_SHARES[: None if np.ptp(shares) > 0.0 else 1]]
-    if warm_start is not None:  # which share is likeliest hardly depends on the rest: one fit will do
-        tried = [_likeliest(tried, warm_start)]
-        if keeps_theta:
-            return tried[0].learned(warm_start)
-    fitted = [(model, fit(model.posterior, warm_start=warm_start)) for model in tried]
-    best, theta = fitted[0] if len(fitted) == 1 else max(fitted, key=lambda pair: pair[0].density(pair[1]))
-    return best.learned(theta)
+    parts = FIXED_SHARES[: None if np.ptp(shares) > 0.0 else 1]
+    tried = [_Fixed(X, cost, kernel, shares, part * float(np.min(cost, initial=np.inf))) for part in parts]
+    best = _likeliest(tried, warm_start)  # which part it is hardly depends on the rest: one fit will do
+    if keeps_theta and warm_start is not None:
+        return best.learned(warm_start)
+    return best.learned(fit(best.posterior, warm_start=warm_start))
 
 
-def _likeliest(models: Sequence["_Shared"], warm_start: Array) -> "_Shared":
+def _likeliest(models: Sequence["_Fixed"], warm_start: Array | None) -> "_Fixed":
     """The model of highest density, at the better of an earlier fit and the prior's mode.
 
-    The earlier fit may have been one of another c₀. The models differ in what was observed, not in where, so that each
+    The earlier fit may have been one of another A. The models differ in what was observed, not in where, so that each
     of the two needs one factor for all of them; a single model needs none.
     """
     if len(models) == 1:
         return models[0]
-    densities = [_densities(models, theta) for theta in (warm_start, models[0].posterior.priors.mean)]
-    return models[int(np.argmax(np.maximum(*densities)))]
+    places = [models[0].posterior.priors.mean, *([] if warm_start is None else [warm_start])]
+    return models[int(np.argmax(np.max([_densities(models, theta) for theta in places], axis=0)))]
 
 
-def _densities(models: Sequence["_Shared"], theta: Array) -> Array:
+def _densities(models: Sequence["_Fixed"], theta: Array) -> Array:
     values = models[0].posterior.values_of(theta, [model.posterior.y for model in models])
     return np.array([model.on_log_scale(value) for model, value in zip(models, values, strict=True)])
 
 
-class _Shared:
-    """The model with one c₀, at any hyperparameters."""
+class _Fixed:
+    """The model with one A, at any hyperparameters."""
 
-    def __init__(self, X: Array, cost: Array, kernel: Kernel, done: Array, fixed_share: float) -> None:
-        self._fixed_share = fixed_share
-        self._g = np.log(cost) - np.log((fixed_share + done) / (fixed_share + 1.0))
+    def __init__(self, X: Array, cost: Array, kernel: Kernel, done: Array, fixed: float) -> None:
+        self._fixed = fixed
+        self._g = np.log(cost - fixed) - np.log(done)
+        self._stretch = float(np.sum(np.log(cost) - np.log(cost - fixed)))
         self._scale = Standardise.of(self._g)
         self.posterior = hyperparameter_posterior(kernel, X, self._scale.apply(self._g))
 
-    def density(self, theta: Array) -> float:
-        """The log posterior density, on the scale of log t, so that all c₀ can be compared."""
-        return self.on_log_scale(float(self.posterior.value_and_gradient(theta[None, :])[0][0]))
-
     def on_log_scale(self, log_density: float) -> float:
-        return log_density - self._g.size * float(np.log(self._scale.scale))
+        """A density of what the process sees as one of log t, so that all A can be compared: ∂g/∂ log t = t/(t − A)."""
+        return log_density + self._stretch - self._g.size * float(np.log(self._scale.scale))
 
     def learned(self, theta: Array) -> LearnedCost:
         least = float(np.exp(np.min(self._g))) if self._g.size else np.finfo(float).tiny
-        return LearnedCost(self.posterior.process(theta), self._scale, self._fixed_share, least, theta)
+        return LearnedCost(self.posterior.process(theta), self._scale, self._fixed, least, theta)

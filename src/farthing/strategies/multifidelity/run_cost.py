@@ -7,7 +7,7 @@ import numpy as np
 
 from farthing.costs.learned import LearnedCost, learn_cost
 from farthing.models.kernels import Kernel, Matern52
-from farthing.models.linalg import Array
+from farthing.models.linalg import Array, BoolArray
 from farthing.strategies.multifidelity.levels import Fidelities
 from farthing.strategies.multifidelity.runs import Run
 from farthing.strategies.shared.modelling import kernel_over
@@ -122,51 +122,59 @@ def _with_others(X: Array, S: Array, fidelities: Fidelities) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class LearntRunCost:
-    """t(x, s) = exp(g(x, s₂)) · s₂ · (c₀ + s₁)/(c₀ + 1), with s₁ the product of traces, s₂ of other fidelities."""
+    """t(x, s) = s₂ · (A + exp(g(x, s₂)) · s₁), with s₁ the product of traces, s₂ of other fidelities."""
 
     model: LearnedCost
     fidelities: Fidelities
     again: float = 1.0
-    """The least share of the fixed part, c₀, that a continued run pays."""
+    """The least share of the fixed part, A, that a continued run pays."""
 
     def __call__(self, X: Array, S: Array, begun: Array) -> Array:
-        return self._full(X, S) * np.maximum(self._share(S, begun), LEAST_INCREMENT)
+        rate = self._rate(X, S)
+        return self._others(S) * np.maximum(self._paid(rate, S, begun), self._least(rate))
 
-    def _full(self, X: Array, S: Array) -> Array:
-        """The cost of all of the traces, at these other fidelities."""
-        others = np.prod(S[:, ~self.fidelities.is_trace], axis=1)
-        return np.asarray(others * self.model.cost(_with_others(X, S, self.fidelities)))
+    def _rate(self, X: Array, S: Array) -> Array:
+        return self.model.rate(_with_others(X, S, self.fidelities))
 
-    def _share(self, S: Array, begun: Array) -> Array:
-        """The share to pay: (c₀ + s₁)/(c₀ + 1), or max(s₁ − b₁, again · c₀)/(c₀ + 1) for continued runs."""
-        c0, (done, before) = self.model.fixed_share, self._work(S, begun)
-        is_new = ~np.any(begun > 0.0, axis=1)
-        return np.asarray(np.where(is_new, c0 + done, np.maximum(done - before, self.again * c0)) / (c0 + 1.0))
+    def _others(self, S: Array) -> Array:
+        """s₂."""
+        return np.asarray(np.prod(S[:, ~self.fidelities.is_trace], axis=1))
 
-    def _work(self, S: Array, begun: Array) -> tuple[Array, Array]:
-        """The products of traces, s₁ and b₁."""
+    def _paid(self, rate: Array, S: Array, begun: Array) -> Array:
+        """t/s₂: A and the work for new runs; for continued ones the new work, and at least their share of A."""
+        work = rate * self._new_work(S, begun)
+        return np.where(_is_new(begun), self.model.fixed + work, np.maximum(work, self.again * self.model.fixed))
+
+    def _least(self, rate: Array) -> Array:
+        """The least price over s₂: a part of that of all traces."""
+        return LEAST_INCREMENT * (self.model.fixed + rate)
+
+    def _new_work(self, S: Array, begun: Array) -> Array:
+        """s₁ − b₁, with b₁ = 0 for new runs."""
         trace = self.fidelities.is_trace
-        return np.prod(S[:, trace], axis=1), np.prod(begun[:, trace], axis=1)
+        before = np.where(_is_new(begun), 0.0, np.prod(begun[:, trace], axis=1))
+        return np.asarray(np.prod(S[:, trace], axis=1) - before)
 
     def fixed_paid(self, X: Array, S: Array, begun: Array, cost: Array) -> Array:
         """The share of the fixed part that continued runs of this `cost` (N,) paid; 0 if there is no fixed part."""
-        c0, (done, before) = self.model.fixed_share, self._work(S, begun)
-        beyond_work = cost / self._full(X, S) * (c0 + 1.0) - (done - before)
-        return np.asarray(beyond_work / c0 if c0 > 0.0 else np.zeros_like(cost))
+        beyond_work = cost / self._others(S) - self._rate(X, S) * self._new_work(S, begun)
+        return np.asarray(beyond_work / self.model.fixed if self.model.fixed > 0.0 else np.zeros_like(cost))
 
     def log_cost_and_gradient(self, X: Array, S: Array, begun: Array) -> tuple[Array, Array, Array]:
-        """log t = g + log s₂ + log share."""
-        trace, c0, share = self.fidelities.is_trace, self.model.fixed_share, self._share(S, begun)
-        log_full, slope = self.model.value_and_gradient(_with_others(X, S, self.fidelities))
-        done, before = self._work(S, begun)
-        moves = (~np.any(begun > 0.0, axis=1) | (done - before > self.again * c0)) & (share > LEAST_INCREMENT)
-        per_done = np.where(moves, 1.0 / ((c0 + 1.0) * np.maximum(share, TINY)), 0.0)
+        """log t = log s₂ + log(t/s₂), of which only the part that is work, or the least price, depends on x."""
+        trace = self.fidelities.is_trace
+        log_rate, slope = self.model.log_rate_and_gradient(_with_others(X, S, self.fidelities))
+        rate, least = np.exp(log_rate), self._least(np.exp(log_rate))
+        work, paid = rate * self._new_work(S, begun), self._paid(rate, S, begun)
+        cost = np.maximum(paid, least)
+        is_work = (_is_new(begun) | (work > self.again * self.model.fixed)) & (paid > least)
+        by_rate = np.where(is_work, work, np.where(paid > least, 0.0, LEAST_INCREMENT * rate)) / cost
+        by_done = np.where(is_work, rate * np.prod(S[:, trace], axis=1), 0.0) / cost
         S_bar = np.zeros_like(S)
-        S_bar[:, trace] = (per_done * done)[:, None] / np.maximum(S[:, trace], TINY)
+        S_bar[:, trace] = by_done[:, None] / np.maximum(S[:, trace], TINY)
         log_low = np.log(np.minimum(self.fidelities.low, MOST_LOW))[~trace]
-        S_bar[:, ~trace] = (1.0 - slope[:, X.shape[1] :] / log_low) / S[:, ~trace]
-        log_share = np.log(np.prod(S[:, ~trace], axis=1) * np.maximum(share, LEAST_INCREMENT))
-        return log_full + log_share, slope[:, : X.shape[1]], S_bar
+        S_bar[:, ~trace] = (1.0 - by_rate[:, None] * slope[:, X.shape[1] :] / log_low) / S[:, ~trace]
+        return np.log(self._others(S) * cost), by_rate[:, None] * slope[:, : X.shape[1]], S_bar
 
     def note(self) -> dict[str, Json]:
         return {"cost_theta": [float(value) for value in self.model.theta]}
@@ -176,9 +184,13 @@ class LearntRunCost:
         return True
 
     def predicted(self, X: Array, S: Array, begun: Array) -> Prediction:
-        cost = float((self._full(X, S) * self._share(S, begun))[0])
+        cost = float((self._others(S) * self._paid(self._rate(X, S), S, begun))[0])
         _, variance = self.model.gp.predict(_with_others(X, S, self.fidelities))
         return Prediction(cost, cost * float(np.sqrt(self.model.scale.undo_variance(variance)[0])))
+
+
+def _is_new(begun: Array) -> BoolArray:
+    return np.asarray(~np.any(begun > 0.0, axis=1))
 
 
 @dataclass(frozen=True, eq=False)

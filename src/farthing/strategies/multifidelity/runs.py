@@ -101,11 +101,20 @@ def runs_of(history: History) -> list[Run]:
 def recommendable(runs: Sequence[Run]) -> list[Run]:
     """The runs with a result that can be trained further as far as is known; if there are none, all with a result.
 
-    Where a parameter was retired, runs with another value of it count only while there is no other run.
+    Equal params are one configuration: if one run of it diverged, the others count only if they came as far as that one
+    was to come. Where a parameter was retired, runs with another value of it count only while there is no other run.
     """
     every = [run for run in runs if run.last is not None]
     seen = [run for run in every if run.history.problem.space.has(run.params)] or every
-    return [run for run in seen if not run.has_diverged] or seen
+    diverged = [run for run in runs if run.has_diverged]
+    return [run for run in seen if not any(_speaks_against(other, run) for other in diverged)] or seen
+
+
+def _speaks_against(diverged: Run, run: Run) -> bool:
+    """Whether a run that diverged is this one, or has its params and was to come further than this one did."""
+    if diverged.params != run.params or run.last is None:
+        return False
+    return diverged is run or run.history.reach(run.last) < run.history.reach(diverged.trials[-1])
 
 
 def _best_so_far(run: Run, measured: Sequence[Point]) -> tuple[Point, ...]:

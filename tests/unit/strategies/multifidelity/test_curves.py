@@ -106,7 +106,7 @@ def test_what_starting_again_takes_is_seen_from_what_continuations_paid(paid: fl
     begun = [part(i, x=i / 10, to=e, cost=2.0 + e) for i, e in enumerate((2, 4, 8, 12, 16, 20))]
     cost = run_cost(history(*begun), runs_of(history(*begun)))
     assert isinstance(cost, LearntRunCost)
-    assert cost.model.fixed_share == pytest.approx(0.1)
+    assert cost.model.fixed == pytest.approx(2.0, rel=0.05)
     assert cost.again == 1.0
     gone_on = [part(6 + i, x=i / 10, begun=e, to=e + 5, source=i, cost=5 + 2 * paid) for i, e in enumerate((2, 4, 8))]
     found = history(*begun, *gone_on)

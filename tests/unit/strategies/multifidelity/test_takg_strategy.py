@@ -210,6 +210,20 @@ def test_a_run_that_diverged_later_is_neither_recommended_nor_continued() -> Non
     assert all(one.resume_from not in chain for one in suggest(ft.TraceKG(), broken, 4))
 
 
+@pytest.mark.parametrize(("epochs", "is_recommended"), [(2, False), (27, True)])
+def test_another_run_of_a_configuration_that_diverged_must_have_come_as_far(epochs: int, is_recommended: bool) -> None:
+    history = run(ft.TraceKG(), trials=12)
+    best = ft.TraceKG().recommend(history)
+    assert best is not None
+    assert best.trial is not None
+    broken = diverging(history, best.trial.number)
+    fidelity = {"epochs": epochs}
+    again = Trial(len(broken), Suggestion(best.params, fidelity), State.DONE, value=error(best.params, fidelity))
+    after = ft.TraceKG().recommend(broken.updated([again], version=9999))
+    assert after is not None
+    assert (best.params in [one.params for one in after.ranking]) == is_recommended
+
+
 def test_where_every_run_diverged_one_is_recommended_all_the_same() -> None:
     history = run(ft.TraceKG(), trials=1)
     best = ft.TraceKG().recommend(diverging(history, 0))
