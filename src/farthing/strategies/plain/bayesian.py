@@ -74,7 +74,15 @@ class LogEI(Strategy):
         encoder, effort = history.problem.space.encoder, effort_level(history, budget)
         is_frugal = effort != "ordinary"
         kernel, compression = kernel_over(encoder), Compression.of(seen.loss)
-        surrogate = fit_surrogate(seen.X, seen.loss, kernel, history, compression=compression, is_frugal=is_frugal)
+        surrogate = fit_surrogate(
+            seen.X,
+            seen.loss,
+            kernel,
+            history,
+            compression=compression,
+            is_frugal=is_frugal,
+            in_haste=effort in ("screen", "several"),
+        )
         costs = self._cost_model(history, seen, is_frugal=is_frugal)
         rows = search_batch(
             surrogate.gp,

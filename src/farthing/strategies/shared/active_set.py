@@ -12,14 +12,16 @@ MOST = 1000
 """Up to this many observations a process is conditioned on all of them. A limit on time, not tuned."""
 KEPT = 500
 """Of more it is conditioned on this many: as many as hyperparameters are fitted to (`models.fitting.MANY`)."""
+KEPT_IN_HASTE = 200
+"""Where a suggestion may take a few milliseconds only, of more than this many it is conditioned on as many."""
 
 
-def active_rows(loss: Array) -> IntArray:
+def active_rows(loss: Array, *, in_haste: bool = False) -> IntArray:
     """Rows to condition on, in their order: half of them the best, the others spread evenly over the rest's losses."""
-    n = loss.size
-    if n <= MOST:
+    n, most, kept = loss.size, KEPT_IN_HASTE if in_haste else MOST, KEPT_IN_HASTE if in_haste else KEPT
+    if n <= most:
         return np.arange(n)
     order = np.argsort(loss, kind="stable")
-    best, rest = order[: KEPT // 2], order[KEPT // 2 :]
-    spread = rest[np.linspace(0, rest.size - 1, KEPT - best.size).astype(int)]
+    best, rest = order[: kept // 2], order[kept // 2 :]
+    spread = rest[np.linspace(0, rest.size - 1, kept - best.size).astype(int)]
     return np.sort(np.concatenate([best, spread]))

@@ -71,6 +71,7 @@ def fit_surrogate(
     *,
     compression: Compression | None = None,
     is_frugal: bool = False,
+    in_haste: bool = False,
     takes_all: bool = False,
     refits: bool | None = None,
 ) -> Surrogate:
@@ -78,11 +79,11 @@ def fit_surrogate(
 
     Noted fits are of compressed losses: for other losses they only serve as a start. `refits` decides instead whether
     to fit again; what is noted must then be of losses like these. Of more rows than `active_set.MOST` only some are
-    taken, unless all are asked for.
+    taken, and fewer `in_haste`, unless all are asked for.
     """
     loss = loss if compression is None else compression.apply(loss)
     scale = Standardise.of(loss)
-    rows = np.arange(loss.size) if takes_all else active_rows(loss)
+    rows = np.arange(loss.size) if takes_all else active_rows(loss, in_haste=in_haste)
     noise_prior = NOISE if history.is_noisy else EXACT
     posterior = hyperparameter_posterior(kernel, X[rows], scale.apply(loss)[rows], noise_prior=noise_prior)
     theta, fitted_on = last_fit(history, "theta", size=len(posterior.parameters))

@@ -4,7 +4,7 @@ import farthing as ft
 from farthing.costs import Remaining
 from farthing.models.kernels import Constant, Matern52
 from farthing.strategies import Randomness
-from farthing.strategies.shared.active_set import KEPT, MOST, active_rows
+from farthing.strategies.shared.active_set import KEPT, KEPT_IN_HASTE, MOST, active_rows
 from farthing.strategies.shared.compression import Compression
 from farthing.strategies.shared.surrogate import fit_surrogate
 from farthing.trials import History, Problem, State, Suggestion, Trial
@@ -28,6 +28,14 @@ def test_of_many_rows_the_best_and_some_of_all_others_are_active() -> None:
 
 def test_equal_losses_are_no_obstacle() -> None:
     assert np.unique(active_rows(np.zeros(3 * MOST))).size == KEPT
+
+
+def test_fewer_rows_are_taken_in_haste_and_the_best_among_them() -> None:
+    loss = np.random.default_rng(0).random(MOST)
+    rows = active_rows(loss, in_haste=True)
+    assert rows.size == KEPT_IN_HASTE
+    assert set(np.argsort(loss)[: KEPT_IN_HASTE // 2]) <= set(rows)
+    np.testing.assert_array_equal(active_rows(loss[:KEPT_IN_HASTE], in_haste=True), np.arange(KEPT_IN_HASTE))
 
 
 def test_a_process_does_not_grow_beyond_the_active_rows() -> None:
