@@ -14,10 +14,11 @@ from farthing.trials import History, State, Trial
 
 SHARE = 0.1
 """Suggesting for all workers may take this share of a trial's seconds, and a worker may wait for as long."""
-FREE = 1.0
+FREE = 2.0
 """Seconds of suggesting in all that any study may take, however short its trials: the first suggestions cost least
 and matter most. With less effort from the start, Branin with eight workers and trials of 50 ms was left at a
-median regret of .017 after 30 trials instead of .009 (worse in 5 of 7 pairs); staleness came on top."""
+median regret of .017 after 30 trials instead of .009 (worse in 5 of 7 pairs); staleness came on top. Two seconds are
+those of some sixty suggestions at all their effort."""
 RECENT = 5
 """Trials whose median stands for the next one: the first suggestion of a process imports what the others use."""
 BETWEEN_LOOKS = 1.0
