@@ -18,6 +18,7 @@ from benchmarks.trajectory import changes, tallies_at, trajectory
 OTHER_RUNNERS = {
     **dict.fromkeys(ONLINE_SUITES, "benchmarks.online.runner"),
     "online-training": "benchmarks.online.training_suite",
+    "online-augmentation": "benchmarks.online.augmentation",
     "population-synthetic": "benchmarks.population.synthetic",
     "simulated-curves": "benchmarks.simulated.curves",
     "population-cifar": "benchmarks.population.cifar",

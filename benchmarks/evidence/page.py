@@ -16,7 +16,7 @@ from benchmarks.evidence.others import (
     training_section,
 )
 from benchmarks.markdown import section
-from benchmarks.online import training_suite
+from benchmarks.online import augmentation, training_suite
 from benchmarks.online.suites import ONLINE_SUITES
 from benchmarks.population import cifar, real, rl, synthetic
 from benchmarks.problems.data import REPOSITORY
@@ -113,6 +113,8 @@ def _online(images: Path) -> Iterator[str]:
         yield online_section(suite, read_records(results_path(suite.name)), images=images)
     trainings = read_records(results_path(training_suite.SUITE))
     yield training_section(training_suite.SUITE, trainings, order=tuple(training_suite.METHODS))
+    if augmentations := read_records(results_path(augmentation.SUITE)):
+        yield training_section(augmentation.SUITE, augmentations, order=tuple(training_suite.METHODS))
     name = "online-fashion-mnist"
     heading = ("method", "accuracy", "validations", "seconds", "paid", "n")
     note = "`examples/2_online.py --compare 3`: means; CPU seconds of the whole run, and of them for validating."

@@ -51,6 +51,8 @@ QUOTAS = ((25, 125), (50, 250), (125, 125))
 CAPS = (60, 120)
 """Measurements of 500: the paper's B1 and B2, and hard caps, around what κ = 0.9 takes without them."""
 SHARES = (0.05, 0.1, 0.2, 0.4, 0.6)
+PAPER_SHARES = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+"""The coins of Table A2, as published: silent rounds play the choice."""
 STEPS = (2, 3, 5, 10, 20)
 PRICES = (0.02, 0.05, 0.1)
 
@@ -59,7 +61,8 @@ VOI_PRICES = (0.1, 1.0)
 
 
 def _paper(rule: QueryRule, **changes: Any) -> Make:
-    return lambda facts: CEGPUCB.paper(**{"rule": rule, **facts, **changes})
+    """The paper's settings; over candidates nothing is climbed."""
+    return lambda facts: CEGPUCB.paper(**{"rule": rule, "bandwidth": 0.1, "climbs": 0, **facts, **changes})
 
 
 def _ours(rule: QueryRule) -> Make:
@@ -80,6 +83,7 @@ _SYNTHETIC: dict[str, Make] = {
     "TV-GP-UCB": _paper(Every(1)),
     **{f"CE κ={kappa:g}": _paper(Confidence(kappa)) for kappa in KAPPAS},
     "CE @*": _paper(Overlap()),
+    **{f"TV-GP-UCB, Ber({p:g})": _paper(Bernoulli(p)) for p in PAPER_SHARES},
     "CE κ=0.9, silent mean": _paper(Confidence(0.9), silent="mean"),
     **{
         f"CE κ=0.9, B1={sure}, B2={allowed}": _paper(Quota(Confidence(0.9), sure=sure, allowed=allowed))

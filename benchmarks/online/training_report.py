@@ -7,19 +7,26 @@ from typing import Any
 import numpy as np
 
 from benchmarks.markdown import section, table
+from benchmarks.online.training_bars import bars, of_default
 from benchmarks.records import Record
 
 KEPT = "keep the start"
 HEADINGS = [
-    "method", "accuracy", "median gain", "worst", "best", "validations", "taken back", "share of time", "z²", "n",
+    "method", "accuracy", "median gain", "worst", "best", "validations", "taken back", "share of time", "z²",
+    "z² cut off", "n",
 ]  # fmt: skip
 
 
 def report(suite: str, records: Sequence[Record], *, order: Sequence[str]) -> dict[str, Any]:
     problems = list(dict.fromkeys(record["problem"] for record in records))
+    told = [_problem_report(name, records, order=order) for name in problems]
     return {
         "suite": suite,
-        "problems": [_problem_report(name, records, order=order) for name in problems],
+        "problems": told,
+        "bars": bars(
+            {each["problem"]: each["rows"] for each in told},
+            {task: calibration(own) for task, own in of_default(records).items()},
+        ),
         "commits": sorted({f"{each['commit']}{' with changes' if each['dirty'] else ''}" for each in records}),
     }
 
@@ -58,11 +65,18 @@ def as_text(result: Mapping[str, Any], *, as_json: bool) -> str:
     if as_json:
         return json.dumps(result, indent=1)
     parts = [section(each["problem"], _table(each["rows"]), level=2) for each in result["problems"]]
+    parts.append(section("What must hold", _bar_table(result["bars"]), level=2))
     note = (
         "Gains are over keeping the start with the same seed; the share of time is the most of any seed. z² is the "
-        "mean square of one-step predictions in deviations, after ten observations, with those beyond four cut off."
+        "mean square of one-step predictions in deviations, after ten observations, as it is and with those beyond "
+        "four cut off."
     )
     return section(result["suite"], note, *parts, f"Commits: {', '.join(result['commits'])}.", level=1)
+
+
+def _bar_table(bars: Sequence[Mapping[str, Any]]) -> str:
+    cells = [[bar["claim"], bar["where"], f"{bar['figure']:.3f}", "yes" if bar["holds"] else "no"] for bar in bars]
+    return table([["claim", "where", "figure", "holds"], *cells])
 
 
 def _table(rows: Mapping[str, Mapping[str, float]]) -> str:
@@ -72,5 +86,5 @@ def _table(rows: Mapping[str, Mapping[str, float]]) -> str:
 def _cells(method: str, row: Mapping[str, float]) -> list[str]:
     gains = [f"{row[key]:+.3f}" if key in row else "" for key in ("median_gain", "worst_gain", "best_gain")]
     counts = [f"{row['validations']:.0f}", f"{row['undone']:.0f}", f"{row['most_spent']:.1%}"]
-    square = f"{row['z2_cut_off']:.2f}" if "z2_cut_off" in row else ""
-    return [method, f"{row['accuracy']:.3f}", *gains, *counts, square, f"{row['n']:.0f}"]
+    squares = [f"{row[key]:.2f}" if key in row else "" for key in ("z2_mean", "z2_cut_off")]
+    return [method, f"{row['accuracy']:.3f}", *gains, *counts, *squares, f"{row['n']:.0f}"]

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import cos, pi
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from benchmarks.online.runner import without_later
 from benchmarks.online.training_report import as_text, report
 from benchmarks.online.trainings import TASKS, Task, Training
 from benchmarks.plan import matches
@@ -80,7 +81,15 @@ class Session:
         training = self.task.begin(self.seed)
         return Outcome(self._accuracy([self._round(training, t, choose(t)) for t in range(1, self.task.rounds + 1)]))
 
-    def tuned(self, strategy: OnlineStrategy | None, *, can_undo: bool, overhead: float | None = 0.1) -> Outcome:
+    def tuned(
+        self,
+        strategy: OnlineStrategy | None,
+        *,
+        can_undo: bool,
+        overhead: float | None = 0.1,
+        knows_size: bool = False,
+        reward: Literal["value", "gain"] = "value",
+    ) -> Outcome:
         training, clock = self.task.begin(self.seed), FakeClock(0.0)
         tuner = OnlineTuner(
             self.task.space,
@@ -90,18 +99,23 @@ class Session:
             seed=self.seed,
             clock=clock,
             overhead=overhead,
+            reward=reward,
+            validation_size=self.task.validated if knows_size else None,
             save=training.save if can_undo else None,
             restore=training.restore if can_undo else None,
         )
         accuracy, squares = [], []
         for decision in tuner:
+            if decision.measure_before:
+                clock.advance(self.price)
+                decision.observe_before(training.validate(decision.round - 1))
             accuracy.append(self._round(training, decision.round, decision.params))
             clock.advance(1.0)
             if decision.measure:
                 clock.advance(self.price)
                 value = training.validate(decision.round)
                 squares.append(_square(tuner, decision, value))
-                decision.observe(value, cost=self.price)
+                decision.observe(value, cost=self.price * (1 + decision.measure_before))
         told = tuner.summary
         return Outcome(
             self._accuracy(accuracy),
@@ -168,23 +182,35 @@ def _fixed_accuracy(task: Task, params: Params, seed: int) -> float:
     return Session(task, params, seed, PRICE).played(lambda t: params).accuracy
 
 
-def _tuned(strategy: OnlineStrategy, *, can_undo: bool) -> Method:
+def _tuned(name: str, strategy: OnlineStrategy) -> Method:
     """Baselines measure as often as they like; the default keeps to its overhead."""
     overhead = 0.1 if isinstance(strategy, PairedProbes) else None
-    return lambda session: session.tuned(strategy, can_undo=can_undo, overhead=overhead)
+    return lambda session: session.tuned(
+        strategy,
+        can_undo="restore" in name,
+        overhead=overhead,
+        knows_size=name in KNOWING_SIZE,
+        reward="gain" if isinstance(strategy, CEGPUCB) and strategy.rewards == "gains" else "value",
+    )
 
+
+SIZED, SIZED_UNDOING = "default, size given", "default, size given, with save and restore"
+KNOWING_SIZE = (SIZED, SIZED_UNDOING)
+"""Methods that are told how many examples a validation has."""
 
 STRATEGIES: Mapping[str, OnlineStrategy] = {
     "default": PairedProbes(),
     "default, with save and restore": PairedProbes(),
+    SIZED: PairedProbes(),
+    SIZED_UNDOING: PairedProbes(),
     "CE-GP-UCB": CEGPUCB(),
     "CE-GP-UCB, every fifth round": CEGPUCB(rule=Every(5)),
-    "CE-GP-UCB.paper()": CEGPUCB.paper(),
+    "CE-GP-UCB.paper()": CEGPUCB.paper(rewards="gains"),
 }
 
 METHODS: Mapping[str, Method] = {
     "keep the start": lambda session: session.played(lambda t: session.start),
-    **{name: _tuned(each, can_undo="restore" in name) for name, each in STRATEGIES.items()},
+    **{name: _tuned(name, each) for name, each in STRATEGIES.items()},
     "random params": _random,
     "cosine": _cosine,
     "best fixed of a grid": _best_fixed,
@@ -212,7 +238,10 @@ class Game:
     @property
     def identity(self) -> dict[str, Any]:
         strategy = STRATEGIES.get(self.method)
-        settings = {"strategy": None if strategy is None else to_json(strategy), "start": self.task.starts[self.start]}
+        form = None if strategy is None else without_later(to_json(strategy))
+        settings: dict[str, Any] = {"strategy": form, "start": self.task.starts[self.start]}
+        if self.method in KNOWING_SIZE:
+            settings["validation_size"] = self.task.validated
         if self.method == "best fixed of a grid":
             settings["grid"] = list(self.task.grid)
         return {"problem": self.problem, "method": self.method, "seed": self.seed, "settings": settings}

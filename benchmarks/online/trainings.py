@@ -17,6 +17,7 @@ from farthing.trials import Params
 BATCH, STEPS, HIDDEN = 32, 10, 64
 MOST_TESTED = 4000
 STREAM_BATCH, STREAM_FEATURES, STREAM_TURN = 100, 20, 40.0
+STREAM_VALIDATED, TABLE_VALIDATED = 2000, 2000
 
 
 class Training(Protocol):
@@ -48,6 +49,8 @@ class Task:
     """Fixed settings to find the best of."""
     rounds: int = 100
     drifts: bool = False
+    validated: int = 400
+    """Examples of a validation."""
     missing: Callable[[], str | None] = lambda: None
 
 
@@ -148,7 +151,7 @@ def digits(training: int) -> Examples:
 def tabular(name: str) -> Examples:
     with np.load(data_folder() / f"tabular/{name}.npz") as file:
         X, y = file["X"].astype(float), file["y"]
-    return _parted(X, y, sizes=(4000, 2000))
+    return _parted(X, y, sizes=(4000, TABLE_VALIDATED))
 
 
 def _parted(X: Array, y: Array, *, sizes: tuple[int, int]) -> Examples:
@@ -180,7 +183,7 @@ class Stream:
         self._weights = self._weights + params["rate"] * step
 
     def validate(self, round: int) -> float:
-        return self._accuracy(round, 2000, part=2)
+        return self._accuracy(round, STREAM_VALIDATED, part=2)
 
     def test(self, round: int) -> float:
         return self._accuracy(round, 2000, part=3)
@@ -232,6 +235,7 @@ TASKS = (
         grid=crossed(rate=(0.1, 0.3, 1.0, 3.0), decay=(1e-4, 1e-2)),
         rounds=150,
         drifts=True,
+        validated=STREAM_VALIDATED,
     ),
     Task(
         "letters",
@@ -250,6 +254,7 @@ TASKS = (
         rate="lr",
         grid=crossed(lr=(0.03, 0.1), momentum=(0.5, 0.9), weight_decay=(1e-5, 1e-3)),
         rounds=150,
+        validated=TABLE_VALIDATED,
         missing=lambda: missing_file("tabular/letter.npz"),
     ),
     Task(

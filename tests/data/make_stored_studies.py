@@ -77,7 +77,7 @@ def next_trial(study: ft.Study) -> dict[str, Any]:
 
 
 def online_tuner(name: str, storage: str) -> ft.OnlineTuner:
-    strategy = ft.CEGPUCB.paper() if name == "online-paper" else ft.CEGPUCB()
+    strategy = ft.CEGPUCB.paper(bandwidth=0.1, climbs=0) if name == "online-paper" else ft.CEGPUCB()
     return ft.OnlineTuner(ONLINE_SPACE, rounds=ROUNDS, strategy=strategy, storage=storage, name=name, seed=11)
 
 

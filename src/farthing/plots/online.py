@@ -98,6 +98,8 @@ def problem_of(study: Study) -> OnlineProblem:
         candidates=candidates,
         initial=list(online.initial),
         hold=online.hold,
+        validation_size=online.validation_size,
+        gains=online.reward == "gain",
     )
 
 

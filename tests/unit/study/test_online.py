@@ -260,8 +260,13 @@ def test_stopping_a_validation_by_hand_is_no_observation() -> None:
         {"overhead": 1.5},
         {"overhead": "10%"},
         {"price": -0.1},
-        {"price": 0.1},
+        {"price": 0.1, "strategy": CEGPUCB(rule=Every(2))},
         {"validation_cost": -1.0},
+        {"validation_size": 1},
+        {"validation_size": 99.5},
+        {"validation_size": 100},
+        {"validation_size": 100, "strategy": ft.PairedProbes(), "reward": "gain"},
+        {"strategy": CEGPUCB.paper(rewards="gains")},
         {"cost_unit": ""},
         {"cost_unit": 3},
         {"strategy": "PairedProbe"},
@@ -273,6 +278,47 @@ def test_stopping_a_validation_by_hand_is_no_observation() -> None:
 def test_wrong_arguments_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgument):
         tuner(**wrong)
+
+
+@pytest.mark.parametrize("strategy", [ft.PairedProbes(), CEGPUCB()], ids=["probes", "model"])
+@pytest.mark.parametrize("value", [93.0, -0.2])
+def test_with_a_size_a_value_that_is_no_share_is_refused_and_can_be_given_again(strategy: Any, value: float) -> None:
+    online = tuner(strategy=strategy, validation_size=400, validation_cost=0.0)
+    decision = next(each for each in online if each.measure)
+    with pytest.raises(InvalidArgument, match=r"Give 0\.93 and not 93"):
+        decision.observe(value)
+    decision.observe(0.93)
+    assert online.summary["validations"] == 1
+
+
+@pytest.mark.parametrize("strategy", [ft.PairedProbes(), CEGPUCB()], ids=["probes", "model"])
+def test_what_the_tuner_is_told_of_the_size_and_the_price_is_part_of_its_state(strategy: Any) -> None:
+    settings = {"strategy": strategy, "validation_size": 400, "price": 0.5, "validation_cost": 0.0}
+    online = tuner(**settings)
+    for decision in online:
+        decision.observe(0.5 if decision.measure else lambda: 0.5)
+        if decision.round == 12:
+            break
+    state = online.state_dict()
+    again = tuner(**settings)
+    again.load_state_dict(state)
+    assert again.round == 12
+    with pytest.raises(InvalidArgument, match="validation_size"):
+        tuner(**{**settings, "validation_size": 500}).load_state_dict(state)
+
+
+def test_a_state_from_before_an_argument_was_there_is_continued() -> None:
+    online = tuner(strategy=CEGPUCB())
+    for decision in online:
+        decision.observe(0.5)
+        if decision.round == 3:
+            break
+    state = online.state_dict()
+    del state["settings"]["validation_size"]
+    del state["settings"]["strategy"]["arguments"]["climbs"]
+    again = tuner(strategy=CEGPUCB())
+    again.load_state_dict(state)
+    assert again.round == 3
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from farthing.strategies.online.strategy import (
     Place,
     Play,
     Player,
+    Skilled,
     Spending,
 )
 from farthing.trials import Json
@@ -35,6 +36,10 @@ class BoundedPlayer:
     @property
     def observations(self) -> Sequence[Observation]:
         return self.player.observations
+
+    @property
+    def skill(self) -> float | None:
+        return self.player.skill if isinstance(self.player, Skilled) else None
 
     @property
     def spent(self) -> float:

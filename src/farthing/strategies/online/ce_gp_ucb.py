@@ -9,14 +9,14 @@ import numpy as np
 
 from farthing.acquisition.confidence_bound import ce_gp_ucb_beta, upper_confidence_bound
 from farthing.errors import InvalidArgument
-from farthing.fields import Declaration, Part, SquareMatrix, number, positive, ruled, share
+from farthing.fields import Declaration, Part, SquareMatrix, number, positive, ruled, share, whole
 from farthing.models.linalg import Array
 from farthing.names import QUERY_RULE
 from farthing.strategies.online.context import QueryRule
 from farthing.strategies.online.fields import CandidateField, Field, SpaceField
 from farthing.strategies.online.gp_player import GPPlayer
 from farthing.strategies.online.learning import ModelForm
-from farthing.strategies.online.query_rules import Capped, Confidence, Floor
+from farthing.strategies.online.query_rules import Capped, Confidence, Floor, has_price
 from farthing.strategies.online.strategy import OnlineProblem
 from farthing.strategies.online.value_of_information import ValueOfInformation
 
@@ -25,6 +25,12 @@ Matrix = Annotated[Sequence[Sequence[float]] | Array, SquareMatrix()]
 
 FLOOR = 0.02
 """Rounds measured by a coin where forgetting is learnt."""
+
+PAPER_CLIMBS, PAPER_BANDWIDTH = 50, 0.2
+"""How the paper finds local optima in a space: L-BFGS from 50 random places; those within 0.2 are one."""
+
+PERCENT, PAPER_CLIP = 0.01, 2.0
+"""The paper's gains are in percent of accuracy, between −2 and 2."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,11 @@ class CEGPUCB(Declaration):
         bandwidth: rivals nearer than this in the unit cube are one; None is 0.1·√d.
         floor: the share of rounds that is measured by a coin; None is 2 % where forgetting is learnt, else none.
         tolerance: in a space without candidates, the weight below which an observation leaves the window.
+        climbs: in a space without candidates, how many random places climb the bound in every round to find its local
+            optima, as in the paper; 0 takes them from a pool of rows.
+        needs_skill: whether exploring ends while predictions are no better than the last value; None is where the
+            hyperparameters are learnt and the rule has a price.
+        rewards: "gains" refuses a tuner that compares values, in whose units the scale is wrong.
     """
 
     kernel: Literal["matern52", "matern32", "se", "independent"] | Matrix = "matern52"
@@ -64,14 +75,21 @@ class CEGPUCB(Declaration):
     bandwidth: float | None = number(None, least=0.0)
     floor: float | None = share(None)
     tolerance: float = positive(1e-3)
+    climbs: int = whole(0, least=0)
+    needs_skill: bool | None = None
+    rewards: Literal["any", "gains"] = "any"
 
     @classmethod
-    def paper(cls, kappa: float = 0.9, **changes: Any) -> "CEGPUCB":
-        """The paper's settings: its rule, β_t = 0.8 log 4t, and the choice itself played in silent rounds.
+    def paper(
+        cls, kappa: float = 0.9, *, rewards: Literal["standard", "gains"] = "standard", **changes: Any
+    ) -> "CEGPUCB":
+        """The paper's settings: its rule, the choice itself played in silent rounds, and its way to local optima.
 
-        Kernel and ε are those of its synthetic experiment, with ε = 0.01 unless told. Its model has values of mean 0
-        and deviation 1, and nothing is scaled: for values in other units give both, `paper(offset=0.7, scale=0.1)` for
-        accuracies of about 0.6 to 0.8. In training the paper cuts rewards off at ±2: `clip=2.0`.
+        The paper has rewards in two units. "standard" ones have mean 0 and deviation 1, as on its synthetic functions,
+        and are not scaled: Matérn-3/2 with lengthscale 0.2, ε = 0.01 and noise 0.01 unless told, β_t = 0.8 log 4t. For
+        values in other units give both `offset=` and `scale=`. "gains" are those of its trainings: what a round adds to
+        an accuracy, in percent, cut off at ±2. Give accuracies as shares, from 0 to 1, to an
+        `OnlineTuner(reward="gain")`. Matérn-5/2, ε = 0.01, β = 1; what the paper does not state is learnt.
         """
         settings = cls(
             kernel="matern32",
@@ -83,24 +101,66 @@ class CEGPUCB(Declaration):
             scale=1.0,
             clip=None,
             silent="ucb",
-            bandwidth=0.1,
+            climbs=PAPER_CLIMBS,
         )
+        if rewards == "gains":
+            settings = replace(
+                settings,
+                kernel="matern52",
+                lengthscale=None,
+                noise=None,
+                beta=1.0,
+                scale=PERCENT,
+                clip=PAPER_CLIP,
+                rewards="gains",
+            )
+        elif rewards != "standard":
+            raise InvalidArgument(
+                f"The paper's rewards must be 'standard' or 'gains', got {rewards!r}. "
+                "Write rewards='gains' for accuracies."
+            )
         return replace(settings, **changes)
 
     def begin(self, problem: OnlineProblem) -> GPPlayer:
         form = self._form(problem)
+        if self.rewards == "gains" and not problem.gains:
+            raise InvalidArgument(
+                "A strategy for gains must be told what rounds add, got a tuner that compares values. "
+                "Give OnlineTuner(reward='gain'), or leave rewards= out."
+            )
         if problem.rows is None and form.uses_index:
             raise InvalidArgument(
                 "Arms and covariances need candidates, got none. Give candidates=[…], or a kernel such as 'matern52'."
             )
         field: Field
-        bandwidth = 0.1 * sqrt(form.dimension) if self.bandwidth is None else self.bandwidth
+        bandwidth = self._bandwidth(problem)
         if problem.rows is None:
-            field = SpaceField(problem, form, bandwidth=bandwidth, tolerance=self.tolerance, beta_at=self.beta_at)
+            field = SpaceField(
+                problem,
+                form,
+                bandwidth=bandwidth,
+                tolerance=self.tolerance,
+                beta_at=self.beta_at,
+                climbs=self.climbs,
+            )
         else:
             shift = self._shift(problem.rows.shape[0])
             field = CandidateField(problem, form, bandwidth=None if form.uses_index else bandwidth, shift=shift)
         return GPPlayer(self, problem, form, field)
+
+    def _bandwidth(self, problem: OnlineProblem) -> float:
+        if self.bandwidth is not None:
+            return self.bandwidth
+        return PAPER_BANDWIDTH if self.climbs and problem.rows is None else 0.1 * sqrt(problem.encoder.dimension)
+
+    @property
+    def has_price(self) -> bool:
+        """Whether its rule weighs what a measurement brings against a price."""
+        return has_price(self.rule)
+
+    def gates(self, form: ModelForm) -> bool:
+        """Whether exploring ends while predictions are no better than the last value."""
+        return form.learns and self.has_price if self.needs_skill is None else self.needs_skill
 
     def _form(self, problem: OnlineProblem) -> ModelForm:
         d = problem.encoder.dimension

@@ -36,6 +36,8 @@ class RoundContext:
     """√(1 − ε): the part of what is known that lasts to the next round."""
     neighbourhood: Neighbourhood
     randomness: Randomness
+    price: float | None = None
+    """What a measurement must bring over the rounds that are left, scaled as values are; None leaves it to the rule."""
 
     @cached_property
     def mean(self) -> Array:
@@ -79,6 +81,11 @@ class RoundContext:
         """
         K = self.posterior.covariance(places, places) + self.posterior.level_covariance()[places, None]
         return np.asarray(K / np.sqrt(self.posterior.shown_variance()[places] + self.noise))
+
+    @property
+    def remaining(self) -> int:
+        """Rounds that are left, this one included."""
+        return self.rounds - self.round + 1
 
     def happens(self, what: str, probability: float) -> bool:
         """A coin of this round, from a stream of its own."""

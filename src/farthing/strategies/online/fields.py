@@ -12,7 +12,7 @@ import numpy as np
 
 from farthing.acquisition.confidence_bound import ConfidenceBound
 from farthing.acquisition.fixed_features import FixedFeatures
-from farthing.acquisition.maximize import Domain, Effort, maximize, perturbed, sobol
+from farthing.acquisition.maximize import Domain, Effort, improve, maximize, perturbed, sobol
 from farthing.models.candidate_filter import CandidateFilter, prior_over
 from farthing.models.drifting_posterior import DriftingPosterior, Selected, Shifted
 from farthing.models.linalg import Array
@@ -26,6 +26,8 @@ POOL, NEARBY, VISITED = 128, 64, 32
 """Rows of a pool: spread evenly, around the best known ones, and visited before."""
 
 EFFORT = Effort(screened=64, restarts=4, rounds=2, most_calls=20)
+CLIMBING = Effort(rounds=2, most_calls=40)
+"""For local optima that are climbed to from random places."""
 STALE = 8
 """A pool this many rounds old is drawn again before anything is measured."""
 
@@ -125,7 +127,11 @@ class CandidateField:
 
 
 class SpaceField:
-    """A whole space: a process over the window of what is not forgotten, seen at a pool of rows."""
+    """A whole space: a process over the window of what is not forgotten, seen at a pool of rows.
+
+    With `climbs`, this many random places climb the upper bound in every round, as in the paper, and where they end
+    are its local optima; else these are rows of the pool that are higher than those around them.
+    """
 
     def __init__(
         self,
@@ -135,9 +141,10 @@ class SpaceField:
         bandwidth: float,
         tolerance: float,
         beta_at: Callable[[int], float],
+        climbs: int = 0,
     ) -> None:
         self._problem, self._form, self._beta_at = problem, form, beta_at
-        self._bandwidth, self._tolerance = bandwidth, tolerance
+        self._bandwidth, self._tolerance, self._climbs = bandwidth, tolerance, climbs
         self._domain: Domain = domain_of(problem.encoder)
         self._observed = 0
         self._pool: Array | None = None
@@ -168,7 +175,7 @@ class SpaceField:
     def view(self, round: int, *, fresh: bool = False) -> View:
         if self._view is None:
             self.draw(self._first_round)
-        elif fresh and round - self._made_at >= STALE:
+        if self._made_at != round and (self._climbs or (fresh and round - self._made_at >= STALE)):
             self.draw(round)
         assert self._view is not None
         self._view.posterior.advance_to(round)
@@ -208,9 +215,24 @@ class SpaceField:
             for weight in (0.0, self._beta_at(round)):
                 bound = FixedFeatures(ConfidenceBound(gp, weight, sign=1.0), (float(round),))
                 rows.append(maximize(bound, domain, rng=rng, offered=best[:8], effort=EFFORT).x[None, :])
-        self._pool = np.unique(self._problem.encoder.snap(np.concatenate(rows)), axis=0)
+        climbed = self._climbed(round, rng) if self._climbs and best.size else np.zeros((0, domain.width))
+        snapped = self._problem.encoder.snap(np.concatenate([climbed, *rows]))
+        self._pool, place = np.unique(snapped, axis=0, return_inverse=True)
         self._made_at = round
         neighbourhood = Neighbourhood(
-            self._pool, categories=frozenset(self._form.categories), bandwidth=self._bandwidth
+            self._pool,
+            categories=frozenset(self._form.categories),
+            bandwidth=self._bandwidth,
+            peaks=np.unique(place.reshape(-1)[: len(climbed)]) if len(climbed) else None,
         )
         self._view = View(self.process.at(self._pool, round=round), neighbourhood)
+
+    def _climbed(self, round: int, rng: np.random.Generator) -> Array:
+        """Where random places end that climb the upper bound of that round."""
+        bound = FixedFeatures(ConfidenceBound(self.process.gp, self._beta_at(round), sign=1.0), (float(round),))
+        U = self._domain.from_unit(rng.random((self._climbs, self._domain.width)))
+        lower, upper = (np.broadcast_to(end, U.shape) for end in self._domain.bounds())
+        found, _ = improve(
+            bound, self._domain, U, bound(self._domain.snap(U)), lower=lower, upper=upper, effort=CLIMBING
+        )
+        return self._domain.snap(found)

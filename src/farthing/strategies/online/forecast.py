@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from farthing.strategies.online.validation_noise import least_deviation
+
 DAMPED = 0.7
 """The part of the last change that is expected again: learning curves flatten, and drifts turn."""
 
@@ -29,6 +31,8 @@ class Forecast:
     """The highest value so far."""
     has_moved: bool = False
     """Whether the last change came with another setting, so that it says little about the next one."""
+    size: int | None = None
+    """Of how many examples a value is the share, where that is known."""
 
     def is_ready(self, decision: int) -> bool:
         """Whether the value of staying was measured in that decision, and how it changes is known."""
@@ -50,8 +54,13 @@ class Forecast:
 
     @property
     def deviation(self) -> float:
-        """Of one forecast: from the median of its errors so far, which one broken decision does not move."""
+        """Of one forecast: from the median of its errors so far, which one broken decision does not move.
+
+        It is at least what chance does to a share of that many examples, where their number is known.
+        """
         least = LEAST_SHARE * abs(self.peak or 0.0) or LEAST_SHARE
+        if self.size is not None:
+            least = max(least, least_deviation(abs(self.value), self.size))
         return max(TO_DEVIATION * float(np.median(self.errors)) if self.errors else 0.0, least)
 
     def has_fallen(self, deviations: float) -> bool:

@@ -1,6 +1,7 @@
 """CE-GP-UCB at work: decides round by round, and learns its model from what it observes."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from math import sqrt
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,9 @@ from farthing.strategies.online.context import Query, RoundContext
 from farthing.strategies.online.fields import Field
 from farthing.strategies.online.learning import Hyperparameters, ModelForm
 from farthing.strategies.online.scaling import Scale
+from farthing.strategies.online.skill import Skill
 from farthing.strategies.online.strategy import Observation, OnlineProblem, Place, Play, valued
+from farthing.strategies.online.validation_noise import least_deviation
 from farthing.trials import Json
 
 if TYPE_CHECKING:
@@ -30,6 +33,10 @@ FORGOTTEN = 1e-6
 """Observations with a weight below this are dropped."""
 
 
+SELDOM_CHECKED = 5
+"""Without skill what is best so far is measured at most this often, so that skill can come back."""
+
+
 class GPPlayer:
     """Observations, the scale and the hyperparameters they gave, and the field they make up.
 
@@ -40,11 +47,14 @@ class GPPlayer:
     def __init__(self, strategy: "CEGPUCB", problem: OnlineProblem, form: ModelForm, field: Field) -> None:
         self._strategy, self._problem, self._form, self._field = strategy, problem, form, field
         self._rule = strategy.asking_rule
+        self._gates = strategy.gates(form)
         self._design = [*map(problem.place, problem.initial), *field.design(self._design_size())]
         self._scale: Scale | None = self._given_scale()
         self._asked = 0
         self._built = 0
         self._built_at = 0
+        self._measured_at = 0
+        self._skill = Skill()
         self.observations: list[Observation] = []
         self.hyperparameters = form.first()
         field.reset(self.hyperparameters)
@@ -54,6 +64,8 @@ class GPPlayer:
             return Play(self._design[self._asked], True, "first observations, from which the model is learnt")
         context = self._context(round)
         query = self._query(context)
+        if query is not None and self._lacks_skill():
+            return self._without_exploring(context)
         if query is not None and self._problem.rows is None:
             context = self._context(round, fresh=True)
             query = self._query(context)
@@ -62,9 +74,25 @@ class GPPlayer:
         row = context.best_mean if self._strategy.silent == "mean" else context.choice
         return Play(self._field.place(row), False, "not worth its price")
 
+    def _lacks_skill(self) -> bool:
+        """Whether predictions are no better than the last value, where that is to end exploring."""
+        return self._gates and self.skill is not None and self.skill <= 0.0
+
+    def _without_exploring(self, context: RoundContext) -> Play:
+        """The argmax of the mean, measured now and then where the rule asks."""
+        is_due = context.round - self._measured_at >= SELDOM_CHECKED
+        reason = f"no skill ({self.skill:.2f}): what is best so far, measured in every fifth decision"
+        return Play(self._field.place(context.best_mean), is_due, reason)
+
+    @property
+    def skill(self) -> float | None:
+        return self._skill.score
+
     def observe(self, observation: Observation) -> None:
+        self._learn_skill(observation)
         known = valued(observation, self.observations)
         self._asked += 1
+        self._measured_at = observation.round
         if known is not None:
             self.observations.append(known)
         if not self.observations or (self._scale is None and self._asked < len(self._design)):
@@ -96,6 +124,8 @@ class GPPlayer:
             "built": self._built,
             "built_at": self._built_at,
             "drawn_at": self._field.drawn_at(),
+            "measured_at": self._measured_at,
+            "skill": asdict(self._skill),
         }
 
     def restore(self, observations: Sequence[Observation], memory: Json) -> None:
@@ -103,6 +133,7 @@ class GPPlayer:
         self.hyperparameters = Hyperparameters.from_json(memory["hyperparameters"])
         self._scale = None if memory["scale"] is None else self._scale_from(memory["scale"])
         self._asked, self._built, self._built_at = memory["asked"], memory["built"], memory["built_at"]
+        self._measured_at, self._skill = memory.get("measured_at", 0), Skill(**memory.get("skill", {}))
         if self._scale is not None:
             self._build()
             for observation in self.observations[self._built :]:
@@ -128,7 +159,14 @@ class GPPlayer:
             lasting=sqrt(1.0 - self.hyperparameters.forgetting),
             neighbourhood=view.neighbourhood,
             randomness=self._problem.randomness,
+            price=self._price(),
         )
+
+    def _price(self) -> float | None:
+        """What the user asks a measurement to bring, in scaled values summed over decisions."""
+        if not self._problem.price or self._scale is None:
+            return None
+        return self._problem.price / (self._scale.scale * self._problem.hold)
 
     def _query(self, context: RoundContext) -> Query | None:
         if self._asked == 0:
@@ -136,6 +174,12 @@ class GPPlayer:
         return self._rule.ask(context)
 
     # ------------------------------------------------------------------------------------------------------ learning
+
+    def _learn_skill(self, observation: Observation) -> None:
+        if observation.is_bad:
+            return
+        predicted = self.predict([observation.place], observation.round) if self._gates else None
+        self._skill.learn(observation.reward, predicted=None if predicted is None else float(predicted[0][0]))
 
     def _design_size(self) -> int:
         """None where all is given; a space needs one place to begin with, because no argmax is known there."""
@@ -168,10 +212,20 @@ class GPPlayer:
             recent = self.observations[-FITTED:]
             X = np.stack([self._field.row(observation.place) for observation in recent])
             rounds = [observation.round for observation in recent]
-            self.hyperparameters = self._form.learnt(X, rounds, self._z(recent), start=self.hyperparameters)
+            form = self._form_knowing_noise(recent)
+            self.hyperparameters = form.learnt(X, rounds, self._z(recent), start=self.hyperparameters)
         self.observations = self._kept()
         self._built, self._built_at = len(self.observations), self._asked
         self._build()
+
+    def _form_knowing_noise(self, observations: Sequence[Observation]) -> ModelForm:
+        """The form with a prior about the noise of a share of that many examples, where the user gives their number."""
+        size = self._problem.validation_size
+        if size is None:
+            return self._form
+        assert self._scale is not None
+        share = float(np.median([abs(each.reward) for each in observations]))
+        return self._form.knowing((least_deviation(share, size) / self._scale.scale) ** 2)
 
     def _kept(self) -> list[Observation]:
         """The observations that are not forgotten, and those that the next fit needs."""

@@ -1,7 +1,7 @@
 """The time-varying model of a strategy: its kernel, what of it is given, and how the rest is learnt."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 
 import numpy as np
@@ -30,6 +30,8 @@ NOISE = Parameter("noise", median=5e-2, spread=2.0, lower=1e-5, upper=1e2)
 """Wide: the scale is that of few observations, and noise may be all there is to see in them."""
 AMPLITUDE = Parameter("scale", median=1.0, spread=0.7, lower=1e-2, upper=1e2)
 LEVEL = Parameter("level", median=0.5, spread=1.0, lower=1e-3, upper=1e2)
+KNOWN_NOISE_SPREAD = 1.0
+"""Of the noise about what the size of the validation set says: within a factor of seven, with 95 %."""
 INDEPENDENT = 1e-2
 """The lengthscale of categories at which two of them have nothing in common: e^{−100}."""
 
@@ -58,6 +60,7 @@ class ModelForm:
     forgetting: float | None
     amplitude: float | None
     level: float | None
+    noise_prior: Parameter = NOISE
 
     @property
     def uses_index(self) -> bool:
@@ -134,14 +137,19 @@ class ModelForm:
     def first(self) -> "Hyperparameters":
         """What is given, and the modes of the priors for the rest."""
         theta = np.array([parameter.to_theta(parameter.median) for parameter in self._whole_kernel().parameters])
-        return self._hyperparameters(theta, noise=NOISE.median if self.noise is None else self.noise)
+        return self._hyperparameters(theta, noise=self.noise_prior.median if self.noise is None else self.noise)
+
+    def knowing(self, noise: float) -> "ModelForm":
+        """The same with a prior about that noise, where it is to be learnt."""
+        median = _inside(noise, NOISE)
+        return replace(self, noise_prior=replace(NOISE, median=median, spread=KNOWN_NOISE_SPREAD))
 
     def learnt(self, X: Array, rounds: Sequence[int], z: Array, *, start: "Hyperparameters") -> "Hyperparameters":
         """The highest posterior given rewards z at rows X, seen in these rounds; the search starts from `start`."""
         kernel = self._whole_kernel()
         rows = np.column_stack([X, np.asarray(rounds, dtype=float)])
         posterior = hyperparameter_posterior(
-            kernel, rows, z, noise=self.noise, noise_prior=NOISE, mean_spread=ZERO_MEAN
+            kernel, rows, z, noise=self.noise, noise_prior=self.noise_prior, mean_spread=ZERO_MEAN
         )
         warm = self._theta_of(start, kernel) + ([] if self.noise is not None else [log(start.noise)])
         theta = fit(posterior, warm_start=np.array(warm))

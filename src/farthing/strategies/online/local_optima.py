@@ -16,10 +16,19 @@ class Neighbourhood:
     """Which rows lie next to each other, and how far apart rows are. Without a bandwidth each stands alone.
 
     Neighbours are the 2d nearest rows, so that on a grid in one dimension they are the next ones, and ends count.
+    Where the optima are known otherwise, `peaks` are their rows.
     """
 
-    def __init__(self, X: Array, *, categories: frozenset[int] = frozenset(), bandwidth: float | None) -> None:
+    def __init__(
+        self,
+        X: Array,
+        *,
+        categories: frozenset[int] = frozenset(),
+        bandwidth: float | None,
+        peaks: IntArray | None = None,
+    ) -> None:
         self.bandwidth = bandwidth
+        self._peaks = peaks
         self._Z = _spread_out(X, categories)
         self._neighbours: IntArray | None = None
 
@@ -28,7 +37,9 @@ class Neighbourhood:
         if self.bandwidth is None:
             order = np.argsort(-height, kind="stable")
             return np.concatenate([[first], order[order != first]])
-        peaks = np.flatnonzero(height >= np.max(height[self._nearest()], axis=1))
+        peaks = self._peaks
+        if peaks is None:
+            peaks = np.flatnonzero(height >= np.max(height[self._nearest()], axis=1))
         order = peaks[np.argsort(-height[peaks], kind="stable")]
         return self._suppressed(np.concatenate([[first], order[order != first]]))
 

@@ -45,7 +45,10 @@ Too short a step shows nothing. A long one can destroy a network.
 """
 
 BOLD = 2.0
-"""Steps are this much longer where staying loses more and more."""
+"""Steps are this much longer where there is little to lose: staying loses more and more, or has gained nothing yet."""
+
+FEWEST_STAYS = 3
+"""Values of staying before it is said that it has gained nothing."""
 
 PATIENCE = 1.3
 """After each failure in a row the next probe is this much later."""
@@ -104,6 +107,12 @@ class Progress:
     decided: int = 0
     previous: Json = None
     """The setting before the last move."""
+    first: float | None = None
+    """The first value of the run."""
+    highest: float | None = None
+    """The highest value of staying."""
+    stays: int = 0
+    """Values of staying so far."""
     saved_at: int | None = None
     """The decision before which the state was saved that can be gone back to."""
     tried: tuple[int, float] | None = None
@@ -132,6 +141,7 @@ class ProbingPlayer:
         self._start = self._form(start)
         self._first_step = FIRST_STEP[problem.can_undo] if strategy.step is None else strategy.step
         self._now = Progress(self._start, self._first_step)
+        self._now.forecast.size = self._now.before.size = problem.validation_size
         self._now.allowance.validation_cost = problem.validation_cost or 0.0
         self.observations: list[Observation] = []
 
@@ -221,7 +231,7 @@ class ProbingPlayer:
             now.wait -= 1.0
             return self._stay(f"the last {now.failures} probes gained nothing: waiting before the next")
         if now.wait > 1.0 or not now.forecast.is_ready(decision - 1):
-            now.wait = max(now.wait - 1.0, 1.0)
+            now.wait = 1.0
             return "check", "the value of staying, with which a probe is compared", now.incumbent
         return self._plan_probe(decision)
 
@@ -235,7 +245,7 @@ class ProbingPlayer:
 
     def _plan_probe(self, decision: int) -> Plan:
         """A probe, unless predictions are no better than the last value and it may gain too little for its price."""
-        place, skill = self._next_probe(), self.skill
+        place, skill = self._next_probe(decision), self.skill
         gain, price = self._expected_gain(place), self._price(decision)
         if gain > price or (skill is not None and skill > 0.0):
             return "probe", f"a probe that may gain {gain:.2g}, for a price of {price:.2g}", place
@@ -264,19 +274,36 @@ class ProbingPlayer:
         given = self._problem
         return self._now.allowance.covers(cost, decision=decision, decisions=given.rounds, overhead=given.overhead)
 
-    def _next_probe(self) -> Json:
+    def _next_probe(self, decision: int) -> Json:
         now = self._now
         rng = self._problem.randomness.at("probe", now.probes)
         if now.probes + 1 < len(self._problem.initial):
             return self._form(self._problem.place(self._problem.initial[now.probes + 1]))
         if now.may_return and self._is_urgent():
             return self._start
-        step = min(now.step * (BOLD if self._is_urgent() else 1.0), 1.0)
+        step = min(now.step * (BOLD if self._may_be_bold(decision) else 1.0), 1.0)
         return self._form(self._steps.towards(now.gradient, self._place(now.incumbent), step=step, rng=rng))
 
+    def _may_be_bold(self, decision: int) -> bool:
+        """Where there is little to lose; a long step that could be taken back must be affordable to take back."""
+        if self._is_urgent():
+            return True
+        lost = 1.0 if self._problem.can_undo else 0.0
+        return self._has_gained_nothing() and self._covers(self._now.allowance.validation_cost + lost, decision)
+
     def _is_urgent(self) -> bool:
-        """Whether staying loses more and more, so that there is little to lose by a probe."""
+        """Whether staying loses more and more."""
         return self._now.forecast.has_fallen(HARMFUL)
+
+    def _has_gained_nothing(self) -> bool:
+        """Whether no value of staying was clearly above the first, so that nothing was learnt that could be lost.
+
+        Gains say nothing about it: they fall while a training learns.
+        """
+        now = self._now
+        if self._problem.gains or now.first is None or now.highest is None or now.stays < FEWEST_STAYS:
+            return False
+        return now.highest - now.first <= HARMFUL * now.forecast.deviation
 
     # --------------------------------------------------------------------------------------------------------- judging
 
@@ -290,7 +317,7 @@ class ProbingPlayer:
             self._fail()
         elif self._form(observation.place) == self._now.incumbent:
             self._compare_again(observation)
-            self._now.forecast.stayed(observation.round, observation.reward)
+            self._stayed(observation)
 
     def _judge(self, observation: Observation) -> None:
         now, z = self._now, self._deviations(observation)
@@ -302,7 +329,9 @@ class ProbingPlayer:
             now.tried = (observation.round, observation.reward) if z > -HARMFUL else None
             self._go_back(is_worse=z < -SURE)
             if z < -HARMFUL and not self.undoes(observation):
-                now.forecast = Forecast(errors=now.forecast.errors)  # what was known is of a training that is no more
+                now.forecast = Forecast(
+                    errors=now.forecast.errors, size=now.forecast.size
+                )  # what was known is of a training that is no more
 
     def _compare_again(self, observation: Observation) -> None:
         """Compares the last probe with staying before and after it, which is better than a forecast."""
@@ -330,14 +359,21 @@ class ProbingPlayer:
         now.failures, now.wait = 0, 1.0
         now.may_return = now.incumbent != self._start
         self._rescale_step(BETTER, most=LARGEST_STEP[self._problem.can_undo] * self._first_step)
-        now.forecast.stayed(observation.round, observation.reward)
+        self._stayed(observation)
+
+    def _stayed(self, observation: Observation) -> None:
+        now, value = self._now, observation.reward
+        now.first = value if now.first is None else now.first
+        now.highest = value if now.highest is None else max(now.highest, value)
+        now.stays += 1
+        now.forecast.stayed(observation.round, value)
 
     def _fail(self) -> None:
         """What is played now gave no value at all: back to what was played before."""
         now = self._now
         if now.previous is not None:
             now.incumbent, now.previous = now.previous, None
-        now.forecast = Forecast(errors=now.forecast.errors, peak=now.forecast.peak)
+        now.forecast = Forecast(errors=now.forecast.errors, peak=now.forecast.peak, size=now.forecast.size)
         self._go_back(is_worse=True)
 
     def _go_back(self, *, is_worse: bool) -> None:

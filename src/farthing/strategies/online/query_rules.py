@@ -80,9 +80,9 @@ class Every(Declaration):
 class ExpectedRegret(Declaration):
     """Ask while the choice is expected to lose more than `price` a round against some rival: max E[(f(x) − f(x_t))₊].
 
-    The price is in prior standard deviations of the value. Rivals are places all over the space, not optima only:
-    a better place on a slope, or where little is known, counts. The expectation takes their covariance with the choice
-    into account.
+    The price is in prior standard deviations of the value; a share of `OnlineTuner(price=…)` for each round that is
+    left takes its place. Rivals are places all over the space, not optima only: a better place on a slope, or where
+    little is known, counts. The expectation takes their covariance with the choice into account.
     """
 
     price: float = number(0.1, least=0.0)
@@ -92,9 +92,16 @@ class ExpectedRegret(Declaration):
         if not places.size:
             return Query(context.choice, LONE)
         regret = float(np.max(expected_excess(*context.differences(places)))) / context.deviation
-        if regret <= self.price:
+        price = self.price if context.price is None else context.price / (context.remaining * context.deviation)
+        if regret <= price:
             return None
-        return Query(context.choice, f"the expected regret {regret:.3g} exceeds the price {self.price:g}")
+        return Query(context.choice, f"the expected regret {regret:.3g} exceeds the price {price:.3g}")
+
+
+def has_price(rule: QueryRule) -> bool:
+    """Whether the rule, or the one that it wraps, weighs what a measurement brings against a price."""
+    inner = getattr(rule, "rule", None)
+    return hasattr(rule, "price") or (inner is not None and has_price(inner))
 
 
 # ----------------------------------------------------------------------------------------------------------- wrappers

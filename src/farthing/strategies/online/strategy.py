@@ -32,7 +32,8 @@ class OnlineProblem:
     params to be measured first, in that order. `can_undo` says that what is trained can be put back into an earlier
     state. `overhead` bounds what validations and training that is taken back cost, as a share of all decisions.
     `validation_cost` is what one costs, in decisions, where the user says so. `price` is what a validation must be
-    expected to bring, as a sum of value over the rounds that are left.
+    expected to bring, as a sum of value over the rounds that are left. `validation_size` says that a value is a share
+    of this many examples, such as an accuracy; `gains` that it is what a round adds.
     """
 
     encoder: Encoder
@@ -45,6 +46,8 @@ class OnlineProblem:
     overhead: float | None = None
     validation_cost: float | None = None
     price: float = 0.0
+    validation_size: int | None = None
+    gains: bool = False
 
     @cached_property
     def rows(self) -> Array | None:

@@ -22,7 +22,8 @@ class ValueOfInformation(Declaration):
 
     KG is how much one measurement is expected to raise the highest mean, which is played for the next rounds, at most
     `horizon` of them. What is known fades with √(1−ε) a round, and so does its worth: H = Σ_{h < horizon} (1−ε)^{h/2}.
-    The price is in prior standard deviations of the value, summed over rounds.
+    The price is in prior standard deviations of the value, summed over rounds. `OnlineTuner(price=…)`, in units of the
+    value, takes its place.
     """
 
     price: float = number(0.3, least=0.0)
@@ -32,7 +33,8 @@ class ValueOfInformation(Declaration):
         places = considered(context)
         mean = context.mean[places]
         gain = knowledge_gradient(mean, context.moves(places))
-        worth = mean + self.rounds_worth(context) * gain - self.price * context.deviation
+        price = self.price * context.deviation if context.price is None else context.price
+        worth = mean + self.rounds_worth(context) * gain - price
         best = int(np.argmax(worth))
         if worth[best] <= float(np.max(context.mean)):
             return None
@@ -40,7 +42,7 @@ class ValueOfInformation(Declaration):
 
     def rounds_worth(self, context: RoundContext) -> float:
         """H, of the rounds that are left."""
-        rounds = min(self.horizon, context.rounds - context.round + 1)
+        rounds = min(self.horizon, context.remaining)
         lasting = context.lasting
         return float(rounds if lasting >= 1.0 else (1.0 - lasting**rounds) / (1.0 - lasting))
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from farthing.errors import StudyMismatch, StudyNotFound
 from farthing.storage import Storage, StudyRecord
 from farthing.study.leases import Leases, held_interrupts, is_gone, this_process
-from farthing.study.online.stored import BAD, Online
+from farthing.study.online.stored import BAD, Online, with_new_arguments
 from farthing.study.opening import create_or_continue, require_same_problem
 from farthing.trials import Attempt, Measurement, Outcome, Params, Problem, State, Suggestion, Trial
 
@@ -15,7 +15,7 @@ LEASE = 60.0
 RETRIES = 1000
 """How often a run may be killed and continued: each time is another attempt."""
 
-LATER = {"can_undo": False, "hold": 1, "overhead": 0.1, "validation_cost": None, "price": 0.0}
+LATER = {"can_undo": False, "hold": 1, "overhead": 0.1, "validation_cost": None, "price": 0.0, "validation_size": None}
 """Settings that runs of earlier versions were stored without, as they were then; their validations were not bounded,
 and are from now on.
 """
@@ -119,4 +119,4 @@ class RoundLog:
 
 def _arguments(record: StudyRecord) -> dict[str, object]:
     form = json.loads(json.dumps(record.strategy or {}))
-    return {**LATER, **form.get("arguments", {})}
+    return with_new_arguments({**LATER, **form.get("arguments", {})})

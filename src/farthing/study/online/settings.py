@@ -19,6 +19,7 @@ class OnlineSettings(TypedDict, total=False):
     overhead: float | None
     validation_cost: float | None
     price: float
+    validation_size: int | None
     reward: Literal["value", "gain"]
     storage: str | Path | Storage | None
     name: str

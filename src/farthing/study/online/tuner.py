@@ -14,7 +14,7 @@ from farthing.fields import Number, OneOf, Whole
 from farthing.fields.serialization import to_json
 from farthing.space import Space
 from farthing.storage import Storage, open_storage
-from farthing.strategies.online import OnlineProblem, OnlineStrategy, PairedProbes, as_online_strategy
+from farthing.strategies.online import CEGPUCB, OnlineProblem, OnlineStrategy, PairedProbes, as_online_strategy
 from farthing.strategies.online.strategy import Holding
 from farthing.study.online.candidates import candidates_of, initial_params
 from farthing.study.online.decision import Decision, Value
@@ -22,7 +22,7 @@ from farthing.study.online.learning import learned_params
 from farthing.study.online.log import RoundLog
 from farthing.study.online.reading import Reading, read
 from farthing.study.online.run import Measured, OnlineRun
-from farthing.study.online.stored import BAD, Online, played_rounds
+from farthing.study.online.stored import BAD, Online, played_rounds, with_new_arguments
 from farthing.study.opening import require_space, value_name
 from farthing.study.settings import LearnFrom
 from farthing.trials import Json, Measurement, Params, Problem
@@ -68,6 +68,8 @@ class OnlineTuner(Iterator[Decision]):
         validation_cost: what a validation costs, in rounds of training; None takes the time of both.
         price: what a validation must be expected to bring, in units of the value times rounds: 0.05 is a gain of 0.001
             over 50 rounds. It is asked for beside the time that a validation takes.
+        validation_size: of how many examples a value is the share, where it is one, such as an accuracy or an error
+            rate from 0 to 1: differences that are chance on so few do not count. None learns the noise from values.
         minimize, maximize: the name of the value; `maximize="value"` if neither is given.
         reward: "value" compares measured values, "gain" what a round adds to the value.
         save, restore: what returns the state of your training, and what puts it back: a probe that did harm is taken
@@ -91,6 +93,7 @@ class OnlineTuner(Iterator[Decision]):
         overhead: float | None = 0.1,
         validation_cost: float | None = None,
         price: float = 0.0,
+        validation_size: int | None = None,
         minimize: str | None = None,
         maximize: str | None = None,
         reward: Literal["value", "gain"] = "value",
@@ -118,6 +121,7 @@ class OnlineTuner(Iterator[Decision]):
         self.rounds = rounds
         self.strategy: OnlineStrategy = PairedProbes() if strategy is None else as_online_strategy(strategy)
         _check_price_is_used(self.strategy, price)
+        _check_size_is_used(self.strategy, validation_size, reward=reward)
         self.hold = min(hold or _usual_hold(self.strategy, rounds), rounds)
         self._reward = reward
         self._cost_unit = cost_unit
@@ -133,6 +137,8 @@ class OnlineTuner(Iterator[Decision]):
             overhead=overhead,
             validation_cost=None if validation_cost is None else validation_cost / self.hold,
             price=price,
+            validation_size=validation_size,
+            gains=reward == "gain",
         )
         self._save, self._restore = save, restore
         self._saved: Any = NOTHING
@@ -235,7 +241,14 @@ class OnlineTuner(Iterator[Decision]):
         self._run.before = self._read(value)
 
     def _read(self, value: Value) -> Reading:
-        return read(value, what=f"The value {self.problem.value!r}", round=self.round, clock=self._clock)
+        reading = read(value, what=f"The value {self.problem.value!r}", round=self.round, clock=self._clock)
+        size = self._online_problem.validation_size
+        if size is not None and reading.value is not None and not 0.0 <= reading.value <= 1.0:
+            raise InvalidArgument(
+                f"With validation_size={size} a value must be a share of that many examples, from 0 to 1, got "
+                f"{reading.value:g} in round {self.round}. Give 0.93 and not 93, or leave validation_size= out."
+            )
+        return reading
 
     def _take_back(self, rounds: int) -> None:
         if self._saved is NOTHING:
@@ -374,8 +387,8 @@ class OnlineTuner(Iterator[Decision]):
                 f"A state must be one that state_dict() returned, of format {FORMAT}, got "
                 f"{state.get('format') if isinstance(state, Mapping) else type(state).__name__!r}. Load another file."
             )
-        mine = json.loads(json.dumps(self._settings()))
-        different = [name for name, value in mine.items() if state["settings"].get(name) != value]
+        mine, theirs = json.loads(json.dumps(self._settings())), with_new_arguments(state["settings"])
+        different = [name for name, value in mine.items() if theirs.get(name) != value]
         if different:
             raise InvalidArgument(
                 f"A state is continued with the settings it began with, got others for {', '.join(different)}. "
@@ -400,6 +413,7 @@ class OnlineTuner(Iterator[Decision]):
             "overhead": self._online_problem.overhead,
             "validation_cost": self._online_problem.validation_cost,
             "price": self._online_problem.price,
+            "validation_size": self._online_problem.validation_size,
         }
 
     # ---- pieces ------------------------------------------------------------------------------------------------------
@@ -529,10 +543,27 @@ def _check_prices(
 
 
 def _check_price_is_used(strategy: OnlineStrategy, price: float) -> None:
-    if price and not isinstance(strategy, PairedProbes):
+    if price and not isinstance(strategy, PairedProbes) and not (isinstance(strategy, CEGPUCB) and strategy.has_price):
         raise InvalidArgument(
-            f"A price is for PairedProbes, got price={price:g} for {type(strategy).__name__}. Give its rule a price: "
-            "rule=ft.rules.ValueOfInformation(price=…), in deviations of the value."
+            f"A price is for PairedProbes, and for CEGPUCB with a rule that has one, got price={price:g} for "
+            f"{type(strategy).__name__}. Leave it out, or give rule=ft.rules.ValueOfInformation()."
+        )
+
+
+def _check_size_is_used(strategy: OnlineStrategy, size: int | None, *, reward: str) -> None:
+    """The noise of a share follows from how many examples it is of; that of other values does not."""
+    if size is None:
+        return
+    Whole(least=2).checked(size, what="validation_size", advice="Count the examples of a validation.")
+    if reward == "gain":
+        raise InvalidArgument(
+            f"validation_size is for values that are shares, got {size} for a run with reward='gain'. Leave it out: "
+            "the noise of gains is learnt."
+        )
+    if not isinstance(strategy, PairedProbes) and not (isinstance(strategy, CEGPUCB) and strategy.noise is None):
+        raise InvalidArgument(
+            f"validation_size is for PairedProbes, and for CEGPUCB where it learns the noise, got {size} for "
+            f"{type(strategy).__name__}. Leave it out, or leave noise= out."
         )
 
 

@@ -12,11 +12,19 @@ from farthing.errors import InvalidArgument
 from farthing.models.drifting_posterior import NO_LEVEL, Level
 from farthing.models.fidelity_kernels import FORGETTING
 from farthing.models.kernels import Matern52, default_lengthscale
-from farthing.rules import Capped, Every, Floor
+from farthing.rules import Capped, Every, ExpectedRegret, Floor, ValueOfInformation
 from farthing.strategies.online import CEGPUCB, OnlineProblem
-from farthing.strategies.online.learning import AMPLITUDE, LEVEL, NOISE, Hyperparameters, ModelForm
+from farthing.strategies.online.gp_player import GPPlayer
+from farthing.strategies.online.learning import (
+    AMPLITUDE,
+    LEAST_FORGETTING,
+    LEVEL,
+    NOISE,
+    Hyperparameters,
+    ModelForm,
+)
 from farthing.strategies.online.scaling import Scale
-from farthing.strategies.online.strategy import Observation
+from farthing.strategies.online.strategy import Observation, Play
 
 ARMS = ft.Space({"arm": ft.Choice("a", "b", "c")})
 
@@ -178,12 +186,12 @@ def test_a_model_is_learnt_again_with_a_quarter_more_observations_or_forty() -> 
 def test_in_a_space_old_rows_are_drawn_again_before_a_measurement(n: int, drawn_at: int | None) -> None:
     """They are drawn after the first observation, for round 2, and are old from round 10 on."""
     space = ft.Space({"x": ft.Float(0, 1), "n": ft.Int(1, 3)})
-    player = CEGPUCB.paper(rule=Every(n)).begin(OnlineProblem(space.encoder, 30))
+    player = CEGPUCB.paper(rule=Every(n), climbs=0).begin(OnlineProblem(space.encoder, 30))
     player.observe(Observation(1, player.decide(1).place, 0.5))
     plays = [player.decide(t) for t in range(2, n + 2)]
     assert [play.measure for play in plays] == [False] * (n - 1) + [True]
     assert player.memory()["drawn_at"] == drawn_at
-    again = CEGPUCB.paper(rule=Every(n)).begin(OnlineProblem(space.encoder, 30))
+    again = CEGPUCB.paper(rule=Every(n), climbs=0).begin(OnlineProblem(space.encoder, 30))
     again.restore(player.observations, json.loads(json.dumps(player.memory())))
     np.testing.assert_array_equal(again.exploit(n + 2), player.exploit(n + 2))
 
@@ -302,3 +310,153 @@ def test_categories_have_a_kernel_beside_that_of_the_numbers() -> None:
     K = only.space_kernel().evaluate(np.array(only.first().theta), X[:, 1:]).K
     assert K[0, 0] == pytest.approx(4.0)
     assert 0.0 < K[0, 2] < K[0, 0]
+
+
+def test_a_scale_that_is_not_told_anything_leaves_values_as_they_are() -> None:
+    np.testing.assert_array_equal(Scale().apply([-3.0, 0.5, 40.0]), [-3.0, 0.5, 40.0])
+
+
+@pytest.mark.parametrize(
+    ("changes", "held"),
+    [
+        ({}, (0.05, 0.05)),
+        ({"forgetting": 0.0}, (LEAST_FORGETTING, LEAST_FORGETTING)),
+        ({"level": None}, (0.05, None)),
+        ({"forgetting": None}, (None, None)),
+        ({"forgetting": None, "level": None}, (None, None)),
+    ],
+    ids=["both given", "none at all", "level learnt", "forgetting learnt", "both learnt"],
+)
+def test_the_rate_of_the_level_is_that_of_the_function_where_both_are_given(
+    changes: dict[str, Any], held: tuple[float | None, float | None]
+) -> None:
+    for decay, rate in zip(form(**changes)._decays(), held, strict=True):
+        (parameter,) = decay.parameters
+        found = parameter.median if parameter.lower == parameter.upper else None
+        assert found == (None if rate is None else pytest.approx(rate))
+    names = [decay.parameters[0].name for decay in form(forgetting=None, level=None)._decays()]
+    assert names == [FORGETTING.name, "level forgetting"]
+
+
+# ---- skill, prices and the size of a validation ---------------------------------------------------------------------
+
+
+def arms_played(strategy: CEGPUCB, value: Any, *, rounds: int = 60, **settings: Any) -> tuple[list[Play], GPPlayer]:
+    given = OnlineProblem(ARMS.encoder, rounds, candidates=[{"arm": arm} for arm in "abc"], **settings)
+    player, plays = strategy.begin(given), []
+    for t in range(1, rounds + 1):
+        plays.append(play := player.decide(t))
+        if play.measure:
+            player.observe(Observation(t, play.place, value(t, play.place)))
+    return plays, player
+
+
+def swinging(t: int, place: int) -> float:
+    """The same for all arms, and faster than they are measured."""
+    return float(np.sin(t))
+
+
+def test_without_skill_nothing_is_explored_and_little_measured() -> None:
+    plays, player = arms_played(CEGPUCB(kernel="independent"), swinging)
+    free, _ = arms_played(CEGPUCB(kernel="independent", needs_skill=False), swinging)
+    assert player.skill is not None
+    assert player.skill <= 0.0
+    assert sum(play.measure for play in plays) < 0.6 * sum(play.measure for play in free)
+    checked = [t for t, play in enumerate(plays) if "no skill" in play.reason and play.measure]
+    assert checked, "so that skill can come back"
+    assert min(np.diff(checked)) >= 5
+
+
+def test_with_skill_nothing_is_held_back() -> None:
+    """Arms that stay as they are, seen through noise: the mean of the past is better than the last value."""
+    noise = 0.3 * np.random.default_rng(0).standard_normal(200)
+    plays, player = arms_played(CEGPUCB(kernel="independent"), lambda t, place: float(place + noise[t]))
+    assert player.skill is not None
+    assert player.skill > 0.0
+    assert not any("no skill" in play.reason for play in plays[20:])
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        CEGPUCB(kernel="independent", rule=Every(1)),
+        CEGPUCB(kernel="independent", noise=0.1, forgetting=0.01, scale=1.0),
+        CEGPUCB.paper(kernel="independent"),
+    ],
+    ids=["a rule without a price", "a model that is given", "the paper's"],
+)
+def test_the_gate_is_for_what_is_learnt_and_weighed(strategy: CEGPUCB) -> None:
+    plays, player = arms_played(strategy, swinging)
+    assert player.skill is None
+    assert not any("no skill" in play.reason for play in plays)
+
+
+@pytest.mark.parametrize("rule", [ValueOfInformation(), ExpectedRegret(), Capped(ValueOfInformation(), 50)])
+def test_a_price_in_units_of_the_value_takes_the_place_of_the_rules_own(rule: Any) -> None:
+    def value(t: int, place: int) -> float:
+        return 100.0 * np.sin(t / 20.0 + 2.0 * place)
+
+    strategy = CEGPUCB(kernel="independent", rule=rule, floor=0.0, needs_skill=False)
+    counts = [sum(play.measure for play in arms_played(strategy, value, price=p)[0]) for p in (1.0, 1e3, 1e6)]
+    assert counts == sorted(counts, reverse=True)
+    assert counts[0] > counts[1]
+    assert counts[2] == 3, "the first observations, one of each arm, and no more"
+
+
+def test_the_size_of_a_validation_centres_the_noise_that_is_learnt() -> None:
+    """A few values say little about their noise: what is known of a share of few examples counts."""
+    found = []
+    for size in (50, 5_000):
+        _, player = arms_played(
+            CEGPUCB(kernel="independent", rule=Every(1)),
+            lambda t, place: 0.5 + 0.05 * place + 0.02 * np.sin(5.0 * t),
+            rounds=8,
+            validation_size=size,
+        )
+        assert player._scale is not None
+        found.append(player.hyperparameters.noise * player._scale.scale**2)
+    assert found[0] > 5.0 * found[1]
+    known = form(noise=None).knowing(0.3)
+    assert known.first().noise == 0.3
+    assert known.noise_prior.spread < NOISE.spread
+    assert form(noise=None).knowing(1e-12).first().noise == NOISE.lower, "the least that a fit can have"
+
+
+# ---- the paper's local optima in a space ---------------------------------------------------------------------------
+
+
+def test_local_optima_in_a_space_are_climbed_to_in_paper_mode() -> None:
+    """Each is as high as all places around it, they lie 0.2 apart, and they are found in silent rounds too."""
+    space = ft.Space({"x": ft.Float(0, 1)})
+    player = CEGPUCB.paper(rule=Every(100)).begin(OnlineProblem(space.encoder, 100))
+    for t in range(1, 12):
+        place = np.array([(t * 0.37) % 1.0])
+        player.decide(t)
+        player.observe(Observation(t, place, float(np.sin(12.0 * place[0]))))
+    for t in (12, 15):
+        context = player._context(t)
+        optima = player._field._pool[context.optima][:, 0]  # type: ignore[attr-defined]
+        beta = CEGPUCB.paper().beta_at(t)
+        grid = np.linspace(0.0, 1.0, 801)
+        posterior = player._field.posterior_at(list(grid[:, None]), t)
+        height = posterior.mean() + np.sqrt(beta * posterior.variance())
+        is_top = np.concatenate([[True], height[1:] >= height[:-1]]) & np.concatenate(
+            [height[:-1] >= height[1:], [True]]
+        )
+        tops = grid[is_top]
+        assert len(optima) > 1
+        assert all(np.min(np.abs(tops - x)) < 5e-3 for x in optima)
+        assert np.min(np.diff(np.sort(optima))) >= 0.2
+        assert all(np.min(np.abs(optima - x)) < 0.2 + 5e-3 for x in tops), "and none is missed"
+
+
+def test_the_papers_gains_are_in_percent_and_cut_off_at_two() -> None:
+    strategy = CEGPUCB.paper(rewards="gains")
+    scale = Scale.of((), offset=strategy.base_offset, scale=strategy.scale, clip=strategy.clip)
+    np.testing.assert_allclose(scale.apply([0.005, -0.3, 0.08]), [0.5, -2.0, 2.0])
+    space = ft.Space({"x": ft.Float(0, 1)})
+    with pytest.raises(InvalidArgument, match="must be told what rounds add"):
+        strategy.begin(OnlineProblem(space.encoder, 10))
+    strategy.begin(OnlineProblem(space.encoder, 10, gains=True))
+    with pytest.raises(InvalidArgument, match="'standard' or 'gains'"):
+        CEGPUCB.paper(rewards="percent")  # type: ignore[arg-type]

@@ -30,6 +30,7 @@ from farthing.strategies.online.probes import (
 from farthing.strategies.online.skill import Skill
 from farthing.strategies.online.steps import SLOPE, Steps
 from farthing.strategies.online.strategy import Observation, Play
+from farthing.strategies.online.validation_noise import binomial_deviation, least_deviation
 
 SPACE = ft.Space({"rate": ft.Float(1e-3, 1.0, log=True), "layers": ft.Int(1, 4), "kind": ft.Choice("a", "b")})
 START = {"rate": 0.01, "layers": 2, "kind": "a"}
@@ -391,6 +392,108 @@ def test_the_first_validation_is_timed_against_a_round(hold: int, cost: float | 
         if play.measure:
             player.observe(Observation(decision, play.place, 0.5))
     assert found == measured
+
+
+@pytest.mark.parametrize(
+    ("cost", "kinds"),
+    [(0.8, ["stay"]), (0.6, ["check"]), (0.5, ["check", "check", "probe"])],
+    ids=["two do not fit", "two fit", "one fits beside the two that were paid"],
+)
+def test_a_comparison_begins_where_its_validations_fit_the_allowance(cost: float, kinds: list[str]) -> None:
+    """Of 30 decisions and a tenth, 1.55 may be spent in the first and 1.65 by the third. Before the forecast is known
+    a comparison takes two validations, from then on one.
+    """
+    player = PairedProbes().begin(problem(validation_cost=cost))
+    found = []
+    for decision in range(1, len(kinds) + 1):
+        play = player.decide(decision)
+        found.append(player.memory()["kind"])
+        if play.measure:
+            player.observe(Observation(decision, play.place, 0.5))
+    assert found == kinds
+
+
+def test_after_a_wait_one_check_comes_before_the_probe() -> None:
+    kinds = [memory["kind"] for memory in remembered(lambda *_: 0.5, decisions=60)]
+    after_wait = [i for i in range(1, len(kinds)) if kinds[i - 1] == "stay" and kinds[i] == "check"]
+    assert after_wait
+    assert all(kinds[i + 1] == "probe" for i in after_wait)
+
+
+# ------------------------------------------------------------------------------------------------- nothing to be lost
+
+
+def steps_of(values: Callable[[int], float], **settings: Any) -> list[float]:
+    """How far probes went, in steps of that time, once three values of staying were known; all fail."""
+    given = OnlineProblem(
+        ft.Space({"x": ft.Float(0, 1)}).encoder,
+        30,
+        initial=[{"x": 0.5}],
+        hold=4,
+        **{"overhead": None, "validation_cost": 0.0, **settings},
+    )
+    player, found = PairedProbes(step=0.1).begin(given), []
+    for decision in range(1, 16):
+        play = player.decide(decision)
+        memory = player.memory()
+        if memory["kind"] == "probe" and memory["stays"] >= 3:
+            found.append(abs(memory["place"]["x"] - 0.5) / memory["step"])
+        if play.measure:
+            below = 0.005 if memory["kind"] == "probe" else 0.0
+            player.observe(Observation(decision, play.place, values(decision) - below))
+    return found
+
+
+def stuck(decision: int) -> float:
+    return 0.2 + 0.01 * (decision % 2)
+
+
+def test_steps_are_longer_where_staying_has_gained_nothing_yet() -> None:
+    """Around the first value; a training that has learnt something loses it by a long step."""
+    nothing, much = steps_of(stuck), steps_of(lambda decision: 0.9 - 0.7 * 0.5**decision)
+    assert nothing[0] == pytest.approx(2.0)
+    assert much[0] == pytest.approx(1.0)
+    assert steps_of(stuck, gains=True)[0] == pytest.approx(1.0), "gains do not rise while a training learns"
+
+
+@pytest.mark.parametrize(("overhead", "length"), [(0.2, 2.0), (0.01, 1.0)], ids=["affordable", "too expensive"])
+def test_a_longer_step_that_could_be_taken_back_must_be_affordable_to_take_back(overhead: float, length: float) -> None:
+    assert steps_of(stuck, can_undo=True, overhead=overhead)[0] == pytest.approx(length)
+
+
+# ------------------------------------------------------------------------------------------- the size of a validation
+
+
+def test_a_difference_that_is_chance_on_few_examples_is_no_gain() -> None:
+    """One example of 100 more than a forecast that was always right so far: a gain without the size, not with it."""
+    values = {"check": [0.5], "probe": [0.51], "confirm": [0.51]}
+    sure, _ = played_by({kind: list(own) for kind, own in values.items()}, until=4)
+    unsure, player = played_by(values, until=4, validation_size=100)
+    assert (sure[3], unsure[3]) == ("confirm", "check")
+    assert player.memory()["forecast"]["size"] == 100, "a forecast that begins again knows it too"
+
+
+@pytest.mark.parametrize(("share", "size"), [(0.5, 100), (0.9, 2000)])
+def test_the_deviation_of_a_share_is_binomial(share: float, size: int) -> None:
+    rng = np.random.default_rng(0)
+    drawn = rng.binomial(size, share, 4000) / size
+    # the deviation of 4000 draws is known to 1/√8000 of it
+    assert binomial_deviation(share, size) == pytest.approx(float(np.std(drawn)), rel=4.0 / np.sqrt(8000))
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_no_share_of_few_examples_is_certain_nor_finer_than_one_of_them(share: float) -> None:
+    assert binomial_deviation(share, 50) > 0.0
+    assert least_deviation(share, 50) == 1.0 / 50
+
+
+def test_the_deviation_of_a_forecast_is_at_least_what_chance_does() -> None:
+    forecast = Forecast(size=400)
+    for decision in range(1, 6):
+        forecast.stayed(decision, 0.5)
+    assert forecast.deviation == pytest.approx(binomial_deviation(0.5, 400) / 3.0)
+    negative = Forecast(size=400, decision=1, value=-0.1)
+    assert negative.deviation == pytest.approx(Forecast(size=400, decision=1, value=0.1).deviation), "an error rate"
 
 
 # --------------------------------------------------------------------------------------------------------- predictions
