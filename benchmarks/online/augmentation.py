@@ -35,7 +35,8 @@ SUITE = "online-augmentation"
 SEEDS, QUICK_SEEDS, FIRST_SEED = 5, 1, 3000
 ROUNDS, QUICK_ROUNDS = 60, 12
 TRAINED, VALIDATED, TESTED = 10_000, 5_000, 10_000
-BATCH = 250
+BATCH, TOGETHER = 250, 2500
+"""Images of a step of training, and of one pass of measuring."""
 RATE, MOMENTUM, DECAY = 0.1, 0.9, 5e-4
 WIDTHS = (32, 64, 128)
 KINDS = ("flip", "crop", "jitter", "gray", "blur", "cutout", "rotate", "solarize")
@@ -83,7 +84,7 @@ class Learner:
         self._images, self._labels = _examples(self._device)
         self._rounds, self._seed = rounds, seed
         torch.manual_seed(seed)
-        self._network = _network().to(self._device, memory_format=torch.channels_last)
+        self._network = _network().to(self._device)
         self._optimizer = torch.optim.SGD(
             self._network.parameters(), lr=RATE, momentum=MOMENTUM, weight_decay=DECAY, nesterov=True
         )
@@ -97,12 +98,13 @@ class Learner:
             group["lr"] = RATE * 0.5 * (1.0 + np.cos(np.pi * (round - 1) / self._rounds))
         self._network.train()
         order = torch.randperm(TRAINED, generator=random, device=self._device)
-        for batch in order.split(BATCH):
+        for first in range(0, TRAINED, BATCH):
+            batch = order[first : first + BATCH]
             images = augmented(self._images[batch], params, random)
             with torch.autocast(self._device.type, torch.bfloat16):
                 loss = cross_entropy(self._network(images), self._labels[batch])
             self._optimizer.zero_grad(set_to_none=True)
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             self._optimizer.step()
 
     def validate(self, round: int) -> float:
@@ -125,9 +127,11 @@ class Learner:
         self._network.eval()
         right = 0
         with torch.no_grad(), torch.autocast(self._device.type, torch.bfloat16):
-            for images, labels in zip(self._images[rows].split(2500), self._labels[rows].split(2500), strict=True):
-                right += int((self._network(images).argmax(dim=1) == labels).sum())
-        return right / len(self._labels[rows])
+            images, labels = self._images[rows], self._labels[rows]
+            for first in range(0, len(labels), TOGETHER):
+                said = self._network(images[first : first + TOGETHER]).argmax(dim=1)
+                right += int((said == labels[first : first + TOGETHER]).sum())
+        return right / len(labels)
 
 
 @cache
@@ -158,7 +162,8 @@ def _network() -> "torch.nn.Module":
 
         def forward(self, x: "Tensor") -> "Tensor":
             there = self.norms[0](x).relu()
-            return self.beside(x) + self.second(self.norms[1](self.first(there)).relu())
+            out: Tensor = self.beside(x) + self.second(self.norms[1](self.first(there)).relu())
+            return out
 
     layers: list[nn.Module] = [nn.Conv2d(3, WIDTHS[0], 3, padding=1, bias=False), Block(WIDTHS[0], WIDTHS[0])]
     for narrow, wide in pairwise(WIDTHS):
@@ -181,7 +186,7 @@ def augmented(images: "Tensor", params: Params, random: "torch.Generator") -> "T
         return torch.rand(count, *shape, generator=random, device=device)
 
     def happens(kind: str) -> "Tensor":
-        return (drawn(1, 1, 1) < params[kind]).to(images.dtype)
+        return torch.lt(drawn(1, 1, 1), params[kind]).to(images.dtype)
 
     def mixed(kind: str, changed: "Tensor") -> "Tensor":
         share = happens(kind)

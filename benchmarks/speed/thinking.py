@@ -23,7 +23,8 @@ TRIALS: Mapping[float, Mapping[int, int]] = {
     10.0: {2: 12, 8: 24},
 }
 """Of each number of seconds and of workers. Ten seconds are measured once, the others once for each seed. A study's
-first two seconds of thinking are free (`farthing.study.pace.FREE`), so that shorter studies idle more: shown beside."""
+first two seconds of thinking are free (`FREE` in `farthing.strategies.shared.effort`), so that shorter studies idle
+more: shown beside."""
 FIRST = {0.1: {2: 100, 8: 160}, 1.0: {2: 30, 8: 72}}
 """Trials from the first on whose idle share is shown too."""
 MOST_IDLE = {0.1: 0.10, 1.0: 0.02}

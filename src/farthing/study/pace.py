@@ -9,16 +9,12 @@ from math import ceil
 from statistics import median
 
 from farthing.costs import EFFORT_LEVELS, EffortLevel
+from farthing.strategies.shared.effort import is_free
 from farthing.study.knowledge import asked_with, effort_of
 from farthing.trials import History, State, Trial
 
 SHARE = 0.1
 """Suggesting for all workers may take this share of a trial's seconds, and a worker may wait for as long."""
-FREE = 2.0
-"""Seconds of suggesting in all that any study may take, however short its trials: the first suggestions cost least
-and matter most. With less effort from the start, Branin with eight workers and trials of 50 ms was left at a
-median regret of .017 after 30 trials instead of .009 (worse in 5 of 7 pairs); staleness came on top. Two seconds are
-those of some sixty suggestions at all their effort."""
 RECENT = 5
 """Trials whose median stands for the next one: the first suggestion of a process imports what the others use."""
 BETWEEN_LOOKS = 1.0
@@ -40,7 +36,7 @@ the machine may have been busy. Both are guesses, not tuned."""
 def allowed_effort(history: History, *, workers: int) -> EffortLevel:
     """The most effort with which suggesting for that many workers takes a tenth of the time of their trials."""
     seconds = seconds_of_a_trial(history)
-    if seconds is None or sum(trial.overhead for trial in history) < FREE:
+    if seconds is None or is_free(history):
         return EFFORT_LEVELS[0]
     most = SHARE * seconds / workers
     for effort in EFFORT_LEVELS[:-1]:

@@ -57,7 +57,7 @@ class CEGPUCB(Declaration):
         climbs: in a space without candidates, how many random places climb the bound in every round to find its local
             optima, as in the paper; 0 takes them from a pool of rows.
         needs_skill: whether exploring ends while predictions are no better than the last value; None is where the
-            hyperparameters are learnt and the rule has a price.
+            hyperparameters are learnt and the rule has a price, but for arms that share nothing.
         rewards: "gains" refuses a tuner that compares values, in whose units the scale is wrong.
     """
 
@@ -159,8 +159,14 @@ class CEGPUCB(Declaration):
         return has_price(self.rule)
 
     def gates(self, form: ModelForm) -> bool:
-        """Whether exploring ends while predictions are no better than the last value."""
-        return form.learns and self.has_price if self.needs_skill is None else self.needs_skill
+        """Whether exploring ends while predictions are no better than the last value.
+
+        Not by default over arms that share nothing: only measuring one tells of it, and on `online-arms` the gate cost
+        regret.
+        """
+        if self.needs_skill is not None:
+            return self.needs_skill
+        return form.learns and self.has_price and not form.uses_index
 
     def _form(self, problem: OnlineProblem) -> ModelForm:
         d = problem.encoder.dimension

@@ -3,6 +3,12 @@
 from farthing.costs import EffortLevel, Remaining
 from farthing.trials import History, State, Trial
 
+FREE = 2.0
+"""Seconds of suggesting in all that any study may take, however short its trials: the first suggestions cost least
+and matter most. With less effort from the start, Branin with eight workers and trials of 50 ms was left at a
+median regret of .017 after 30 trials instead of .009 (worse in 5 of 7 pairs); staleness came on top. Two seconds are
+those of some sixty suggestions at all their effort: with less of it after the fifth, functions that take no time were
+worse than with a unit of cost after 60 evaluations in 63 of 105 pairs that differed."""
 RECENT = 5
 """Trials over which the time of suggesting is compared with that of the work. A guess, not tuned."""
 
@@ -15,9 +21,14 @@ def effort_level(history: History, budget: Remaining) -> EffortLevel:
 def suggesting_is_expensive(history: History) -> bool:
     """Whether the last suggestions took longer than their trials. Only measured seconds can be compared."""
     recent = [trial for trial in history.done[-RECENT:] if _is_measured(trial)]
-    if not history.problem.cost_is_time or len(recent) < RECENT:
+    if not history.problem.cost_is_time or len(recent) < RECENT or is_free(history):
         return False
     return sum(trial.overhead for trial in recent) > sum(trial.cost for trial in recent)
+
+
+def is_free(history: History) -> bool:
+    """Whether suggesting took so little so far that nobody has to save."""
+    return sum(trial.overhead for trial in history) < FREE
 
 
 def _is_measured(trial: Trial) -> bool:

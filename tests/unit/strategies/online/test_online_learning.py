@@ -138,8 +138,8 @@ def test_a_covariance_between_candidates_carries_over_what_was_seen() -> None:
 # ----------------------------------------------------------------------------------------------------------- the player
 
 
-def arms(rounds: int = 300) -> OnlineProblem:
-    return OnlineProblem(ARMS.encoder, rounds, candidates=[{"arm": arm} for arm in "abc"])
+def arms(rounds: int = 300, **settings: Any) -> OnlineProblem:
+    return OnlineProblem(ARMS.encoder, rounds, candidates=[{"arm": arm} for arm in "abc"], **settings)
 
 
 def test_before_the_model_is_learnt_the_best_that_was_seen_is_exploited() -> None:
@@ -342,8 +342,7 @@ def test_the_rate_of_the_level_is_that_of_the_function_where_both_are_given(
 
 
 def arms_played(strategy: CEGPUCB, value: Any, *, rounds: int = 60, **settings: Any) -> tuple[list[Play], GPPlayer]:
-    given = OnlineProblem(ARMS.encoder, rounds, candidates=[{"arm": arm} for arm in "abc"], **settings)
-    player, plays = strategy.begin(given), []
+    player, plays = strategy.begin(arms(rounds, **settings)), []
     for t in range(1, rounds + 1):
         plays.append(play := player.decide(t))
         if play.measure:
@@ -357,8 +356,8 @@ def swinging(t: int, place: int) -> float:
 
 
 def test_without_skill_nothing_is_explored_and_little_measured() -> None:
-    plays, player = arms_played(CEGPUCB(kernel="independent"), swinging)
-    free, _ = arms_played(CEGPUCB(kernel="independent", needs_skill=False), swinging)
+    plays, player = arms_played(CEGPUCB(kernel="independent", needs_skill=True), swinging)
+    free, _ = arms_played(CEGPUCB(kernel="independent"), swinging)
     assert player.skill is not None
     assert player.skill <= 0.0
     assert sum(play.measure for play in plays) < 0.6 * sum(play.measure for play in free)
@@ -370,7 +369,8 @@ def test_without_skill_nothing_is_explored_and_little_measured() -> None:
 def test_with_skill_nothing_is_held_back() -> None:
     """Arms that stay as they are, seen through noise: the mean of the past is better than the last value."""
     noise = 0.3 * np.random.default_rng(0).standard_normal(200)
-    plays, player = arms_played(CEGPUCB(kernel="independent"), lambda t, place: float(place + noise[t]))
+    strategy = CEGPUCB(kernel="independent", needs_skill=True)
+    plays, player = arms_played(strategy, lambda t, place: float(place + noise[t]))
     assert player.skill is not None
     assert player.skill > 0.0
     assert not any("no skill" in play.reason for play in plays[20:])
@@ -379,16 +379,19 @@ def test_with_skill_nothing_is_held_back() -> None:
 @pytest.mark.parametrize(
     "strategy",
     [
-        CEGPUCB(kernel="independent", rule=Every(1)),
-        CEGPUCB(kernel="independent", noise=0.1, forgetting=0.01, scale=1.0),
-        CEGPUCB.paper(kernel="independent"),
+        CEGPUCB(rule=Every(1)),
+        CEGPUCB(noise=0.1, lengthscale=0.3, forgetting=0.01, scale=1.0),
+        CEGPUCB.paper(),
+        CEGPUCB(kernel="independent"),
     ],
-    ids=["a rule without a price", "a model that is given", "the paper's"],
+    ids=["a rule without a price", "a model that is given", "the paper's", "arms that share nothing"],
 )
 def test_the_gate_is_for_what_is_learnt_and_weighed(strategy: CEGPUCB) -> None:
     plays, player = arms_played(strategy, swinging)
     assert player.skill is None
     assert not any("no skill" in play.reason for play in plays)
+    _, gated = arms_played(CEGPUCB(), swinging)
+    assert gated.skill is not None, "over a space it is there by default"
 
 
 @pytest.mark.parametrize("rule", [ValueOfInformation(), ExpectedRegret(), Capped(ValueOfInformation(), 50)])
@@ -396,11 +399,19 @@ def test_a_price_in_units_of_the_value_takes_the_place_of_the_rules_own(rule: An
     def value(t: int, place: int) -> float:
         return 100.0 * np.sin(t / 20.0 + 2.0 * place)
 
-    strategy = CEGPUCB(kernel="independent", rule=rule, floor=0.0, needs_skill=False)
+    strategy = CEGPUCB(kernel="independent", rule=rule, floor=0.0)
     counts = [sum(play.measure for play in arms_played(strategy, value, price=p)[0]) for p in (1.0, 1e3, 1e6)]
     assert counts == sorted(counts, reverse=True)
     assert counts[0] > counts[1]
     assert counts[2] == 3, "the first observations, one of each arm, and no more"
+
+
+def test_a_price_is_for_rounds_of_which_a_decision_may_hold_several() -> None:
+    """A value is held for `hold` rounds, so a decision brings that many times as much."""
+    strategy = CEGPUCB(kernel="independent", noise=0.1, forgetting=0.01, scale=2.0)
+    prices = [strategy.begin(arms(30, hold=hold, price=12.0))._price() for hold in (1, 3)]
+    assert prices == pytest.approx([6.0, 2.0])
+    assert strategy.begin(arms(30))._price() is None, "the rule has its own"
 
 
 def test_the_size_of_a_validation_centres_the_noise_that_is_learnt() -> None:

@@ -157,11 +157,17 @@ def measured(number: int, *, seconds: float, overhead: float, note: object = Non
 
 
 def test_suggesting_is_expensive_once_it_takes_longer_than_the_work() -> None:
-    slow = [measured(i, seconds=1.0, overhead=0.1) for i in range(8)]
-    quick = [measured(i, seconds=0.01, overhead=0.1) for i in range(8)]
+    slow = [measured(i, seconds=1.0, overhead=0.5) for i in range(8)]
+    quick = [measured(i, seconds=0.01, overhead=0.5) for i in range(8)]
     assert not suggesting_is_expensive(history(slow))
     assert suggesting_is_expensive(history(quick))
     assert not suggesting_is_expensive(history(quick[:4])), "too few to say"
+
+
+def test_the_first_two_seconds_of_suggesting_are_never_expensive() -> None:
+    quick = [measured(i, seconds=0.01, overhead=0.1) for i in range(21)]
+    assert not suggesting_is_expensive(history(quick[:19]))
+    assert suggesting_is_expensive(history(quick))
 
 
 def test_charged_costs_are_not_compared_with_seconds() -> None:
@@ -170,7 +176,7 @@ def test_charged_costs_are_not_compared_with_seconds() -> None:
 
 
 def test_a_dear_suggestion_keeps_a_recent_fit() -> None:
-    quick = [measured(i, seconds=0.001, overhead=0.1) for i in range(20)]
+    quick = [measured(i, seconds=0.001, overhead=0.2) for i in range(20)]
     [first] = suggest(ft.LogEI(), history(quick))
     later = measured(20, seconds=0.001, overhead=0.1, note=first.note)
     [second] = suggest(ft.LogEI(), history([*quick, later]))
