@@ -1,15 +1,15 @@
 """Tunes how images are augmented while a network learns: `python -m benchmarks.run online-augmentation`, on a GPU.
 
-Eight probabilities, one for each kind of augmentation, as in the SimCLR experiment of the CE-GP-UCB paper, at a scale
-that allows seeds: a small residual network on 10 000 images of CIFAR-10, supervised, 60 rounds of an epoch each. The
-methods and the report are those of `online-training`; runs on a CPU are possible and take an hour each.
+Two tasks. One has two arms, policies of augmentation, as the self-tuning networks of the CE-GP-UCB paper have. The
+other has eight probabilities, one for each kind of augmentation, as the paper's SimCLR has. Both are at a scale that
+allows seeds: a small residual network on 10 000 images of CIFAR-10, supervised, 60 rounds of an epoch each. The methods
+and the report are those of `online-training`; runs on a CPU are possible and take an hour each.
 """
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from benchmarks.population import cifar_data
 from benchmarks.problems.data import missing_package
 from benchmarks.records import read_records, results_path
 from benchmarks.resuming import make_missing, suite_options
-from farthing.space import Float, Space
+from farthing.space import Choice, Float, Space
 from farthing.trials import Params
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ CONTRASTIVE = {
 STARTS = {"usual": USUAL, "contrastive": CONTRASTIVE}
 """What is usual for supervised training on these images, and about what contrastive learning takes, which is too much
 here."""
+ARMS = Space({"policy": Choice(*STARTS)})
 CHOSEN = (
     "keep the start",
     "default",
@@ -98,9 +99,10 @@ class Learner:
             group["lr"] = RATE * 0.5 * (1.0 + np.cos(np.pi * (round - 1) / self._rounds))
         self._network.train()
         order = torch.randperm(TRAINED, generator=random, device=self._device)
+        probabilities = STARTS[params["policy"]] if "policy" in params else params
         for first in range(0, TRAINED, BATCH):
             batch = order[first : first + BATCH]
-            images = augmented(self._images[batch], params, random)
+            images = augmented(self._images[batch], probabilities, random)
             with torch.autocast(self._device.type, torch.bfloat16):
                 loss = cross_entropy(self._network(images), self._labels[batch])
             self._optimizer.zero_grad(set_to_none=True)
@@ -222,31 +224,38 @@ def _missing() -> str | None:
     return missing_package("torch") or cifar_data.missing()
 
 
-TASK = Task(
-    "CIFAR-10 augmentations",
-    SPACE,
-    STARTS,
-    lambda seed: Learner(seed, rounds=ROUNDS),
-    rate="",
-    rounds=ROUNDS,
-    validated=VALIDATED,
-    missing=_missing,
-)
+def _task(name: str, space: Space, starts: Mapping[str, Params], *, rounds: int) -> Task:
+    return Task(
+        name,
+        space,
+        starts,
+        lambda seed: Learner(seed, rounds=rounds),
+        rate="",
+        rounds=rounds,
+        validated=VALIDATED,
+        missing=_missing,
+    )
+
+
+def tasks(*, rounds: int) -> tuple[Task, ...]:
+    return (
+        _task("CIFAR-10 augmentations", SPACE, STARTS, rounds=rounds),
+        _task("CIFAR-10, two policies", ARMS, {name: {"policy": name} for name in STARTS}, rounds=rounds),
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = suite_options([SUITE], description=__doc__).parse_args(arguments)
     name = f"{SUITE}-quick" if options.quick else SUITE
     path = options.output or results_path(name)
-    if reason := TASK.missing():
-        sys.stderr.write(f"left out: {TASK.name}: {reason}\n")
+    if reason := _missing():
+        sys.stderr.write(f"left out: {SUITE}: {reason}\n")
         return 1
-    quick = replace(TASK, rounds=QUICK_ROUNDS, begin=lambda seed: Learner(seed, rounds=QUICK_ROUNDS))
-    task = quick if options.quick else TASK
     seeds = options.seeds or (QUICK_SEEDS if options.quick else SEEDS)
     games = [
         game
         for seed in range(FIRST_SEED, FIRST_SEED + seeds)
+        for task in tasks(rounds=QUICK_ROUNDS if options.quick else ROUNDS)
         for start in task.starts
         for game in (Game(task, start, method, seed, PRICE) for method in CHOSEN)
         if matches(game.problem, options.problems or ()) and matches(game.method, options.methods or ())
