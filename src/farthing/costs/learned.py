@@ -20,6 +20,9 @@ from farthing.models.transforms import Standardise
 
 FIXED_SHARES: Sequence[float] = tuple(part / 50 for part in range(50))
 """Values of A that are tried, as shares of the least cost that was paid; the likeliest is taken."""
+LEAST_SPREAD = 0.01
+"""Of log costs, where values of A are compared: costs that are known within a hundredth need no better explanation.
+Else the best A on the grid, which leaves next to nothing, would be refused for what it leaves. A guess, not tuned."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +92,8 @@ def learn_cost(
     """
     shares = np.ones(cost.size) if done is None else done
     parts = FIXED_SHARES[: None if np.ptp(shares) > 0.0 else 1]
-    tried = [_Fixed(X, cost, kernel, shares, part * float(np.min(cost, initial=np.inf))) for part in parts]
+    least, least_spread = float(np.min(cost, initial=np.inf)), LEAST_SPREAD if len(parts) > 1 else 0.0
+    tried = [_Fixed(X, cost, kernel, shares, part * least, least_spread) for part in parts]
     best = _likeliest(tried, warm_start)  # which part it is hardly depends on the rest: one fit will do
     if keeps_theta and warm_start is not None:
         return best.learned(warm_start)
@@ -116,11 +120,12 @@ def _densities(models: Sequence["_Fixed"], theta: Array) -> Array:
 class _Fixed:
     """The model with one A, at any hyperparameters."""
 
-    def __init__(self, X: Array, cost: Array, kernel: Kernel, done: Array, fixed: float) -> None:
+    def __init__(self, X: Array, cost: Array, kernel: Kernel, done: Array, fixed: float, least_spread: float) -> None:
         self._fixed = fixed
         self._g = np.log(cost - fixed) - np.log(done)
         self._stretch = float(np.sum(np.log(cost) - np.log(cost - fixed)))
-        self._scale = Standardise.of(self._g)
+        standard = Standardise.of(self._g)
+        self._scale = Standardise(standard.offset, max(standard.scale, least_spread))
         self.posterior = hyperparameter_posterior(kernel, X, self._scale.apply(self._g))
 
     def on_log_scale(self, log_density: float) -> float:

@@ -42,6 +42,16 @@ def test_the_fixed_part_is_the_one_that_leaves_least_to_explain(fixed: float) ->
     assert learn_cost(X, cost, KERNEL, done=done).fixed == pytest.approx(fixed, rel=0.1, abs=0.02)
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("others", [(0.1, 0.1, 0.158), (0.1, 0.158, 0.251, 0.251)])
+def test_the_fixed_part_is_found_where_next_to_nothing_is_left_to_explain(others: tuple[float, ...], seed: int) -> None:
+    """Of exact costs of a few short runs, nearly all of the least could be a start as well, if rounding counted."""
+    rng = np.random.default_rng(seed)
+    done = np.array([0.13] * 5 + list(others))
+    model = learn_cost(rng.random((done.size, 2)), 0.01 + done, KERNEL, done=done)
+    np.testing.assert_allclose(model.cost(rng.random((50, 2))), 1.01, rtol=0.02)  # a step of the grid of A
+
+
 def test_expensive_and_cheap_configurations_have_the_same_fixed_part() -> None:
     """A start tells little about the end of a cheap configuration, and all about that of an expensive one."""
     rng = np.random.default_rng(8)
