@@ -28,6 +28,9 @@ MOST_PAUSED, MOST_RECOMMENDABLE = 48, 64
 """Paused runs that are compared in a long study, and configurations that may be recommended. Limits time, not tuned."""
 FANTASIES: dict[EffortLevel, int] = {"ordinary": 8, "frugal": 2, "screen": 0, "several": 0}
 """Joint draws of the results of pending evaluations; zero: their mean stands in. A limit on time, not tuned."""
+MOST_PENDING = 128
+"""Evaluations in flight whose results are drawn, the latest ones. A limit on time, not tuned: all those of a thousand
+workers would take minutes for each suggestion."""
 GROWTH_WITH_LESS_EFFORT = 1.5
 """Hyperparameters are kept until there are this many times the trials, if a suggestion must be quick. Not tuned."""
 PLAIN_FLOOR = 0.1
@@ -197,8 +200,9 @@ class CurveContext:
 
     @cached_property
     def _pending_rows(self) -> Array:
-        points = retained_points(self.pending, self.fidelities, retain=self.settings.retain)
-        return with_params(self.pending.X, points).reshape(-1, self.model.gp.X.shape[1])
+        latest = self.pending.picked(np.arange(max(0, len(self.pending) - MOST_PENDING), len(self.pending)))
+        points = retained_points(latest, self.fidelities, retain=self.settings.retain)
+        return with_params(latest.X, points).reshape(-1, self.model.gp.X.shape[1])
 
     def mean(self, X: Array) -> Array:
         """The posterior mean at full fidelity (N,), over samples and fantasies."""

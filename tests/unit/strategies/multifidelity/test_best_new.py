@@ -7,7 +7,7 @@ from farthing.acquisition.acquisition import PosteriorMean
 from farthing.acquisition.expected_improvement import LogExpectedImprovement
 from farthing.acquisition.fixed_features import FixedFeatures
 from farthing.strategies import Randomness
-from farthing.strategies.multifidelity.context import CurveContext, read_context
+from farthing.strategies.multifidelity.context import MOST_PENDING, CurveContext, read_context
 from farthing.strategies.multifidelity.screening import best_new, offered
 from farthing.trials import History, Measurement, Params, Problem, State, Suggestion, Trial
 
@@ -62,6 +62,16 @@ def test_what_is_in_flight_is_not_begun_again() -> None:
     assert len(context.processes[0]) > 1
     gap = np.abs(best_new(context) - context.pending.X).max(axis=1)
     assert gap.min() > 1e-3
+
+
+def test_results_are_drawn_for_the_latest_in_flight_only() -> None:
+    few, many = (
+        on_a_slope(MOST_PENDING + 20, running=MOST_PENDING),
+        on_a_slope(MOST_PENDING + 60, running=MOST_PENDING + 40),
+    )
+    assert len(many.pending) == MOST_PENDING + 40
+    assert many._pending_rows.shape == few._pending_rows.shape
+    np.testing.assert_array_equal(many._pending_rows[-1, :2], many.pending.X[-1])
 
 
 def test_of_few_configurations_one_that_was_not_begun_is_chosen() -> None:
