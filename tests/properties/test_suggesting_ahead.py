@@ -2,7 +2,9 @@
 
 import random
 import threading
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +19,15 @@ from farthing.trials import Attempt
 PLAIN = ft.Space({"x": ft.Float(0, 1), "n": ft.Int(1, 30), "kind": ft.Choice("a", "b")})
 CURVES = ft.Space({"x": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(1, 9, integer=True, trace=True)})
 STAGED = ft.Space(stages={"first": {"x": ft.Float(0, 1)}, "last": {"y": ft.Float(0, 1)}})
+
+
+@pytest.fixture(scope="module", autouse=True)
+def saving_from_the_start() -> Iterator[None]:
+    """Studies as short as these would neither save effort nor use anything stale: here they do both, early."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("farthing.strategies.shared.effort.FREE", 0.02)
+        patch.setattr("farthing.study.pace.KNOWN_FOR_EACH_MISSED", 4)
+        yield
 
 
 class ShuffledExecutor:
