@@ -356,7 +356,7 @@ def test_eta_is_the_rate_at_which_probabilities_learn() -> None:
 def test_signature_two_stages_and_ninety_steps(seeds: int) -> None:
     """15 to 26 moves of the first stage, and 2, 4, then at most 8 arms. Single seeds scatter: the median counts.
 
-    Without lazy moves there were some 45 of 89. Rounding differs between processors, so seeds are not the same everywhere.
+    With moves at random there were 45. Rounding differs between processors, so runs are not the same everywhere.
     """
     moves = []
     for seed in range(seeds):
