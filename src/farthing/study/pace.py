@@ -46,14 +46,14 @@ def allowed_effort(history: History, *, workers: int) -> EffortLevel:
 
 
 def suggested_together(history: History, *, workers: int) -> int:
-    """How many suggestions to make at once at the least effort: as many as keep all workers busy, since of those made
-    together all but the first know less than they could.
+    """How many suggestions to make at once at the least effort: as many as bring the time of each to its share, since
+    of those made together all but the first know less than they could.
     """
     most = max(1, min(workers, may_miss(history)))
     seconds, taken = seconds_of_a_trial(history), _median(trial.overhead for trial in _suggested(history, ALONE))
     if not seconds or taken is None:
         return most
-    return max(1, min(most, ceil(taken * workers / seconds)))
+    return max(1, min(most, ceil(taken * workers / (SHARE * seconds))))
 
 
 def may_miss(history: History) -> int:
