@@ -14,7 +14,10 @@ from farthing.study.knowledge import asked_with, effort_of
 from farthing.trials import History, State, Trial
 
 SHARE = 0.1
-"""Suggesting for all workers may take this share of a trial's seconds, and a worker may wait for as long."""
+"""Suggesting for all workers may take this share of a trial's seconds."""
+WAIT = 0.02
+"""A worker waits for a suggestion that knows all results for at most this share of a trial's seconds, wherever one that
+misses a result misses little (`KNOWN_FOR_EACH_MISSED`)."""
 RECENT = 5
 """Trials whose median stands for the next one: the first suggestion of a process imports what the others use."""
 BETWEEN_LOOKS = 1.0
@@ -72,9 +75,9 @@ def queued_ahead(history: History, *, workers: int) -> int:
 
 
 def is_long_to_wait(history: History, effort: EffortLevel) -> bool:
-    """Whether a worker that waited for a suggestion of that effort would wait for more than a tenth of a trial."""
+    """Whether a worker that waited for a suggestion of that effort would wait for too large a share of a trial."""
     seconds, wait = seconds_of_a_trial(history), _median(_calls(history, effort))
-    return seconds is not None and wait is not None and wait > SHARE * seconds
+    return seconds is not None and wait is not None and wait > WAIT * seconds
 
 
 def seconds_of_a_trial(history: History) -> float | None:

@@ -102,10 +102,10 @@ def test_seconds_count_whatever_the_unit_of_cost() -> None:
         assert allowed_effort(history(trials, problem), workers=1) == "frugal"
 
 
-def test_a_worker_may_wait_for_a_tenth_of_a_trial() -> None:
-    assert not is_long_to_wait(history([suggested(took=0.09, seconds=1.0)] * 5), "ordinary")
-    assert is_long_to_wait(history([suggested(took=0.11, seconds=1.0)] * 5), "ordinary")
-    together = history([suggested(took=0.03, seconds=1.0, effort="several", asked=4)] * 5)
+def test_a_worker_may_wait_for_a_fiftieth_of_a_trial() -> None:
+    assert not is_long_to_wait(history([suggested(took=0.019, seconds=1.0)] * 5), "ordinary")
+    assert is_long_to_wait(history([suggested(took=0.021, seconds=1.0)] * 5), "ordinary")
+    together = history([suggested(took=0.006, seconds=1.0, effort="several", asked=4)] * 5)
     assert is_long_to_wait(together, "several"), "the seconds of a call are shared among its suggestions"
 
 
