@@ -6,13 +6,13 @@ import pytest
 
 import farthing as ft
 from farthing.costs import EFFORT_LEVELS, EffortLevel
+from farthing.strategies.shared.effort import seconds_of_a_trial
 from farthing.study.knowledge import KNEW
 from farthing.study.pace import (
     PROBED_AFTER,
     allowed_effort,
     is_long_to_wait,
     queued_ahead,
-    seconds_of_a_trial,
     suggested_together,
 )
 from farthing.trials import History, Measurement, Problem, State, Suggestion, Trial

@@ -1,5 +1,9 @@
 """How much time a suggestion may take."""
 
+from collections.abc import Iterable
+from itertools import islice
+from statistics import median
+
 from farthing.costs import EffortLevel, Remaining
 from farthing.trials import History, State, Trial
 
@@ -9,8 +13,11 @@ and matter most. With less effort from the start, Branin with eight workers and 
 median regret of .017 after 30 trials instead of .009 (worse in 5 of 7 pairs); staleness came on top. Two seconds are
 those of some sixty suggestions at all their effort: with less of it after the fifth, functions that take no time were
 worse than with a unit of cost after 60 evaluations in 63 of 105 pairs that differed."""
+SHARE = 0.1
+"""Suggesting for all workers may take this share of a trial's seconds."""
 RECENT = 5
-"""Trials over which the time of suggesting is compared with that of the work. A guess, not tuned."""
+"""Trials over which the time of suggesting is compared with that of the work, and whose median stands for the next one:
+the first suggestion of a process imports what the others use. A guess, not tuned."""
 
 
 def effort_level(history: History, budget: Remaining) -> EffortLevel:
@@ -29,6 +36,23 @@ def suggesting_is_expensive(history: History) -> bool:
 def is_free(history: History) -> bool:
     """Whether suggesting took so little so far that nobody has to save."""
     return sum(trial.overhead for trial in history) < FREE
+
+
+def seconds_of_a_trial(history: History) -> float | None:
+    """The seconds that recent trials took: measured by the work, or by the storage's clock for other units of cost."""
+    return recent_median(_seconds(history, trial) for trial in reversed(history) if trial.state is State.DONE)
+
+
+def recent_median(numbers: Iterable[float]) -> float | None:
+    """Of the first few, where the latest come first."""
+    recent = list(islice(numbers, RECENT))
+    return median(recent) if recent else None
+
+
+def _seconds(history: History, trial: Trial) -> float:
+    if history.problem.cost_is_time and not any(point.charged for point in trial.measurements):
+        return trial.cost
+    return max(0.0, (trial.finished_at or trial.opened_at) - trial.opened_at)
 
 
 def _is_measured(trial: Trial) -> bool:
