@@ -1,7 +1,8 @@
 """How much time a suggestion may take."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import islice
+from math import ceil
 from statistics import median
 
 from farthing.costs import EffortLevel, Remaining
@@ -36,6 +37,19 @@ def suggesting_is_expensive(history: History) -> bool:
 def is_free(history: History) -> bool:
     """Whether suggesting took so little so far that nobody has to save."""
     return sum(trial.overhead for trial in history) < FREE
+
+
+def can_pay_for_model(history: History, is_of_model: Callable[[Trial], bool]) -> bool:
+    """Whether so many trials were suggested since the last one of the model that another keeps to its share.
+
+    Those in flight stand for the workers.
+    """
+    of_model = list(islice(filter(is_of_model, reversed(history)), RECENT))
+    seconds, taken = seconds_of_a_trial(history), recent_median(trial.overhead for trial in of_model)
+    if not seconds or taken is None:
+        return True
+    workers = len(history.in_flight) + 1
+    return len(history) - of_model[0].number >= ceil(taken * workers / (SHARE * seconds))
 
 
 def seconds_of_a_trial(history: History) -> float | None:
