@@ -22,7 +22,7 @@ def is_of_model(one: Trial) -> bool:
 
 
 def history(since: int, *, running: int) -> History:
-    """One suggestion of the model that took 0.2 s of a trial's one second, and `since` others, some of them in flight."""
+    """One suggestion of the model that took 0.2 s of a trial's one second, and `since` others, some in flight."""
     others = [trial(i + 1, took=0.001) for i in range(since - running)]
     in_flight = [trial(since - running + 1 + i, took=0.001, state=State.RUNNING) for i in range(running)]
     return History(PROBLEM, [trial(0, took=0.2, of_model=True), *others, *in_flight])
