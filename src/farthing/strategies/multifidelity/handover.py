@@ -63,7 +63,7 @@ def _by_model(
 
 def _note(suggestion: Suggestion, skill: float) -> dict[str, Json]:
     known = suggestion.note if isinstance(suggestion.note, dict) else {}
-    because = f"the model's choices are hardly better than random ones, in {skill:.0%} of pairs"
+    because = f"the model's choices win {skill:.0%} of pairs with random ones, too few to let it decide"
     return {"why": f"{_what(suggestion)}: {because}", **known, HALVING: skill}
 
 

@@ -36,6 +36,9 @@ class TraceKG(Strategy):
     is the better buy. A Gaussian process over params and fidelities learns from the curves; a second model learns
     costs. Recommended is the configuration whose predicted value at full fidelity is best.
 
+    Where the only fidelity is a trace and the configurations that the model chose are hardly better than random ones,
+    asynchronous successive halving decides instead (`skill`, `handover`), and measured values are recommended.
+
     Args:
         zero_avoiding: information that is free at fidelity zero does not count (taKG⁰). "auto" measures whether cost
             and information vanish together; the note names the form that was used.
@@ -49,8 +52,8 @@ class TraceKG(Strategy):
         batch_cost: the cost of suggestions made together: the largest, as they run side by side, or the sum.
         fidelity_kernel: "curves" for a learning-curve kernel for traces and a data-size kernel for others, each with
             a small Matérn part; "decays" for those kernels alone, as in the paper; or "matern".
-        search: "screen" compares the most promising new configuration and all paused runs at geometric levels;
-            "ascent" climbs in params, fidelities and retained points together; "stochastic" climbs with the step
+        search: "screen" compares the most promising new configuration and all paused runs at geometric levels, and
+            is the one that hands over to halving; "ascent" climbs in params, fidelities and retained points together; "stochastic" climbs with the step
             sizes of the paper's Theorem 2.
         recommends: "seen" for configurations with a result, "anywhere" for the lowest mean anywhere.
     """
@@ -93,7 +96,10 @@ class TraceKG(Strategy):
             return halved or self._modelled(history, budget, count, rng, starts)
 
     def recommend(self, history: History) -> Recommendation | None:
-        """The lowest posterior mean at full fidelity, with its deviation; the fit is that of the last suggestion."""
+        """The lowest posterior mean at full fidelity, with its deviation; the fit is that of the last suggestion.
+
+        With little skill, the best measured value.
+        """
         if not history.done:
             return None
         from farthing.models.threads import one_thread
