@@ -46,10 +46,13 @@ class ASHA(Halving):
     """
 
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
-        rungs = self._rungs(history)
+        return self.suggest_on(self._rungs(history), budget, count, rng)
+
+    def suggest_on(self, rungs: "Rungs", budget: Remaining, count: int, rng: Randomness) -> list[Suggestion]:
+        """Promotions on these rungs, then random configurations at the lowest."""
         promotions = [rungs.promotion(trial) for trial in islice(self._promotable(rungs), count)]
-        numbers = _numbers_left(history, budget, count, taken=len(promotions))
-        first = first_params(history, numbers, rng)
+        numbers = _numbers_left(rungs.history, budget, count, taken=len(promotions))
+        first = first_params(rungs.history, numbers, rng)
         return [*promotions, *(rungs.start(one.params, rung=0, note=one.noted()) for one in first)]
 
     def resumable(self, history: History) -> set[int]:
