@@ -1,11 +1,12 @@
-"""Decides by successive halving while the choices of a model are hardly better than random ones.
+"""Decides by successive halving where a model has no skill, or would take too long.
 
 A model that cannot tell good configurations from bad ones does harm: it looks at few, and spends on continuing them.
 Halving looks at many and assumes nothing of them. It takes over the runs that are there. Some of the new configurations
-stay the model's, so that its skill can be seen to return.
+stay the model's, so that its skill can be seen to return. Where trials are so short that workers would wait for the
+model, halving decides in between.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from farthing.costs import Remaining
@@ -26,19 +27,31 @@ def suggest_by_halving(
     settings: Settings, history: History, budget: Remaining, count: int, rng: Randomness, *, skill: float
 ) -> list[Suggestion]:
     """What asynchronous successive halving suggests; some new configurations have params that the model chose."""
-    asha, fidelity = ASHA(), only_trace(history)
-    assert fidelity is not None, "halving takes over where the only fidelity is a trace"
-    limit = budget.most_to_pay(in_seconds=history.problem.cost_unit == "seconds")
-    rungs = TracedRungs(history, asha.reduction, fidelity, limit=limit)
     found: list[Suggestion] = []
-    for one in asha.suggest_on(rungs, budget, count, rng):
-        if one.resume_from is None and not rungs.may_start:
-            break
+    for one in _halved(history, budget, count, rng):
         new = [earlier for earlier in found if earlier.resume_from is None]
         is_models = _is_of_model(one, place=history.configurations + len(new))
         by_model = _by_model(settings, history, budget, rng, one, new) if is_models else None
         found.append(by_model or one)
-    return [replace(one, note=_note(one, skill)) for one in found]
+    because = f"the model's choices win {skill:.0%} of pairs with random ones, too few to let it decide"
+    return [replace(one, note=_note(one, because) | {HALVING: skill}) for one in found]
+
+
+def suggest_in_haste(history: History, budget: Remaining, count: int, rng: Randomness) -> list[Suggestion]:
+    """What asynchronous successive halving suggests, without the model."""
+    because = "the model would take more than its share of the trials' time"
+    return [replace(one, note=_note(one, because)) for one in _halved(history, budget, count, rng)]
+
+
+def _halved(history: History, budget: Remaining, count: int, rng: Randomness) -> Iterator[Suggestion]:
+    asha, fidelity = ASHA(), only_trace(history)
+    assert fidelity is not None, "halving takes over where the only fidelity is a trace"
+    limit = budget.most_to_pay(in_seconds=history.problem.cost_unit == "seconds")
+    rungs = TracedRungs(history, asha.reduction, fidelity, limit=limit)
+    for one in asha.suggest_on(rungs, budget, count, rng):
+        if one.resume_from is None and not rungs.may_start:
+            return
+        yield one
 
 
 def _is_of_model(suggestion: Suggestion, *, place: int) -> bool:
@@ -61,10 +74,9 @@ def _by_model(
     return replace(start, params=params, note=context.model.note())
 
 
-def _note(suggestion: Suggestion, skill: float) -> dict[str, Json]:
+def _note(suggestion: Suggestion, because: str) -> dict[str, Json]:
     known = suggestion.note if isinstance(suggestion.note, dict) else {}
-    because = f"the model's choices win {skill:.0%} of pairs with random ones, too few to let it decide"
-    return {"why": f"{_what(suggestion)}: {because}", **known, HALVING: skill}
+    return {"why": f"{_what(suggestion)}: {because}", **known}
 
 
 def _what(suggestion: Suggestion) -> str:

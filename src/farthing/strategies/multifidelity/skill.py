@@ -7,7 +7,7 @@ from statistics import fmean
 
 from farthing.strategies.multifidelity.runs import Run, runs_of
 from farthing.strategies.shared.starts import is_drawn
-from farthing.trials import History
+from farthing.trials import History, Trial
 from farthing.trials.history import ADDED
 
 Curve = Mapping[float, float]
@@ -60,14 +60,16 @@ class Skill:
 def skill_of(history: History) -> Skill | None:
     """The skill of the model so far; None where it cannot be told, or halving cannot take over.
 
-    It can where the only fidelity is a trace: then every run can be continued to every rung.
+    It can where the only fidelity is a trace: then every run can be continued to every rung. The first choices are not
+    judged if several are in flight, as many as those: they were made side by side, before any of them had a result.
     """
     if (fidelity := only_trace(history)) is None:
         return None
     is_returning = _has_taken_over(history)
     judged = [run for run in runs_of(history) if run.has_diverged or run.last is not None]
     drawn = [_curve(run, fidelity) for run in judged if is_drawn(run.trials[0], added=ADDED)][-MOST_DRAWN:]
-    latest = (share_of_wins(_curve(run, fidelity), drawn) for run in reversed(judged) if is_chosen(run))
+    chosen = [run for run in judged if is_chosen(run)][len(history.in_flight) :]
+    latest = (share_of_wins(_curve(run, fidelity), drawn) for run in reversed(chosen))
     compared = (share for share in latest if share is not None)
     shares = list(islice(compared, RETURNING if is_returning else JUDGED))
     return Skill(fmean(shares), len(shares), is_returning) if shares and len(drawn) >= LEAST_DRAWN else None
@@ -110,8 +112,12 @@ def _furthest_common(one: Curve, other: Curve) -> float | None:
 
 def is_chosen(run: Run) -> bool:
     """Whether a model chose its params."""
-    note = run.trials[0].note
-    return isinstance(note, dict) and "theta" in note
+    return is_of_model(run.trials[0])
+
+
+def is_of_model(trial: Trial) -> bool:
+    """Whether a model suggested it."""
+    return isinstance(trial.note, dict) and "theta" in trial.note
 
 
 def _curve(run: Run, fidelity: str) -> Curve:

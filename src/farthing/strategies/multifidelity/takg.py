@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from farthing.costs import Remaining
+from farthing.costs import EFFORT_LEVELS, Remaining
 from farthing.errors import InvalidArgument
 from farthing.fields import share, whole
+from farthing.strategies.shared.effort import can_pay_for_model
 from farthing.strategies.shared.randomness import Randomness
 from farthing.strategies.shared.starts import first_params, is_known, starts_in_vain
 from farthing.strategies.shared.strategy import Recommendation, Strategy
@@ -53,8 +54,8 @@ class TraceKG(Strategy):
         fidelity_kernel: "curves" for a learning-curve kernel for traces and a data-size kernel for others, each with
             a small Matérn part; "decays" for those kernels alone, as in the paper; or "matern".
         search: "screen" compares the most promising new configuration and all paused runs at geometric levels, and
-            is the one that hands over to halving; "ascent" climbs in params, fidelities and retained points together; "stochastic" climbs with the step
-            sizes of the paper's Theorem 2.
+            is the one that hands over to halving; "ascent" climbs in params, fidelities and retained points together;
+            "stochastic" climbs with the step sizes of the paper's Theorem 2.
         recommends: "seen" for configurations with a result, "anywhere" for the lowest mean anywhere.
     """
 
@@ -93,7 +94,8 @@ class TraceKG(Strategy):
 
         with one_thread():
             halved = [] if starts else self._halved(history, budget, count, rng)
-            return halved or self._modelled(history, budget, count, rng, starts)
+            is_in_haste = budget.effort == EFFORT_LEVELS[-1]
+            return halved or self._modelled(history, budget, len(starts) + 1 if is_in_haste else count, rng, starts)
 
     def recommend(self, history: History) -> Recommendation | None:
         """The lowest posterior mean at full fidelity, with its deviation; the fit is that of the last suggestion.
@@ -128,13 +130,16 @@ class TraceKG(Strategy):
         return skill_of(history) if self.search == "screen" else None
 
     def _halved(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
-        """Suggestions of successive halving while the model has no skill; none otherwise."""
-        skill = self._skill(history)
-        if skill is None or not skill.is_missing:
-            return []
-        from farthing.strategies.multifidelity.handover import suggest_by_halving
+        """Suggestions of successive halving while the model has no skill or takes too long; none otherwise."""
+        from farthing.strategies.multifidelity.handover import suggest_by_halving, suggest_in_haste
+        from farthing.strategies.multifidelity.skill import is_of_model, only_trace
 
-        return suggest_by_halving(self, history, budget, count, rng, skill=skill.share)
+        if (skill := self._skill(history)) is not None and skill.is_missing:
+            return suggest_by_halving(self, history, budget, count, rng, skill=skill.share)
+        may_halve = budget.effort == EFFORT_LEVELS[-1] and self.search == "screen" and only_trace(history) is not None
+        if may_halve and not can_pay_for_model(history, is_of_model):
+            return suggest_in_haste(history, budget, count, rng)
+        return []
 
     def _modelled(
         self, history: History, budget: Remaining, count: int, rng: Randomness, starts: list[Suggestion]

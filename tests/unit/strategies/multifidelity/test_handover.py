@@ -239,3 +239,33 @@ def test_halving_suggests_several_at_once_and_all_of_them_differ(by_chance: Hist
     found = ft.TraceKG().suggest(by_chance, Remaining(), 8, Randomness(0))
     assert len(found) == 8
     assert len({tuple(one.params.values()) for one in found}) == 8
+
+
+def test_choices_that_were_made_side_by_side_are_not_judged() -> None:
+    """Of ten choices the first seven were as bad as they can be; seven others are in flight."""
+    trials = _judged(7, wins=0)
+    good = [replace(trial, number=12 + i) for i, trial in enumerate(_judged(3, wins=3)[-3:])]
+    assert _is_missing([*trials, *good])
+    running = [Trial(15 + i, Suggestion({"x": 0.5, "y": 0.5}, {"epochs": 3}), State.RUNNING) for i in range(7)]
+    assert not _is_missing([*trials, *good, *running])
+
+
+# ------------------------------------------------------------------------------------------------------- in haste
+
+
+def _timed(trial: Trial, *, model: float) -> Trial:
+    """The same trial, measured to have taken a second, and its suggestion so many if the model made it."""
+    last = replace(trial.measurements[-1], cost={"training": 1.0}, charged=False)
+    took = model if "theta" in trial.note else 0.0001
+    return replace(trial, measurements=(*trial.measurements[:-1], last), overhead=took)
+
+
+@pytest.mark.parametrize(("model", "is_asked"), [(0.01, True), (10.0, False)])
+def test_at_the_least_effort_the_model_is_asked_as_often_as_its_time_allows(model: float, is_asked: bool) -> None:
+    history = History(Problem(SPACE), [_timed(trial, model=model) for trial in run(bowl, trials=15)])
+    found = ft.TraceKG().suggest(history, Remaining(effort="several"), 3, Randomness(0))
+    assert [("theta" in one.note) for one in found] == ([True] if is_asked else [False] * 3)
+    assert all("by successive halving" in one.note["why"] for one in found if not is_asked)
+    assert all(HALVING not in one.note for one in found), "the model was not found wanting"
+    ordinary = ft.TraceKG().suggest(history, Remaining(), 3, Randomness(0))
+    assert all("theta" in one.note for one in ordinary)
