@@ -134,11 +134,12 @@ class TraceKG(Strategy):
         from farthing.strategies.multifidelity.handover import suggest_by_halving, suggest_in_haste
         from farthing.strategies.multifidelity.skill import is_of_model, only_trace
 
+        if self.search != "screen" or only_trace(history) is None:
+            return []
+        if budget.effort == EFFORT_LEVELS[-1] and not can_pay_for_model(history, is_of_model):
+            return suggest_in_haste(history, budget, count, rng)
         if (skill := self._skill(history)) is not None and skill.is_missing:
             return suggest_by_halving(self, history, budget, count, rng, skill=skill.share)
-        may_halve = budget.effort == EFFORT_LEVELS[-1] and self.search == "screen" and only_trace(history) is not None
-        if may_halve and not can_pay_for_model(history, is_of_model):
-            return suggest_in_haste(history, budget, count, rng)
         return []
 
     def _modelled(

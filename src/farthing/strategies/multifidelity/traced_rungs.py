@@ -1,5 +1,6 @@
 """Rungs for runs of any length: halving takes over runs that something else began."""
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,7 +11,10 @@ from farthing.strategies.multifidelity.basket import continuing_saves, starts_at
 from farthing.strategies.multifidelity.halving import Rungs
 from farthing.strategies.multifidelity.levels import COMPLETE
 from farthing.strategies.multifidelity.runs import Run, runs_of
-from farthing.trials import Trial
+from farthing.trials import State, Trial
+
+RECENT = 32
+"""Runs whose costs stand for that of the next one. A limit on time, not tuned."""
 
 
 @dataclass(frozen=True)
@@ -26,13 +30,21 @@ class TracedRungs(Rungs):
     def runs(self) -> list[Run]:
         return runs_of(self.history)
 
+    def best(self, rung: int) -> Iterator[Trial]:
+        standing = sorted(self.standing[rung])[: len(self.standing[rung]) // self.reduction]
+        return (self.stopped(self.history[number], rung) for _, number in standing)
+
     @cached_property
-    def ended(self) -> list[list[Trial]]:
-        rungs: list[list[Trial]] = [[] for _ in self.levels]
+    def standing(self) -> list[list[tuple[float, int]]]:
+        """The loss of each run at each rung that it passed, and the number of its last trial; failures are last."""
+        rungs: list[list[tuple[float, int]]] = [[] for _ in self.levels]
         for run in self.runs:
-            for trial in (*self._stops(run), *run.failed):
-                if (rung := self.rung_of(trial)) is not None:
-                    rungs[rung].append(trial)
+            if run.last is not None:
+                for rung, loss in enumerate(self._losses(run, run.last)):
+                    rungs[rung].append((loss, run.last.number))
+            for failed in run.failed:
+                if (rung_of := self.rung_of(failed)) is not None:
+                    rungs[rung_of].append((inf, failed.number))
         return rungs
 
     def may_go_on(self, trial: Trial) -> bool:
@@ -44,7 +56,7 @@ class TracedRungs(Rungs):
     @property
     def may_start(self) -> bool:
         """Whether another run to the lowest rung is expected to cost no more than the limit."""
-        rates = [_rate(run) for run in self.runs if run.last is not None]
+        rates = [_rate(run) for run in self.runs[-RECENT:] if run.last is not None and self.limit < inf]
         return not rates or median(rates) * self._share(0) <= self.limit
 
     def _price(self, trial: Trial) -> float:
@@ -65,21 +77,18 @@ class TracedRungs(Rungs):
     def _is_saving(self) -> bool:
         return continuing_saves(self.history)
 
-    def _stops(self, run: Run) -> Iterator[Trial]:
-        """The last trial of a run as if it had stopped at each rung that it passed."""
-        if run.last is None:
-            return
-        reached = self.history.fidelity_known(run.last)[self.fidelity]
-        for rung, level in enumerate(self.levels):
-            if level <= reached:
-                suggestion = replace(run.last.suggestion, fidelity=self._fidelity(rung))
-                yield replace(run.last, suggestion=suggestion, value=self._value(run, level))
+    def _losses(self, run: Run, last: Trial) -> list[float]:
+        """The loss of a run at its first report from each level on, as far as it has come."""
+        reached = self.history.fidelity_known(last)[self.fidelity]
+        passed = [level for level in self.levels if level <= reached]
+        if last.state is not State.DONE or not self.history.is_current(last):
+            return [inf] * len(passed)
+        points = sorted((point.fidelity[self.fidelity], point.loss) for point in run.curve)
+        return [points[bisect_left(points, (level, -inf))][1] for level in passed]
 
-    def _value(self, run: Run, level: float) -> float:
-        """The value of a run at its first report from a level on."""
-        beyond = [point for point in run.curve if point.fidelity[self.fidelity] >= level]
-        first = min(beyond, key=lambda point: point.fidelity[self.fidelity])
-        return float(self.history.problem.sign * first.loss)
+    def stopped(self, trial: Trial, rung: int) -> Trial:
+        """The last trial of a run as if it had stopped at a rung that it passed."""
+        return replace(trial, suggestion=replace(trial.suggestion, fidelity=self._fidelity(rung)))
 
 
 def _rate(run: Run) -> float:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from itertools import islice
 from math import ceil
-from statistics import median
+from statistics import fmean, median
 
 from farthing.costs import EffortLevel, Remaining
 from farthing.trials import History, State, Trial
@@ -40,16 +40,17 @@ def is_free(history: History) -> bool:
 
 
 def can_pay_for_model(history: History, is_of_model: Callable[[Trial], bool]) -> bool:
-    """Whether so many trials were suggested since the last one of the model that another keeps to its share.
+    """Whether so many trials were suggested since the last one of the model that another keeps to half of the share.
 
-    Those in flight stand for the workers.
+    All workers may have to wait for it, and those in flight stand for them. Suggestions in which the model is fitted
+    take much longer than others, so that their mean counts.
     """
     of_model = list(islice(filter(is_of_model, reversed(history)), RECENT))
-    seconds, taken = seconds_of_a_trial(history), recent_median(trial.overhead for trial in of_model)
-    if not seconds or taken is None:
+    seconds = seconds_of_a_trial(history)
+    if not of_model or not seconds:
         return True
-    workers = len(history.in_flight) + 1
-    return len(history) - of_model[0].number >= ceil(taken * workers / (SHARE * seconds))
+    taken, workers = fmean(trial.overhead for trial in of_model), len(history.in_flight) + 1
+    return len(history) - of_model[0].number >= ceil(taken * workers / (0.5 * SHARE * seconds))
 
 
 def seconds_of_a_trial(history: History) -> float | None:

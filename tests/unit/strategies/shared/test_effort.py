@@ -28,9 +28,9 @@ def history(since: int, *, running: int) -> History:
     return History(PROBLEM, [trial(0, took=0.2, of_model=True), *others, *in_flight])
 
 
-@pytest.mark.parametrize(("running", "every"), [(0, 2), (1, 4), (7, 16)])
-def test_the_model_is_asked_once_in_so_many_trials_that_suggesting_keeps_to_a_tenth(running: int, every: int) -> None:
-    """0.2 s for each of running + 1 workers, of which each trial may take 0.1 s."""
+@pytest.mark.parametrize(("running", "every"), [(0, 4), (1, 8), (7, 32)])
+def test_the_model_is_asked_once_in_so_many_trials_that_it_keeps_to_a_twentieth(running: int, every: int) -> None:
+    """0.2 s for each of running + 1 workers, of which each trial may take 0.05 s."""
     assert not can_pay_for_model(history(every - 2, running=running), is_of_model)
     assert can_pay_for_model(history(every - 1, running=running), is_of_model)
 
