@@ -53,8 +53,8 @@ class TraceKG(Strategy):
         fidelity_kernel: "curves" for a learning-curve kernel for traces and a data-size kernel for others, each with
             a small Matérn part; "decays" for those kernels alone, as in the paper; or "matern".
         search: "screen" compares the most promising new configuration and all paused runs at geometric levels, and
-            is the one that hands over to halving; "ascent" climbs in params, fidelities and retained points together; "stochastic" climbs with the step
-            sizes of the paper's Theorem 2.
+            is the one that hands over to halving; "ascent" climbs in params, fidelities and retained points together;
+            "stochastic" climbs with the step sizes of the paper's Theorem 2.
         recommends: "seen" for configurations with a result, "anywhere" for the lowest mean anywhere.
     """
 
