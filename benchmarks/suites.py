@@ -371,9 +371,10 @@ _ENTRIES = (
             Contest(
                 "centred",
                 problems=_names(*CENTRED),
-                methods=("lambo", "staged-ei", "staged-ei-cooled", "prefix-ei"),
+                methods=("lambo", "staged-ei", "staged-ei-cooled", "prefix-ei", "lambo-paper"),
                 judged_at=(20,),
                 unit="full runs",
+                most_seeds={"lambo-paper": 5},
             ),
             Contest(
                 "stalling",
@@ -505,7 +506,10 @@ _REAL_PIPELINES = (
                 judged_at=(2, 4, 8),
                 unit="full runs",
             ),
-            Contest("nuclei", problems=("nuclei",), methods=REAL_METHODS, judged_at=(3, 6, 10, 20), unit="full runs"),
+            *(
+                Contest(name, problems=(name,), methods=REAL_METHODS, judged_at=(3, 6, 10, 20), unit="full runs")
+                for name in ("nuclei", "nuclei, two modules")
+            ),
             Contest(
                 "PipelineSearchCV",
                 problems=_names(*SKLEARN_TABLES),

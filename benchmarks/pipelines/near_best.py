@@ -10,7 +10,7 @@ from benchmarks.markdown import table
 from benchmarks.records import read_records, results_path
 
 SUITE = "pipeline-real"
-PROBLEMS = ("nuclei", "fashion-mnist")
+PROBLEMS = ("nuclei", "nuclei, two modules", "fashion-mnist")
 SHARE = 0.05
 
 

@@ -10,16 +10,13 @@ from typing import Any
 
 from benchmarks.pipelines.measured import RESULTS, Measured
 from benchmarks.problems.data import REPOSITORY, missing_file, missing_package
-from benchmarks.problems.problem import Params
+from benchmarks.problems.problem import Direction, Evaluation, Params
 from farthing.space import Float, Int, Space
 
-SPACE = Space(
-    stages={
-        "denoise": {"sigma": Float(0.5, 3.5, step=0.5), "window": Int(0, 3), "radius": Int(3, 6)},
-        "train": {"rate": Float(-4, -1, step=0.5), "units": Int(2, 6)},
-        "clean": {"cut": Float(0.1, 0.9, step=0.1), "opening": Int(0, 5), "area": Int(0, 7)},
-    }
-)
+DENOISE = {"sigma": Float(0.5, 3.5, step=0.5), "window": Int(0, 3), "radius": Int(3, 6)}
+TRAIN = {"rate": Float(-4, -1, step=0.5), "units": Int(2, 6)}
+CLEAN = {"cut": Float(0.1, 0.9, step=0.1), "opening": Int(0, 5), "area": Int(0, 7)}
+SPACE = Space(stages={"denoise": DENOISE, "train": TRAIN, "clean": CLEAN})
 
 
 @cache
@@ -67,3 +64,35 @@ class Nuclei(Measured):
 
 NUCLEI = Nuclei()
 """The one there is: its table and its outputs are shared by all methods and seeds."""
+
+IN_TWO = Space(stages={"learn": {**DENOISE, **TRAIN}, "clean": CLEAN})
+
+
+@dataclass(frozen=True)
+class NucleiInTwo:
+    """The same with its first two stages as one module: either both of their outputs are kept, or none."""
+
+    name: str = "nuclei, two modules"
+    direction: Direction = "minimize"
+    best_value: float | None = None
+    full_cost: float = NUCLEI.full_cost
+    in_three: Nuclei = NUCLEI
+
+    def missing(self) -> str | None:
+        return self.in_three.missing()
+
+    def space(self) -> Space:
+        return IN_TWO
+
+    def evaluate(self, params: Params, fidelity: Mapping[str, float], *, seed: int) -> Evaluation:
+        return self.in_three.evaluate(params, fidelity, seed=seed)
+
+    def stage_costs(self, params: Params) -> tuple[float, ...]:
+        denoise, train, clean = self.in_three.stage_costs(params)
+        return denoise + train, clean
+
+    def full_value(self, params: Params) -> float:
+        return self.in_three.full_value(params)
+
+
+NUCLEI_IN_TWO = NucleiInTwo()

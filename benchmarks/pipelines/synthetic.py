@@ -153,7 +153,7 @@ def _at_places(
 
 
 SHIFTED = _placed(_CUTS, "shifted", first=1)
-CENTRED = tuple(replace(_CUTS[i], name=f"centred/{_CUTS[i].name}") for i in _IN_THE_PAPER)
+CENTRED = tuple(replace(cut, name=f"centred/{cut.name}") for cut in (*(_CUTS[i] for i in _IN_THE_PAPER), _LONG_FIRST))
 TUNING = _placed(_CUTS, "tuning", first=101)
 """The same functions with their minima elsewhere: what is tuned on them is reported on the others."""
 PLACED = _at_places((*_CUTS, _LONG_FIRST), "places", first=1000)

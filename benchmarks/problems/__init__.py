@@ -1,7 +1,7 @@
 """Every problem by name. A new one is one entry in one of the lists that are joined here."""
 
 from benchmarks.pipelines.fashion import FASHION
-from benchmarks.pipelines.nuclei import NUCLEI
+from benchmarks.pipelines.nuclei import NUCLEI, NUCLEI_IN_TWO
 from benchmarks.pipelines.sklearn import SKLEARN_TABLES
 from benchmarks.pipelines.synthetic import STAGED_FUNCTIONS
 from benchmarks.problems.augmented import AUGMENTED
@@ -30,6 +30,7 @@ _ALL = (
     *ROWS,
     *STAGED_FUNCTIONS,
     NUCLEI,
+    NUCLEI_IN_TWO,
     FASHION,
     *SKLEARN_TABLES,
 )

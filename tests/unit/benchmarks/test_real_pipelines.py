@@ -13,7 +13,7 @@ from benchmarks.drivers.sklearn import Randomized, Search
 from benchmarks.drivers.staged import Staged, StagedTPE
 from benchmarks.pipelines import fashion, nuclei
 from benchmarks.pipelines.near_best import report, within
-from benchmarks.pipelines.nuclei import Nuclei
+from benchmarks.pipelines.nuclei import Nuclei, NucleiInTwo
 from benchmarks.pipelines.sklearn import Table
 from benchmarks.problems import Evaluation, Params
 from benchmarks.records import append_record
@@ -104,6 +104,10 @@ def test_a_prefix_is_measured_once_for_all_methods_and_seeds(tmp_path: Path, mon
     assert list(CALLS) == ["denoise", "train", "clean", "clean"]
     steps = list(islice(Staged("random", Random()).run(again, budget=Budget(cost=10), seed=0), 3))
     assert again.full_value(steps[-1].recommended) <= again.full_value(steps[0].recommended)
+    in_two = NucleiInTwo(in_three=again)
+    assert in_two.stage_costs(params) == (costs[0] + costs[1], costs[2])
+    assert in_two.full_value(params) == value
+    assert set(in_two.space().parameters) == set(again.space().parameters)
 
 
 def test_tpe_has_the_same_cache_and_pays_for_new_prefixes_alone() -> None:
