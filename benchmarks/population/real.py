@@ -98,6 +98,7 @@ class Run:
     method: str
     seed: int
     intervals: int
+    device: str = "cuda"
 
     @property
     def strategy(self) -> Strategy:
@@ -106,11 +107,16 @@ class Run:
     @property
     def identity(self) -> dict[str, Any]:
         return {
-            "problem": f"{self.task}, B = {self.population}",
+            "problem": f"{self.task}, B = {self.population}{self._elsewhere}",
             "method": self.method,
             "seed": self.seed,
             "settings": {"strategy": self.strategy.to_json(), "intervals": self.intervals},
         }
+
+    @property
+    def _elsewhere(self) -> str:
+        """A CPU draws other batches and games from the same seed, so its runs are compared with each other only."""
+        return ", on a CPU" if self.device == "cpu" else ""
 
 
 @dataclass
@@ -283,7 +289,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     path = options.output or results_path(f"{SUITE}-quick" if options.quick else SUITE)
     for name in options.problems or REPORTED:
         task = task_named(name, device, data=options.images)
-        for group in _groups(options, task):
+        for group in _groups(options, task, device):
             present = {key_of(record) for record in read_records(path)}
             missing = [run for run in group if key_of(run.identity) not in present]
             for record in train_together(missing, task, device) if missing else ():
@@ -294,7 +300,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _groups(options: argparse.Namespace, task: "BatchedTask") -> Iterator[list[Run]]:
+def _groups(options: argparse.Namespace, task: "BatchedTask", device: "torch.device") -> Iterator[list[Run]]:
     """Runs that take the same number of waves train together."""
     intervals = 3 if options.quick else task.intervals
     chosen = [method for method in METHODS if matches(method, options.methods or ())]
@@ -304,7 +310,9 @@ def _groups(options: argparse.Namespace, task: "BatchedTask") -> Iterator[list[R
         for slow in (False, True):
             methods = [method for method in chosen if (method in ONE_BY_ONE) is slow]
             seeds = range(options.first_seed, options.first_seed + (2 if options.quick else options.seeds))
-            yield [Run(task.name, population, method, seed, intervals) for seed in seeds for method in methods]
+            yield [
+                Run(task.name, population, method, seed, intervals, device.type) for seed in seeds for method in methods
+            ]
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -108,3 +108,9 @@ def test_a_member_that_diverges_is_told_and_replaced():
     (record,) = real.train_together([real.Run("blown", 8, "PBT", 0, 4)], task, CPU)
     assert record["failed"] > 0
     assert record["score"] <= 0.01
+
+
+def test_runs_on_a_cpu_are_not_mixed_with_those_on_a_gpu():
+    on_gpu, on_cpu = (real.Run("digits", 8, "PB2", 0, 25, device).identity for device in ("cuda", "cpu"))
+    assert on_gpu["problem"] == "digits, B = 8"
+    assert on_cpu == {**on_gpu, "problem": "digits, B = 8, on a CPU"}
