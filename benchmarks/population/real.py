@@ -8,6 +8,7 @@ recommends is worth on data, or in play, that no decision saw. A run that the fi
 
 import argparse
 import math
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -81,10 +82,16 @@ def task_named(name: str, device: "torch.device", *, data: Path | None) -> "Batc
         return tasks.Classifying("clusters", tasks.clusters(), device, (30, 48, 10), train_size=400, validation=300)
     if name == "cart-pole":
         return tasks.CartPole(device)
+    if name == "hopper":
+        from benchmarks.population.hopper import Hopper
+
+        return Hopper(device, threads=len(os.sched_getaffinity(0)))
     return tasks.Pendulum(device) if name == "pendulum" else tasks.SwingUp(device)
 
 
 REPORTED = ("digits", "pendulum", "fashion", "cart-pole")
+HOPPER = "hopper"
+"""The paper's own task, which needs MuJoCo and many cores: it is run when it is named."""
 TUNING = ("spirals", "clusters", "swing-up")
 """Tasks that settings of PB2 were chosen on; how it does on them is not reported."""
 
@@ -322,7 +329,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--first-seed", type=int, default=0, help="the first of them")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="B", help="sizes of the population")
     parser.add_argument(
-        "--problems", nargs="+", choices=(*REPORTED, *TUNING), help="only these, or one that choices are made on"
+        "--problems",
+        nargs="+",
+        choices=(*REPORTED, HOPPER, *TUNING),
+        help="only these, Hopper, or tasks of tuning",
     )
     parser.add_argument("--methods", nargs="+", metavar="NAME", help="only these")
     parser.add_argument("--images", type=Path, metavar="FILE", help="fashion's images, an archive of NumPy with X, y")
