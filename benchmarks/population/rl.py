@@ -154,7 +154,7 @@ def _runs(options: argparse.Namespace) -> Iterator[Run]:
     play = 400 if options.quick else PLAY
     deadline = time.time() + 60 * options.minutes
     for seed in range(options.seeds):
-        for problem in BATCHES:
+        for problem in options.problems or BATCHES:
             for method in methods():
                 if not options.methods or method in options.methods:
                     yield Run(problem, method, seed, play, deadline, options.commit)
@@ -175,6 +175,7 @@ def _report(records: Sequence[Record]) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = parser_of(SUITE, __doc__, seeds=3)
+    parser.add_argument("--problems", nargs="+", choices=tuple(BATCHES), help="only these")
     parser.add_argument("--quick", action="store_true", help="a 25th of the play, to see that it works")
     return parser
 
