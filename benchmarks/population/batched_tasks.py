@@ -344,7 +344,7 @@ class Playing(BatchedTask):
         moments = {k: packed({name: state[f"{k}{name}"] for name in weights}) for k in "mv"}
         training = {"all": packed(weights), "mall": moments["m"], "vall": moments["v"], "count": state["count"]}
         for _ in range(self.passes):
-            for rows in torch.randperm(n, device=self.device).split(self.minibatch or -(-n // 4)):
+            for rows in torch.split(torch.randperm(n, device=self.device), self.minibatch or -(-n // 4)):
                 leaf = {"all": training["all"].requires_grad_()}
                 part = {key: tensor[:, rows] for key, tensor in plays.items()}
                 found = gradients(self._loss(unpacked(leaf["all"], weights), part, settings), leaf)

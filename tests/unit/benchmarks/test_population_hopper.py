@@ -62,6 +62,14 @@ def test_a_member_learns_whenever_its_own_batch_is_full():
     assert score.isfinite().all()
 
 
+@pytest.mark.parametrize(("name", "steps"), [("hopper", 512_000), ("hopper-short", 256_000)])
+def test_both_lengths_are_run_by_name(name, steps):
+    task = real.task_named(name, CPU, data=None)
+    played = task.rollouts * task.rollout * task.envs
+    assert (task.name, task.intervals * played) == (name, steps)
+    assert task.params()["batch"].high == played, "the largest batch is one interval"
+
+
 def test_populations_of_hoppers_train_to_the_end():
     task = Hopper(CPU, rollout=10, rollouts=2, envs=2, longest=8, minibatch=20, passes=1, judged_steps=5)
     runs = [real.Run("hopper", 4, method, 0, 3, "cpu") for method in ("PB2", "PBT", "random search")]
