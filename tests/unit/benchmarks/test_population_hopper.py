@@ -65,6 +65,7 @@ def test_a_member_learns_whenever_its_own_batch_is_full():
 @pytest.mark.parametrize(("name", "steps"), [("hopper", 512_000), ("hopper-short", 256_000)])
 def test_both_lengths_are_run_by_name(name, steps):
     task = real.task_named(name, CPU, data=None)
+    assert isinstance(task, Hopper)
     played = task.rollouts * task.rollout * task.envs
     assert (task.name, task.intervals * played) == (name, steps)
     assert task.params()["batch"].high == played, "the largest batch is one interval"
