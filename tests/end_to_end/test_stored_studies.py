@@ -1,6 +1,11 @@
-"""Studies that an earlier version stored open, resume, and suggest the same next trial, bit for bit."""
+"""Studies that an earlier version stored open, resume, and suggest the same next trial.
+
+Bit for bit on one processor. Matrix products are rounded differently on others, so numbers are compared to four digits:
+a change of a strategy shows there too.
+"""
 
 import json
+import math
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,6 +17,16 @@ import farthing as ft
 DATA = Path(__file__).parents[1] / "data"
 EXPECTED: dict[str, Any] = json.loads((DATA / "stored_suggestions.json").read_text())
 ONLINE = [name for name in EXPECTED if name.startswith("online")]
+
+
+def is_same(found: Any, expected: Any) -> bool:
+    if isinstance(expected, dict):
+        return found.keys() == expected.keys() and all(is_same(found[key], expected[key]) for key in expected)
+    if isinstance(expected, list):
+        return len(found) == len(expected) and all(map(is_same, found, expected))
+    if isinstance(expected, float):
+        return math.isclose(found, expected, rel_tol=1e-4, abs_tol=1e-6)
+    return bool(found == expected)
 
 
 @pytest.fixture
@@ -32,7 +47,7 @@ def test_a_stored_study_suggests_what_it_would_have_suggested(name: str, storage
         "resume_from": stored.resume_from,
         "note": stored.note,
     }
-    assert found == EXPECTED[name]
+    assert is_same(found, EXPECTED[name]), f"{found} instead of {EXPECTED[name]}"
     study.close()
 
 
@@ -43,4 +58,4 @@ def test_a_stored_online_run_goes_on_with_the_same_decisions(name: str, storage:
     expected, tuner = EXPECTED[name], online_tuner(name, storage)
     assert tuner.round > 0, "the run was not taken up"
     decisions = [described(decision) for decision in play(tuner, expected[-1]["round"] - tuner.round)]
-    assert decisions[-len(expected) :] == expected
+    assert is_same(decisions[-len(expected) :], expected), f"{decisions} instead of {expected}"
