@@ -41,6 +41,7 @@ PROBLEMS: Mapping[str, tuple[str, Strategy, int]] = {
     "branin": ("branin", LogEI(), 30),
     "hartmann-6": ("hartmann-6", LogEI(), 40),
     "hartmann-6, long": ("hartmann-6", LogEI(), 120),
+    "hartmann-6, longest": ("hartmann-6", LogEI(), 400),
     "hartmann-3, curves": ("hartmann-3", TraceKG(), 25),
 }
 """The function, the strategy and the number of trials by the problem's name."""

@@ -18,13 +18,13 @@ from farthing import Budget, Fidelity, Float, LogEI, RunningTrial, Space, Strate
 WORKERS = (2, 8)
 TRIALS: Mapping[float, Mapping[int, int]] = {
     0.01: {2: 100, 8: 100},
-    0.1: {2: 300, 8: 1000},
-    1.0: {2: 100, 8: 240},
+    0.1: {2: 600, 8: 3000},
+    1.0: {2: 200, 8: 640},
     10.0: {2: 12, 8: 24},
 }
 """Of each number of seconds and of workers. Ten seconds are measured once, the others once for each seed. A study's
 first two seconds of thinking are free (`FREE` in `farthing.strategies.shared.effort`), so that shorter studies idle
-more: shown beside."""
+more: shown beside. The others last for half a minute or more."""
 FIRST = {0.1: {2: 100, 8: 160}, 1.0: {2: 30, 8: 72}}
 """Trials from the first on whose idle share is shown too."""
 MOST_IDLE = {0.1: 0.10, 1.0: 0.02}

@@ -137,10 +137,25 @@ def maximize(
     """
     effort = effort or Effort()
     U, value = _screen(acquisition, domain, offered, effort, rng)
-    lower, upper = (np.broadcast_to(bound, U.shape) for bound in domain.bounds())
-    U, value = improve(acquisition, domain, U, value, lower=lower, upper=upper, effort=effort)
+    U, value = _improve_anywhere(acquisition, domain, U, value, effort)
     best = int(np.argmax(value))
     return Maximum(domain.snap(U[best : best + 1])[0], float(value[best]))
+
+
+def candidates(
+    acquisition: Acquisition, domain: Domain, *, rng: np.random.Generator, offered: Array, effort: Effort
+) -> Array:
+    """Rows to choose several from: `restarts` of the highest that were screened, and the tops of climbs from them."""
+    U, value = _screen(acquisition, domain, offered, effort, rng)
+    tops, _ = _improve_anywhere(acquisition, domain, U, value, effort)
+    return domain.snap(np.concatenate([tops, U]))
+
+
+def _improve_anywhere(
+    acquisition: Acquisition, domain: Domain, U: Array, value: Array, effort: Effort
+) -> tuple[Array, Array]:
+    lower, upper = (np.broadcast_to(bound, U.shape) for bound in domain.bounds())
+    return improve(acquisition, domain, U, value, lower=lower, upper=upper, effort=effort)
 
 
 def improve(

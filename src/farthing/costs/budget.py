@@ -37,6 +37,10 @@ class Remaining:
         """Whether not even a trial that was opened before can be paid: cost or seconds are used up."""
         return self.cost <= 0 or self.seconds <= 0
 
+    def most_to_pay(self, *, in_seconds: bool) -> float:
+        """The most that a trial may cost; `in_seconds` says that cost is time."""
+        return min(self.cost, self.seconds) if in_seconds else self.cost
+
     def covers(self, predicted: Prediction | None, *, is_new: bool, in_seconds: bool) -> bool:
         """Whether a trial of that predicted cost may start; `in_seconds` says that cost is time."""
         if is_new and self.trials < 1:

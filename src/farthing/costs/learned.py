@@ -91,47 +91,35 @@ def learn_cost(
     Hyperparameters are fitted from `warm_start` and the usual starts, or taken from it as they are with `keeps_theta`.
     """
     shares = np.ones(cost.size) if done is None else done
-    parts = FIXED_SHARES[: None if np.ptp(shares) > 0.0 else 1]
-    least, least_spread = float(np.min(cost, initial=np.inf)), LEAST_SPREAD if len(parts) > 1 else 0.0
-    tried = [_Fixed(X, cost, kernel, shares, part * least, least_spread) for part in parts]
-    best = _likeliest(tried, warm_start)  # which part it is hardly depends on the rest: one fit will do
-    if keeps_theta and warm_start is not None:
-        return best.learned(warm_start)
-    return best.learned(fit(best.posterior, warm_start=warm_start))
+    fixed = _likeliest_part(X, cost, kernel, shares, warm_start) if np.ptp(shares) > 0.0 else 0.0
+    # which part it is hardly depends on the rest: one fit will do
+    g = np.log(cost - fixed) - np.log(shares)
+    scale = _standardised(g, LEAST_SPREAD if np.ptp(shares) > 0.0 else 0.0)
+    posterior = hyperparameter_posterior(kernel, X, scale.apply(g))
+    theta = warm_start if keeps_theta and warm_start is not None else fit(posterior, warm_start=warm_start)
+    least = float(np.exp(np.min(g))) if g.size else np.finfo(float).tiny
+    return LearnedCost(posterior.process(theta), scale, fixed, least, theta)
 
 
-def _likeliest(models: Sequence["_Fixed"], warm_start: Array | None) -> "_Fixed":
-    """The model of highest density, at the better of an earlier fit and the prior's mode.
+def _likeliest_part(X: Array, cost: Array, kernel: Kernel, done: Array, warm_start: Array | None) -> float:
+    """The fixed part of highest density, at the better of an earlier fit and the prior's mode.
 
-    The earlier fit may have been one of another A. The models differ in what was observed, not in where, so that each
-    of the two needs one factor for all of them; a single model needs none.
+    The earlier fit may have been one of another part. Parts differ in what was observed, not in where, so that each of
+    the two needs one factor for all of them. The process sees g, standardised; as densities of log t all parts can be
+    compared: ∂g/∂ log t = t/(t − A).
     """
-    if len(models) == 1:
-        return models[0]
-    places = [models[0].posterior.priors.mean, *([] if warm_start is None else [warm_start])]
-    return models[int(np.argmax(np.max([_densities(models, theta) for theta in places], axis=0)))]
+    fixed = float(np.min(cost)) * np.array(FIXED_SHARES)
+    G = np.log(cost[:, None] - fixed) - np.log(done)[:, None]
+    scales = [_standardised(g, LEAST_SPREAD) for g in G.T]
+    Y = np.stack([scale.apply(g) for scale, g in zip(scales, G.T, strict=True)], axis=1)
+    stretch = np.sum(np.log(cost)[:, None] - np.log(cost[:, None] - fixed), axis=0)
+    posterior = hyperparameter_posterior(kernel, X, Y[:, 0])
+    places = [posterior.priors.mean, *([] if warm_start is None else [warm_start])]
+    density = np.max([posterior.values_of(theta, Y) for theta in places], axis=0)
+    on_log_scale = density + stretch - cost.size * np.log([scale.scale for scale in scales])
+    return float(fixed[int(np.argmax(on_log_scale))])
 
 
-def _densities(models: Sequence["_Fixed"], theta: Array) -> Array:
-    values = models[0].posterior.values_of(theta, [model.posterior.y for model in models])
-    return np.array([model.on_log_scale(value) for model, value in zip(models, values, strict=True)])
-
-
-class _Fixed:
-    """The model with one A, at any hyperparameters."""
-
-    def __init__(self, X: Array, cost: Array, kernel: Kernel, done: Array, fixed: float, least_spread: float) -> None:
-        self._fixed = fixed
-        self._g = np.log(cost - fixed) - np.log(done)
-        self._stretch = float(np.sum(np.log(cost) - np.log(cost - fixed)))
-        standard = Standardise.of(self._g)
-        self._scale = Standardise(standard.offset, max(standard.scale, least_spread))
-        self.posterior = hyperparameter_posterior(kernel, X, self._scale.apply(self._g))
-
-    def on_log_scale(self, log_density: float) -> float:
-        """A density of what the process sees as one of log t, so that all A can be compared: ∂g/∂ log t = t/(t − A)."""
-        return log_density + self._stretch - self._g.size * float(np.log(self._scale.scale))
-
-    def learned(self, theta: Array) -> LearnedCost:
-        least = float(np.exp(np.min(self._g))) if self._g.size else np.finfo(float).tiny
-        return LearnedCost(self.posterior.process(theta), self._scale, self._fixed, least, theta)
+def _standardised(g: Array, least_spread: float) -> Standardise:
+    standard = Standardise.of(g)
+    return Standardise(standard.offset, max(standard.scale, least_spread))

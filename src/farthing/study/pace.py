@@ -3,20 +3,17 @@
 Everything here follows from what is stored with the trials, never from a clock.
 """
 
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterator
 from math import ceil
-from statistics import median
 
 from farthing.costs import EFFORT_LEVELS, EffortLevel
-from farthing.strategies.shared.effort import is_free
+from farthing.strategies.shared.effort import SHARE, is_free, recent_median, seconds_of_a_trial
 from farthing.study.knowledge import asked_with, effort_of
-from farthing.trials import History, State, Trial
+from farthing.trials import History, Trial
 
-SHARE = 0.1
-"""Suggesting for all workers may take this share of a trial's seconds, and a worker may wait for as long."""
-RECENT = 5
-"""Trials whose median stands for the next one: the first suggestion of a process imports what the others use."""
+WAIT = 0.02
+"""A worker waits for a suggestion that knows all results for at most this share of a trial's seconds, wherever one that
+misses a result misses little (`KNOWN_FOR_EACH_MISSED`)."""
 BETWEEN_LOOKS = 1.0
 """Seconds within which a process notices what others did."""
 KNOWN_FOR_EACH_MISSED = 40
@@ -46,14 +43,14 @@ def allowed_effort(history: History, *, workers: int) -> EffortLevel:
 
 
 def suggested_together(history: History, *, workers: int) -> int:
-    """How many suggestions to make at once at the least effort: as many as keep all workers busy, since of those made
-    together all but the first know less than they could.
+    """How many suggestions to make at once at the least effort: as many as bring the time of each to its share, since
+    of those made together all but the first know less than they could.
     """
     most = max(1, min(workers, may_miss(history)))
-    seconds, taken = seconds_of_a_trial(history), _median(trial.overhead for trial in _suggested(history, ALONE))
+    seconds, taken = seconds_of_a_trial(history), recent_median(trial.overhead for trial in _suggested(history, ALONE))
     if not seconds or taken is None:
         return most
-    return max(1, min(most, ceil(taken * workers / seconds)))
+    return max(1, min(most, ceil(taken * workers / (SHARE * seconds))))
 
 
 def may_miss(history: History) -> int:
@@ -66,24 +63,22 @@ def queued_ahead(history: History, *, workers: int) -> int:
     may miss results, as many as there are trials that end before the next suggestions are there.
     """
     running = len(history.in_flight) - history.waiting
-    seconds, taken = seconds_of_a_trial(history), _median(trial.overhead * asked_with(trial) for trial in _any(history))
+    seconds, taken = (
+        seconds_of_a_trial(history),
+        recent_median(trial.overhead * asked_with(trial) for trial in _any(history)),
+    )
     ending = ceil(workers * ((taken or 0.0) + BETWEEN_LOOKS) / seconds) if seconds else 0
     return min(workers, max(0, workers - running) + min(ending, may_miss(history)))
 
 
 def is_long_to_wait(history: History, effort: EffortLevel) -> bool:
-    """Whether a worker that waited for a suggestion of that effort would wait for more than a tenth of a trial."""
-    seconds, wait = seconds_of_a_trial(history), _median(_calls(history, effort))
-    return seconds is not None and wait is not None and wait > SHARE * seconds
-
-
-def seconds_of_a_trial(history: History) -> float | None:
-    """The seconds that recent trials took: measured by the work, or by the storage's clock for other units of cost."""
-    return _median(_seconds(history, trial) for trial in reversed(history) if trial.state is State.DONE)
+    """Whether a worker that waited for a suggestion of that effort would wait for too large a share of a trial."""
+    seconds, wait = seconds_of_a_trial(history), recent_median(_calls(history, effort))
+    return seconds is not None and wait is not None and wait > WAIT * seconds
 
 
 def _is_allowed(history: History, effort: EffortLevel, most: float) -> bool:
-    taken = _median(trial.overhead for trial in _suggested(history, effort))
+    taken = recent_median(trial.overhead for trial in _suggested(history, effort))
     if taken is None or taken <= most:
         return True
     last = next(_suggested(history, effort)).number
@@ -103,14 +98,3 @@ def _suggested(history: History, effort: EffortLevel) -> Iterator[Trial]:
 def _any(history: History) -> Iterator[Trial]:
     """The trials that a strategy suggested, the latest first."""
     return (trial for trial in reversed(history) if trial.overhead > 0.0)
-
-
-def _seconds(history: History, trial: Trial) -> float:
-    if history.problem.cost_is_time and not any(point.charged for point in trial.measurements):
-        return trial.cost
-    return max(0.0, (trial.finished_at or trial.opened_at) - trial.opened_at)
-
-
-def _median(numbers: Iterable[float]) -> float | None:
-    recent = list(islice(numbers, RECENT))
-    return median(recent) if recent else None

@@ -6,13 +6,13 @@ import pytest
 
 import farthing as ft
 from farthing.costs import EFFORT_LEVELS, EffortLevel
+from farthing.strategies.shared.effort import seconds_of_a_trial
 from farthing.study.knowledge import KNEW
 from farthing.study.pace import (
     PROBED_AFTER,
     allowed_effort,
     is_long_to_wait,
     queued_ahead,
-    seconds_of_a_trial,
     suggested_together,
 )
 from farthing.trials import History, Measurement, Problem, State, Suggestion, Trial
@@ -102,16 +102,16 @@ def test_seconds_count_whatever_the_unit_of_cost() -> None:
         assert allowed_effort(history(trials, problem), workers=1) == "frugal"
 
 
-def test_a_worker_may_wait_for_a_tenth_of_a_trial() -> None:
-    assert not is_long_to_wait(history([suggested(took=0.09, seconds=1.0)] * 5), "ordinary")
-    assert is_long_to_wait(history([suggested(took=0.11, seconds=1.0)] * 5), "ordinary")
-    together = history([suggested(took=0.03, seconds=1.0, effort="several", asked=4)] * 5)
+def test_a_worker_may_wait_for_a_fiftieth_of_a_trial() -> None:
+    assert not is_long_to_wait(history([suggested(took=0.019, seconds=1.0)] * 5), "ordinary")
+    assert is_long_to_wait(history([suggested(took=0.021, seconds=1.0)] * 5), "ordinary")
+    together = history([suggested(took=0.006, seconds=1.0, effort="several", asked=4)] * 5)
     assert is_long_to_wait(together, "several"), "the seconds of a call are shared among its suggestions"
 
 
-@pytest.mark.parametrize(("took", "together"), [(0.05, 1), (0.2, 2), (0.5, 4), (9.0, 8)])
-def test_as_many_are_made_together_as_keep_the_workers_busy(took: float, together: int) -> None:
-    """Eight workers with trials of a second need one each eighth of a second."""
+@pytest.mark.parametrize(("took", "together"), [(0.01, 1), (0.02, 2), (0.05, 4), (9.0, 8)])
+def test_as_many_are_made_together_as_bring_the_time_of_each_to_its_share(took: float, together: int) -> None:
+    """Eight workers with trials of a second: each suggestion may take an eighth of a tenth of a second."""
     made = history([suggested(took=took, seconds=1.0, effort="screen")] * 320)
     assert suggested_together(made, workers=8) == together
 

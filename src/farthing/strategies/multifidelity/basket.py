@@ -36,7 +36,7 @@ class Basket:
         if most is None or len(self.places) <= most:
             return self
         by_age = sorted(self.places, key=lambda i: self.runs[i].trials[-1].number)
-        return replace(self, places=tuple(sorted(by_age[-most:])))
+        return replace(self, places=tuple(sorted(by_age[len(by_age) - most :])))
 
     def best(self, promise: Array, most: int) -> "Basket":
         """The `most` runs of highest promise, which is one number for each place."""

@@ -46,10 +46,13 @@ class ASHA(Halving):
     """
 
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
-        rungs = self._rungs(history)
+        return self.suggest_on(self._rungs(history), budget, count, rng)
+
+    def suggest_on(self, rungs: "Rungs", budget: Remaining, count: int, rng: Randomness) -> list[Suggestion]:
+        """Promotions on these rungs, then random configurations at the lowest."""
         promotions = [rungs.promotion(trial) for trial in islice(self._promotable(rungs), count)]
-        numbers = _numbers_left(history, budget, count, taken=len(promotions))
-        first = first_params(history, numbers, rng)
+        numbers = _numbers_left(rungs.history, budget, count, taken=len(promotions))
+        first = first_params(rungs.history, numbers, rng)
         return [*promotions, *(rungs.start(one.params, rung=0, note=one.noted()) for one in first)]
 
     def resumable(self, history: History) -> set[int]:
@@ -57,9 +60,9 @@ class ASHA(Halving):
         return {trial.number for rung in rungs.ended[:-1] for trial in rung if rungs.may_go_on(trial)}
 
     def _promotable(self, rungs: "Rungs") -> Iterator[Trial]:
-        for rung in reversed(rungs.ended[:-1]):
-            best = rungs.ranked(rung)[: len(rung) // self.reduction]
-            yield from (trial for trial in best if rungs.may_go_on(trial) and not rungs.has_twin_above(trial))
+        for rung in reversed(range(len(rungs.levels) - 1)):
+            best = rungs.best(rung)
+            yield from (trial for trial in best if not rungs.has_twin_above(trial) and rungs.may_go_on(trial))
 
 
 @dataclass(frozen=True)
@@ -137,13 +140,22 @@ class Rungs:
     def has_twin_above(self, trial: Trial) -> bool:
         """Whether the same params stand on a higher rung, or are on their way: a promotion would buy them twice."""
         here = self.rung_of(trial)
-        return any(
-            other.params == trial.params
-            and other.state not in (State.FAILED, State.LOST)
-            and here is not None
-            and (self.rung_of(other) or 0) > here
-            for other in self.history
-        )
+        return here is not None and self._highest.get(_key(trial.params), 0) > here
+
+    @cached_property
+    def _highest(self) -> dict[frozenset[tuple[str, Json]], int]:
+        """The highest rung of each configuration that has not failed."""
+        highest: dict[frozenset[tuple[str, Json]], int] = {}
+        for trial in self.history:
+            if trial.state not in (State.FAILED, State.LOST):
+                key = _key(trial.params)
+                highest[key] = max(highest.get(key, 0), self.rung_of(trial) or 0)
+        return highest
+
+    def best(self, rung: int) -> Iterator[Trial]:
+        """The fraction of a rung that may go on, the best first."""
+        trials = self.ended[rung]
+        return islice(self.ranked(trials), len(trials) // self.reduction)
 
     def ranked(self, trials: Iterable[Trial]) -> list[Trial]:
         """The best first, what has no value, or is not possible today, last; ties in the order of their numbers."""
@@ -165,6 +177,10 @@ class Rungs:
     def _loss(self, trial: Trial) -> float:
         is_ranked = trial.state is State.DONE and self.history.is_current(trial)
         return self.history.loss(trial.value) if is_ranked and trial.value is not None else math.inf
+
+
+def _key(params: Params) -> frozenset[tuple[str, Json]]:
+    return frozenset(params.items())
 
 
 @dataclass(frozen=True)

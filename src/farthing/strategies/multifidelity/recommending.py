@@ -28,6 +28,14 @@ def recommend_seen(settings: Settings, history: History) -> Recommendation | Non
     return None if found is None else _best_seen(history, *found)
 
 
+def best_measured(history: History) -> Recommendation:
+    """The run whose last value is best, however far it was trained: for where a model's predictions mislead."""
+    last = [run.last for run in recommendable(runs_of(history)) if run.last is not None]
+    order = sorted(last, key=lambda trial: history.loss(trial.value if trial.value is not None else np.inf))
+    ranking = tuple(Recommendation(trial.params, trial) for trial in order)
+    return replace(ranking[0], ranking=ranking)
+
+
 def recommend_anywhere(settings: Settings, history: History) -> Recommendation | None:
     """The place in the space with the lowest predicted loss at full fidelity, as the paper recommends.
 

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from farthing.costs import Remaining
+from farthing.costs import EFFORT_LEVELS, Remaining
 from farthing.errors import InvalidArgument
 from farthing.fields import share, whole
+from farthing.strategies.shared.effort import can_pay_for_model
 from farthing.strategies.shared.randomness import Randomness
 from farthing.strategies.shared.starts import first_params, is_known, starts_in_vain
 from farthing.strategies.shared.strategy import Recommendation, Strategy
@@ -16,6 +17,7 @@ from farthing.trials import History, Json, Params, Suggestion
 if TYPE_CHECKING:
     from farthing.strategies.multifidelity.candidates import Candidates, ChosenEvaluation
     from farthing.strategies.multifidelity.context import CurveContext
+    from farthing.strategies.multifidelity.skill import Skill
 
 STARTS = 5
 """Random configurations before the model is asked. With 8 of them, the regret on the 13 problems for tuning changed by
@@ -35,6 +37,9 @@ class TraceKG(Strategy):
     is the better buy. A Gaussian process over params and fidelities learns from the curves; a second model learns
     costs. Recommended is the configuration whose predicted value at full fidelity is best.
 
+    Where the only fidelity is a trace and the configurations that the model chose are hardly better than random ones,
+    asynchronous successive halving decides instead (`skill`, `handover`), and measured values are recommended.
+
     Args:
         zero_avoiding: information that is free at fidelity zero does not count (taKG⁰). "auto" measures whether cost
             and information vanish together; the note names the form that was used.
@@ -48,9 +53,9 @@ class TraceKG(Strategy):
         batch_cost: the cost of suggestions made together: the largest, as they run side by side, or the sum.
         fidelity_kernel: "curves" for a learning-curve kernel for traces and a data-size kernel for others, each with
             a small Matérn part; "decays" for those kernels alone, as in the paper; or "matern".
-        search: "screen" compares the most promising new configuration and all paused runs at geometric levels;
-            "ascent" climbs in params, fidelities and retained points together; "stochastic" climbs with the step
-            sizes of the paper's Theorem 2.
+        search: "screen" compares the most promising new configuration and all paused runs at geometric levels, and
+            is the one that hands over to halving; "ascent" climbs in params, fidelities and retained points together;
+            "stochastic" climbs with the step sizes of the paper's Theorem 2.
         recommends: "seen" for configurations with a result, "anywhere" for the lowest mean anywhere.
     """
 
@@ -86,24 +91,28 @@ class TraceKG(Strategy):
         if len(starts) == count:
             return starts
         from farthing.models.threads import one_thread
-        from farthing.strategies.multifidelity.context import read_context
 
         with one_thread():
-            context = read_context(self, history, rng, starts, effort=budget.effort or "ordinary")
-            if context is None:
-                return [*starts, *_starts(history, budget, count - len(starts), rng, after=starts)]
-            chosen = self._choose(context, budget, count - len(starts), new_left=budget.trials - len(starts))
-            return [*starts, *(_suggestion(context, choice) for choice in chosen)]
+            halved = [] if starts else self._halved(history, budget, count, rng)
+            is_in_haste = budget.effort == EFFORT_LEVELS[-1]
+            return halved or self._modelled(history, budget, len(starts) + 1 if is_in_haste else count, rng, starts)
 
     def recommend(self, history: History) -> Recommendation | None:
-        """The lowest posterior mean at full fidelity, with its deviation; the fit is that of the last suggestion."""
+        """The lowest posterior mean at full fidelity, with its deviation; the fit is that of the last suggestion.
+
+        With little skill, the best measured value.
+        """
         if not history.done:
             return None
         from farthing.models.threads import one_thread
-        from farthing.strategies.multifidelity.recommending import recommend_anywhere, recommend_seen
+        from farthing.strategies.multifidelity.recommending import best_measured, recommend_anywhere, recommend_seen
 
         with one_thread():
-            return (recommend_seen if self.recommends == "seen" else recommend_anywhere)(self, history)
+            if self.recommends == "anywhere":
+                return recommend_anywhere(self, history)
+            if (skill := self._skill(history)) is not None and skill.is_low:
+                return best_measured(history)
+            return recommend_seen(self, history)
 
     def resumable(self, history: History) -> set[int]:
         from farthing.strategies.multifidelity.basket import Basket
@@ -113,6 +122,37 @@ class TraceKG(Strategy):
         runs = runs_of(history)
         basket = Basket.of(history, runs, Fidelities(history.problem.space)).latest(self.basket)
         return {last.number for place in basket.places if (last := runs[place].last) is not None}
+
+    def _skill(self, history: History) -> "Skill | None":
+        """That of the model, if successive halving may decide in its place."""
+        from farthing.strategies.multifidelity.skill import skill_of
+
+        return skill_of(history) if self.search == "screen" else None
+
+    def _halved(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
+        """Suggestions of successive halving while the model has no skill or takes too long; none otherwise."""
+        from farthing.strategies.multifidelity.handover import suggest_by_halving, suggest_in_haste
+        from farthing.strategies.multifidelity.skill import is_of_model, only_trace
+
+        if self.search != "screen" or only_trace(history) is None:
+            return []
+        if budget.effort == EFFORT_LEVELS[-1] and not can_pay_for_model(history, is_of_model):
+            return suggest_in_haste(history, budget, count, rng)
+        if (skill := self._skill(history)) is not None and skill.is_missing:
+            return suggest_by_halving(self, history, budget, count, rng, skill=skill.share)
+        return []
+
+    def _modelled(
+        self, history: History, budget: Remaining, count: int, rng: Randomness, starts: list[Suggestion]
+    ) -> Sequence[Suggestion]:
+        """The starts, and what the model chooses after them."""
+        from farthing.strategies.multifidelity.context import read_context
+
+        context = read_context(self, history, rng, starts, effort=budget.effort or "ordinary")
+        if context is None:
+            return [*starts, *_starts(history, budget, count - len(starts), rng, after=starts)]
+        chosen = self._choose(context, budget, count - len(starts), new_left=budget.trials - len(starts))
+        return [*starts, *(_suggestion(context, choice) for choice in chosen)]
 
     def _choose(
         self, context: "CurveContext", budget: Remaining, count: int, *, new_left: float
@@ -130,7 +170,7 @@ def affordable(context: "CurveContext", budget: Remaining) -> float:
     """The most that a suggestion may cost: the rest of the budget, if the model predicts in its unit."""
     if not context.cost.is_in_units:
         return math.inf
-    return min(budget.cost, budget.seconds if context.history.problem.cost_unit == "seconds" else math.inf)
+    return budget.most_to_pay(in_seconds=context.history.problem.cost_unit == "seconds")
 
 
 # ------------------------------------------------------------------------------------------------------- the start

@@ -7,7 +7,7 @@ import numpy as np
 
 from farthing.acquisition.acquisition import Acquisition
 from farthing.acquisition.batch import select_batch
-from farthing.acquisition.maximize import Domain, Effort, maximize
+from farthing.acquisition.maximize import Domain, Effort, candidates, maximize
 from farthing.acquisition.unvisited import Unvisited
 from farthing.costs import EffortLevel
 from farthing.models.gp import GP
@@ -21,6 +21,10 @@ SCREEN = Effort(screened=128, restarts=2, rounds=1, most_calls=10)
 """A short climb from the two best rows: without one, regret with eight workers was half as much again on a smooth
 function of four numbers (4 seeds), and no better on `TUNING_FUNCTIONS` in `benchmarks/problems/synthetic.py`."""
 EFFORTS: dict[EffortLevel, Effort] = {"ordinary": ORDINARY, "frugal": FRUGAL, "screen": SCREEN, "several": SCREEN}
+TOGETHER = Effort(screened=128, restarts=16, rounds=1, most_calls=10)
+"""For several at once: one climb for all of them, from as many rows as leave the later ones a choice."""
+SAME = 1e-4
+"""Climbs that end this close to each other have found the same top. A guess, not tuned."""
 OFFERED = 8
 """Number of the best rows seen that are offered as starting points; a guess, not tuned."""
 FEW = 1024
@@ -41,8 +45,7 @@ def search(
     effort: EffortLevel = "ordinary",
 ) -> Array:
     """The best row found; the best there is where there are few."""
-    best = seen.X[np.argsort(seen.loss, kind="stable")[:OFFERED]]
-    return search_from(acquisition, domain, best, rng=rng, effort=EFFORTS[effort])
+    return search_from(acquisition, domain, _best(seen), rng=rng, effort=EFFORTS[effort])
 
 
 def search_batch(
@@ -62,6 +65,7 @@ def search_batch(
     """
     other = seen.X[:0] if tried is None else tried
     chosen: list[Array] = []
+    shortlist = seen.X[:0]
 
     def search_new(function: Acquisition) -> Array:
         visited = np.concatenate([seen.X, seen.pending, other, np.reshape(chosen, (-1, domain.width))])
@@ -71,13 +75,37 @@ def search_batch(
         chosen.append(x)
         return x
 
+    def choose_new(function: Acquisition) -> Array:
+        """The highest of rows that were found for the first of them; a search for itself when they are used up."""
+        nonlocal shortlist
+        if not chosen:
+            rows = candidates(function, domain, rng=rng, offered=_best(seen), effort=TOGETHER)
+            new = Unvisited(function, np.concatenate([seen.X, seen.pending, other]))
+            shortlist = rows[[not new.has(x) for x in rows]]
+        if not len(shortlist):
+            return search_new(function)
+        best = np.asarray(shortlist[int(np.argmax(function(shortlist)))])
+        shortlist = shortlist[_distance(shortlist, best) > SAME]
+        chosen.append(best)
+        return best
+
     return select_batch(
         gp,
         count,
         pending=seen.pending,
         acquisition=lambda believed: unvisited(acquisition(believed), domain, seen.X, believed.X, other),
-        maximizer=search_new,
+        maximizer=choose_new if effort == "several" and count > 1 else search_new,
     )
+
+
+def _best(seen: Observations) -> Array:
+    """Rows to start searches from."""
+    return seen.X[np.argsort(seen.loss, kind="stable")[:OFFERED]]
+
+
+def _distance(rows: Array, x: Array) -> Array:
+    """The greatest difference in any column; inactive ones are equal to each other."""
+    return np.asarray(np.abs(np.nan_to_num(rows, nan=-1.0) - np.nan_to_num(x, nan=-1.0)).max(axis=1))
 
 
 def search_from(

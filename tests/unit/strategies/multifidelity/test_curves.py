@@ -137,6 +137,7 @@ def test_the_basket_holds_paused_runs_only() -> None:
     basket = Basket.of(found, runs_of(found), Fidelities(SPACE))
     assert [basket.runs[place].params["x"] for place in basket.places] == [0.5, 0.6]
     assert [basket.runs[place].params["x"] for place in basket.latest(1).places] == [0.6]
+    assert basket.latest(0).places == ()
     assert Basket.of(found, runs_of(found), Fidelities(SPACE), taken={0}).places == (4,)
 
 

@@ -250,9 +250,9 @@ def test_the_note_says_why() -> None:
 
 def test_the_form_depends_on_whether_cost_and_information_vanish_together() -> None:
     """A start that costs as much as the rest is no temptation."""
-    fixed = run(ft.TraceKG(), trials=15, cost=lambda params, fidelity: 100.0 + fidelity["epochs"])
+    fixed = run(ft.TraceKG(), trials=9, cost=lambda params, fidelity: 100.0 + fidelity["epochs"])
     assert fixed[-1].note["form"] == "taKG"
-    assert run(ft.TraceKG(), trials=15)[-1].note["form"] == "taKG0"
+    assert run(ft.TraceKG(), trials=9)[-1].note["form"] == "taKG0"
 
 
 def test_the_same_history_gives_the_same_suggestion() -> None:

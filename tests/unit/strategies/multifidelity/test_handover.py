@@ -1,0 +1,267 @@
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pytest
+
+import farthing as ft
+from farthing.costs import Budget, Remaining
+from farthing.strategies import Randomness
+from farthing.strategies.multifidelity.skill import HALVING, LEAST_SKILL, RETURNING_SKILL, Skill, skill_of
+from farthing.strategies.multifidelity.traced_rungs import TracedRungs
+from farthing.trials import Failure, History, Measurement, Params, Problem, State, Suggestion, Trial
+
+EPOCHS = ft.Fidelity(1, 27, integer=True, trace=True)
+PARAMS = {"x": ft.Float(0, 1), "y": ft.Float(0, 1)}
+SPACE = ft.Space(PARAMS, fidelities={"epochs": EPOCHS})
+Loss = Callable[[Params, float], float]
+
+
+def chance(params: Params, epochs: float) -> float:
+    """Says nothing of its neighbours: no model can learn it."""
+    return 1.0 + math.sin(1e7 * params["x"]) * math.cos(1e7 * params["y"]) + 0.5 / epochs
+
+
+def bowl(params: Params, epochs: float) -> float:
+    return float(0.1 + (params["x"] - 0.3) ** 2 + (params["y"] - 0.7) ** 2 + 0.1 / epochs)
+
+
+def told(number: int, suggestion: Suggestion, loss: Loss, begun: float = 0) -> Trial:
+    """A trial that reported every epoch; an epoch costs 1."""
+    [(name, end)] = suggestion.fidelity.items()
+    points = [
+        Measurement(value=loss(suggestion.params, epoch), fidelity={name: epoch})
+        for epoch in range(int(begun) + 1, int(end) + 1)
+    ]
+    last = replace(points[-1], cost={"training": float(end - begun)}, charged=True)
+    return Trial(number, suggestion, State.DONE, measurements=(*points[:-1], last), value=last.value)
+
+
+def run(
+    loss: Loss, *, trials: int, space: ft.Space = SPACE, strategy: ft.TraceKG | None = None, cost: float | None = None
+) -> History:
+    history = History(Problem(space))
+    for _ in range(trials):
+        left = Remaining() if cost is None else Budget(cost=cost).remaining(history, seconds=0.0)
+        found = (strategy or ft.TraceKG()).suggest(history, left, 1, Randomness(0))
+        if not found:
+            break
+        source = found[0].resume_from
+        begun = 0 if source is None else history[source].fidelity["epochs"]
+        history = history.updated([told(len(history), found[0], loss, begun)], version=len(history))
+    return history
+
+
+def is_missing(history: History) -> bool:
+    skill = skill_of(history)
+    return skill is not None and skill.is_missing
+
+
+def is_halved(trial: Trial) -> bool:
+    return isinstance(trial.note, dict) and HALVING in trial.note
+
+
+@pytest.fixture(scope="module")
+def by_chance() -> History:
+    return run(chance, trials=60)
+
+
+# ----------------------------------------------------------------------------------------------------- handing over
+
+
+def test_a_study_in_which_the_model_cannot_have_skill_is_handed_to_halving(by_chance: History) -> None:
+    halved = [trial for trial in by_chance if is_halved(trial)]
+    assert len(halved) > 30
+    assert {trial.fidelity["epochs"] for trial in halved} <= {1, 3, 9, 27}
+    assert any(trial.resume_from is not None for trial in halved)
+    starts = [trial for trial in halved if trial.resume_from is None]
+    assert {trial.fidelity["epochs"] for trial in starts} == {1}
+
+
+def test_halving_leaves_some_new_configurations_to_the_model(by_chance: History) -> None:
+    starts = [trial for trial in by_chance if is_halved(trial) and trial.resume_from is None]
+    chosen = [trial for trial in starts if "theta" in trial.note]
+    assert len(starts) / 5 <= len(chosen) <= len(starts) / 3
+
+
+def test_the_note_says_in_words_why_halving_decides(by_chance: History) -> None:
+    notes = [trial.note["why"] for trial in by_chance if is_halved(trial)]
+    assert all("of pairs with random ones, too few to let it decide" in why for why in notes)
+    assert any("carried on by successive halving" in why for why in notes)
+    assert any("a random configuration, by successive halving" in why for why in notes)
+
+
+def test_while_halving_decides_the_best_measured_value_is_recommended(by_chance: History) -> None:
+    assert is_missing(by_chance)
+    found = ft.TraceKG().recommend(by_chance)
+    last = [trial for trial in by_chance if trial.number not in {other.resume_from for other in by_chance}]
+    assert found is not None
+    assert found.trial.value == min(trial.value for trial in last if trial.value is not None)
+    assert found.predicted is None
+
+
+def test_a_study_in_which_the_model_has_skill_stays_with_it() -> None:
+    history = run(bowl, trials=25)
+    assert not any(map(is_halved, history))
+    assert not is_missing(history)
+
+
+@pytest.mark.parametrize("strategy", [ft.TraceKG(search="ascent"), ft.TraceKG.paper()])
+def test_other_searches_are_never_handed_over(strategy: ft.TraceKG, by_chance: History) -> None:
+    [suggestion] = strategy.suggest(by_chance, Remaining(), 1, Randomness(0))
+    assert HALVING not in suggestion.note
+
+
+def test_a_space_with_a_fidelity_that_is_no_trace_is_never_handed_over() -> None:
+    both = ft.Space(PARAMS, fidelities={"epochs": EPOCHS, "data": ft.Fidelity(0.1, 1.0)})
+    data = ft.Space(PARAMS, fidelities={"data": ft.Fidelity(0.1, 1.0)})
+    assert skill_of(History(Problem(both), _judged(8, wins=0))) is None
+    assert skill_of(History(Problem(data), _judged(8, wins=0))) is None
+    assert skill_of(History(Problem(SPACE), _judged(8, wins=0))) is not None
+
+
+# ---------------------------------------------------------------------------------------------------- when and when not
+
+
+def _judged(chosen: int, *, wins: int, drawn: int = 5, note: Mapping[str, object] | None = None) -> list[Trial]:
+    """Random runs of loss 1, then choices of the model, of which the first `wins` are better."""
+    losses = [1.0] * drawn + [0.5] * wins + [1.5] * (chosen - wins)
+    notes = [None] * drawn + [{"theta": [0.0], "form": "taKG", **(note or {})}] * chosen
+    return [
+        told(i, Suggestion({"x": i / 50, "y": 0.5}, {"epochs": 3}, note=said), lambda *_, loss=loss: loss)
+        for i, (loss, said) in enumerate(zip(losses, notes, strict=True))
+    ]
+
+
+def _skill(trials: list[Trial]) -> Skill | None:
+    return skill_of(History(Problem(SPACE), trials))
+
+
+def _is_missing(trials: list[Trial]) -> bool:
+    return is_missing(History(Problem(SPACE), trials))
+
+
+def test_skill_is_the_share_of_pairs_and_missing_below_the_least() -> None:
+    assert _skill(_judged(8, wins=5)) == Skill(0.625, 8)
+    assert _is_missing(_judged(8, wins=5))
+    assert not _is_missing(_judged(8, wins=6))
+
+
+def test_the_latest_choices_are_judged() -> None:
+    assert _is_missing(_judged(20, wins=12)), "the first twelve were good, the last eight bad"
+
+
+def test_a_few_choices_need_only_be_better_than_chance() -> None:
+    assert not _is_missing(_judged(2, wins=0))
+    assert _is_missing(_judged(3, wins=1))
+    assert not _is_missing(_judged(3, wins=2)), "two of three may be luck, but are better than chance"
+    assert _is_missing(_judged(6, wins=4))
+
+
+def test_with_little_skill_measured_values_are_recommended_before_halving_takes_over() -> None:
+    sure, unsure = _skill(_judged(8, wins=7)), _skill(_judged(8, wins=6))
+    assert sure is not None
+    assert unsure is not None
+    assert (sure.is_low, unsure.is_low, unsure.is_missing) == (False, True, False)
+
+
+def test_without_random_runs_to_compare_with_the_model_is_trusted() -> None:
+    assert _skill(_judged(8, wins=0, drawn=2)) is None
+    assert _is_missing(_judged(8, wins=0, drawn=3))
+
+
+def test_once_halving_decides_the_model_must_show_more_skill() -> None:
+    assert LEAST_SKILL < 6 / 8 < RETURNING_SKILL < 7 / 8
+    assert not _is_missing(_judged(8, wins=6))
+    assert _is_missing(_judged(8, wins=6, note={HALVING: 0.5}))
+    assert not _is_missing(_judged(8, wins=7, note={HALVING: 0.5}))
+
+
+def test_choices_that_cannot_be_compared_do_not_count() -> None:
+    """Work that reports ends alone, trained further by the model than at random; what remains is a failure or two."""
+    drawn = [Trial(i, Suggestion({"x": i / 50, "y": 0.5}, {"epochs": 4}), State.DONE, value=1.0) for i in range(5)]
+    chosen = [Suggestion({"x": 0.5 + i / 50, "y": 0.5}, {"epochs": 27}, note={"theta": [0.0]}) for i in range(8)]
+    done = [Trial(5 + i, one, State.DONE, value=0.5) for i, one in enumerate(chosen[:6])]
+    failed = [Trial(11 + i, one, State.FAILED, failure=Failure("nan")) for i, one in enumerate(chosen[6:])]
+    assert _skill([*drawn, *done, *failed]) == Skill(0.0, 2)
+    assert not _is_missing([*drawn, *done, *failed])
+
+
+def test_results_from_elsewhere_and_learnt_starts_are_no_random_ones() -> None:
+    trials = _judged(8, wins=0)
+    notes = [{"added": True}, {"learned": [0, "earlier"]}, {"guess": "near"}]
+    known = [
+        replace(one, suggestion=replace(one.suggestion, note=note)) for one, note in zip(trials, notes, strict=False)
+    ]
+    assert _skill([*known, *trials[3:]]) is None
+
+
+# -------------------------------------------------------------------------------------------------------------- rungs
+
+
+def test_a_run_stands_on_every_rung_that_it_passed_with_its_loss_there() -> None:
+    history = History(Problem(SPACE), [told(0, Suggestion({"x": 0.3, "y": 0.7}, {"epochs": 11}), bowl)])
+    rungs = TracedRungs(history, 3, "epochs")
+    assert rungs.standing == [[(bowl({"x": 0.3, "y": 0.7}, epoch), 0)] for epoch in (1, 3, 9)] + [[]]
+    stops = [rungs.stopped(history[0], rung) for rung in range(3)]
+    assert [rungs.may_go_on(trial) and not rungs.has_twin_above(trial) for trial in stops] == [False, False, True]
+    assert rungs.promotion(stops[2]).fidelity == {"epochs": 27}
+
+
+def test_a_run_that_failed_counts_as_the_worst_of_the_rung_that_it_was_to_reach() -> None:
+    start = Suggestion({"x": 0.3, "y": 0.7}, {"epochs": 4})
+    failed = Trial(1, replace(start, fidelity={"epochs": 9}, resume_from=0), State.FAILED, failure=Failure("nan"))
+    other = told(2, Suggestion({"x": 0.9, "y": 0.1}, {"epochs": 9}), bowl)
+    rungs = TracedRungs(History(Problem(SPACE), [told(0, start, bowl), failed, other]), 3, "epochs")
+    assert [number for _, number in sorted(rungs.standing[2])] == [2, 1]
+
+
+def test_nothing_is_promoted_that_costs_more_than_is_left() -> None:
+    history = run(chance, trials=400, cost=150.0)
+    assert any(map(is_halved, history))
+    assert history.cost <= 150.0
+
+
+# --------------------------------------------------------------------------------------------------------------- replay
+
+
+def test_replaying_a_history_repeats_every_suggestion(by_chance: History) -> None:
+    for number in (12, 20, 33, 41, 59):
+        [again] = ft.TraceKG().suggest(by_chance.before(number), Remaining(), 1, Randomness(0))
+        assert again == by_chance[number].suggestion
+
+
+def test_halving_suggests_several_at_once_and_all_of_them_differ(by_chance: History) -> None:
+    found = ft.TraceKG().suggest(by_chance, Remaining(), 8, Randomness(0))
+    assert len(found) == 8
+    assert len({tuple(one.params.values()) for one in found}) == 8
+
+
+def test_choices_that_were_made_side_by_side_are_not_judged() -> None:
+    """Of ten choices the first seven were as bad as they can be; seven others are in flight."""
+    trials = _judged(7, wins=0)
+    good = [replace(trial, number=12 + i) for i, trial in enumerate(_judged(3, wins=3)[-3:])]
+    assert _is_missing([*trials, *good])
+    running = [Trial(15 + i, Suggestion({"x": 0.5, "y": 0.5}, {"epochs": 3}), State.RUNNING) for i in range(7)]
+    assert not _is_missing([*trials, *good, *running])
+
+
+# ------------------------------------------------------------------------------------------------------- in haste
+
+
+def _timed(trial: Trial, *, model: float) -> Trial:
+    """The same trial, measured to have taken a second, and its suggestion so many if the model made it."""
+    last = replace(trial.measurements[-1], cost={"training": 1.0}, charged=False)
+    took = model if "theta" in trial.note else 0.0001
+    return replace(trial, measurements=(*trial.measurements[:-1], last), overhead=took)
+
+
+@pytest.mark.parametrize(("model", "is_asked"), [(0.01, True), (10.0, False)])
+def test_at_the_least_effort_the_model_is_asked_as_often_as_its_time_allows(model: float, is_asked: bool) -> None:
+    history = History(Problem(SPACE), [_timed(trial, model=model) for trial in run(bowl, trials=15)])
+    found = ft.TraceKG().suggest(history, Remaining(effort="several"), 3, Randomness(0))
+    assert [("theta" in one.note) for one in found] == ([True] if is_asked else [False] * 3)
+    assert all("by successive halving" in one.note["why"] for one in found if not is_asked)
+    assert all(HALVING not in one.note for one in found), "the model was not found wanting"
+    ordinary = ft.TraceKG().suggest(history, Remaining(), 3, Randomness(0))
+    assert all("theta" in one.note for one in ordinary)
