@@ -46,6 +46,17 @@ def forward(weights: Mapping[str, Tensor], X: Tensor, *, dropout: Tensor | None 
     return X
 
 
+def packed(weights: Mapping[str, Tensor]) -> Tensor:
+    """All weights of a network in one row (M, P): an optimizer then needs few operations, not a few a layer."""
+    return torch.cat([tensor.flatten(1) for tensor in weights.values()], dim=1)
+
+
+def unpacked(rows: Tensor, like: Mapping[str, Tensor]) -> State:
+    """The weights in `rows`, shaped as those they were packed from."""
+    parts = torch.split(rows, [tensor[0].numel() for tensor in like.values()], dim=1)
+    return {name: part.view(len(rows), *like[name].shape[1:]) for name, part in zip(like, parts, strict=True)}
+
+
 def gradients(loss: Tensor, weights: Mapping[str, Tensor]) -> State:
     """Of each network's loss (M,) by its own weights."""
     found = torch.autograd.grad(loss.sum(), list(weights.values()))

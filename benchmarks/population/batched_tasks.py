@@ -22,7 +22,9 @@ from benchmarks.population.batched_networks import (
     forward,
     fresh_layers,
     gradients,
+    packed,
     sgd,
+    unpacked,
     zeros_beside,
 )
 from farthing.space import Float, Parameter
@@ -220,6 +222,8 @@ class Playing(BatchedTask):
 
     observed: int = 0
     outputs: int = 0
+    scales: int = 1
+    """How many actions have a spread of their own."""
 
     def params(self) -> dict[str, Parameter]:
         return {
@@ -265,7 +269,7 @@ class Playing(BatchedTask):
         last = [name for name in policy if name.endswith("2")]
         weights = {f"p{name}": tensor * (0.01 if name in last else 1.0) for name, tensor in policy.items()}
         weights |= {f"q{name}": tensor for name, tensor in value.items()}
-        weights["pscale"] = torch.full((len(own), 1, 1), -0.5, device=self.device)
+        weights["pscale"] = torch.full((len(own), 1, self.scales), -0.5, device=self.device)
         count = torch.zeros(len(own), device=self.device)
         games = self.first((len(own), self.envs))
         return {**weights, **zeros_beside(weights, "m"), **zeros_beside(weights, "v"), "count": count, "games": games}
@@ -273,16 +277,16 @@ class Playing(BatchedTask):
     def train(self, state: State, settings: Settings, seeds: Tensor) -> tuple[State, Tensor]:
         scores = []
         for _ in range(self.updates):
-            with torch.no_grad():
-                state, batch, score = self._played(state, settings)
-            scores.append(score)
+            state, batch = self._played(state)
+            rewards, endings = batch["reward"].sum(1).mean(1), batch["over"].float().sum(1).mean(1)
+            scores.append(self.score_of(rewards, endings, self.rollout))
             state = self._learned(state, batch, settings)
         return state, torch.stack(scores).mean(0)
 
     def judge(self, state: State, seeds: Tensor) -> Tensor:
         """Mean return of play without exploration, from fresh games."""
         M = state["count"].shape[0]
-        policy, games = _network(state, "p"), self.first((M, self.envs))
+        policy, games = network(state, "p"), self.first((M, self.envs))
         rewards, endings = torch.zeros(M, device=self.device), torch.zeros(M, device=self.device)
         with torch.no_grad():
             for _ in range(self.judged_steps):
@@ -297,65 +301,85 @@ class Playing(BatchedTask):
         """The mean return of an episode, from rewards and endings a game in so many steps."""
         return rewards / steps * self.longest
 
-    def _played(self, state: State, settings: Settings) -> tuple[State, dict[str, Tensor], Tensor]:
-        policy, value, games = _network(state, "p"), _network(state, "q"), state["games"]
+    def _played(self, state: State) -> tuple[State, dict[str, Tensor]]:
+        """`rollout` steps of every game; what was seen, done and got, as tensors (M, rollout, envs, …)."""
+        policy, games = network(state, "p"), state["games"]
         kept: dict[str, list[Tensor]] = {
-            key: [] for key in ("seen", "action", "log", "reward", "over", "value", "next")
+            key: [] for key in ("seen", "action", "log", "reward", "lost", "over", "after")
         }
-        for _ in range(self.rollout):
+        with torch.no_grad():
             seen = self.observe(games)
-            outputs = forward(policy, seen, tanh=True)
-            action = self.draw(outputs, state["pscale"])
-            log, _ = self.log_chance(outputs, state["pscale"], action)
-            games, reward, lost = self.move(games, action)
-            ahead = forward(value, self.observe(games), tanh=True)[..., 0] * ~lost
-            over = lost | (games[..., -1] >= self.longest)
-            games = torch.where(over[..., None], self.first(games.shape[:2]), games)
-            here = forward(value, seen, tanh=True)[..., 0]
-            for key, tensor in zip(kept, (seen, action, log, reward, over, here, ahead), strict=True):
-                kept[key].append(tensor)
-        batch = {key: torch.stack(each, dim=1) for key, each in kept.items()}
-        batch["gain"] = self._advantages(batch, settings["gae"])
-        rewards, endings = batch["reward"].sum(1).mean(1), batch["over"].float().sum(1).mean(1)
-        return {**state, "games": games}, batch, self.score_of(rewards, endings, self.rollout)
+            for _ in range(self.rollout):
+                outputs = forward(policy, seen, tanh=True)
+                action = self.draw(outputs, state["pscale"])
+                log, _ = self.log_chance(outputs, state["pscale"], action)
+                games, reward, lost = self.move(games, action)
+                after, over = self.observe(games), lost | (games[..., -1] >= self.longest)
+                games = torch.where(over[..., None], self.first(games.shape[:2]), games)
+                for key, tensor in zip(kept, (seen, action, log, reward, lost, over, after), strict=True):
+                    kept[key].append(tensor)
+                seen = self.observe(games)
+        return {**state, "games": games}, {key: torch.stack(each, dim=1) for key, each in kept.items()}
 
-    def _advantages(self, batch: dict[str, Tensor], gae: Tensor) -> Tensor:
-        found, later = [], torch.zeros_like(batch["reward"][:, 0])
-        for t in reversed(range(self.rollout)):
-            error = (
-                self.reward_scale * batch["reward"][:, t] + self.discount * batch["next"][:, t] - batch["value"][:, t]
-            )
-            later = error + self.discount * gae[:, None] * later * ~batch["over"][:, t]
+    def _advantages(self, batch: Mapping[str, Tensor], values: Tensor, gae: Tensor) -> Tensor:
+        reward, lost, over = batch["reward"], batch["lost"], batch["over"]
+        value, ahead = values
+        found, later = [], torch.zeros_like(reward[:, 0])
+        for t in reversed(range(reward.shape[1])):
+            error = self.reward_scale * reward[:, t] + self.discount * ahead[:, t] * ~lost[:, t] - value[:, t]
+            later = error + self.discount * gae[:, None] * later * ~over[:, t]
             found.append(later)
         return torch.stack(found[::-1], dim=1)
 
     reward_scale: float = 1.0
+    passes: int = 4
+    minibatch: int = 0
+    """Steps of play that one gradient is of; 0 is a quarter of what was played."""
 
-    def _learned(
-        self, state: State, batch: dict[str, Tensor], settings: Settings, passes: int = 4, parts: int = 4
-    ) -> State:
-        M, n = batch["gain"].shape[0], self.rollout * self.envs
-        flat = {key: tensor.reshape(M, n, *tensor.shape[3:]) for key, tensor in batch.items()}
-        target = flat["gain"] + flat["value"]
-        gain = (flat["gain"] - flat["gain"].mean(1, keepdim=True)) / (flat["gain"].std(1, keepdim=True) + 1e-6)
-        clip = settings["clip"][:, None]
-        for _ in range(passes):
-            for rows in torch.randperm(n, device=self.device).chunk(parts):
-                weights = {name: state[name].detach().requires_grad_() for name in state if name[0] in "pq"}
-                outputs = forward(_network(weights, "p"), flat["seen"][:, rows], tanh=True)
-                log, entropy = self.log_chance(outputs, weights["pscale"], flat["action"][:, rows])
-                ratio = (log - flat["log"][:, rows]).clamp(-10.0, 10.0).exp()
-                surrogate = torch.minimum(ratio * gain[:, rows], ratio.clamp(1.0 - clip, 1.0 + clip) * gain[:, rows])
-                values = forward(_network(weights, "q"), flat["seen"][:, rows], tanh=True)[..., 0]
-                loss = (values - target[:, rows]).square().mean(1) - surrogate.mean(1)
-                loss = loss - settings["entropy"] * entropy.mean(1)
-                found = gradients(loss, weights)
+    def _learned(self, state: State, batch: Mapping[str, Tensor], settings: Settings) -> State:
+        """`passes` passes over a batch of any length, all steps of every pass in another order."""
+        plays = self._judged_plays(state, batch, settings)
+        n = plays["gain"].shape[1]
+        weights = {name: state[name] for name in state if name[0] in "pq"}
+        moments = {k: packed({name: state[f"{k}{name}"] for name in weights}) for k in "mv"}
+        training = {"all": packed(weights), "mall": moments["m"], "vall": moments["v"], "count": state["count"]}
+        for _ in range(self.passes):
+            for rows in torch.split(torch.randperm(n, device=self.device), self.minibatch or -(-n // 4)):
+                leaf = {"all": training["all"].requires_grad_()}
+                part = {key: tensor[:, rows] for key, tensor in plays.items()}
+                found = gradients(self._loss(unpacked(leaf["all"], weights), part, settings), leaf)
                 with torch.no_grad():
-                    state = adam(state, found, lr=settings["lr"])
-        return {name: tensor.detach() for name, tensor in state.items()}
+                    training = adam(training, found, lr=settings["lr"])
+        new = {k: unpacked(training[k].detach(), weights) for k in ("all", "mall", "vall")}
+        moved = {f"{k}{name}": new[f"{k}all"][name] for k in "mv" for name in weights}
+        return {**state, **new["all"], **moved, "count": training["count"]}
+
+    def _judged_plays(self, state: State, batch: Mapping[str, Tensor], settings: Settings) -> State:
+        """Every step of play as a row, with its advantage and the return that the value network is to learn."""
+        with torch.no_grad():
+            M, value = batch["reward"].shape[0], network(state, "q")
+            values = torch.stack([self._values(value, batch[key]) for key in ("seen", "after")])
+            gain = self._advantages(batch, values, settings["gae"])
+            plays = {key: batch[key] for key in ("seen", "action", "log")} | {"gain": gain, "target": gain + values[0]}
+            rows = {key: tensor.reshape(M, -1, *tensor.shape[3:]) for key, tensor in plays.items()}
+            gain = rows["gain"]
+            return {**rows, "gain": (gain - gain.mean(1, keepdim=True)) / (gain.std(1, keepdim=True) + 1e-6)}
+
+    def _values(self, network: State, seen: Tensor) -> Tensor:
+        return forward(network, seen.flatten(1, 2), tanh=True)[..., 0].view(seen.shape[:3])
+
+    def _loss(self, weights: State, plays: Mapping[str, Tensor], settings: Settings) -> Tensor:
+        clip = settings["clip"][:, None]
+        outputs = forward(network(weights, "p"), plays["seen"], tanh=True)
+        log, entropy = self.log_chance(outputs, weights["pscale"], plays["action"])
+        ratio = (log - plays["log"]).clamp(-10.0, 10.0).exp()
+        surrogate = torch.minimum(ratio * plays["gain"], ratio.clamp(1.0 - clip, 1.0 + clip) * plays["gain"])
+        values = forward(network(weights, "q"), plays["seen"], tanh=True)[..., 0]
+        loss = (values - plays["target"]).square().mean(1) - surrogate.mean(1)
+        return loss - settings["entropy"] * entropy.mean(1) if "entropy" in settings else loss
 
 
-def _network(weights: Mapping[str, Tensor], prefix: str) -> State:
+def network(weights: Mapping[str, Tensor], prefix: str) -> State:
     return {name[1:]: tensor for name, tensor in weights.items() if name[0] == prefix and name[1] in "wb"}
 
 

@@ -8,6 +8,7 @@ recommends is worth on data, or in play, that no decision saw. A run that the fi
 
 import argparse
 import math
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -81,10 +82,16 @@ def task_named(name: str, device: "torch.device", *, data: Path | None) -> "Batc
         return tasks.Classifying("clusters", tasks.clusters(), device, (30, 48, 10), train_size=400, validation=300)
     if name == "cart-pole":
         return tasks.CartPole(device)
+    if name in HOPPERS:
+        from benchmarks.population.hopper import Hopper
+
+        return Hopper(device, name=name, rollouts=HOPPERS[name], threads=len(os.sched_getaffinity(0)))
     return tasks.Pendulum(device) if name == "pendulum" else tasks.SwingUp(device)
 
 
 REPORTED = ("digits", "pendulum", "fashion", "cart-pole")
+HOPPERS = {"hopper": 32, "hopper-short": 16}
+"""The paper's own task by its rollouts of an interval; it needs MuJoCo and many cores, so it is run when named."""
 TUNING = ("spirals", "clusters", "swing-up")
 """Tasks that settings of PB2 were chosen on; how it does on them is not reported."""
 
@@ -98,6 +105,7 @@ class Run:
     method: str
     seed: int
     intervals: int
+    device: str = "cuda"
 
     @property
     def strategy(self) -> Strategy:
@@ -106,11 +114,16 @@ class Run:
     @property
     def identity(self) -> dict[str, Any]:
         return {
-            "problem": f"{self.task}, B = {self.population}",
+            "problem": f"{self.task}, B = {self.population}{self._elsewhere}",
             "method": self.method,
             "seed": self.seed,
             "settings": {"strategy": self.strategy.to_json(), "intervals": self.intervals},
         }
+
+    @property
+    def _elsewhere(self) -> str:
+        """A CPU draws other batches and games from the same seed, so its runs are compared with each other only."""
+        return ", on a CPU" if self.device == "cpu" else ""
 
 
 @dataclass
@@ -270,6 +283,11 @@ def _changes(study: Study) -> list[list[float]]:
     return found
 
 
+def hopper_is_missing() -> str | None:
+    """Why Hopper cannot be played here, or None."""
+    return missing_package("mujoco") or missing_package("gymnasium")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if reason := missing_package("torch"):
@@ -282,8 +300,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     path = options.output or results_path(f"{SUITE}-quick" if options.quick else SUITE)
     for name in options.problems or REPORTED:
+        if name in HOPPERS and (reason := hopper_is_missing()):
+            print(f"{name} is left out: {reason.partition(';')[0]}. Run: pip install 'farthing[rl]'.")
+            continue
         task = task_named(name, device, data=options.images)
-        for group in _groups(options, task):
+        for group in _groups(options, task, device):
             present = {key_of(record) for record in read_records(path)}
             missing = [run for run in group if key_of(run.identity) not in present]
             for record in train_together(missing, task, device) if missing else ():
@@ -294,7 +315,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _groups(options: argparse.Namespace, task: "BatchedTask") -> Iterator[list[Run]]:
+def _groups(options: argparse.Namespace, task: "BatchedTask", device: "torch.device") -> Iterator[list[Run]]:
     """Runs that take the same number of waves train together."""
     intervals = 3 if options.quick else task.intervals
     chosen = [method for method in METHODS if matches(method, options.methods or ())]
@@ -304,7 +325,9 @@ def _groups(options: argparse.Namespace, task: "BatchedTask") -> Iterator[list[R
         for slow in (False, True):
             methods = [method for method in chosen if (method in ONE_BY_ONE) is slow]
             seeds = range(options.first_seed, options.first_seed + (2 if options.quick else options.seeds))
-            yield [Run(task.name, population, method, seed, intervals) for seed in seeds for method in methods]
+            yield [
+                Run(task.name, population, method, seed, intervals, device.type) for seed in seeds for method in methods
+            ]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -314,7 +337,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--first-seed", type=int, default=0, help="the first of them")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="B", help="sizes of the population")
     parser.add_argument(
-        "--problems", nargs="+", choices=(*REPORTED, *TUNING), help="only these, or one that choices are made on"
+        "--problems",
+        nargs="+",
+        choices=(*REPORTED, *HOPPERS, *TUNING),
+        help="only these, Hopper, or tasks of tuning",
     )
     parser.add_argument("--methods", nargs="+", metavar="NAME", help="only these")
     parser.add_argument("--images", type=Path, metavar="FILE", help="fashion's images, an archive of NumPy with X, y")

@@ -40,11 +40,8 @@ def methods() -> dict[str, Callable[[], Strategy]]:
         "pbt": lambda: PBT(**SIZE),
         "clone": lambda: Clone(**SIZE),
         "pb2": lambda: PB2(**SIZE),
+        "pb2.paper": lambda: PB2.paper(**SIZE),
     }
-
-
-MISSPECIFIED = ("pbt", "pb2")
-"""The methods that the paper compares on the misspecified range."""
 
 
 @dataclass(frozen=True)
@@ -157,14 +154,14 @@ def _runs(options: argparse.Namespace) -> Iterator[Run]:
     play = 400 if options.quick else PLAY
     deadline = time.time() + 60 * options.minutes
     for seed in range(options.seeds):
-        for problem in BATCHES:
-            for method in MISSPECIFIED if problem == "lander-misspecified" else methods():
+        for problem in options.problems or BATCHES:
+            for method in methods():
                 if not options.methods or method in options.methods:
                     yield Run(problem, method, seed, play, deadline, options.commit)
 
 
 def _described(run: Run, record: Record) -> str:
-    return f"{run.problem:20} {run.method:7} seed {run.seed}: reward {record['reward']:.0f}"
+    return f"{run.problem:20} {run.method:9} seed {run.seed}: reward {record['reward']:.0f}"
 
 
 def _report(records: Sequence[Record]) -> None:
@@ -173,11 +170,12 @@ def _report(records: Sequence[Record]) -> None:
         own = [r for r in records if (r["problem"], r["method"]) == (problem, method)]
         middle = [median(r[key] for r in own) for key in ("reward", "best_ever", "judged")]
         each = " ".join(f"{r['reward']:.0f}" for r in sorted(own, key=lambda r: r["seed"]))
-        print(f"{problem:20} {method:8} {middle[0]:7.0f} {middle[1]:7.0f} {middle[2]:7.0f}   {each}")
+        print(f"{problem:20} {method:9} {middle[0]:7.0f} {middle[1]:7.0f} {middle[2]:7.0f}   {each}")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = parser_of(SUITE, __doc__, seeds=3)
+    parser.add_argument("--problems", nargs="+", choices=tuple(BATCHES), help="only these")
     parser.add_argument("--quick", action="store_true", help="a 25th of the play, to see that it works")
     return parser
 

@@ -1,6 +1,7 @@
 """Networks that are trained in batches: each as if it were alone, and every study continues from its own states."""
 
 import json
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -108,3 +109,15 @@ def test_a_member_that_diverges_is_told_and_replaced():
     (record,) = real.train_together([real.Run("blown", 8, "PBT", 0, 4)], task, CPU)
     assert record["failed"] > 0
     assert record["score"] <= 0.01
+
+
+def test_runs_on_a_cpu_are_not_mixed_with_those_on_a_gpu():
+    on_gpu, on_cpu = (real.Run("digits", 8, "PB2", 0, 25, device).identity for device in ("cuda", "cpu"))
+    assert on_gpu["problem"] == "digits, B = 8"
+    assert on_cpu == {**on_gpu, "problem": "digits, B = 8, on a CPU"}
+
+
+@pytest.mark.skipif(find_spec("mujoco") is not None, reason="MuJoCo is here, so Hopper is not left out")
+def test_hopper_is_left_out_without_its_physics(tmp_path, capsys):
+    assert real.main(["--problems", "hopper-short", "--output", str(tmp_path / "results.jsonl")]) == 0
+    assert "hopper-short is left out: mujoco is not installed." in capsys.readouterr().out
