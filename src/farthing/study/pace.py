@@ -3,11 +3,13 @@
 Everything here follows from what is stored with the trials, never from a clock.
 """
 
-from collections.abc import Iterator
+import threading
+from collections import deque
+from collections.abc import Iterator, Mapping
 from math import ceil
 
 from farthing.costs import EFFORT_LEVELS, EffortLevel
-from farthing.strategies.shared.effort import SHARE, is_free, recent_median, seconds_of_a_trial
+from farthing.strategies.shared.effort import RECENT, SHARE, is_free, recent_median, seconds_of_a_trial
 from farthing.study.knowledge import asked_with, effort_of
 from farthing.trials import History, Trial
 
@@ -91,8 +93,48 @@ def _calls(history: History, effort: EffortLevel) -> Iterator[float]:
 
 
 def _suggested(history: History, effort: EffortLevel) -> Iterator[Trial]:
-    """The trials suggested with that effort, the latest first. What users enqueue takes no time."""
-    return (trial for trial in reversed(history) if trial.overhead > 0.0 and effort_of(trial) == effort)
+    """The latest trials suggested with that effort, the latest first. What users enqueue takes no time."""
+    return reversed(_LATEST.of(history)[effort])
+
+
+class _Latest:
+    """The latest trials suggested with each effort, of the history that was asked about last.
+
+    Histories grow, and with little effort the last trials with more of it are far back: looking through a whole history
+    for every suggestion would take longer with every trial.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._first: Trial | None = None
+        self._last: Trial | None = None
+        self._looked_at = 0
+        self._found: Mapping[EffortLevel, deque[Trial]] = {}
+
+    def of(self, history: History) -> Mapping[EffortLevel, list[Trial]]:
+        with self._lock:
+            if not self._is_of(history):
+                self._looked_at, self._found = 0, {effort: deque(maxlen=RECENT) for effort in EFFORT_LEVELS}
+            for number in range(self._looked_at, len(history)):
+                if (trial := history[number]).overhead > 0.0:
+                    self._found[effort_of(trial)].append(trial)
+            self._looked_at = len(history)
+            self._first, self._last = (history[0], history[-1]) if self._looked_at else (None, None)
+            return {effort: list(trials) for effort, trials in self._found.items()}
+
+    def _is_of(self, history: History) -> bool:
+        """Whether the history has grown from the one before. Trials change while they run, what was noted does not."""
+        if self._last is None or not 0 < self._looked_at <= len(history) or history[0] is not self._first:
+            return False
+        last = history[self._looked_at - 1]
+        return (last.number, last.overhead, last.opened_at) == (
+            self._last.number,
+            self._last.overhead,
+            self._last.opened_at,
+        )
+
+
+_LATEST = _Latest()
 
 
 def _any(history: History) -> Iterator[Trial]:

@@ -213,6 +213,13 @@ class History(Sequence[Trial]):
         """How much of the full fidelity a trial has, from 0 to 1, all fidelities multiplied."""
         return self.problem.reach(self.fidelity_known(trial))
 
+    @property
+    def full(self) -> Sequence[Trial]:
+        """The trials at full fidelity; all of them where there are neither fidelities nor stages."""
+        space = self.problem.space
+        has_others = bool(space.fidelities or space.stages)
+        return [trial for trial in self._trials if self.is_full(trial)] if has_others else self._trials
+
     def is_full(self, trial: Trial) -> bool:
         """Whether the trial was to run at full fidelity, or stopped by itself, so that more would change nothing.
 

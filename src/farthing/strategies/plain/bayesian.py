@@ -192,6 +192,9 @@ def _described(rows: "Array", history: History, surrogate: "Surrogate", costs: "
 
 def _repeat(history: History, params: Params) -> dict[str, Json]:
     """The reason for an exact repeat, which is made once every configuration of a finite space was tried."""
+    encoder = history.problem.space.encoder
+    if len(encoder.categories) + len(encoder.discrete) < encoder.dimension:
+        return {}
     number = next((trial.number for trial in history if trial.params == params), None)
     if number is None:
         return {}

@@ -1,7 +1,7 @@
 """How much time a suggestion may take."""
 
 from collections.abc import Callable, Iterable
-from itertools import islice
+from itertools import accumulate, islice
 from math import ceil
 from statistics import fmean, median
 
@@ -36,7 +36,7 @@ def suggesting_is_expensive(history: History) -> bool:
 
 def is_free(history: History) -> bool:
     """Whether suggesting took so little so far that nobody has to save."""
-    return sum(trial.overhead for trial in history) < FREE
+    return all(total < FREE for total in accumulate(trial.overhead for trial in history))
 
 
 def can_pay_for_model(history: History, is_of_model: Callable[[Trial], bool]) -> bool:

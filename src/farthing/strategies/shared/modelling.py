@@ -39,8 +39,8 @@ class Observations:
 def observe(history: History) -> Observations:
     """The observations in a history, of trials at full fidelity."""
     encoder = history.problem.space.encoder
-    full = [trial for trial in history if history.is_full(trial)]
-    ended = [trial for trial in full if trial.is_finished]
+    in_flight = {trial.number for trial in history.in_flight}
+    ended = [trial for trial in history.full if trial.number not in in_flight]
     measured = np.array([_loss(history, trial) for trial in ended], dtype=float)
     is_known = np.isfinite(measured)
     worst = float(np.max(measured[is_known])) if is_known.any() else 0.0
@@ -48,7 +48,7 @@ def observe(history: History) -> Observations:
         X=encoder.encode([trial.params for trial in ended]) if is_known.any() else np.zeros((0, encoder.dimension)),
         loss=np.where(is_known, measured, worst) if is_known.any() else np.zeros(0),
         cost=_costs(ended) if is_known.any() else np.zeros(0),
-        pending=encoder.encode([trial.params for trial in full if not trial.is_finished]),
+        pending=encoder.encode([trial.params for trial in history.in_flight if history.is_full(trial)]),
     )
 
 
