@@ -13,9 +13,9 @@ from benchmarks.problems.data import REPOSITORY, missing_file, missing_package
 from benchmarks.problems.problem import Direction, Evaluation, Params
 from farthing.space import Float, Int, Space
 
-DENOISE = {"sigma": Float(0.5, 3.5, step=0.5), "window": Int(0, 3), "radius": Int(3, 6)}
-TRAIN = {"rate": Float(-4, -1, step=0.5), "units": Int(2, 6)}
-CLEAN = {"cut": Float(0.1, 0.9, step=0.1), "opening": Int(0, 5), "area": Int(0, 7)}
+DENOISE: Mapping[str, Float | Int] = {"sigma": Float(0.5, 3.5, step=0.5), "window": Int(0, 3), "radius": Int(3, 6)}
+TRAIN: Mapping[str, Float | Int] = {"rate": Float(-4, -1, step=0.5), "units": Int(2, 6)}
+CLEAN: Mapping[str, Float | Int] = {"cut": Float(0.1, 0.9, step=0.1), "opening": Int(0, 5), "area": Int(0, 7)}
 SPACE = Space(stages={"denoise": DENOISE, "train": TRAIN, "clean": CLEAN})
 
 

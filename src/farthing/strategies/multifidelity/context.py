@@ -9,7 +9,7 @@ import numpy as np
 
 from farthing.acquisition.expected_improvement import log_expected_improvement
 from farthing.acquisition.knowledge_gradient import KnowledgeGradient, antithetic_normals
-from farthing.costs import EffortLevel
+from farthing.costs import EFFORT_LEVELS, EffortLevel
 from farthing.models.gp import GP, VALUE
 from farthing.models.linalg import Array, IntArray
 from farthing.space.encoding import Encoder
@@ -33,6 +33,8 @@ MOST_PENDING = 128
 workers would take minutes for each suggestion."""
 GROWTH_WITH_LESS_EFFORT = 1.5
 """Hyperparameters are kept until there are this many times the trials, if a suggestion must be quick. Not tuned."""
+GROWTH_WITH_LEAST_EFFORT = 4.0
+"""The same where several are suggested at once: a fit takes half a second, and all workers wait. Not tuned."""
 PLAIN_FLOOR = 0.1
 """The least share of a fidelity if nothing else keeps taKG from the cheapest; the default floor of `TraceKG`."""
 MOST_COST = 0.2
@@ -239,24 +241,22 @@ def read_context(
 ) -> CurveContext | None:
     """None where no value is known yet."""
     runs = active_runs(history, runs_of(history), retain=settings.retain)
+    growth = GROWTH_WITH_LEAST_EFFORT if effort == EFFORT_LEVELS[-1] else GROWTH_WITH_LESS_EFFORT
+    may_refit = effort == "ordinary" or _has_outgrown_its_fit(history, growth)
     model = fit_curves(
-        history,
-        runs,
-        retain=settings.retain,
-        fidelity_kernel=settings.fidelity_kernel,
-        may_refit=effort == "ordinary" or _has_outgrown_its_fit(history),
+        history, runs, retain=settings.retain, fidelity_kernel=settings.fidelity_kernel, may_refit=may_refit
     )
     if model is None or not any(run.last for run in runs):
         return None
-    pending = in_flight(history, runs, chosen)
-    return CurveContext(settings, history, runs, model, run_cost(history, runs), rng, pending, effort)
+    cost, pending = run_cost(history, runs, may_refit=may_refit), in_flight(history, runs, chosen)
+    return CurveContext(settings, history, runs, model, cost, rng, pending, effort)
 
 
-def _has_outgrown_its_fit(history: History) -> bool:
-    """Whether there are many more finished trials than when hyperparameters were last fitted."""
+def _has_outgrown_its_fit(history: History, growth: float) -> bool:
+    """Whether there are that many times as many finished trials as when hyperparameters were last fitted."""
     notes = (trial.note for trial in reversed(history) if isinstance(trial.note, dict))
     fitted_on = next((note["fitted_on"] for note in notes if "fitted_on" in note), 0)
-    return sum(trial.is_finished for trial in history) > GROWTH_WITH_LESS_EFFORT * fitted_on
+    return sum(trial.is_finished for trial in history) > growth * fitted_on
 
 
 def in_flight(history: History, runs: Sequence[Run], chosen: Sequence[Suggestion]) -> Candidates:

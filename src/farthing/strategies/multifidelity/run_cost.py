@@ -49,7 +49,7 @@ class RunCost(Protocol):
     def note(self) -> dict[str, Json]: ...
 
 
-def run_cost(history: History, runs: list[Run]) -> RunCost:
+def run_cost(history: History, runs: list[Run], *, may_refit: bool = True) -> RunCost:
     """The declared cost, else a learnt one, else the amount of work itself."""
     if history.problem.declared_cost is not None:
         return DeclaredRunCost(history.problem)
@@ -66,7 +66,7 @@ def run_cost(history: History, runs: list[Run]) -> RunCost:
         kernel,
         done=np.prod(S[:, fidelities.is_trace], axis=1),
         warm_start=warm_start,
-        keeps_theta=count <= GROWTH_BEFORE_REFIT * fitted_on,
+        keeps_theta=not may_refit or count <= GROWTH_BEFORE_REFIT * fitted_on,
     )
     at_first = LearntRunCost(learnt, fidelities)
     return replace(at_first, again=paid_again(history, runs, at_first))
