@@ -109,12 +109,13 @@ class _Latest:
         self._first: Trial | None = None
         self._last: Trial | None = None
         self._looked_at = 0
-        self._found: Mapping[EffortLevel, deque[Trial]] = {}
+        self._found: dict[EffortLevel, deque[Trial]] = {}
 
     def of(self, history: History) -> Mapping[EffortLevel, list[Trial]]:
         with self._lock:
             if not self._is_of(history):
-                self._looked_at, self._found = 0, {effort: deque(maxlen=RECENT) for effort in EFFORT_LEVELS}
+                self._looked_at = 0
+                self._found = _nothing()
             for number in range(self._looked_at, len(history)):
                 if (trial := history[number]).overhead > 0.0:
                     self._found[effort_of(trial)].append(trial)
@@ -132,6 +133,13 @@ class _Latest:
             self._last.overhead,
             self._last.opened_at,
         )
+
+
+def _nothing() -> dict[EffortLevel, deque[Trial]]:
+    found: dict[EffortLevel, deque[Trial]] = {}
+    for effort in EFFORT_LEVELS:
+        found[effort] = deque(maxlen=RECENT)
+    return found
 
 
 _LATEST = _Latest()
