@@ -112,7 +112,7 @@ def test_names_are_those_in_the_registry_and_differ() -> None:
                 *SKLEARN_TABLES,
             )
         )
-        + 25
+        + 26
     )
 
 
