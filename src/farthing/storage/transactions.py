@@ -78,19 +78,19 @@ class Transactions:
         self.engine.dispose()
 
     def _run(self, engine: Engine, steps: Steps[Result], *, took_effect: Verdict[Result] | None = None) -> Result:
-        self._check_file()
         pauses = self._pauses()
         taken = steps
         while True:
             attempt = _Attempt[Result](engine)
             try:
-                result = attempt.take(taken)
+                result = self._take(attempt, taken)
             except UnicodeDecodeError as error:
                 raise StorageError(
                     f"What is stored must be UTF-8, got {error.object[:20]!r}. Restore the database from a copy."
                 ) from error
             except SQLAlchemyError as error:
-                self._check_file()
+                with no_fork_meanwhile():
+                    self._check_file()
                 pause = next(pauses, None) if is_outage(error) else None
                 if pause is None:
                     raise explained(error, location=self.location) from error
@@ -98,9 +98,16 @@ class Transactions:
                 if attempt.is_committing and took_effect is not None:
                     taken = _unless_taken(steps, took_effect, attempt.results[0])
             else:
-                self._check_file(is_open=True)
                 self._note_answer()
                 return result
+
+    def _take(self, attempt: "_Attempt[Result]", steps: Steps[Result]) -> Result:
+        """Takes the steps and looks at the file before and after, without a fork: it closes connections and so the log."""
+        with no_fork_meanwhile():
+            self._check_file()
+            result = attempt.take(steps)
+            self._check_file(is_open=True)
+            return result
 
     def _pauses(self) -> Iterator[float]:
         """The first time at once, as most connections that break can be made again; then for longer and longer."""
@@ -158,7 +165,7 @@ class _Attempt(Generic[Result]):
         return bool(self.results)
 
     def take(self, steps: Steps[Result]) -> Result:
-        with no_fork_meanwhile(), self._begun() as connection:
+        with self._begun() as connection:
             self.results = [steps(connection)]
             connection.commit()
             return self.results[0]

@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -170,6 +171,32 @@ def test_a_forked_child_has_connections_of_its_own(storage: SqlStorage) -> None:
     full_trial(storage)
     assert [trial.state for trial in storage.history("study").trials] == [State.DONE] * 3
     assert storage.check() == []
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_fork_waits_until_the_file_was_looked_at(storage: SqlStorage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fork closes all connections, and the log is deleted with the last: who looked meanwhile would miss it."""
+    file = storage._database._file
+    assert file is not None
+    check, is_looking, order = file.check, threading.Event(), list[str]()
+
+    def check_slowly(*, is_open: bool = False) -> None:
+        if is_open and not is_looking.is_set():
+            is_looking.set()
+            time.sleep(0.5)
+            order.append("looked")
+        check(is_open=is_open)
+
+    monkeypatch.setattr(file, "check", check_slowly)
+    thread = threading.Thread(target=full_trial, args=(storage,))
+    thread.start()
+    assert is_looking.wait(60)
+    child = multiprocessing.get_context("fork").Process(target=trial_in_child, args=(storage,))
+    child.start()
+    order.append("forked")
+    child.join()
+    thread.join()
+    assert (order, child.exitcode) == (["looked", "forked"], 0)
 
 
 def test_ctrl_c_during_a_statement_is_no_deleted_file(storage: SqlStorage, path: Path) -> None:
