@@ -102,7 +102,7 @@ class Transactions:
                 return result
 
     def _take(self, attempt: "_Attempt[Result]", steps: Steps[Result]) -> Result:
-        """Takes the steps and looks at the file before and after, without a fork: it closes connections and so the log."""
+        """Takes the steps and looks at the file before and after; a fork, which closes connections, waits meanwhile."""
         with no_fork_meanwhile():
             self._check_file()
             result = attempt.take(steps)

@@ -47,7 +47,7 @@ class LogError:
 
 def loss_scale(loss: Array) -> LossScale:
     """Chosen by the losses seen, all of them."""
-    bound = _bound(loss)
+    bound = lower_bound(loss)
     if bound is None:
         return Compression.of(loss)
     errors = loss - bound
@@ -56,7 +56,7 @@ def loss_scale(loss: Array) -> LossScale:
     return LogError(bound, least) if is_wide and np.isfinite(np.log(least)) else Compression.of(loss)
 
 
-def _bound(loss: Array) -> float | None:
+def lower_bound(loss: Array) -> float | None:
     """The lower bound of losses: 0 for positive ones; for maximised shares −1, for maximised percentages −100."""
     if loss.size == 0:
         return None

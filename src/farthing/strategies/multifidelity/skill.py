@@ -3,8 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from statistics import fmean
+from statistics import fmean, median
 
+import numpy as np
+
+from farthing.strategies.multifidelity.loss_scale import lower_bound
 from farthing.strategies.multifidelity.runs import Run, runs_of
 from farthing.strategies.shared.starts import is_drawn
 from farthing.trials import History, Trial
@@ -25,6 +28,9 @@ RECOMMENDING_SKILL = 0.8
 RETURNING, RETURNING_SKILL = 16, 0.85
 """The same once halving has taken over: the latest choices that are judged, and the share that they must win. Above
 what choices at the lowest rung reach on rows; no other is on record."""
+FIRST, STANDING_OUT = 5, 0.1
+"""The best of the first random runs stands out if it has this much less error than their median. Chosen on the same
+problems and on smooth functions; others are in `docs/systems/multifidelity.md`."""
 LEAST_DRAWN, MOST_DRAWN = 3, 64
 """Random runs to compare with: the latest ones. The first number is a guess, the second a limit on time; not tuned."""
 
@@ -58,21 +64,25 @@ class Skill:
 
 
 def skill_of(history: History) -> Skill | None:
-    """The skill of the model so far; None where it cannot be told, or halving cannot take over.
+    """The skill of the model so far; None where it cannot be told, is trusted, or halving cannot take over.
 
-    It can where the only fidelity is a trace: then every run can be continued to every rung. The first choices are not
-    judged if several are in flight, as many as those: they were made side by side, before any of them had a result.
+    It can where the only fidelity is a trace: then every run can be continued to every rung. A model is trusted where
+    one of the first random runs stands out: there is something to learn, and it may lose while it explores. Where none
+    does, most configurations learn nothing. The first choices are not judged if several are in flight, as many as
+    those: they were made side by side, before any of them had a result.
     """
     if (fidelity := only_trace(history)) is None:
         return None
     is_returning = _has_taken_over(history)
     judged = [run for run in runs_of(history) if run.has_diverged or run.last is not None]
-    drawn = [_curve(run, fidelity) for run in judged if is_drawn(run.trials[0], added=ADDED)][-MOST_DRAWN:]
+    drawn = [_curve(run, fidelity) for run in judged if is_drawn(run.trials[0], added=ADDED)]
+    if len(drawn) < LEAST_DRAWN or one_stands_out(drawn[:FIRST]):
+        return None
     chosen = [run for run in judged if is_chosen(run)][len(history.in_flight) :]
-    latest = (share_of_wins(_curve(run, fidelity), drawn) for run in reversed(chosen))
+    latest = (share_of_wins(_curve(run, fidelity), drawn[-MOST_DRAWN:]) for run in reversed(chosen))
     compared = (share for share in latest if share is not None)
     shares = list(islice(compared, RETURNING if is_returning else JUDGED))
-    return Skill(fmean(shares), len(shares), is_returning) if shares and len(drawn) >= LEAST_DRAWN else None
+    return Skill(fmean(shares), len(shares), is_returning) if shares else None
 
 
 def only_trace(history: History) -> str | None:
@@ -84,6 +94,20 @@ def _has_taken_over(history: History) -> bool:
     """Whether the last suggestion that says how it was chosen was made by halving."""
     notes = (trial.note for trial in reversed(history) if isinstance(trial.note, dict))
     return next((HALVING in note for note in notes if HALVING in note or "form" in note), False)
+
+
+def one_stands_out(curves: Sequence[Curve]) -> bool:
+    """Whether the best of these runs has clearly less error than their median, at the furthest fidelity of them all.
+
+    True where that cannot be told: losses that have no zero, or runs that have no fidelity in common.
+    """
+    curves = [curve for curve in curves if curve]
+    common = set(curves[0]).intersection(*curves[1:]) if curves else set()
+    bound = lower_bound(np.array([loss for curve in curves for loss in curve.values()]))
+    if len(curves) < LEAST_DRAWN or not common or bound is None:
+        return True
+    errors = [curve[max(common)] - bound for curve in curves]
+    return min(errors) <= (1.0 - STANDING_OUT) * median(errors)
 
 
 def share_of_wins(one: Curve, others: Sequence[Curve]) -> float | None:

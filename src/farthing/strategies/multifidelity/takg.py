@@ -54,9 +54,10 @@ class TraceKG(Strategy):
         fidelity_kernel: "curves" for a learning-curve kernel for traces and a data-size kernel for others, each with
             a small Matérn part; "decays" for those kernels alone, as in the paper; or "matern".
         search: "screen" compares the most promising new configuration and all paused runs at geometric levels, and
-            is the one that hands over to halving; "ascent" climbs in params, fidelities and retained points together;
-            "stochastic" climbs with the step sizes of the paper's Theorem 2.
+            is the only one that hands over to halving; "ascent" climbs in params, fidelities and retained points
+            together; "stochastic" climbs with the step sizes of the paper's Theorem 2.
         recommends: "seen" for configurations with a result, "anywhere" for the lowest mean anywhere.
+        halving: whether successive halving may decide instead of a model without skill, or one that takes too long.
     """
 
     zero_avoiding: bool | Literal["auto"] = "auto"
@@ -68,6 +69,7 @@ class TraceKG(Strategy):
     fidelity_kernel: Literal["curves", "decays", "matern"] = "curves"
     search: Literal["screen", "ascent", "stochastic"] = "screen"
     recommends: Literal["seen", "anywhere"] = "seen"
+    halving: bool = True
 
     takes_starts: ClassVar[bool] = True
 
@@ -83,6 +85,7 @@ class TraceKG(Strategy):
             fidelity_kernel="decays",
             search="ascent",
             recommends="anywhere",
+            halving=False,
         )
 
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
@@ -123,18 +126,22 @@ class TraceKG(Strategy):
         basket = Basket.of(history, runs, Fidelities(history.problem.space)).latest(self.basket)
         return {last.number for place in basket.places if (last := runs[place].last) is not None}
 
+    @property
+    def _may_hand_over(self) -> bool:
+        return self.halving and self.search == "screen"
+
     def _skill(self, history: History) -> "Skill | None":
         """That of the model, if successive halving may decide in its place."""
         from farthing.strategies.multifidelity.skill import skill_of
 
-        return skill_of(history) if self.search == "screen" else None
+        return skill_of(history) if self._may_hand_over else None
 
     def _halved(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         """Suggestions of successive halving while the model has no skill or takes too long; none otherwise."""
         from farthing.strategies.multifidelity.handover import suggest_by_halving, suggest_in_haste
         from farthing.strategies.multifidelity.skill import is_of_model, only_trace
 
-        if self.search != "screen" or only_trace(history) is None:
+        if not self._may_hand_over or only_trace(history) is None:
             return []
         if budget.effort == EFFORT_LEVELS[-1] and not can_pay_for_model(history, is_of_model):
             return suggest_in_haste(history, budget, count, rng)

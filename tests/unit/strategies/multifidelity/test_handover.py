@@ -7,7 +7,14 @@ import pytest
 import farthing as ft
 from farthing.costs import Budget, Remaining
 from farthing.strategies import Randomness
-from farthing.strategies.multifidelity.skill import HALVING, LEAST_SKILL, RETURNING_SKILL, Skill, skill_of
+from farthing.strategies.multifidelity.skill import (
+    HALVING,
+    LEAST_SKILL,
+    RETURNING_SKILL,
+    Skill,
+    one_stands_out,
+    skill_of,
+)
 from farthing.strategies.multifidelity.traced_rungs import TracedRungs
 from farthing.trials import Failure, History, Measurement, Params, Problem, State, Suggestion, Trial
 
@@ -18,8 +25,8 @@ Loss = Callable[[Params, float], float]
 
 
 def chance(params: Params, epochs: float) -> float:
-    """Says nothing of its neighbours: no model can learn it."""
-    return 1.0 + math.sin(1e7 * params["x"]) * math.cos(1e7 * params["y"]) + 0.5 / epochs
+    """Says nothing of its neighbours: no model can learn it. Its values hardly differ."""
+    return 1.0 + 0.04 * math.sin(1e7 * params["x"]) * math.cos(1e7 * params["y"]) + 0.5 / epochs
 
 
 def bowl(params: Params, epochs: float) -> float:
@@ -106,8 +113,10 @@ def test_a_study_in_which_the_model_has_skill_stays_with_it() -> None:
     assert not is_missing(history)
 
 
-@pytest.mark.parametrize("strategy", [ft.TraceKG(search="ascent"), ft.TraceKG.paper()])
-def test_other_searches_are_never_handed_over(strategy: ft.TraceKG, by_chance: History) -> None:
+@pytest.mark.parametrize("strategy", [ft.TraceKG(search="ascent"), ft.TraceKG.paper(), ft.TraceKG(halving=False)])
+def test_other_searches_are_never_handed_over_nor_where_it_is_turned_off(
+    strategy: ft.TraceKG, by_chance: History
+) -> None:
     [suggestion] = strategy.suggest(by_chance, Remaining(), 1, Randomness(0))
     assert HALVING not in suggestion.note
 
@@ -163,6 +172,40 @@ def test_with_little_skill_measured_values_are_recommended_before_halving_takes_
     assert sure is not None
     assert unsure is not None
     assert (sure.is_low, unsure.is_low, unsure.is_missing) == (False, True, False)
+
+
+def test_where_one_of_the_first_random_runs_stands_out_the_model_is_trusted() -> None:
+    """There is something to learn then, and a model that explores at first loses most pairs."""
+    trials = _judged(8, wins=0)
+    assert _is_missing(trials)
+    best = told(1, trials[1].suggestion, lambda *_: 0.85)
+    assert _skill([trials[0], best, *trials[2:]]) is None
+    later = told(13, Suggestion({"x": 0.9, "y": 0.5}, {"epochs": 3}), lambda *_: 0.85)
+    assert _is_missing([*trials, later]), "of the first runs, not of many: the best of many always stands out"
+
+
+@pytest.mark.parametrize(
+    ("losses", "expected"),
+    [
+        ([1.0, 1.0, 1.0, 0.95, 1.3], False),
+        ([1.0, 1.0, 1.0, 0.85, 1.3], True),
+        ([-0.51, -0.5, -0.5], False),  # accuracies: errors of .49, .5 and .5
+        ([-0.95, -0.9, -0.9], True),
+        ([-51.0, -50.0, -50.0], False),
+        ([-3.0, 2.0, 2.0], True),  # no zero to measure errors from
+        ([1.0, 1.0], True),  # too few to tell
+        ([0.0, 0.0, 0.0], True),  # nothing is left to learn
+    ],
+)
+def test_a_run_stands_out_by_a_tenth_of_the_median_error(losses: list[float], expected: bool) -> None:
+    assert one_stands_out([{1.0: 9.0, 3.0: loss} if loss >= 0 else {3.0: loss} for loss in losses]) is expected
+
+
+def test_runs_are_compared_where_all_of_them_were() -> None:
+    shared = [{1.0: 1.0, 3.0: 0.99}, {1.0: 1.0, 3.0: 1.0}, {1.0: 0.98, 3.0: 1.0, 9.0: 0.2}]
+    assert not one_stands_out(shared)
+    assert not one_stands_out([*shared, {}]), "one that diverged says nothing"
+    assert one_stands_out([*shared, {2.0: 1.0}]), "they have nothing in common"
 
 
 def test_without_random_runs_to_compare_with_the_model_is_trusted() -> None:
