@@ -37,8 +37,8 @@ class TraceKG(Strategy):
     is the better buy. A Gaussian process over params and fidelities learns from the curves; a second model learns
     costs. Recommended is the configuration whose predicted value at full fidelity is best.
 
-    Where the only fidelity is a trace and the configurations that the model chose are hardly better than random ones,
-    asynchronous successive halving decides instead (`skill`, `handover`), and measured values are recommended.
+    Where the only fidelity is a trace, no random start stands out, and what the model chose is hardly better than
+    they, asynchronous successive halving decides instead (`skill`, `handover`), and measured values are recommended.
 
     Args:
         zero_avoiding: information that is free at fidelity zero does not count (taKG⁰). "auto" measures whether cost
