@@ -2,7 +2,7 @@
 
 A model that cannot tell good configurations from bad ones does harm: it looks at few, and spends on continuing them.
 Halving looks at many and assumes nothing of them. It takes over the runs that are there. Some of the new configurations
-stay the model's, so that its skill can be seen to return. Where trials are so short that workers would wait for the
+stay the model's, so that its skill can be seen. Where trials are so short that workers would wait for the
 model, halving decides in between.
 """
 
@@ -13,7 +13,7 @@ from farthing.costs import Remaining
 from farthing.strategies.multifidelity.context import Settings, read_context
 from farthing.strategies.multifidelity.halving import ASHA
 from farthing.strategies.multifidelity.screening import best_new
-from farthing.strategies.multifidelity.skill import HALVING, only_trace
+from farthing.strategies.multifidelity.skill import ENOUGH, HALVING, Skill, only_trace
 from farthing.strategies.multifidelity.traced_rungs import TracedRungs
 from farthing.strategies.shared.randomness import Randomness
 from farthing.strategies.shared.starts import is_known
@@ -24,7 +24,7 @@ EVERY = 4
 
 
 def suggest_by_halving(
-    settings: Settings, history: History, budget: Remaining, count: int, rng: Randomness, *, skill: float
+    settings: Settings, history: History, budget: Remaining, count: int, rng: Randomness, *, skill: Skill
 ) -> list[Suggestion]:
     """What asynchronous successive halving suggests; some new configurations have params that the model chose."""
     found: list[Suggestion] = []
@@ -33,8 +33,7 @@ def suggest_by_halving(
         is_models = _is_of_model(one, place=history.configurations + len(new))
         by_model = _by_model(settings, history, budget, rng, one, new) if is_models else None
         found.append(by_model or one)
-    because = f"the model's choices win {skill:.0%} of pairs with random ones, too few to let it decide"
-    return [replace(one, note=_note(one, because) | {HALVING: skill}) for one in found]
+    return [replace(one, note=_note(one, _doubt(skill)) | {HALVING: skill.share}) for one in found]
 
 
 def suggest_in_haste(history: History, budget: Remaining, count: int, rng: Randomness) -> list[Suggestion]:
@@ -72,6 +71,14 @@ def _by_model(
         return None
     [params] = context.encoder.decode(best_new(context))
     return replace(start, params=params, note=context.model.note())
+
+
+def _doubt(skill: Skill) -> str:
+    if skill.chosen < ENOUGH:
+        return "no random start stands out, so there is little for a model to go by"
+    return (
+        f"no random start stands out, and the model's choices win {skill.share:.0%} of pairs with random ones, too few"
+    )
 
 
 def _note(suggestion: Suggestion, because: str) -> dict[str, Json]:

@@ -18,82 +18,51 @@ Curve = Mapping[float, float]
 
 HALVING = "halving"
 """The key in the notes of suggestions that are made while halving decides; its value is the skill of the model."""
-FEW, ENOUGH, JUDGED = 3, 5, 8
-"""Choices of the model from which on it must do better than chance, and have skill, by the latest `JUDGED` of them."""
-CHANCE, LEAST_SKILL = 0.5, 0.7
-"""The shares of pairs that a few of its choices must win, and enough of them. These and the numbers above were chosen
-on the problems for tuning of `docs/systems/multifidelity.md`, where other numbers are listed."""
-RECOMMENDING_SKILL = 0.8
-"""The share below which measured values are recommended rather than predicted ones. A guess, no other is on record."""
-RETURNING, RETURNING_SKILL = 16, 0.85
-"""The same once halving has taken over: the latest choices that are judged, and the share that they must win. Above
-what choices at the lowest rung reach on rows; no other is on record."""
 FIRST, STANDING_OUT = 5, 0.1
-"""The best of the first random runs stands out if it has this much less error than their median. Chosen on the same
-problems and on smooth functions; others are in `docs/systems/multifidelity.md`."""
+"""The best of the first random runs stands out if it has this much less error than their median."""
+JUDGED, ENOUGH, LEAST_SKILL = 16, 8, 0.85
+"""The latest choices of a model that are judged, how many there must be, and the share of pairs that they must win.
+These and the numbers above were chosen on the problems for tuning of `docs/systems/multifidelity.md`; it lists others.
+"""
 LEAST_DRAWN, MOST_DRAWN = 3, 64
 """Random runs to compare with: the latest ones. The first number is a guess, the second a limit on time; not tuned."""
 
 
 @dataclass(frozen=True)
 class Skill:
-    """The share of pairs in which a late choice of the model was better than a random run, and how many were compared.
-
-    It is returning if halving decides at the moment.
-    """
+    """The share of pairs in which a late choice of the model was better than a random run, and how many were judged."""
 
     share: float
     chosen: int
-    is_returning: bool = False
 
     @property
     def is_missing(self) -> bool:
-        """Whether the model must not decide what to train."""
-        return self.chosen >= FEW and self.share < self._needed
-
-    @property
-    def is_low(self) -> bool:
-        """Whether the model must not decide what to recommend."""
-        return self.is_missing or (self.chosen >= ENOUGH and self.share < RECOMMENDING_SKILL)
-
-    @property
-    def _needed(self) -> float:
-        if self.is_returning:
-            return RETURNING_SKILL
-        return CHANCE if self.chosen < ENOUGH else LEAST_SKILL
+        """Whether the model must not decide yet, neither what to train nor what to recommend."""
+        return self.chosen < ENOUGH or self.share < LEAST_SKILL
 
 
 def skill_of(history: History) -> Skill | None:
     """The skill of the model so far; None where it cannot be told, is trusted, or halving cannot take over.
 
     It can where the only fidelity is a trace: then every run can be continued to every rung. A model is trusted where
-    one of the first random runs stands out: there is something to learn, and it may lose while it explores. Where none
-    does, most configurations learn nothing. The first choices are not judged if several are in flight, as many as
-    those: they were made side by side, before any of them had a result.
+    one of the first random runs stands out: there is something to go by. Where none does, most configurations learn
+    nothing, and a model must show its skill first.
     """
     if (fidelity := only_trace(history)) is None:
         return None
-    is_returning = _has_taken_over(history)
     judged = [run for run in runs_of(history) if run.has_diverged or run.last is not None]
     drawn = [_curve(run, fidelity) for run in judged if is_drawn(run.trials[0], added=ADDED)]
     if len(drawn) < LEAST_DRAWN or one_stands_out(drawn[:FIRST]):
         return None
-    chosen = [run for run in judged if is_chosen(run)][len(history.in_flight) :]
-    latest = (share_of_wins(_curve(run, fidelity), drawn[-MOST_DRAWN:]) for run in reversed(chosen))
-    compared = (share for share in latest if share is not None)
-    shares = list(islice(compared, RETURNING if is_returning else JUDGED))
-    return Skill(fmean(shares), len(shares), is_returning) if shares else None
+    chosen = (_curve(run, fidelity) for run in reversed(judged) if is_chosen(run))
+    compared = (share for curve in chosen if (share := share_of_wins(curve, drawn[-MOST_DRAWN:])) is not None)
+    shares = list(islice(compared, JUDGED))
+    return Skill(fmean(shares) if shares else 0.0, len(shares))
 
 
 def only_trace(history: History) -> str | None:
     fidelities = history.problem.space.fidelities
     return next((name for name, one in fidelities.items() if one.trace and len(fidelities) == 1), None)
-
-
-def _has_taken_over(history: History) -> bool:
-    """Whether the last suggestion that says how it was chosen was made by halving."""
-    notes = (trial.note for trial in reversed(history) if isinstance(trial.note, dict))
-    return next((HALVING in note for note in notes if HALVING in note or "form" in note), False)
 
 
 def one_stands_out(curves: Sequence[Curve]) -> bool:

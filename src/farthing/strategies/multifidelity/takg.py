@@ -37,8 +37,8 @@ class TraceKG(Strategy):
     is the better buy. A Gaussian process over params and fidelities learns from the curves; a second model learns
     costs. Recommended is the configuration whose predicted value at full fidelity is best.
 
-    Where the only fidelity is a trace, no random start stands out, and what the model chose is hardly better than
-    they, asynchronous successive halving decides instead (`skill`, `handover`), and measured values are recommended.
+    Where the only fidelity is a trace and no random start stands out, asynchronous successive halving decides instead
+    and measured values are recommended, until the model's choices are better than random ones (`skill`, `handover`).
 
     Args:
         zero_avoiding: information that is free at fidelity zero does not count (taKG⁰). "auto" measures whether cost
@@ -103,7 +103,7 @@ class TraceKG(Strategy):
     def recommend(self, history: History) -> Recommendation | None:
         """The lowest posterior mean at full fidelity, with its deviation; the fit is that of the last suggestion.
 
-        With little skill, the best measured value.
+        While halving decides, the best measured value.
         """
         if not history.done:
             return None
@@ -113,7 +113,7 @@ class TraceKG(Strategy):
         with one_thread():
             if self.recommends == "anywhere":
                 return recommend_anywhere(self, history)
-            if (skill := self._skill(history)) is not None and skill.is_low:
+            if (skill := self._skill(history)) is not None and skill.is_missing:
                 return best_measured(history)
             return recommend_seen(self, history)
 
@@ -146,7 +146,7 @@ class TraceKG(Strategy):
         if budget.effort == EFFORT_LEVELS[-1] and not can_pay_for_model(history, is_of_model):
             return suggest_in_haste(history, budget, count, rng)
         if (skill := self._skill(history)) is not None and skill.is_missing:
-            return suggest_by_halving(self, history, budget, count, rng, skill=skill.share)
+            return suggest_by_halving(self, history, budget, count, rng, skill=skill)
         return []
 
     def _modelled(
