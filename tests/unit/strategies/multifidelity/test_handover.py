@@ -92,11 +92,16 @@ def test_halving_leaves_some_new_configurations_to_the_model(by_chance: History)
 
 def test_the_note_says_in_words_why_halving_decides(by_chance: History) -> None:
     notes = [trial.note["why"] for trial in by_chance if is_halved(trial)]
-    assert all("no random start stands out" in why for why in notes)
-    assert "little for a model to go by" in notes[0]
-    assert "of pairs with random ones, too few" in notes[-1]
+    assert all("no random start stands out, so there is little for a model to go by" in why for why in notes)
     assert any("carried on by successive halving" in why for why in notes)
     assert any("a random configuration, by successive halving" in why for why in notes)
+
+
+def test_the_note_has_the_skill_of_a_model_that_was_judged() -> None:
+    history = History(Problem(SPACE), _judged(16, wins=4))
+    [found] = ft.TraceKG().suggest(history, Remaining(), 1, Randomness(0))
+    assert "the model's choices win 25% of pairs with random ones, too few" in found.note["why"]
+    assert found.note[HALVING] == 0.25
 
 
 def test_while_halving_decides_the_best_measured_value_is_recommended(by_chance: History) -> None:
