@@ -75,9 +75,9 @@ def _by_model(
 
 def _doubt(skill: Skill) -> str:
     if skill.chosen < ENOUGH:
-        return "no random start stands out, so there is little for a model to go by"
+        return "random starts have learnt nothing, so there is little for a model to go by"
     return (
-        f"no random start stands out, and the model's choices win {skill.share:.0%} of pairs with random ones, too few"
+        f"random starts have learnt nothing, and the model's choices win {skill.share:.0%} of pairs with them, too few"
     )
 
 

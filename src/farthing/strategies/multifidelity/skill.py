@@ -18,8 +18,9 @@ Curve = Mapping[float, float]
 
 HALVING = "halving"
 """The key in the notes of suggestions that are made while halving decides; its value is the skill of the model."""
-FIRST, STANDING_OUT = 5, 0.1
-"""The best of the first random runs stands out if it has this much less error than their median."""
+FIRST, STANDING_OUT, PROGRESS = 5, 0.1, 0.02
+"""The best of the first random runs stands out if it has this much less error than their median. A run has learnt
+something if it has this much less error than at its first report."""
 JUDGED, ENOUGH, LEAST_SKILL = 16, 8, 0.85
 """The latest choices of a model that are judged, how many there must be, and the share of pairs that they must win.
 These and the numbers above were chosen on the problems for tuning of `docs/systems/multifidelity.md`; it lists others.
@@ -45,14 +46,13 @@ def skill_of(history: History) -> Skill | None:
     """The skill of the model so far; None where it cannot be told, is trusted, or halving cannot take over.
 
     It can where the only fidelity is a trace: then every run can be continued to every rung. A model is trusted where
-    one of the first random runs stands out: there is something to go by. Where none does, most configurations learn
-    nothing, and a model must show its skill first.
+    the first random runs give it something to go by, and must show its skill first where they do not.
     """
     if (fidelity := only_trace(history)) is None:
         return None
     judged = [run for run in runs_of(history) if run.has_diverged or run.last is not None]
     drawn = [_curve(run, fidelity) for run in judged if is_drawn(run.trials[0], added=ADDED)]
-    if len(drawn) < LEAST_DRAWN or one_stands_out(drawn[:FIRST]):
+    if len(drawn) < LEAST_DRAWN or something_is_learnt(drawn[:FIRST]):
         return None
     chosen = (_curve(run, fidelity) for run in reversed(judged) if is_chosen(run))
     compared = (share for curve in chosen if (share := share_of_wins(curve, drawn[-MOST_DRAWN:])) is not None)
@@ -65,18 +65,20 @@ def only_trace(history: History) -> str | None:
     return next((name for name, one in fidelities.items() if one.trace and len(fidelities) == 1), None)
 
 
-def one_stands_out(curves: Sequence[Curve]) -> bool:
-    """Whether the best of these runs has clearly less error than their median, at the furthest fidelity of them all.
+def something_is_learnt(curves: Sequence[Curve]) -> bool:
+    """Whether most of these runs have improved since their first report, or the best of them stands out.
 
-    True where that cannot be told: losses that have no zero, or runs that have no fidelity in common.
+    They are compared at the furthest fidelity that all have reached. True where nothing can be told: with losses that
+    have no zero, or with no fidelity in common beyond the first report.
     """
     curves = [curve for curve in curves if curve]
-    common = set(curves[0]).intersection(*curves[1:]) if curves else set()
+    end = max(set(curves[0]).intersection(*curves[1:]), default=0.0) if curves else 0.0
     bound = lower_bound(np.array([loss for curve in curves for loss in curve.values()]))
-    if len(curves) < LEAST_DRAWN or not common or bound is None:
+    if len(curves) < LEAST_DRAWN or bound is None or any(end <= min(curve) for curve in curves):
         return True
-    errors = [curve[max(common)] - bound for curve in curves]
-    return min(errors) <= (1.0 - STANDING_OUT) * median(errors)
+    first, last = [curve[min(curve)] - bound for curve in curves], [curve[end] - bound for curve in curves]
+    improved = [after <= (1.0 - PROGRESS) * before for before, after in zip(first, last, strict=True)]
+    return sum(improved) > len(improved) / 2 or min(last) <= (1.0 - STANDING_OUT) * median(last)
 
 
 def share_of_wins(one: Curve, others: Sequence[Curve]) -> float | None:
