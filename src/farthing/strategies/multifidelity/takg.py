@@ -37,7 +37,7 @@ class TraceKG(Strategy):
     is the better buy. A Gaussian process over params and fidelities learns from the curves; a second model learns
     costs. Recommended is the configuration whose predicted value at full fidelity is best.
 
-    Where the only fidelity is a trace and no random start stands out, asynchronous successive halving decides instead
+    Where the only fidelity is a trace and random starts have learnt nothing, successive halving decides instead
     and measured values are recommended, until the model's choices are better than random ones (`skill`, `handover`).
 
     Args:

@@ -92,7 +92,8 @@ def test_halving_leaves_some_new_configurations_to_the_model(by_chance: History)
 
 def test_the_note_says_in_words_why_halving_decides(by_chance: History) -> None:
     notes = [trial.note["why"] for trial in by_chance if is_halved(trial)]
-    assert all("random starts have learnt nothing, so there is little for a model to go by" in why for why in notes)
+    assert all("random starts have learnt nothing" in why for why in notes)
+    assert "so there is little for a model to go by" in notes[0]
     assert any("carried on by successive halving" in why for why in notes)
     assert any("a random configuration, by successive halving" in why for why in notes)
 
@@ -221,7 +222,7 @@ def test_without_random_runs_to_compare_with_the_model_is_trusted() -> None:
 
 
 def test_choices_that_cannot_be_compared_do_not_count() -> None:
-    """The model's choices report their ends alone, which no random run has reached; what remains is a failure or two."""
+    """The model's choices report ends alone, which no random run has reached; what remains is a failure or two."""
     drawn = _judged(0, wins=0)
     chosen = [Suggestion({"x": 0.5 + i / 50, "y": 0.5}, {"epochs": 27}, note={"theta": [0.0]}) for i in range(8)]
     done = [Trial(5 + i, one, State.DONE, value=0.5) for i, one in enumerate(chosen[:6])]
