@@ -21,6 +21,9 @@ HALVING = "halving"
 FIRST, STANDING_OUT, PROGRESS = 5, 0.1, 0.02
 """The best of the first random runs stands out if it has this much less error than their median. A run has learnt
 something if it has this much less error than at its first report."""
+AS_VALUE = 5
+"""Of what is maximised, the same holds for a value that is higher by so many times that share: whether it has a highest
+value is a guess from those seen. A guess as well, for functions whose values are far below one."""
 JUDGED, ENOUGH, LEAST_SKILL = 16, 8, 0.85
 """The latest choices of a model that are judged, how many there must be, and the share of pairs that they must win.
 These and the numbers above were chosen on the problems for tuning of `docs/systems/multifidelity.md`; it lists others.
@@ -76,9 +79,14 @@ def something_is_learnt(curves: Sequence[Curve]) -> bool:
     bound = lower_bound(np.array([loss for curve in curves for loss in curve.values()]))
     if len(curves) < LEAST_DRAWN or bound is None or any(end <= min(curve) for curve in curves):
         return True
-    first, last = [curve[min(curve)] - bound for curve in curves], [curve[end] - bound for curve in curves]
-    improved = [after <= (1.0 - PROGRESS) * before for before, after in zip(first, last, strict=True)]
-    return sum(improved) > len(improved) / 2 or min(last) <= (1.0 - STANDING_OUT) * median(last)
+    last = [curve[end] for curve in curves]
+    improved = [_is_better(curve[end], curve[min(curve)], bound, by=PROGRESS) for curve in curves]
+    return sum(improved) > len(improved) / 2 or _is_better(min(last), median(last), bound, by=STANDING_OUT)
+
+
+def _is_better(loss: float, other: float, bound: float, *, by: float) -> bool:
+    """Whether the error, the distance to the bound, is less by that share; or what is maximised more by enough."""
+    return loss - bound <= (1.0 - by) * (other - bound) or (bound < 0.0 and loss < (1.0 + AS_VALUE * by) * other)
 
 
 def share_of_wins(one: Curve, others: Sequence[Curve]) -> float | None:

@@ -192,6 +192,8 @@ def test_where_one_of_the_first_random_runs_stands_out_the_model_is_trusted() ->
         ([-0.51, -0.5, -0.5], False),  # accuracies: errors of .49, .5 and .5
         ([-0.95, -0.9, -0.9], True),
         ([-51.0, -50.0, -50.0], False),
+        ([-0.12, -0.1, -0.1, -0.1, -0.1], False),  # accuracies near those of chance
+        ([-3.0, -1.2, -1.1, -0.5], True),  # no percentages: the best is more than twice the median
         ([-3.0, 2.0, 2.0], True),  # no zero to measure errors from
         ([1.0, 1.0], True),  # too few to tell
         ([0.0, 0.0, 0.0], True),  # nothing is left to learn
