@@ -67,12 +67,17 @@ def skill_of(history: History) -> Skill | None:
         return None
     is_returning = _has_taken_over(history)
     judged = [run for run in runs_of(history) if run.has_diverged or run.last is not None]
-    drawn = [_curve(run, fidelity) for run in judged if is_drawn(run.trials[0], added=ADDED)][-MOST_DRAWN:]
+    drawn = [_curve(run, fidelity) for run in _latest_drawn(judged)]
     chosen = [run for run in judged if is_chosen(run)][len(history.in_flight) :]
     latest = (share_of_wins(_curve(run, fidelity), drawn) for run in reversed(chosen))
     compared = (share for share in latest if share is not None)
     shares = list(islice(compared, RETURNING if is_returning else JUDGED))
     return Skill(fmean(shares), len(shares), is_returning) if shares and len(drawn) >= LEAST_DRAWN else None
+
+
+def _latest_drawn(runs: Sequence[Run]) -> list[Run]:
+    drawn = (run for run in reversed(runs) if is_drawn(run.trials[0], added=ADDED))
+    return list(islice(drawn, MOST_DRAWN))[::-1]
 
 
 def only_trace(history: History) -> str | None:
