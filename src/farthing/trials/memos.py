@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import compress, count
 from operator import is_not
-from threading import RLock
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -22,20 +22,23 @@ class Memo(Protocol[T_co]):
 
 
 class Memos:
-    """The memos of a history and of all that grew from it, by their kinds and arguments. Safe to use from several
-    threads: one suggests while another one records.
+    """The memos of a history and of all that grew from it, by their kinds and arguments.
+
+    Safe to use from several threads: one suggests while another one records. Each memo is asked by one at a time, so
+    that nobody waits for a memo that somebody else asks; one may ask another while it is asked.
     """
 
     def __init__(self) -> None:
-        self._lock = RLock()
-        self._kept: dict[Any, Memo[Any]] = {}
+        self._kept: dict[Any, tuple[Lock, Memo[Any]]] = {}
 
     def of(self, history: "History", kind: type[Memo[T_co]], *arguments: Any) -> T_co:
-        with self._lock:
-            memo: Memo[T_co] | None = self._kept.get((kind, *arguments))
-            if memo is None:
-                memo = self._kept[kind, *arguments] = kind(*arguments)
-            return memo.of(history)
+        key = (kind, *arguments)
+        if (found := self._kept.get(key)) is None:
+            found = self._kept.setdefault(key, (Lock(), kind(*arguments)))
+        lock, memo = found
+        with lock:
+            answer: T_co = memo.of(history)
+            return answer
 
     def __reduce__(self) -> tuple[type["Memos"], tuple[()]]:
         """A copy begins without any: everything can be worked out again."""

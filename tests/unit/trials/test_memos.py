@@ -1,6 +1,7 @@
 """What is worked out of a history is kept while it grows."""
 
 import pickle
+import threading
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +11,8 @@ from farthing.trials import History, Problem, State, Suggestion, Trial
 from farthing.trials.memos import places_changed
 
 PROBLEM = Problem(ft.Space({"x": ft.Float(0, 1)}))
+LIMIT = 300.0
+"""Seconds that nothing here comes near to, on a busy machine either."""
 
 
 def trial(number: int) -> Trial:
@@ -54,3 +57,23 @@ def test_the_places_where_there_is_another_object_have_changed(before: list[list
 
 def test_equal_objects_are_not_taken_for_one() -> None:
     assert places_changed([[1], [2]], [[1], [2]]) == [0, 1]
+
+
+class Waiting:
+    """Waits in the thread that asks until it is let go on."""
+
+    asked, go_on = threading.Event(), threading.Event()
+
+    def of(self, history: History) -> None:
+        self.asked.set()
+        assert self.go_on.wait(LIMIT)
+
+
+def test_nobody_waits_for_a_memo_that_another_thread_asks() -> None:
+    history = History(PROBLEM, [trial(0)])
+    thread = threading.Thread(target=lambda: history.memo(Waiting))
+    thread.start()
+    assert Waiting.asked.wait(LIMIT)
+    assert history.memo(Asked, "a") == ["a", "1 trials"]
+    Waiting.go_on.set()
+    thread.join()
