@@ -3,9 +3,9 @@
 Everything here follows from what is stored with the trials, never from a clock.
 """
 
-import threading
+import weakref
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from math import ceil
 
 from farthing.costs import EFFORT_LEVELS, EffortLevel
@@ -57,7 +57,7 @@ def suggested_together(history: History, *, workers: int) -> int:
 
 def may_miss(history: History) -> int:
     """The number of results that have come and that a suggestion may leave out all the same."""
-    return len(history.done) // KNOWN_FOR_EACH_MISSED
+    return history.results // KNOWN_FOR_EACH_MISSED
 
 
 def queued_ahead(history: History, *, workers: int) -> int:
@@ -94,7 +94,7 @@ def _calls(history: History, effort: EffortLevel) -> Iterator[float]:
 
 def _suggested(history: History, effort: EffortLevel) -> Iterator[Trial]:
     """The latest trials suggested with that effort, the latest first. What users enqueue takes no time."""
-    return reversed(_LATEST.of(history)[effort])
+    return reversed(history.memo(_Latest)[effort])
 
 
 class _Latest:
@@ -105,23 +105,29 @@ class _Latest:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._history: Callable[[], History | None] = lambda: None
         self._first: Trial | None = None
         self._last: Trial | None = None
         self._looked_at = 0
         self._found: dict[EffortLevel, deque[Trial]] = {}
+        self._latest: dict[EffortLevel, list[Trial]] = {}
 
     def of(self, history: History) -> Mapping[EffortLevel, list[Trial]]:
-        with self._lock:
-            if not self._is_of(history):
-                self._looked_at = 0
-                self._found = _nothing()
-            for number in range(self._looked_at, len(history)):
-                if (trial := history[number]).overhead > 0.0:
-                    self._found[effort_of(trial)].append(trial)
-            self._looked_at = len(history)
-            self._first, self._last = (history[0], history[-1]) if self._looked_at else (None, None)
-            return {effort: list(trials) for effort, trials in self._found.items()}
+        if history is not self._history():
+            self._look_at(history)
+            self._history = weakref.ref(history)
+            self._latest = {effort: list(trials) for effort, trials in self._found.items()}
+        return self._latest
+
+    def _look_at(self, history: History) -> None:
+        if not self._is_of(history):
+            self._looked_at = 0
+            self._found = _nothing()
+        for number in range(self._looked_at, len(history)):
+            if (trial := history[number]).overhead > 0.0:
+                self._found[effort_of(trial)].append(trial)
+        self._looked_at = len(history)
+        self._first, self._last = (history[0], history[-1]) if self._looked_at else (None, None)
 
     def _is_of(self, history: History) -> bool:
         """Whether the history has grown from the one before. Trials change while they run, what was noted does not."""
@@ -140,9 +146,6 @@ def _nothing() -> dict[EffortLevel, deque[Trial]]:
     for effort in EFFORT_LEVELS:
         found[effort] = deque(maxlen=RECENT)
     return found
-
-
-_LATEST = _Latest()
 
 
 def _any(history: History) -> Iterator[Trial]:

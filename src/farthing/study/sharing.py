@@ -65,8 +65,7 @@ class SuggesterForAll:
             self._think(question)
 
     def close(self, *, waits: bool) -> None:
-        if waits:
-            self._thread.join()
+        self._thread.close(waits=waits)
         self._records.yield_suggesting()
 
     def _put_in_line(self, answer: Answer) -> bool:

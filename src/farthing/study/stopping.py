@@ -24,7 +24,7 @@ class Stopping:
         """Why to start nothing more, by the budget in force; None to go on."""
         if budget is None or (budget.worth is None and budget.patience is None):
             return None
-        judged = budget, sum(trial.is_finished for trial in history)
+        judged = budget, history.finished
         if judged != self._judged:
             self._judged = judged
             self._stopped = _patience_over(budget, history) or self._not_worth_it(budget, history, remaining)

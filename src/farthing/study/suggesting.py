@@ -8,6 +8,7 @@ least effort several are made at once, and used one after the other.
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from queue import SimpleQueue
 from typing import Protocol
 
 from farthing.costs import EFFORT_LEVELS, EffortLevel
@@ -136,8 +137,7 @@ class SuggesterInThread:
             self._begin(question, is_ahead=True)
 
     def close(self, *, waits: bool) -> None:
-        if waits:
-            self._thread.join()
+        self._thread.close(waits=waits)
 
     def _begin(self, question: Question, *, is_ahead: bool) -> None:
         effort = self._effort(question.history)
@@ -196,25 +196,31 @@ class Thinking(Protocol):
         """The answer, once; None as long as there is none."""
         ...
 
-    def join(self) -> None:
-        """Waits until nothing is thought about."""
+    def close(self, *, waits: bool) -> None:
+        """Nothing more will be asked. Waits, if it is to, until nothing is thought about."""
         ...
 
 
 class AnsweringThread:
-    """A thread that answers one question at a time; an error is raised where the answer is taken."""
+    """A thread that answers one question at a time; an error is raised where the answer is taken.
+
+    It is started for the first question and waits for the next ones: on a busy machine a new thread begins milliseconds
+    later than one that sleeps, and whoever starts it waits until it has begun.
+    """
 
     def __init__(self, suggest: Suggest, on_answer: Wake) -> None:
         self._suggest = suggest
         self._on_answer = on_answer
         self._thread: threading.Thread | None = None
+        self._questions: SimpleQueue[Question | None] = SimpleQueue()
+        self._is_busy = False
         self._answer: Answer | None = None
         self._error: BaseException | None = None
 
     @property
     def is_busy(self) -> bool:
         """Whether a question was asked whose answer has not been taken."""
-        return self._thread is not None
+        return self._is_busy
 
     @property
     def has_answer(self) -> bool:
@@ -222,27 +228,32 @@ class AnsweringThread:
 
     def ask(self, question: Question) -> None:
         assert not self.is_busy, "one question at a time"
-        self._thread = threading.Thread(target=self._run, args=(question,), name="farthing-suggesting", daemon=True)
-        self._thread.start()
+        self._is_busy = True
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="farthing-suggesting", daemon=True)
+            self._thread.start()
+        self._questions.put(question)
 
     def take(self) -> Answer | None:
         """The answer, once; None as long as there is none."""
         if not self.has_answer:
             return None
-        self.join()
         answer, error = self._answer, self._error
-        self._thread = self._answer = self._error = None
+        self._answer = self._error = None
+        self._is_busy = False
         if error is not None:
             raise error
         return answer
 
-    def join(self) -> None:
-        if self._thread is not None:
+    def close(self, *, waits: bool) -> None:
+        self._questions.put(None)
+        if waits and self._thread is not None:
             self._thread.join()
 
-    def _run(self, question: Question) -> None:
-        try:
-            self._answer = self._suggest(question)
-        except BaseException as error:
-            self._error = error
-        self._on_answer()
+    def _run(self) -> None:
+        while (question := self._questions.get()) is not None:
+            try:
+                self._answer = self._suggest(question)
+            except BaseException as error:
+                self._error = error
+            self._on_answer()

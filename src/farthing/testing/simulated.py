@@ -270,7 +270,7 @@ class SimulatedThinking:
         answer, self._answer, self._ready_at, self.wakes_at = self._answer, None, math.inf, None
         return answer
 
-    def join(self) -> None:
+    def close(self, *, waits: bool) -> None:
         """Nothing runs beside."""
 
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 from farthing.trials.measurement import Measurement
 from farthing.trials.outcome import Outcome
 from farthing.trials.problem import Problem
+from farthing.trials.trial import State, Trial
 
 
 def with_best_so_far(problem: Problem, outcome: Outcome, *, before: Iterable[float | None] = ()) -> Outcome:
@@ -31,6 +32,21 @@ def stops_early(
         for name in problem.best_so_far
         if name in wanted
     )
+
+
+def ended_early(problem: Problem, trial: Trial) -> bool:
+    """Whether the work of a trial stopped by itself, before its amount was done."""
+    if not problem.best_so_far or trial.state is not State.DONE:
+        return False
+    return stops_early(problem, trial.fidelity, trial.points, is_continued=trial.resume_from is not None)
+
+
+def fidelity_known(problem: Problem, trial: Trial) -> Mapping[str, float]:
+    """The fidelity at which the trial's value holds: its own, with the full trace if it stopped by itself."""
+    if not ended_early(problem, trial):
+        return trial.fidelity
+    full = problem.space.full_fidelity
+    return {**trial.fidelity, **{name: full[name] for name in problem.best_so_far}}
 
 
 def _stops_short(places: Sequence[float], wanted: float, is_continued: bool) -> bool:

@@ -5,18 +5,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import overload
+from typing import Any, TypeVar, overload
 
 from farthing.errors import TrialNotFound
-from farthing.trials.best_so_far import stops_early
+from farthing.trials.best_so_far import ended_early, fidelity_known
 from farthing.trials.code_changes import CodeChanges
 from farthing.trials.declared_noise import NOISE_DECLARED, is_noisy
 from farthing.trials.extension import EXTENDED, as_suggested, extensions_of, filled
 from farthing.trials.learned import Learned, learned_of
+from farthing.trials.memos import Memo, Memos
 from farthing.trials.problem import Problem
 from farthing.trials.requests import BUDGET, budgets_known, is_to_stop, limits_in_force, stop_requests
 from farthing.trials.suggestion import Json, Params
 from farthing.trials.trial import State, Trial
+
+T = TypeVar("T")
 
 COUNTED = (EXTENDED, NOISE_DECLARED)
 """Kinds of events that say how many trials there were."""
@@ -50,6 +53,8 @@ class History(Sequence[Trial]):
         self._waiting: set[int] = set()
         self._configurations = 0
         self._added = 0
+        self._with_result = 0
+        self._memos = Memos()
         self._take(trials)
 
     def updated(self, trials: Iterable[Trial], *, events: Iterable[Event] = (), version: int) -> "History":
@@ -63,13 +68,17 @@ class History(Sequence[Trial]):
         later._waiting = self._waiting.copy()
         later._configurations = self._configurations
         later._added = self._added
+        later._with_result = self._with_result
+        later._memos = self._memos
         later._take(sorted(trials, key=lambda trial: trial.number))
         return later
 
     def _take(self, trials: Iterable[Trial]) -> None:
         for stored in trials:
             trial = self.filled(stored)
+            self._with_result += trial.state is State.DONE
             if trial.number < len(self._trials):
+                self._with_result -= self._trials[trial.number].state is State.DONE
                 self._trials[trial.number] = trial
             else:
                 self._trials.append(trial)
@@ -133,6 +142,10 @@ class History(Sequence[Trial]):
     def __repr__(self) -> str:
         return f"History({len(self)} trials, {len(self.in_flight)} in flight, version {self.version})"
 
+    def memo(self, kind: type[Memo[T]], *arguments: Any) -> T:
+        """What a memo of that kind says of this history; it is kept for all histories that grow from this one."""
+        return self._memos.of(self, kind, *arguments)
+
     def loss(self, value: float) -> float:
         """A value with its sign turned so that less is better."""
         return self.problem.sign * value
@@ -147,6 +160,11 @@ class History(Sequence[Trial]):
         """The number of trials that wait for a worker, at a price that does not depend on how many are in flight."""
         return len(self._waiting)
 
+    @property
+    def finished(self) -> int:
+        """The number of trials that have ended, at a price that does not depend on how many there are."""
+        return len(self._trials) - len(self._in_flight)
+
     def has_in_flight_besides(self, numbers: AbstractSet[int]) -> bool:
         """Whether a trial with another number is in flight."""
         return not self._in_flight.keys() <= numbers
@@ -156,6 +174,11 @@ class History(Sequence[Trial]):
         """The trials that have a result, but for those of code that is gone."""
         done = tuple(trial for trial in self._trials if trial.state is State.DONE)
         return tuple(trial for trial in done if not self.is_outdated(trial)) if self._changes.times else done
+
+    @property
+    def results(self) -> int:
+        """The number of trials that are `done`, at a price that does not depend on how many there are."""
+        return len(self.done) if self._changes.times else self._with_result
 
     @cached_property
     def is_noisy(self) -> bool:
@@ -229,17 +252,11 @@ class History(Sequence[Trial]):
 
     def ended_early(self, trial: Trial) -> bool:
         """Whether the work stopped by itself, before its amount was done, where a run is worth its best point."""
-        if not self.problem.best_so_far or trial.state is not State.DONE:
-            return False
-        is_continued = trial.resume_from is not None
-        return stops_early(self.problem, trial.fidelity, trial.points, is_continued=is_continued)
+        return ended_early(self.problem, trial)
 
     def fidelity_known(self, trial: Trial) -> Mapping[str, float]:
         """The fidelity at which the trial's value holds: its own, with the full trace if it stopped by itself."""
-        if not self.ended_early(trial):
-            return trial.fidelity
-        full = self.problem.space.full_fidelity
-        return {**trial.fidelity, **{name: full[name] for name in self.problem.best_so_far}}
+        return fidelity_known(self.problem, trial)
 
     def lineage(self, number: int) -> list[Trial]:
         """The chain of trials that this one continues, the oldest first, itself last."""

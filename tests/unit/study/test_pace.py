@@ -8,7 +8,6 @@ import pytest
 import farthing as ft
 from farthing.costs import EFFORT_LEVELS, EffortLevel
 from farthing.strategies.shared.effort import seconds_of_a_trial
-from farthing.study import pace
 from farthing.study.knowledge import KNEW
 from farthing.study.pace import (
     PROBED_AFTER,
@@ -142,19 +141,21 @@ def test_busy_workers_find_as_many_as_will_end_unless_they_would_miss_too_much()
     assert queued_ahead(history([*[suggested(took=0.0, seconds=4.0)] * 39, *running]), workers=8) == 0
 
 
-def test_a_history_that_grows_is_looked_through_once_with_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_history_that_grows_is_looked_through_once_with_the_same_result() -> None:
     """Efforts that were tried long ago count as if the whole history were looked through every time."""
     efforts: list[EffortLevel] = ["ordinary", "frugal", "screen", "several"]
     trials = [
         replace(suggested(took=0.1 + 0.3 * (i % 5), seconds=1.0, effort=efforts[(i * i // 7) % 4]), number=i)
         for i in range(60)
     ]
-    histories = [History(IN_SECONDS, trials[:n]) for n in range(1, 61)]
+    histories = [History(IN_SECONDS)]
+    for one in trials:
+        histories.append(histories[-1].updated([one], version=one.number))
     grown = [(allowed_effort(one, workers=2), suggested_together(one, workers=8)) for one in histories]
     assert len({effort for effort, _ in grown}) > 1
-    for one, found in zip(histories, grown, strict=True):
-        monkeypatch.setattr(pace, "_LATEST", pace._Latest())
-        assert (allowed_effort(one, workers=2), suggested_together(one, workers=8)) == found
+    for grew, found in zip(histories, grown, strict=True):
+        afresh = History(IN_SECONDS, grew)
+        assert (allowed_effort(afresh, workers=2), suggested_together(afresh, workers=8)) == found
 
 
 def test_another_history_is_not_taken_for_one_that_grew() -> None:

@@ -12,9 +12,11 @@ import pytest
 import farthing as ft
 from farthing.costs import EFFORT_LEVELS, Remaining
 from farthing.models.threads import one_thread
-from farthing.study.knowledge import KNEW, knowledge_of
+from farthing.study.knowledge import KNEW, Question, knowledge_of
+from farthing.study.records import Answer
+from farthing.study.suggesting import AnsweringThread
 from farthing.testing import check_replay
-from farthing.trials import History, Suggestion
+from farthing.trials import History, Problem, Suggestion
 
 SQUARE = ft.Space({"x": ft.Float(0, 1), "y": ft.Float(0, 1)})
 LIMIT = 300.0
@@ -136,6 +138,50 @@ def test_what_was_known_survives_the_storage(tmp_path: Path) -> None:
     with ft.Study.load("study", storage) as loaded:
         assert [trial.note for trial in loaded.trials] == notes
         assert check_replay(loaded) == []
+
+
+def test_one_thread_answers_all_questions_and_ends_with_the_run() -> None:
+    answered, threads = threading.Semaphore(0), []
+
+    def suggest(question: Question) -> Answer:
+        threads.append(threading.current_thread())
+        return Answer(question, ())
+
+    thinking = AnsweringThread(suggest, lambda: answered.release())
+    for count in (1, 2, 3):
+        question = Question(History(Problem(SQUARE)), Remaining(), count)
+        thinking.ask(question)
+        assert answered.acquire(timeout=LIMIT)
+        assert thinking.is_busy
+        assert thinking.take() == Answer(question, ())
+        assert not thinking.is_busy
+        assert thinking.take() is None
+    thinking.close(waits=True)
+    assert len(set(threads)) == 1
+    assert not threads[0].is_alive()
+
+
+def test_a_thread_that_nothing_was_asked_of_can_be_closed() -> None:
+    AnsweringThread(lambda question: Answer(question, ()), lambda: None).close(waits=True)
+
+
+def test_the_thread_goes_on_after_an_error() -> None:
+    answered = threading.Semaphore(0)
+
+    def suggest(question: Question) -> Answer:
+        if question.count == 1:
+            raise ZeroDivisionError("once")
+        return Answer(question, ())
+
+    thinking = AnsweringThread(suggest, lambda: answered.release())
+    thinking.ask(Question(History(Problem(SQUARE)), Remaining(), 1))
+    assert answered.acquire(timeout=LIMIT)
+    with pytest.raises(ZeroDivisionError, match="once"):
+        thinking.take()
+    thinking.ask(Question(History(Problem(SQUARE)), Remaining(), 2))
+    assert answered.acquire(timeout=LIMIT)
+    assert thinking.take() is not None
+    thinking.close(waits=True)
 
 
 def test_one_thread_of_linear_algebra_lasts_until_the_last_block_ends() -> None:

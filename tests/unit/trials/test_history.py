@@ -32,6 +32,16 @@ def test_an_updated_history_equals_one_built_from_all_trials() -> None:
     assert grown.cost == whole.cost == 4.0
 
 
+def test_trials_that_ended_are_counted_as_they_change() -> None:
+    states = [State.RUNNING, State.DONE, State.FAILED, State.PENDING, State.DONE]
+    history = History(PROBLEM, [trial(number, state=state) for number, state in enumerate(states)])
+    later = history.updated([trial(0), trial(4, state=State.LOST), trial(5)], version=1)
+    for one in (history, later, History(PROBLEM, later)):
+        assert one.finished == sum(found.is_finished for found in one)
+        assert one.results == len(one.done)
+    assert (later.finished, later.results) == (5, 3)
+
+
 def test_continuations_are_not_configurations() -> None:
     assert History(PROBLEM, [trial(0), trial(1, resume_from=0)]).configurations == 1
 

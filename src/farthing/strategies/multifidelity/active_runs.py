@@ -6,7 +6,6 @@ stays bounded.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -26,27 +25,25 @@ def active_runs(history: History, runs: Sequence[Run], *, retain: int) -> list[R
     each = retain if any(fidelity.trace for fidelity in history.problem.space.fidelities.values()) else 1
     if each * len(runs) <= MOST_POINTS:
         return list(runs)
-    order = np.argsort(shares_better(history, runs), kind="stable")
+    order = np.argsort(shares_better(runs), kind="stable")
     whole = max(MOST_POINTS // 2 // each, (MOST_POINTS - len(runs)) // max(each - 1, 1))
     rest = order[whole:]
     spread = rest[np.linspace(0, rest.size - 1, min(rest.size, MOST_POINTS - each * whole)).astype(int)]
     best, ends = set(order[:whole].tolist()), set(spread.tolist())
     return [
-        run if i in best else replace(run, is_end_only=True)
-        for i, run in enumerate(runs)
-        if i in best or i in ends or run.is_running
+        run if i in best else run.at_its_end for i, run in enumerate(runs) if i in best or i in ends or run.is_running
     ]
 
 
-def shares_better(history: History, runs: Sequence[Run]) -> Array:
+def shares_better(runs: Sequence[Run]) -> Array:
     """The share of the results at similar fidelities that are better than the last one of each run; 1 without any.
 
     Losses at different fidelities are not comparable, so a short run competes with short runs, and with the results
     that longer ones had on their way.
     """
-    done = [(i, trial) for i, run in enumerate(runs) for trial in run.done]
-    level = np.array([history.reach(trial) for _, trial in done])
-    loss = np.array([history.loss(trial.value) for _, trial in done if trial.value is not None])
+    done = [(i, result) for i, run in enumerate(runs) for result in run.results]
+    level = np.array([result.reach for _, result in done])
+    loss = np.array([result.loss for _, result in done])
     order = np.argsort(level, kind="stable")
     first = np.clip(np.arange(order.size) - NEIGHBOURS, 0, max(0, order.size - 2 * NEIGHBOURS - 1))
     window = first[:, None] + np.arange(min(order.size, 2 * NEIGHBOURS + 1))

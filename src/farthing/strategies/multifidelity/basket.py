@@ -7,8 +7,8 @@ import numpy as np
 
 from farthing.models.linalg import Array
 from farthing.strategies.multifidelity.levels import Fidelities
-from farthing.strategies.multifidelity.runs import Run
-from farthing.trials import History, Trial
+from farthing.strategies.multifidelity.runs import Run, runs_of
+from farthing.trials import History
 
 
 @dataclass(frozen=True)
@@ -62,18 +62,6 @@ def continuing_saves(history: History) -> bool:
     """
     if history.problem.declared_cost is not None or any(trial.checkpoint for trial in history):
         return False
-    shares = [share for trial in history.done if (share := _share_paid_again(history, trial)) is not None]
+    paid = (one for run in runs_of(history) for one in run.paid_again)
+    shares = [one.share for one in paid if not history.is_outdated(one.trial)]
     return not shares or float(np.median(shares)) < 0.5
-
-
-def _share_paid_again(history: History, trial: Trial) -> float | None:
-    """0 where a continuation paid for its new part only, 1 where it paid for everything again."""
-    if trial.resume_from is None or trial.cost <= 0:
-        return None
-    source = history[trial.resume_from]
-    before = sum(earlier.cost for earlier in history.lineage(source.number))
-    work, done = history.reach(trial), history.reach(source)
-    if before <= 0 or work <= done:
-        return None
-    rate = before / done
-    return float((trial.cost - rate * (work - done)) / (rate * done))

@@ -256,7 +256,7 @@ def _has_outgrown_its_fit(history: History, growth: float) -> bool:
     """Whether there are that many times as many finished trials as when hyperparameters were last fitted."""
     notes = (trial.note for trial in reversed(history) if isinstance(trial.note, dict))
     fitted_on = next((note["fitted_on"] for note in notes if "fitted_on" in note), 0)
-    return sum(trial.is_finished for trial in history) > growth * fitted_on
+    return history.finished > growth * fitted_on
 
 
 def in_flight(history: History, runs: Sequence[Run], chosen: Sequence[Suggestion]) -> Candidates:

@@ -100,7 +100,7 @@ def fit_curves(
     kernel = curve_kernel(history.problem.space, fidelity_kernel=fidelity_kernel)
     posterior = hyperparameter_posterior(kernel, Z, y, along=along)
     theta, fitted_on = last_fit(history, "theta", size=len(posterior.parameters))
-    count = sum(trial.is_finished for trial in history)
+    count = history.finished
     if theta is None or (may_refit and count > GROWTH_BEFORE_REFIT * fitted_on):
         theta, fitted_on = fit(posterior, warm_start=theta), count
     return CurveModel(posterior.process(theta), posterior, scale, standard, theta, fitted_on)
@@ -148,7 +148,7 @@ def retained(runs: Sequence[Run], count: int) -> list[list[Point]]:
     Wanted are those that the suggestions chose, else `count` at even shares of the way to its end, which is always
     among them. Without a trace, every point is kept.
     """
-    fidelities = Fidelities(runs[0].history.problem.space) if runs else None
+    fidelities = Fidelities(runs[0].problem.space) if runs else None
     if fidelities is None or not fidelities.is_trace.any():
         return [list(run.curve) for run in runs]
     S = fidelities.space.encoder.encode_fidelity([point.fidelity for run in runs for point in run.curve])

@@ -21,6 +21,9 @@ from farthing.strategies.shared.starts import FirstParams, first_params
 from farthing.strategies.shared.strategy import Strategy
 from farthing.trials import History, Json, Params, State, Suggestion, Trial
 
+ParamsKey = frozenset[tuple[str, Json]]
+"""Equal for equal params."""
+
 
 @dataclass(frozen=True)
 class Halving(Strategy):
@@ -140,15 +143,15 @@ class Rungs:
     def has_twin_above(self, trial: Trial) -> bool:
         """Whether the same params stand on a higher rung, or are on their way: a promotion would buy them twice."""
         here = self.rung_of(trial)
-        return here is not None and self._highest.get(_key(trial.params), 0) > here
+        return here is not None and self.highest.get(params_key(trial.params), 0) > here
 
     @cached_property
-    def _highest(self) -> dict[frozenset[tuple[str, Json]], int]:
+    def highest(self) -> Mapping[ParamsKey, int]:
         """The highest rung of each configuration that has not failed."""
-        highest: dict[frozenset[tuple[str, Json]], int] = {}
+        highest: dict[ParamsKey, int] = {}
         for trial in self.history:
             if trial.state not in (State.FAILED, State.LOST):
-                key = _key(trial.params)
+                key = params_key(trial.params)
                 highest[key] = max(highest.get(key, 0), self.rung_of(trial) or 0)
         return highest
 
@@ -179,7 +182,7 @@ class Rungs:
         return self.history.loss(trial.value) if is_ranked and trial.value is not None else math.inf
 
 
-def _key(params: Params) -> frozenset[tuple[str, Json]]:
+def params_key(params: Params) -> ParamsKey:
     return frozenset(params.items())
 
 

@@ -59,7 +59,7 @@ def run_cost(history: History, runs: list[Run], *, may_refit: bool = True) -> Ru
     fidelities = Fidelities(history.problem.space)
     kernel = cost_kernel(history, fidelities)
     warm_start, fitted_on = last_fit(history, "cost_theta", size=len(kernel.parameters) + 1)
-    count = sum(trial.is_finished for trial in history)
+    count = history.finished
     learnt = learn_cost(
         _with_others(X, S, fidelities),
         cost / np.prod(S[:, ~fidelities.is_trace], axis=1),

@@ -4,11 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 
 from farthing.models.linalg import Array
-from farthing.trials import History, Params, State, Trial
+from farthing.trials import History, Params, Problem, State, Trial
+from farthing.trials.best_so_far import ended_early, fidelity_known
+from farthing.trials.memos import places_changed
 
 
 @dataclass(frozen=True)
@@ -20,14 +23,29 @@ class Point:
     gradient: Mapping[str, float] | None = None
 
 
+class Result(NamedTuple):
+    """What a trial of a run found: how much of the full fidelity it had, all fidelities multiplied, and its loss."""
+
+    reach: float
+    loss: float
+
+
+class PaidAgain(NamedTuple):
+    """Of a trial that continued another: 0 where it paid for its new part only, 1 where for everything again."""
+
+    trial: Trial
+    share: float
+
+
 @dataclass(frozen=True)
 class Run:
     """One configuration and every trial that trained it further, the oldest first.
 
-    With `is_end_only` its curve enters a model by its end alone.
+    With `is_end_only` its curve enters a model by its end alone. It knows no history, so that it outlasts one: as long
+    as its trials are the same, it is the same object in all histories that grow from one, and so is what it keeps.
     """
 
-    history: History
+    problem: Problem
     trials: tuple[Trial, ...]
     is_end_only: bool = False
 
@@ -52,8 +70,17 @@ class Run:
     def reached(self) -> Array:
         """The fidelity that the run has reached: s of its last trial that is done, (m,); all where it ended early."""
         assert self.last is not None, "only runs with a result have come anywhere"
-        known = self.history.fidelity_known(self.last)
-        return np.asarray(self.history.problem.space.encoder.encode_fidelity([known])[0])
+        known = fidelity_known(self.problem, self.last)
+        return np.asarray(self.problem.space.encoder.encode_fidelity([known])[0])
+
+    @cached_property
+    def results(self) -> tuple[Result, ...]:
+        """Those of the trials that are done."""
+        return tuple(
+            Result(_reach(self.problem, trial), self.problem.sign * trial.value)
+            for trial in self.done
+            if trial.value is not None
+        )
 
     @cached_property
     def has_diverged(self) -> bool:
@@ -76,26 +103,71 @@ class Run:
         """Every point measured, of those in one place the last, in the order in which they were first reached."""
         latest: dict[tuple[float, ...], Point] = {}
         for trial in self.trials:
-            for point in _points(self.history, trial):
+            for point in _points(self.problem, trial):
                 latest[tuple(point.fidelity.values())] = point
         measured = tuple(latest.values())
-        return _best_so_far(self, measured) if measured and self.history.problem.best_so_far else measured
+        return _best_so_far(self, measured) if measured and self.problem.best_so_far else measured
 
     @property
     def cost(self) -> float:
         """The cost of all its trials: an estimate of one run from the start to here."""
         return sum(trial.cost for trial in self.trials)
 
+    @cached_property
+    def paid_again(self) -> tuple[PaidAgain, ...]:
+        """Of each trial that continued another, as far as it can be told."""
+        by_number = {trial.number: trial for trial in self.trials}
+        shares = ((trial, _share_paid_again(self.problem, trial, by_number)) for trial in self.trials)
+        return tuple(PaidAgain(trial, share) for trial, share in shares if share is not None)
+
+    @cached_property
+    def at_its_end(self) -> "Run":
+        """The same run, whose curve enters a model by its end alone."""
+        return replace(self, is_end_only=True)
+
 
 def runs_of(history: History) -> list[Run]:
     """The runs of a history, in the order in which they began."""
-    members: dict[int, list[Trial]] = {}
-    roots: dict[int, int] = {}
-    for trial in history:
-        source = trial.resume_from
-        roots[trial.number] = trial.number if source is None else roots[source]
-        members.setdefault(roots[trial.number], []).append(trial)
-    return [Run(history, tuple(trials)) for trials in members.values()]
+    return history.memo(_Runs)
+
+
+class _Runs:
+    """The runs of the history that was asked about last: of the next one only those are made whose trials changed."""
+
+    def __init__(self) -> None:
+        self._problem: Problem | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self._trials: list[Trial] = []
+        self._roots: dict[int, int] = {}
+        self._members: dict[int, dict[int, Trial]] = {}
+        self._runs: dict[int, Run] = {}
+
+    def of(self, history: History) -> list[Run]:
+        trials = list(history)
+        changed = places_changed(self._trials, trials)
+        if not self._grew_into(history.problem, trials, changed):
+            self._begin()
+            changed = list(range(len(trials)))
+        for root in dict.fromkeys(self._entered(trials[place]) for place in changed):
+            self._runs[root] = Run(history.problem, tuple(self._members[root].values()))
+        self._problem, self._trials = history.problem, trials
+        return list(self._runs.values())
+
+    def _grew_into(self, problem: Problem, trials: Sequence[Trial], changed: Sequence[int]) -> bool:
+        """Whether these trials are those of the last time, changed and more: each continues what it continued then."""
+        if problem is not self._problem or len(trials) < len(self._trials):
+            return False
+        before = (place for place in changed if place < len(self._trials))
+        return all(trials[place].resume_from == self._trials[place].resume_from for place in before)
+
+    def _entered(self, trial: Trial) -> int:
+        """The number of the first trial of its run, where it is entered now."""
+        root = trial.number if trial.resume_from is None else self._roots[trial.resume_from]
+        self._roots[trial.number] = root
+        self._members.setdefault(root, {})[trial.number] = trial
+        return root
 
 
 def recommendable(runs: Sequence[Run]) -> list[Run]:
@@ -105,7 +177,7 @@ def recommendable(runs: Sequence[Run]) -> list[Run]:
     was to come. Where a parameter was retired, runs with another value of it count only while there is no other run.
     """
     every = [run for run in runs if run.last is not None]
-    seen = [run for run in every if run.history.problem.space.has(run.params)] or every
+    seen = [run for run in every if run.problem.space.has(run.params)] or every
     diverged = [run for run in runs if run.has_diverged]
     return [run for run in seen if not any(_speaks_against(other, run) for other in diverged)] or seen
 
@@ -114,15 +186,15 @@ def _speaks_against(diverged: Run, run: Run) -> bool:
     """Whether a run that diverged is this one, or has its params and was to come further than this one did."""
     if diverged.params != run.params or run.last is None:
         return False
-    return diverged is run or run.history.reach(run.last) < run.history.reach(diverged.trials[-1])
+    return diverged is run or _reach(run.problem, run.last) < _reach(run.problem, diverged.trials[-1])
 
 
 def _best_so_far(run: Run, measured: Sequence[Point]) -> tuple[Point, ...]:
     """The best of each point and those before it; a run that stopped by itself stays there to its end."""
     best = list(accumulate(measured, _better))
     curve = [replace(so_far, fidelity=point.fidelity) for so_far, point in zip(best, measured, strict=True)]
-    if run.last is not None and run.history.ended_early(run.last):
-        curve.append(replace(curve[-1], fidelity=run.history.fidelity_known(run.last)))
+    if run.last is not None and ended_early(run.problem, run.last):
+        curve.append(replace(curve[-1], fidelity=fidelity_known(run.problem, run.last)))
     return tuple(curve)
 
 
@@ -130,11 +202,11 @@ def _better(one: Point, other: Point) -> Point:
     return other if other.loss < one.loss else one
 
 
-def _points(history: History, trial: Trial) -> Sequence[Point]:
+def _points(problem: Problem, trial: Trial) -> Sequence[Point]:
     """The points that a trial measured. Points that name no fidelity are on no curve, unless they are the result."""
     if trial.state in (State.FAILED, State.LOST):
         return ()
-    names, sign = tuple(history.problem.space.fidelities), history.problem.sign
+    names, sign = tuple(problem.space.fidelities), problem.sign
     named = [
         Point(_complete(measured.fidelity, names, trial), sign * value, measured.gradient)
         for measured in trial.points
@@ -142,9 +214,9 @@ def _points(history: History, trial: Trial) -> Sequence[Point]:
     ]
     if trial.value is None or (trial.state is State.PRUNED and named):
         return named
-    result = Point({name: trial.fidelity[name] for name in names}, history.loss(trial.value))
+    result = Point({name: trial.fidelity[name] for name in names}, sign * trial.value)
     is_named = any(point.fidelity == result.fidelity for point in named)
-    return named if is_named or history.ended_early(trial) else [*named, result]
+    return named if is_named or ended_early(problem, trial) else [*named, result]
 
 
 def _complete(fidelity: Mapping[str, float], names: tuple[str, ...], trial: Trial) -> Mapping[str, float]:
@@ -152,3 +224,28 @@ def _complete(fidelity: Mapping[str, float], names: tuple[str, ...], trial: Tria
     if tuple(fidelity) == names:
         return fidelity
     return {name: fidelity.get(name, trial.fidelity[name]) for name in names}
+
+
+def _reach(problem: Problem, trial: Trial) -> float:
+    return problem.reach(fidelity_known(problem, trial))
+
+
+def _share_paid_again(problem: Problem, trial: Trial, run: Mapping[int, Trial]) -> float | None:
+    """0 where a continuation paid for its new part only, 1 where it paid for everything again."""
+    if trial.state is not State.DONE or trial.resume_from is None or trial.cost <= 0:
+        return None
+    source = run[trial.resume_from]
+    before = sum(earlier.cost for earlier in _lineage(source, run))
+    work, done = _reach(problem, trial), _reach(problem, source)
+    if before <= 0 or work <= done:
+        return None
+    rate = before / done
+    return float((trial.cost - rate * (work - done)) / (rate * done))
+
+
+def _lineage(trial: Trial, run: Mapping[int, Trial]) -> list[Trial]:
+    """The trials of a run that this one carries on, the oldest first, itself last."""
+    chain = [trial]
+    while (parent := chain[-1].resume_from) is not None:
+        chain.append(run[parent])
+    return chain[::-1]

@@ -54,11 +54,12 @@ def skill_of(history: History) -> Skill | None:
     if (fidelity := only_trace(history)) is None:
         return None
     judged = [run for run in runs_of(history) if run.has_diverged or run.last is not None]
-    drawn = [_curve(run, fidelity) for run in judged if is_drawn(run.trials[0], added=ADDED)]
-    if len(drawn) < LEAST_DRAWN or something_is_learnt(drawn[:FIRST]):
+    drawn = [run for run in judged if is_drawn(run.trials[0], added=ADDED)]
+    if len(drawn) < LEAST_DRAWN or something_is_learnt([_curve(run, fidelity) for run in drawn[:FIRST]]):
         return None
+    others = [_curve(run, fidelity) for run in drawn[-MOST_DRAWN:]]
     chosen = (_curve(run, fidelity) for run in reversed(judged) if is_chosen(run))
-    compared = (share for curve in chosen if (share := share_of_wins(curve, drawn[-MOST_DRAWN:])) is not None)
+    compared = (share for curve in chosen if (share := share_of_wins(curve, others)) is not None)
     shares = list(islice(compared, JUDGED))
     return Skill(fmean(shares) if shares else 0.0, len(shares))
 

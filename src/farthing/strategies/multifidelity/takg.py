@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from farthing.costs import EFFORT_LEVELS, Remaining
@@ -185,7 +186,8 @@ def affordable(context: "CurveContext", budget: Remaining) -> float:
 
 def _starts_left(history: History, budget: Remaining) -> int:
     """The number of random starts still to make; fewer if they would take too much of the budget."""
-    begun = [trial for trial in history if trial.is_finished and trial.resume_from is None][:STARTS]
+    new = (trial for trial in history if trial.is_finished and trial.resume_from is None)
+    begun = list(islice(new, STARTS))
     spent, whole = sum(trial.cost for trial in begun), history.cost + budget.cost
     most = START_BUDGET * whole / (spent / len(begun)) if spent > 0 else math.inf
     return max(0, int(min(STARTS, max(1.0, most))) + starts_in_vain(history) - history.configurations)

@@ -61,7 +61,7 @@ def test_a_short_run_is_compared_with_short_ones() -> None:
     """Its loss is above that of every full run, and yet it is the best of its length."""
     history = study(400)
     runs = runs_of(history)
-    shares = shares_better(history, runs)
+    shares = shares_better(runs)
     assert shares[BEST] == 0.0
     assert error(0.3, 4) > min(history.loss(full.value or 0.0) for full in history.done)
     assert shares[-1] == 1.0, "nothing is known of what is in flight"

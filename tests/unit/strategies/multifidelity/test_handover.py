@@ -247,7 +247,7 @@ def test_results_from_elsewhere_and_learnt_starts_are_no_random_ones() -> None:
 def test_a_run_stands_on_every_rung_that_it_passed_with_its_loss_there() -> None:
     history = History(Problem(SPACE), [told(0, Suggestion({"x": 0.3, "y": 0.7}, {"epochs": 11}), bowl)])
     rungs = TracedRungs(history, 3, "epochs")
-    assert rungs.standing == [[(bowl({"x": 0.3, "y": 0.7}, epoch), 0)] for epoch in (1, 3, 9)] + [[]]
+    assert rungs.standings.by_rung == [[(bowl({"x": 0.3, "y": 0.7}, epoch), 0)] for epoch in (1, 3, 9)] + [[]]
     stops = [rungs.stopped(history[0], rung) for rung in range(3)]
     assert [rungs.may_go_on(trial) and not rungs.has_twin_above(trial) for trial in stops] == [False, False, True]
     assert rungs.promotion(stops[2]).fidelity == {"epochs": 27}
@@ -258,7 +258,7 @@ def test_a_run_that_failed_counts_as_the_worst_of_the_rung_that_it_was_to_reach(
     failed = Trial(1, replace(start, fidelity={"epochs": 9}, resume_from=0), State.FAILED, failure=Failure("nan"))
     other = told(2, Suggestion({"x": 0.9, "y": 0.1}, {"epochs": 9}), bowl)
     rungs = TracedRungs(History(Problem(SPACE), [told(0, start, bowl), failed, other]), 3, "epochs")
-    assert [number for _, number in sorted(rungs.standing[2])] == [2, 1]
+    assert [number for _, number in rungs.standings.by_rung[2]] == [2, 1]
 
 
 def test_nothing_is_promoted_that_costs_more_than_is_left() -> None:
