@@ -1,4 +1,4 @@
-"""Real learning curves that were recorded for random configurations: TaskSet's recurrent networks, OPDA's ConvNeXt.
+"""Real learning curves that were recorded for random configurations: TaskSet's recurrent networks, OPDA's two.
 
 A space is searched as the runs were drawn from it. A configuration stands for a recorded run near to it (Euclidean,
 in the coordinates of the encoder), so that every tuner sees the same problem through its usual interface, and
@@ -136,7 +136,9 @@ def _key(x: Array) -> bytes:
 
 @cache
 def _read_runs(file: str) -> Runs:
-    return _read_task(file) if file.startswith("taskset/") else _read_convnext(file)
+    if file.startswith("taskset/"):
+        return _read_task(file)
+    return _read_deberta(file) if "deberta" in file else _read_convnext(file)
 
 
 # ------------------------------------------------------------------------------------------------------- TaskSet
@@ -210,8 +212,7 @@ def _read_convnext(file: str) -> Runs:
     A run that diverged is at chance from then on and costs nothing more. One that diverged in its first epoch left no
     time: it counts as the usual first epoch of the others.
     """
-    with gzip.open(data_folder() / file) as lines:
-        runs = [json.loads(line) for line in lines]
+    runs = _lines(file)
     first = float(np.median([run["learning_curve"][0]["time"] for run in runs if run["learning_curve"]]))
     curves = [_convnext_curve(run, first_epoch=first) for run in runs]
     params = tuple(_convnext_params(run) for run in runs)
@@ -231,6 +232,55 @@ def _convnext_params(run: Mapping[str, Any]) -> Params:
     return CONVNEXT.check({**{name: run[name] for name in names}, "peak": run["lr_peak_epoch"] / run["epochs"]})
 
 
+def _lines(file: str) -> list[dict[str, Any]]:
+    with gzip.open(data_folder() / file) as lines:
+        return [json.loads(line) for line in lines]
+
+
+GUESSED = 1.0 / 3.0
+"""Accuracy over three classes before training."""
+
+DEBERTA = Space(
+    {
+        "epochs": Int(1, 4),
+        "batch_size": Int(16, 64),
+        "learning_rate": Float(1e-6, 1e-3, log=True),
+        "warmup": Float(0.0, 0.6),
+        "dropout": Float(0.0, 0.3),
+    },
+    fidelities={"twentieths": Fidelity(1, PARTS, integer=True, trace=True)},
+)
+
+
+def _read_deberta(file: str) -> Runs:
+    """Matched accuracy at each twentieth of a run's own schedule, between reports on a straight line.
+
+    No time was recorded: what is paid is the examples seen. `warmup` is a share of the schedule.
+    """
+    runs = _lines(file)
+    ends = np.arange(1, PARTS + 1) / PARTS
+    values = [_on_a_line(ends * run["total_model_steps"], run["learning_curves"]["matched"]) for run in runs]
+    costs = [ends * run["total_model_steps"] * run["train_batch_size"] for run in runs]
+    return Runs(tuple(_deberta_params(run) for run in runs), np.array(values), np.array(costs))
+
+
+def _on_a_line(steps: Array, curve: Sequence[tuple[float, float]]) -> Array:
+    at, values = zip((0, GUESSED), *curve, strict=True)
+    return np.asarray(np.interp(steps, at, values))
+
+
+def _deberta_params(run: Mapping[str, Any]) -> Params:
+    return DEBERTA.check(
+        {
+            "epochs": run["num_train_epochs"],
+            "batch_size": run["train_batch_size"],
+            "learning_rate": run["learning_rate"],
+            "warmup": min(run["warmup_steps"] / run["total_model_steps"], 0.6),
+            "dropout": run["cls_drop_out"],
+        }
+    )
+
+
 TASKS = (
     "imdb_patch128_LSTM128_bs64",
     "imdb_patch128_LSTM128_embed128_bs64",
@@ -248,4 +298,5 @@ RECORDED: tuple[Judged, ...] = (
 ROWS: tuple[Judged, ...] = (
     *(Rows(f"taskset-rows/{task}", f"taskset/{task}.npz", ADAM, "minimize") for task in TASKS),
     Rows("opda-rows/convnext", "opda/convnext-tiny_tuning.results.jsonl.gz", CONVNEXT, "maximize"),
+    Rows("opda-rows/deberta", "opda/deberta-base_tuning.results.jsonl.gz", DEBERTA, "maximize"),
 )
