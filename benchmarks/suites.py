@@ -393,17 +393,20 @@ _ENTRIES = (
             Contest(
                 "one at a time",
                 problems=_names(*AUGMENTED),
-                methods=("TraceKG", "kg", "log-ei", "boca", "hyperband"),
+                methods=("TraceKG", "TraceKG-paper", "kg", "log-ei", "boca", "hyperband"),
                 judged_at=(2, 4, 8, 10),
                 unit="cost",
             ),
-            Contest(
-                "batches of eight",
-                problems=_names(*AUGMENTED),
-                methods=("TraceKG-8", "kg-8", "log-ei-8", "hyperband-8"),
-                judged_at=(2, 4, 8, 10),
-                unit="cost",
-                most_seeds={"TraceKG-8": 3, "kg-8": 3},
+            *(
+                Contest(
+                    f"batches of {name}",
+                    problems=_names(*AUGMENTED),
+                    methods=(f"TraceKG-{n}", f"kg-{n}", f"log-ei-{n}", f"hyperband-{n}"),
+                    judged_at=(2, 4, 8, 10),
+                    unit="cost",
+                    most_seeds={f"kg-{n}": 5},
+                )
+                for name, n in (("four", 4), ("eight", 8))
             ),
             Contest(
                 "beside BoTorch",
