@@ -20,15 +20,15 @@ NEIGHBOURS = 64
 """Results at the next lower and the next higher fidelities that a run is compared with. A guess, not tuned."""
 
 
-def active_runs(history: History, runs: Sequence[Run], *, retain: int) -> list[Run]:
-    """The runs to model, in their order: all of them if they are few. Those in flight are always among them."""
+def active_runs(history: History, runs: Sequence[Run], *, retain: int, most: int = MOST_POINTS) -> list[Run]:
+    """The runs to model, in their order: all if they have at most `most` points. Those in flight are among them."""
     each = retain if any(fidelity.trace for fidelity in history.problem.space.fidelities.values()) else 1
-    if each * len(runs) <= MOST_POINTS:
+    if each * len(runs) <= most:
         return list(runs)
     order = np.argsort(shares_better(runs), kind="stable")
-    whole = max(MOST_POINTS // 2 // each, (MOST_POINTS - len(runs)) // max(each - 1, 1))
+    whole = max(most // 2 // each, (most - len(runs)) // max(each - 1, 1))
     rest = order[whole:]
-    spread = rest[np.linspace(0, rest.size - 1, min(rest.size, MOST_POINTS - each * whole)).astype(int)]
+    spread = rest[np.linspace(0, rest.size - 1, min(rest.size, most - each * whole)).astype(int)]
     best, ends = set(order[:whole].tolist()), set(spread.tolist())
     return [
         run if i in best else run.at_its_end for i, run in enumerate(runs) if i in best or i in ends or run.is_running

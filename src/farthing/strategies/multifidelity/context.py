@@ -13,7 +13,7 @@ from farthing.costs import EFFORT_LEVELS, EffortLevel
 from farthing.models.gp import GP, VALUE
 from farthing.models.linalg import Array, IntArray
 from farthing.space.encoding import Encoder
-from farthing.strategies.multifidelity.active_runs import active_runs
+from farthing.strategies.multifidelity.active_runs import MOST_POINTS, active_runs
 from farthing.strategies.multifidelity.basket import Basket
 from farthing.strategies.multifidelity.bought import Bought
 from farthing.strategies.multifidelity.candidates import NEW, Candidates, retained_points, with_params
@@ -35,6 +35,9 @@ GROWTH_WITH_LESS_EFFORT = 1.5
 """Hyperparameters are kept until there are this many times the trials, if a suggestion must be quick. Not tuned."""
 GROWTH_WITH_LEAST_EFFORT = 4.0
 """The same where several are suggested at once: a fit takes half a second, and all workers wait. Not tuned."""
+POINTS_IN_HASTE = 160
+"""Points of curves that a process is conditioned on at the least effort. A limit on time, not tuned: a fit to 400 of them
+takes a third of a second, in which no worker gets anything, and one to these a twentieth."""
 PLAIN_FLOOR = 0.1
 """The least share of a fidelity if nothing else keeps taKG from the cheapest; the default floor of `TraceKG`."""
 MOST_COST = 0.2
@@ -240,8 +243,10 @@ def read_context(
     effort: EffortLevel = "ordinary",
 ) -> CurveContext | None:
     """None where no value is known yet."""
-    runs = active_runs(history, runs_of(history), retain=settings.retain)
-    growth = GROWTH_WITH_LEAST_EFFORT if effort == EFFORT_LEVELS[-1] else GROWTH_WITH_LESS_EFFORT
+    is_in_haste = effort == EFFORT_LEVELS[-1]
+    most = POINTS_IN_HASTE if is_in_haste else MOST_POINTS
+    runs = active_runs(history, runs_of(history), retain=settings.retain, most=most)
+    growth = GROWTH_WITH_LEAST_EFFORT if is_in_haste else GROWTH_WITH_LESS_EFFORT
     may_refit = effort == "ordinary" or _has_outgrown_its_fit(history, growth)
     model = fit_curves(
         history, runs, retain=settings.retain, fidelity_kernel=settings.fidelity_kernel, may_refit=may_refit

@@ -7,7 +7,7 @@ import farthing as ft
 from farthing.costs import Remaining
 from farthing.strategies import Randomness
 from farthing.strategies.multifidelity.active_runs import MOST_POINTS, active_runs, shares_better
-from farthing.strategies.multifidelity.context import MOST_PAUSED, MOST_RECOMMENDABLE, read_context
+from farthing.strategies.multifidelity.context import MOST_PAUSED, MOST_RECOMMENDABLE, POINTS_IN_HASTE, read_context
 from farthing.strategies.multifidelity.curve_model import observe_curves
 from farthing.strategies.multifidelity.runs import runs_of
 from farthing.trials import History, Measurement, Problem, State, Suggestion, Trial
@@ -82,3 +82,13 @@ def test_suggestions_of_a_long_study_compare_a_bounded_number_of_runs_and_contin
     best = ft.TraceKG().recommend(history.updated([trial(301, 0.3, 32)], version=1))
     assert best is not None
     assert best.params == {"x": 0.3}
+
+
+def test_in_haste_the_model_has_fewer_points_and_the_best_run_among_them() -> None:
+    """A fit takes the cube of their number, and all workers wait for it."""
+    history = study(300)
+    context = read_context(ft.TraceKG(), history, Randomness(0), (), effort="several")
+    assert context is not None
+    assert 0.9 * POINTS_IN_HASTE <= context.model.gp.n <= POINTS_IN_HASTE
+    [best] = [run for run in context.runs if run.trials[0].number == BEST]
+    assert not best.is_end_only
