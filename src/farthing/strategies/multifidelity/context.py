@@ -36,8 +36,8 @@ GROWTH_WITH_LESS_EFFORT = 1.5
 GROWTH_WITH_LEAST_EFFORT = 4.0
 """The same where several are suggested at once: a fit takes half a second, and all workers wait. Not tuned."""
 POINTS_IN_HASTE = 160
-"""Points of curves that a process is conditioned on at the least effort. A limit on time, not tuned: a fit to 400 of them
-takes a third of a second, in which no worker gets anything, and one to these a twentieth."""
+"""Points of curves that a process is conditioned on at the least effort. A limit on time, not tuned: a fit to 400 of
+them takes a third of a second, in which no worker gets anything, and one to these a twentieth."""
 PLAIN_FLOOR = 0.1
 """The least share of a fidelity if nothing else keeps taKG from the cheapest; the default floor of `TraceKG`."""
 MOST_COST = 0.2

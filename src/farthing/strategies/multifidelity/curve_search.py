@@ -187,8 +187,8 @@ def recommended_by_curves(history: History) -> Recommendation | None:
     search = _fitted(history, may_refit=False)
     if search is None:
         return None
-    rows = search.fidelities.at_full(search.seen)
-    ranking = ranked(history, search.model, rows, recommendable(search.runs))
+    expected = search.model.gp.mean(search.fidelities.at_full(search.seen))
+    ranking = ranked(history, search.model, recommendable(search.runs), expected)
     return replace(ranking[0], ranking=ranking)
 
 

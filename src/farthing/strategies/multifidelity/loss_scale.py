@@ -1,13 +1,15 @@
 """The scale on which a model sees the losses of learning curves: logarithms of errors where there are errors.
 
 Learning curves fall by factors, so that the logarithm of an error is close to what the kernels expect. An error is a
-positive loss, or what a maximised share or percentage lacks to be whole. Other losses are compressed instead.
+positive loss, or what a maximised share or percentage lacks to be whole: of those it is the odds. Other losses are
+compressed instead.
 """
 
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from scipy.special import expit
 
 from farthing.models.linalg import Array
 from farthing.strategies.shared.compression import Compression
@@ -30,19 +32,42 @@ class LossScale(Protocol):
 
 @dataclass(frozen=True)
 class LogError:
-    """z = log(y − bound + least)."""
+    """z = log(y + least), for positive losses."""
 
-    bound: float
     least: float
 
     def apply(self, loss: Array) -> Array:
-        return np.asarray(np.log(np.maximum(loss - self.bound, 0.0) + self.least))
+        return np.asarray(np.log(np.maximum(loss, 0.0) + self.least))
 
     def undo(self, z: Array) -> Array:
-        return np.asarray(np.exp(z) - self.least + self.bound)
+        return np.asarray(np.exp(z) - self.least)
 
     def slope(self, z: Array) -> Array:
         return np.asarray(np.exp(z))
+
+
+@dataclass(frozen=True)
+class LogOdds:
+    """z = log((whole − v + least) / (v + usual)), for a share v = −y of a whole that is maximised.
+
+    The error alone does not tell accuracies of one and ten of a thousand classes apart. `usual` is the median value:
+    how much worse than usual something is matters little.
+    """
+
+    whole: float
+    least: float
+    usual: float
+
+    def apply(self, loss: Array) -> Array:
+        error, value = np.maximum(self.whole + loss, 0.0), np.maximum(-loss, 0.0)
+        return np.asarray(np.log(error + self.least) - np.log(value + self.usual))
+
+    def undo(self, z: Array) -> Array:
+        loss = self.usual * expit(z) - (self.whole + self.least) * expit(-z)
+        return np.asarray(np.clip(loss, -self.whole, 0.0))
+
+    def slope(self, z: Array) -> Array:
+        return np.asarray((self.usual + self.whole + self.least) * expit(z) * expit(-z))
 
 
 def loss_scale(loss: Array) -> LossScale:
@@ -53,7 +78,9 @@ def loss_scale(loss: Array) -> LossScale:
     errors = loss - bound
     least = LEAST_ERROR * float(np.median(errors))
     is_wide = least > 0.0 and float(np.max(errors)) > LEAST_FACTOR * max(float(np.min(errors)), least)
-    return LogError(bound, least) if is_wide and np.isfinite(np.log(least)) else Compression.of(loss)
+    if not is_wide or not np.isfinite(np.log(least)):
+        return Compression.of(loss)
+    return LogError(least) if bound == 0.0 else LogOdds(-bound, least, least - float(np.median(loss)))
 
 
 def lower_bound(loss: Array) -> float | None:

@@ -1,4 +1,4 @@
-"""The recommendation: the lowest posterior mean at full fidelity."""
+"""The recommendation: the lowest loss that is believed of a configuration at full fidelity."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,18 +14,34 @@ from farthing.strategies.multifidelity.context import Settings
 from farthing.strategies.multifidelity.curve_model import CurveModel, fit_curves
 from farthing.strategies.multifidelity.levels import Fidelities
 from farthing.strategies.multifidelity.runs import Run, recommendable, runs_of
+from farthing.strategies.multifidelity.skill import only_trace
 from farthing.strategies.shared.modelling import domain_of
 from farthing.strategies.shared.strategy import Recommendation
 from farthing.trials import History, Params
 
 EFFORT = Effort(screened=256, restarts=4, rounds=4, most_calls=20)
 """A limit on time, not tuned."""
+DOUBT = 0.5
+"""Of what further training is predicted to change, this share is not believed: a run that has only begun, beside good
+ones, may diverge later, which no Gaussian process foresees. `docs/systems/multifidelity.md` has other rules tried."""
 
 
 def recommend_seen(settings: Settings, history: History) -> Recommendation | None:
-    """The configuration with a result whose predicted loss at full fidelity is lowest."""
+    """The configuration with a result of which the lowest loss at full fidelity is believed."""
     found = _fitted(settings, history)
-    return None if found is None else _best_seen(history, *found)
+    return None if found is None else _first(history, *found, believed(history, *found))
+
+
+def believed(history: History, model: CurveModel, seen: Sequence[Run]) -> Array:
+    """The losses at full fidelity (N,) on the model's scale: halfway from what was measured to what is predicted.
+
+    Only along a trace, where a run keeps what it has reached; elsewhere a measured loss may be of another problem.
+    """
+    predicted = model.standard.undo(model.gp.mean(_at_full(history, [run.params for run in seen])))
+    if only_trace(history) is None:
+        return predicted
+    measured = model.scale.apply(np.array([run.results[-1].loss for run in seen]))
+    return np.asarray((1.0 - DOUBT) * predicted + DOUBT * measured)
 
 
 def best_measured(history: History) -> Recommendation:
@@ -45,7 +61,8 @@ def recommend_anywhere(settings: Settings, history: History) -> Recommendation |
     if found is None:
         return None
     model, seen = found
-    best, space = _best_seen(history, model, seen), history.problem.space
+    space = history.problem.space
+    best = _first(history, model, seen, model.gp.mean(_at_full(history, [run.params for run in seen])))
     fidelities = Fidelities(space)
     offered = space.encoder.encode([run.params for run in seen])
     mean = FixedFeatures(PosteriorMean(model.gp, sign=-1.0), fidelities.full)
@@ -65,25 +82,23 @@ def _fitted(settings: Settings, history: History) -> tuple[CurveModel, list[Run]
     return None if model is None else (model, seen)
 
 
-def _best_seen(history: History, model: CurveModel, seen: list[Run]) -> Recommendation:
-    rows = _at_full(history, [run.params for run in seen])
-    best = int(np.argmin(model.gp.mean(rows)))
-    same = [run.last for run in seen if run.params == seen[best].params and run.last is not None]
+def _first(history: History, model: CurveModel, seen: list[Run], losses: Array) -> Recommendation:
+    ranking = ranked(history, model, seen, losses)
+    same = [run.last for run in seen if run.params == ranking[0].params and run.last is not None]
     trial = max(same, key=history.reach)
-    predicted = model.predicted(rows[best], sign=history.problem.sign)
-    return Recommendation(trial.params, trial, predicted, ranking=ranked(history, model, rows, seen))
+    return Recommendation(trial.params, trial, ranking[0].predicted, ranking=ranking)
 
 
-def ranked(history: History, model: CurveModel, rows: Array, seen: Sequence[Run]) -> tuple[Recommendation, ...]:
-    """The runs, whose configurations at full fidelity are these rows, by what the model expects of them."""
+def ranked(history: History, model: CurveModel, seen: Sequence[Run], losses: Array) -> tuple[Recommendation, ...]:
+    """The runs by their losses (N,), each with what the model expects of it at full fidelity."""
+    rows = _at_full(history, [run.params for run in seen])
     predicted = model.all_predicted(rows, sign=history.problem.sign)
     found = [
         Recommendation(run.last.params, run.last, expected)
         for run, expected in zip(seen, predicted, strict=True)
         if run.last is not None
     ]
-    order = np.argsort(model.gp.mean(rows), kind="stable")
-    return tuple(found[place] for place in order.tolist())
+    return tuple(found[place] for place in np.argsort(losses, kind="stable").tolist())
 
 
 def _at_full(history: History, params: Sequence[Params]) -> Array:

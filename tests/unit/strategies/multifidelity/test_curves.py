@@ -10,7 +10,7 @@ from farthing.strategies.multifidelity.basket import Basket, continuing_saves
 from farthing.strategies.multifidelity.context import told_by_zero
 from farthing.strategies.multifidelity.curve_model import fit_curves, observe_curves, retained
 from farthing.strategies.multifidelity.levels import Fidelities
-from farthing.strategies.multifidelity.loss_scale import LogError, loss_scale
+from farthing.strategies.multifidelity.loss_scale import LogError, LogOdds, loss_scale
 from farthing.strategies.multifidelity.run_cost import LearntRunCost, costs_paid, paid_again, run_cost
 from farthing.strategies.multifidelity.runs import runs_of
 from farthing.strategies.shared.compression import Compression
@@ -176,13 +176,24 @@ def test_a_continuation_keeps_what_is_no_trace() -> None:
 # ----------------------------------------------------------------------------------------------------- loss scale
 
 
-@pytest.mark.parametrize(
-    ("losses", "bound"), [([0.1, 0.5, 2.0], 0.0), ([-0.9, -0.5, -0.2], -1.0), ([-93.0, -40.0, -60.0], -100.0)]
-)
-def test_errors_are_seen_on_a_logarithmic_scale(losses: list[float], bound: float) -> None:
+def test_errors_are_seen_on_a_logarithmic_scale() -> None:
+    assert isinstance(loss_scale(np.array([0.1, 0.5, 2.0])), LogError)
+
+
+@pytest.mark.parametrize(("losses", "whole"), [([-0.9, -0.5, -0.2], 1.0), ([-93.0, -40.0, -60.0], 100.0)])
+def test_maximised_shares_are_seen_as_odds(losses: list[float], whole: float) -> None:
     scale = loss_scale(np.array(losses))
-    assert isinstance(scale, LogError)
-    assert scale.bound == bound
+    assert isinstance(scale, LogOdds)
+    assert scale.whole == whole
+
+
+def test_low_accuracies_are_told_apart_and_failures_are_not() -> None:
+    """Of a thousand classes: what learns fast, what learns slowly, what has diverged, and two trained to the end."""
+    fast, slow, diverged, *_ = loss_scale(-np.array([0.155, 0.012, 0.001, 0.02, 0.3, 0.7])).apply(
+        -np.array([0.155, 0.012, 0.001])
+    )
+    assert slow - fast > 0.8, "by the logarithm of the error alone .16"
+    assert diverged - slow < 0.2 * (slow - fast)
 
 
 @pytest.mark.parametrize("losses", [[-3.0, 1.0, 2.0], [1.0, 1.1, 1.2], [-500.0, -20.0], [0.0, 0.0], [7.0], []])
@@ -190,14 +201,14 @@ def test_other_losses_are_compressed(losses: list[float]) -> None:
     assert isinstance(loss_scale(np.array(losses)), Compression)
 
 
-@given(st.lists(st.floats(1e-3, 1e3), min_size=2, max_size=20))
+@given(st.one_of(st.lists(st.floats(*ends), min_size=2, max_size=20) for ends in [(1e-3, 1e3), (-0.99, -1e-3)]))
 def test_a_loss_comes_back_from_its_scale(losses: list[float]) -> None:
     y = np.array(losses)
     scale = loss_scale(y)
     np.testing.assert_allclose(scale.undo(scale.apply(y)), y, rtol=1e-6, atol=1e-9)
     step = 1e-6 * np.abs(y)
     slopes = 2.0 * step / (scale.apply(y + step) - scale.apply(y - step))
-    if isinstance(scale, LogError):
+    if not isinstance(scale, Compression):
         np.testing.assert_allclose(scale.slope(scale.apply(y)), slopes, rtol=1e-3)
 
 

@@ -346,3 +346,23 @@ def test_with_slopes_the_same_trials_tell_more() -> None:
 def test_the_ascent_takes_slopes_into_account() -> None:
     [one] = suggest(ft.TraceKG.paper(), sloped_history(slopes=True))
     assert SLOPED.check(one.params) == one.params
+
+
+def test_what_was_trained_is_recommended_before_what_has_only_begun_beside_it() -> None:
+    """Accuracies of a thousand classes: the neighbour of a good run is predicted to become a little better than it."""
+    space = ft.Space({"x": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(1, 20, integer=True, trace=True)})
+    ends = {0.1: 0.25, 0.3: 0.6, 0.4: 0.68, 0.6: 0.69, 0.7: 0.6, 0.9: 0.2}
+    full = [_trained(number, x, to=20, end=end) for number, (x, end) in enumerate(ends.items())]
+    begun = _trained(len(full), 0.5, to=4, end=0.8)
+    history = History(Problem(space, minimize=False), [*full, begun])
+    best = ft.TraceKG().recommend(history)
+    assert best is not None
+    by_model = max(best.ranking, key=lambda one: one.predicted.mean if one.predicted else 0.0)
+    assert by_model.params == begun.params, "otherwise nothing is shown"
+    assert best.params == {"x": 0.6}
+
+
+def _trained(number: int, x: float, *, to: int, end: float) -> Trial:
+    points = tuple(Measurement(value=end * epoch / 20, fidelity={"epochs": epoch}) for epoch in range(1, to + 1))
+    suggestion = Suggestion({"x": x}, {"epochs": to})
+    return Trial(number, suggestion, State.DONE, measurements=points, value=points[-1].value)
