@@ -21,9 +21,10 @@ from farthing.trials import History, Params
 
 EFFORT = Effort(screened=256, restarts=4, rounds=4, most_calls=20)
 """A limit on time, not tuned."""
-DOUBT = 0.5
-"""Of what further training is predicted to change, this share is not believed: a run that has only begun, beside good
-ones, may diverge later, which no Gaussian process foresees. `docs/systems/multifidelity.md` has other rules tried."""
+DOUBT, MOST_DOUBT = 0.5, 2.0
+"""Of what further training is predicted to change, this share is not believed, up to so many standard deviations: a run
+that has only begun, beside good ones, may diverge later, which no Gaussian process foresees. The share was chosen on the
+problems for tuning of `docs/systems/multifidelity.md`, which lists others; the limit, for functions that it knows well."""
 
 
 def recommend_seen(settings: Settings, history: History) -> Recommendation | None:
@@ -35,13 +36,16 @@ def recommend_seen(settings: Settings, history: History) -> Recommendation | Non
 def believed(history: History, model: CurveModel, seen: Sequence[Run]) -> Array:
     """The losses at full fidelity (N,) on the model's scale: halfway from what was measured to what is predicted.
 
-    Only along a trace, where a run keeps what it has reached; elsewhere a measured loss may be of another problem.
+    No further from the prediction than two deviations. Only along a trace, where a run keeps what it has reached:
+    elsewhere a measured loss may be of another problem.
     """
-    predicted = model.standard.undo(model.gp.mean(_at_full(history, [run.params for run in seen])))
+    mean, variance = model.gp.predict(_at_full(history, [run.params for run in seen]))
+    predicted = model.standard.undo(mean)
     if only_trace(history) is None:
         return predicted
     measured = model.scale.apply(np.array([run.results[-1].loss for run in seen]))
-    return np.asarray((1.0 - DOUBT) * predicted + DOUBT * measured)
+    most = MOST_DOUBT * np.sqrt(model.standard.undo_variance(variance))
+    return np.asarray(predicted + np.clip(DOUBT * (measured - predicted), -most, most))
 
 
 def best_measured(history: History) -> Recommendation:

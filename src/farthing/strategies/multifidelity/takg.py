@@ -36,7 +36,7 @@ class TraceKG(Strategy):
 
     Each suggestion is a configuration, how far to train it in every fidelity, and the paused run to continue, if that
     is the better buy. A Gaussian process over params and fidelities learns from the curves; a second model learns
-    costs. Recommended is the configuration whose predicted value at full fidelity is best.
+    costs. Recommended is the tried configuration of which the best value at full fidelity is believed (`recommending`).
 
     Where the only fidelity is a trace and random starts have learnt nothing, successive halving decides instead
     and measured values are recommended, until the model's choices are better than random ones (`skill`, `handover`).
@@ -102,7 +102,7 @@ class TraceKG(Strategy):
             return halved or self._modelled(history, budget, len(starts) + 1 if is_in_haste else count, rng, starts)
 
     def recommend(self, history: History) -> Recommendation | None:
-        """The lowest posterior mean at full fidelity, with its deviation; the fit is that of the last suggestion.
+        """The best value believed at full fidelity, with its prediction; the fit is that of the last suggestion.
 
         While halving decides, the best measured value.
         """
