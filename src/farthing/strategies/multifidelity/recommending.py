@@ -22,9 +22,9 @@ from farthing.trials import History, Params
 EFFORT = Effort(screened=256, restarts=4, rounds=4, most_calls=20)
 """A limit on time, not tuned."""
 DOUBT, MOST_DOUBT = 0.5, 2.0
-"""Of what further training is predicted to change, this share is not believed, up to so many standard deviations: a run
-that has only begun, beside good ones, may diverge later, which no Gaussian process foresees. The share was chosen on the
-problems for tuning of `docs/systems/multifidelity.md`, which lists others; the limit, for functions that it knows well."""
+"""Of what further training is predicted to change, this share is not believed, up to so many standard deviations: a
+run that has only begun, beside good ones, may diverge later, which no Gaussian process foresees. The share was chosen
+on the problems for tuning of `docs/systems/multifidelity.md`, which lists others; the limit spares smooth functions."""
 
 
 def recommend_seen(settings: Settings, history: History) -> Recommendation | None:
