@@ -40,7 +40,7 @@ class LogError:
         return np.asarray(np.log(np.maximum(loss, 0.0) + self.least))
 
     def undo(self, z: Array) -> Array:
-        return np.asarray(np.exp(z) - self.least)
+        return np.asarray(np.maximum(np.exp(z) - self.least, 0.0))
 
     def slope(self, z: Array) -> Array:
         return np.asarray(np.exp(z))

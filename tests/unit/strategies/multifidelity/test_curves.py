@@ -196,6 +196,12 @@ def test_low_accuracies_are_told_apart_and_failures_are_not() -> None:
     assert diverged - slow < 0.2 * (slow - fast)
 
 
+@pytest.mark.parametrize("losses", [[0.1, 0.5, 2.0], [-0.9, -0.5, -0.2]])
+def test_no_prediction_is_better_than_perfect(losses: list[float]) -> None:
+    y = np.array(losses)
+    assert loss_scale(y).undo(np.array([-50.0]))[0] == (0.0 if y[0] > 0.0 else -1.0)
+
+
 @pytest.mark.parametrize("losses", [[-3.0, 1.0, 2.0], [1.0, 1.1, 1.2], [-500.0, -20.0], [0.0, 0.0], [7.0], []])
 def test_other_losses_are_compressed(losses: list[float]) -> None:
     assert isinstance(loss_scale(np.array(losses)), Compression)
