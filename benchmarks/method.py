@@ -12,7 +12,8 @@ class Step(NamedTuple):
 
     Only what was added is paid for: continuing a paused run costs the difference to what it had cost already. A batch
     that is evaluated at once is one step of several `evaluations`; it costs as much as the most expensive. `tallies`
-    are further amounts to add up, where a driver has any.
+    are further amounts to add up, where a driver has any. `reached` is the fidelity that was paid for, where the driver
+    looked further.
     """
 
     recommended: Params
@@ -20,6 +21,7 @@ class Step(NamedTuple):
     suggest_seconds: float
     evaluations: int = 1
     tallies: Mapping[str, float] = {}
+    reached: Mapping[str, float] | None = None
 
 
 class Method(Protocol):

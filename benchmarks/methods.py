@@ -32,6 +32,7 @@ _ENTRIES: tuple[Method, ...] = (
     Ours("asha", ASHA()),
     Ours("hyperband", Hyperband()),
     Ours("TraceKG", TraceKG()),
+    Ours("TraceKG-decays", TraceKG(fidelity_kernel="decays")),
     Ours("TraceKG-plain", TraceKG(zero_avoiding=False)),
     Ours("TraceKG-paper", TraceKG.paper()),
     Ours("TraceKG-paper-plain", TraceKG.paper(zero_avoiding=False)),

@@ -3,7 +3,9 @@
 import argparse
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -26,15 +28,28 @@ class Resumable(Protocol):
 AnyRun = TypeVar("AnyRun", bound=Resumable)
 
 
-def make_missing(path: Path, runs: Sequence[AnyRun], *, result_of: Callable[[AnyRun], Record]) -> None:
-    """Makes every run that the file has no result of, and adds each result as soon as it is there."""
+def make_missing(
+    path: Path, runs: Sequence[AnyRun], *, result_of: Callable[[AnyRun], Record], processes: int = 1
+) -> None:
+    """Makes every run that the file has no result of, and adds each result as soon as it is there.
+
+    With several processes it is as soon as those before it are there too, and `result_of` must be a function of a
+    module.
+    """
     present = {key_of(record) for record in read_records(path)}
     to_do = [run for run in runs if key_of(run.identity) not in present]
     with _progress(total=len(runs), done=len(runs) - len(to_do)) as (bar, task):
-        for run in to_do:
-            bar.update(task, description=run.title)
-            append_record(path, result_of(run))
-            bar.advance(task)
+        for run, result in zip(to_do, _results(to_do, result_of, processes=processes), strict=True):
+            append_record(path, result)
+            bar.update(task, description=run.title, advance=1)
+
+
+def _results(runs: Sequence[AnyRun], result_of: Callable[[AnyRun], Record], *, processes: int) -> Iterator[Record]:
+    if processes == 1:
+        yield from map(result_of, runs)
+        return
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(result_of, runs)
 
 
 def samples_of(name: str, runs: Sequence[AnyRun], *, result_of: Callable[[AnyRun], Record], keep: bool) -> list[Record]:

@@ -12,7 +12,7 @@ from benchmarks.provenance import commit, versions
 from benchmarks.records import Record, read_records, results_path
 from benchmarks.report import Report, print_report
 from benchmarks.resuming import make_missing, suite_options
-from benchmarks.suites import SUITES
+from benchmarks.suites import ARENAS, SUITES
 from benchmarks.trajectory import changes, tallies_at, trajectory
 
 OTHER_RUNNERS = {
@@ -25,6 +25,7 @@ OTHER_RUNNERS = {
     "population-rl": "benchmarks.population.rl",
     "population-real": "benchmarks.population.real",
     "stopping": "benchmarks.stopping",
+    **dict.fromkeys(ARENAS, "benchmarks.arena"),
 }
 """Suites that are not made of trials one after another, each with a module that has a `main` of its own."""
 

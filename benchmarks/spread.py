@@ -18,7 +18,7 @@ class Spread(NamedTuple):
     @classmethod
     def of(cls, numbers: Iterable[float]) -> "Spread":
         ordered = sorted(numbers)
-        return cls(_quantile(ordered, 0.5), _quantile(ordered, 0.25), _quantile(ordered, 0.75), len(ordered))
+        return cls(quantile(ordered, 0.5), quantile(ordered, 0.25), quantile(ordered, 0.75), len(ordered))
 
     def to_json(self) -> dict[str, Any]:
         """Infinity is null, because JSON has none."""
@@ -34,7 +34,7 @@ class Spread(NamedTuple):
         return f"{_short(self.median)} [{_short(self.low)}, {_short(self.high)}]"
 
 
-def _quantile(ordered: Sequence[float], q: float) -> float:
+def quantile(ordered: Sequence[float], q: float) -> float:
     """Linear between neighbours, as NumPy's default, but without ∞ − ∞."""
     place = q * (len(ordered) - 1)
     below, above = ordered[math.floor(place)], ordered[math.ceil(place)]

@@ -10,7 +10,7 @@ from benchmarks.problems import Problem
 from benchmarks.problems.augmented import AUGMENTED
 from benchmarks.problems.noisy import NOISY, NOISY_FOR_TUNING
 from benchmarks.problems.problem import PricedByMean
-from benchmarks.problems.recorded import ROWS
+from benchmarks.problems.recorded import ROWS, TABLE_FILES
 from benchmarks.problems.synthetic import FUNCTIONS, MORE_FUNCTIONS
 from benchmarks.problems.tables import CELLS, TABLES
 from farthing.costs import Budget
@@ -525,5 +525,58 @@ _REAL_PIPELINES = (
     ),
 )
 """Real work, whose cost is measured: a full run of these problems is one second by definition."""
+
+TABLES_FOR_TUNING = ("lm_code", "mixer_fashion")
+ROWS_FOR_TUNING = (
+    *(name for name in _names(*ROWS) if name.startswith("taskset-rows/") and name not in RECORDED_ROWS),
+    "opda-rows/deberta",
+)
+ARENA_BUDGETS = (1, 2, 3, 5, 10)
+
+
+def _arena(name: str, *families: tuple[tuple[str, ...], int]) -> Suite:
+    """Families of problems, each with its number of seeds; every budget is a contest: it is a study of its own."""
+    methods = ("TraceKG", "TraceKG-decays", *BASELINES_OF_CURVES, *PEERS_OF_CURVES)
+    contests = tuple(
+        Contest(
+            f"{problems[0].partition('/')[0]}, a budget of {budget}",
+            problems=problems,
+            methods=methods,
+            judged_at=(budget,),
+            unit="mean full runs",
+            most_seeds=dict.fromkeys(methods, seeds) | dict.fromkeys(PEERS_OF_CURVES, min(seeds, 8)),
+        )
+        for problems, seeds in families
+        if problems
+        for budget in ARENA_BUDGETS
+    )
+    return Suite(name, contests, seeds=20)
+
+
+def _tables(kind: str, *, for_tuning: bool) -> tuple[str, ...]:
+    return tuple(f"{kind}/{name}" for name in TABLE_FILES if (name in TABLES_FOR_TUNING) == for_tuning)
+
+
+ARENAS = {
+    suite.name: suite
+    for suite in (
+        _arena(
+            "real-curves-tuning",
+            (_tables("rows", for_tuning=True), 20),
+            (_tables("forest", for_tuning=True), 20),
+            (ROWS_FOR_TUNING, 4),
+            (CURVES_FOR_TUNING, 3),
+        ),
+        _arena(
+            "real-curves",
+            (_tables("rows", for_tuning=False), 20),
+            (_tables("forest", for_tuning=False), 20),
+            (RECORDED_ROWS, 8),
+            (LEARNING_CURVES, 3),
+            (TRAINING_SIZES, 5),
+        ),
+    )
+}
+"""Whole studies of real trainings (`arena`): rules are chosen on the first, reported is the second."""
 
 SUITES = {suite.name: suite for suite in (*_ENTRIES, *_REAL_PIPELINES)}

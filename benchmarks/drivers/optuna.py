@@ -51,7 +51,7 @@ class Optuna:
                 params = suggest(trial, space)
             reached = self._evaluated(study, trial, problem, params, meter, seed=seed)
             best.see(params, reached)
-            yield Step(best.params, reached.cost, meter.seconds)
+            yield Step(best.params, reached.cost, meter.seconds, reached=reached.fidelity)
 
     def _study(self, problem: Problem, *, seed: int) -> "optuna.Study":
         import optuna

@@ -1,6 +1,6 @@
 """Drives Farthing's own strategies by ask and tell, on a study in memory."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,12 +9,12 @@ from benchmarks.drivers.paying import added_cost
 from benchmarks.measuring import CpuMeter
 from benchmarks.method import Step
 from benchmarks.problems import Evaluation, Problem
-from benchmarks.problems.problem import Differentiable
-from farthing.costs import Budget
+from benchmarks.problems.problem import Differentiable, TellsRows
+from farthing.costs import Budget, Remaining
 from farthing.execution import RunningTrial
-from farthing.strategies import Strategy
+from farthing.strategies import Randomness, Recommendation, Strategy
 from farthing.study import Study
-from farthing.trials import Trial
+from farthing.trials import History, Json, Suggestion, Trial
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,8 @@ class Ours:
     def _study(self, problem: Problem, *, seed: int) -> Study:
         aim: dict[str, Any] = {problem.direction: "value"}
         unit = "seconds" if self.measured else "cost"
-        return Study(problem.space(), **aim, strategy=self.strategy, seed=seed, cost_unit=unit)
+        strategy = ToldRows(self.strategy, problem) if isinstance(problem, TellsRows) else self.strategy
+        return Study(problem.space(), **aim, strategy=strategy, seed=seed, cost_unit=unit)
 
     def _of_all(self, budget: Budget) -> Budget:
         """A batch costs as much as its most expensive part; the study counts the sum."""
@@ -69,6 +70,32 @@ class Ours:
         with meter.running():
             best = study.best.params
         return Step(best, max(costs), meter.seconds, evaluations=len(costs))
+
+
+@dataclass(frozen=True)
+class ToldRows(Strategy):
+    """A strategy whose new configurations become the recorded runs that they stand for, before they are trials."""
+
+    strategy: Any
+    problem: Any
+
+    def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
+        return [
+            one if one.resume_from is not None else replace(one, params=self.problem.stand_in(one.params))
+            for one in self.strategy.suggest(history, budget, count, rng)
+        ]
+
+    def recommend(self, history: History) -> Recommendation | None:
+        found: Recommendation | None = self.strategy.recommend(history)
+        return found
+
+    def resumable(self, history: History) -> set[int]:
+        found: set[int] = self.strategy.resumable(history)
+        return found
+
+    def to_json(self) -> dict[str, Json]:
+        form: dict[str, Json] = self.strategy.to_json()
+        return form
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from benchmarks.pipelines.sklearn import SKLEARN_TABLES
 from benchmarks.pipelines.synthetic import STAGED_FUNCTIONS
 from benchmarks.problems.augmented import AUGMENTED
 from benchmarks.problems.curves import CURVES
+from benchmarks.problems.forests import FORESTS
 from benchmarks.problems.kernel_learning import KERNEL_LEARNING
 from benchmarks.problems.noisy import NOISY, NOISY_FOR_TUNING
 from benchmarks.problems.problem import Evaluation, Params, Point, Problem, loss, regret
@@ -28,6 +29,7 @@ _ALL = (
     *SIZES,
     *RECORDED,
     *ROWS,
+    *FORESTS,
     *STAGED_FUNCTIONS,
     NUCLEI,
     NUCLEI_IN_TWO,

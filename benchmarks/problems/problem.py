@@ -80,6 +80,13 @@ class PricedByMean(Problem, Protocol):
 
 
 @runtime_checkable
+class TellsRows(Problem, Protocol):
+    """A problem of recorded runs that says which run a proposal would have, for a tuner that can take it instead."""
+
+    def stand_in(self, params: Params) -> Params: ...
+
+
+@runtime_checkable
 class Differentiable(Problem, Protocol):
     """A problem whose evaluations can have gradients too, at a price."""
 

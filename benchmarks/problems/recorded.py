@@ -1,12 +1,12 @@
-"""Real learning curves that were recorded for random configurations: TaskSet's recurrent networks, OPDA's two.
+"""Real learning curves that were recorded for random configurations: TaskSet, OPDA, and tables of this project.
 
 A space is searched as the runs were drawn from it. A configuration stands for a recorded run near to it (Euclidean,
 in the coordinates of the encoder), so that every tuner sees the same problem through its usual interface, and
 continuing or repeating a configuration shows the same run.
 
 There are two ways to say which run. `taskset/…` and `opda/…` have the nearest: two proposals can be one run, paid
-twice, which punishes every tuner that searches locally. `taskset-rows/…` and `opda-rows/…` are problems of rows: a
-proposal is the nearest run that no other proposal of the same tuning has had.
+twice, which punishes every tuner that searches locally. `taskset-rows/…`, `opda-rows/…` and `rows/…` are problems of
+rows: a proposal is the nearest run that no other proposal of the same tuning has had.
 """
 
 import gzip
@@ -14,15 +14,16 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from pathlib import PurePath
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy.spatial import cKDTree
 
-from benchmarks.problems.data import data_folder, missing_file
-from benchmarks.problems.problem import Direction, Evaluation, Judged, Params, Point
-from farthing.space import Fidelity, Float, Int, Space
+from benchmarks.problems.data import REPOSITORY, data_folder, missing_file
+from benchmarks.problems.problem import Direction, Evaluation, Judged, Params, Point, Span
+from farthing.space import Choice, Fidelity, Float, Int, Parameter, Space
 
 Array: TypeAlias = npt.NDArray[np.float64]
 
@@ -79,9 +80,15 @@ class Recorded:
         """Of all the runs there are."""
         return float(np.mean(self._runs.costs[:, -1]))
 
+    @cached_property
+    def span(self) -> Span:
+        """Of the recorded runs themselves: the best loss and the median."""
+        losses = self._runs.values[:, -1] * (1.0 if self.direction == "minimize" else -1.0)
+        return Span(float(losses.min()), float(np.median(losses)))
+
     @property
     def _runs(self) -> Runs:
-        return _read_runs(self.file)
+        return read_runs(self.file)
 
     def _nearest(self, many: Sequence[Params]) -> npt.NDArray[np.int64]:
         return np.asarray(self._tree.query(self.declared.encoder.encode(many))[1])
@@ -110,8 +117,24 @@ class RowsInUse(Recorded):
     def __init__(self, name: str, file: str, declared: Space, direction: Direction) -> None:
         super().__init__(name, file, declared, direction)
         object.__setattr__(self, "_taken", {})
+        object.__setattr__(self, "_away", {})
+        object.__setattr__(self, "distances", [])
 
     _taken: dict[bytes, int]
+    _away: dict[int, float]
+    distances: list[float]
+    """From each proposal that took a run to that run."""
+
+    def row_of(self, params: Params) -> int:
+        """The number of the run that a configuration stands for."""
+        return int(self._nearest([params])[0])
+
+    def nearest_free(self, params: Params) -> Params:
+        """The params of the run that a proposal would have. It is taken when it is evaluated."""
+        x = self.declared.encoder.encode([params])
+        run = self._free(x)
+        self._away[run] = self._distance(x, run)
+        return self._runs.params[run]
 
     def evaluate(self, params: Params, fidelity: Mapping[str, float], *, seed: int) -> Evaluation:
         self._take(params)
@@ -119,26 +142,39 @@ class RowsInUse(Recorded):
 
     def _take(self, params: Params) -> None:
         x = self.declared.encoder.encode([params])
-        if (key := _key(x[0])) not in self._taken:
-            used, count = set(self._taken.values()), len(self._runs.params)
-            nearest = np.atleast_2d(self._tree.query(x, k=min(count, len(used) + 1))[1]).ravel()
-            self._taken[key] = next((int(run) for run in nearest if int(run) not in used), int(nearest[0]))
+        if (key := key_of(x[0])) not in self._taken:
+            self._taken[key] = run = self._free(x)
+            self.distances.append(self._away.get(run, self._distance(x, run)))
+
+    def _distance(self, x: Array, run: int) -> float:
+        return float(np.linalg.norm(self._tree.data[run] - x[0]))
+
+    def _free(self, x: Array) -> int:
+        """The run of that proposal, or the nearest that is not taken."""
+        if (taken := self._taken.get(key_of(x[0]))) is not None:
+            return taken
+        used, count = set(self._taken.values()), len(self._runs.params)
+        nearest = np.atleast_2d(self._tree.query(x, k=min(count, len(used) + 1))[1]).ravel()
+        return next((int(run) for run in nearest if int(run) not in used), int(nearest[0]))
 
     def _nearest(self, many: Sequence[Params]) -> npt.NDArray[np.int64]:
         X = self.declared.encoder.encode(many)
         plain = np.asarray(self._tree.query(X)[1])
-        return np.array([self._taken.get(_key(x), run) for x, run in zip(X, plain, strict=True)], dtype=np.int64)
+        return np.array([self._taken.get(key_of(x), run) for x, run in zip(X, plain, strict=True)], dtype=np.int64)
 
 
-def _key(x: Array) -> bytes:
+def key_of(x: Array) -> bytes:
+    """The same for the same configuration, also after a round trip through another library."""
     return bytes(np.round(x, 9).tobytes())
 
 
 @cache
-def _read_runs(file: str) -> Runs:
+def read_runs(file: str) -> Runs:
     if file.startswith("taskset/"):
         return _read_task(file)
-    return _read_deberta(file) if "deberta" in file else _read_convnext(file)
+    if file.startswith("opda/"):
+        return _read_deberta(file) if "deberta" in file else _read_convnext(file)
+    return _read_table(file)
 
 
 # ------------------------------------------------------------------------------------------------------- TaskSet
@@ -281,6 +317,105 @@ def _deberta_params(run: Mapping[str, Any]) -> Params:
     )
 
 
+# ------------------------------------------------------------------------------------------ Recorded for this project
+
+TABLE_POINTS = 20
+ONE_MINUS = "one_minus_"
+"""Of a momentum, what is searched is its distance from 1, on a logarithmic scale, as it was drawn."""
+
+
+def _of_table(parameters: Mapping[str, Parameter]) -> Space:
+    return Space(dict(parameters), fidelities={"point": Fidelity(1, TABLE_POINTS, integer=True, trace=True)})
+
+
+SHARED_TABLES = {
+    "lm_code": _of_table(
+        {
+            "lr": Float(1e-4, 3e-2, log=True),
+            "weight_decay": Float(1e-4, 1.0, log=True),
+            "one_minus_beta1": Float(0.01, 0.3, log=True),
+            "warmup": Float(0.0, 0.3),
+            "dropout": Float(0.0, 0.3),
+            "init": Float(0.25, 4.0, log=True),
+            "width": Choice(64, 96, 128, 192, 256, ordered=True),
+            "batch": Choice(16, 32, 64, 128, ordered=True),
+        }
+    ),
+    "mixer_fashion": _of_table(
+        {
+            "lr": Float(1e-3, 3.0, log=True),
+            "one_minus_momentum": Float(0.01, 0.5, log=True),
+            "weight_decay": Float(1e-6, 1e-2, log=True),
+            "smoothing": Float(0.0, 0.3),
+            "warmup": Float(0.0, 0.3),
+            "mask": Float(0.0, 0.5),
+            "width": Choice(32, 48, 64, 96, 128, ordered=True),
+            "batch": Choice(64, 128, 256, 512, ordered=True),
+        }
+    ),
+}
+"""What was drawn from for the tables of the data folder, which do not say it themselves."""
+
+OWN_TABLES = tuple(sorted((REPOSITORY / "benchmarks" / "data").glob("*.npz")))
+"""Tables of this repository, each with its space."""
+
+
+def _read_table(file: str) -> Runs:
+    """Validation loss or error after each twentieth of a training; seconds are the same for every twentieth."""
+    space = table_space(file)
+    with np.load(data_folder() / file) as stored:
+        values, seconds = np.asarray(stored["curves"], dtype=float), np.asarray(stored["seconds"], dtype=float)
+        columns = {name: _column(stored, name) for name in space.parameters}
+    parameters = space.parameters.values()
+    rows = [map(_within, parameters, row) for row in zip(*columns.values(), strict=True)]
+    params = tuple(space.check(dict(zip(space.parameters, row, strict=True))) for row in rows)
+    costs = seconds[:, None] * np.arange(1, TABLE_POINTS + 1) / TABLE_POINTS
+    return Runs(params, values, costs)
+
+
+def _column(stored: Mapping[str, npt.NDArray[Any]], name: str) -> list[Any]:
+    recorded = stored[name] if name in stored else 1.0 - stored[name.removeprefix(ONE_MINUS)]
+    column: list[Any] = recorded.tolist()
+    return column
+
+
+def _within(parameter: Parameter, value: Any) -> Any:
+    """Single precision can leave the bounds by a digit."""
+    match parameter:
+        case Float(low=low, high=high):
+            return min(max(float(value), low), high)
+        case Int(low=low, high=high):
+            return min(max(round(value), low), high)
+        case Choice(options=options):
+            return next(option for option in options if option == value)
+
+
+def table_space(file: str) -> Space:
+    name = PurePath(file).stem
+    if name in SHARED_TABLES:
+        return SHARED_TABLES[name]
+    with np.load(data_folder() / file) as stored:
+        declared = json.loads(str(stored["space"]))
+    return _of_table({name: _parameter(form) for name, form in declared.items()})
+
+
+def _parameter(form: Mapping[str, Any]) -> Parameter:
+    match form["kind"]:
+        case "float":
+            return Float(form["low"], form["high"], log=form.get("log", False))
+        case "int":
+            return Int(form["low"], form["high"], log=form.get("log", False))
+        case "choice":
+            return Choice(*map(int, form["choices"]), ordered=True)
+    raise ValueError(f"A parameter of a table is a float, an int or a choice among whole numbers, got {form['kind']!r}.")
+
+
+TABLE_FILES = {
+    **{name: f"recorded/{name}.npz" for name in SHARED_TABLES},
+    **{path.stem: str(path) for path in OWN_TABLES},
+}
+"""Where each table is, by its name: relative to the data folder, or as a whole path."""
+
 TASKS = (
     "imdb_patch128_LSTM128_bs64",
     "imdb_patch128_LSTM128_embed128_bs64",
@@ -299,4 +434,5 @@ ROWS: tuple[Judged, ...] = (
     *(Rows(f"taskset-rows/{task}", f"taskset/{task}.npz", ADAM, "minimize") for task in TASKS),
     Rows("opda-rows/convnext", "opda/convnext-tiny_tuning.results.jsonl.gz", CONVNEXT, "maximize"),
     Rows("opda-rows/deberta", "opda/deberta-base_tuning.results.jsonl.gz", DEBERTA, "maximize"),
+    *(Rows(f"rows/{name}", file, table_space(file), "minimize") for name, file in TABLE_FILES.items()),
 )

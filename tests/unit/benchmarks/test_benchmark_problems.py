@@ -10,6 +10,7 @@ from benchmarks.pipelines.synthetic import STAGED_FUNCTIONS, StagedFunction
 from benchmarks.problems import PROBLEMS, Problem, regret
 from benchmarks.problems.augmented import AUGMENTED
 from benchmarks.problems.curves import LearningCurves
+from benchmarks.problems.forests import FORESTS
 from benchmarks.problems.kernel_learning import KERNEL_LEARNING, likelihood
 from benchmarks.problems.noisy import DEVIATION, NOISY, NOISY_FOR_TUNING, Noisy
 from benchmarks.problems.problem import for_one_run, random_params, span_of
@@ -108,6 +109,7 @@ def test_names_are_those_in_the_registry_and_differ() -> None:
                 *SIZES,
                 *RECORDED,
                 *ROWS,
+                *FORESTS,
                 *STAGED_FUNCTIONS,
                 *SKLEARN_TABLES,
             )
