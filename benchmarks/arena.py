@@ -1,9 +1,9 @@
 """The runner of `real-curves` and `real-curves-tuning`: whole studies of real trainings, each with its own budget.
 
 A strategy that plans for the end of its budget does something else for every budget, so that each is a study of its
-own. Budgets are known from the start, in mean full trainings. On recorded rows our own strategies are told the row that
-ran as the configuration of their trial; peers get its values for their proposal. A step that ends beyond the budget
-does not count.
+own. Budgets are known from the start, in mean full trainings. On recorded rows our own strategies and Optuna's are told
+the row that ran as the configuration of their trial; SMAC, NePS and DEHB get its values for their proposal. A step that
+ends beyond the budget does not count.
 
 A record is small: scores, and in `tried` the configuration of every step (a row, or a number in the order of their
 first step) followed by how far it was trained, so that other rules of recommending can be scored on it. Where no table
@@ -28,7 +28,7 @@ from benchmarks.problems.recorded import Recorded, RowsInUse
 from benchmarks.provenance import commit, versions
 from benchmarks.records import Record, read_records, results_path
 from benchmarks.resuming import make_missing, suite_options
-from benchmarks.suites import ARENAS
+from benchmarks.suites import ARENA_BUDGETS, ARENAS
 from farthing.space import Space
 
 MOST = 1.5
@@ -207,6 +207,7 @@ def _seen(tried: Sequence[Tried], finals: Mapping[int, float], *, regret: Callab
 def main(arguments: Sequence[str]) -> int:
     parser = suite_options(ARENAS, description=__doc__)
     parser.add_argument("--processes", type=int, default=1, help="studies made at the same time; 1 by default")
+    parser.add_argument("--budgets", nargs="+", type=float, metavar="B", help="only these, in mean full trainings")
     options = parser.parse_args(arguments)
     suite = ARENAS[options.name].quick() if options.quick else ARENAS[options.name]
     plan = make_plan(
@@ -215,7 +216,8 @@ def main(arguments: Sequence[str]) -> int:
     for line in plan.left_out_lines():
         sys.stderr.write(line + "\n")
     path = options.output or results_path(suite.name)
-    by_seed = sorted(plan.runs, key=lambda run: run.seed)
+    wanted = [run for run in plan.runs if run.contest.allowance.amount in (options.budgets or ARENA_BUDGETS)]
+    by_seed = sorted(wanted, key=lambda run: run.seed)
     make_missing(path, by_seed, result_of=partial(result_of, suite=suite.name), processes=options.processes)
     print_pairs(read_records(path))
     return 0

@@ -15,7 +15,7 @@ from benchmarks.measuring import CpuMeter
 from benchmarks.method import Step
 from benchmarks.problems import Params, Point, Problem
 from benchmarks.problems.data import missing_package
-from benchmarks.problems.problem import Direction
+from benchmarks.problems.problem import Direction, TellsRows
 from farthing.costs import Budget
 from farthing.space import Choice, Fidelity, Float, Int, Parameter, Space
 from farthing.strategies import Strategy
@@ -49,6 +49,8 @@ class Optuna:
             with meter.running():
                 trial = study.ask()
                 params = suggest(trial, space)
+                if isinstance(problem, TellsRows):
+                    trial, params = _replaced(study, trial, problem, params)
             reached = self._evaluated(study, trial, problem, params, meter, seed=seed)
             best.see(params, reached)
             yield Step(best.params, reached.cost, meter.seconds, reached=reached.fidelity)
@@ -58,7 +60,12 @@ class Optuna:
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         pruner = _hyperband(problem.space()) if self.prunes else optuna.pruners.NopPruner()
-        return optuna.create_study(direction=problem.direction, sampler=self._sampler(seed), pruner=pruner)
+        return optuna.create_study(
+            study_name=f"{problem.name}, {seed}",  # by which Hyperband draws the bracket of a trial
+            direction=problem.direction,
+            sampler=self._sampler(seed),
+            pruner=pruner,
+        )
 
     def _sampler(self, seed: int) -> "optuna.samplers.BaseSampler":
         import optuna
@@ -122,6 +129,24 @@ def suggest(trial: "optuna.Trial", space: Space) -> Params:
     while names := [name for name in space.active_names(params) if name not in params]:
         params |= {name: _suggest_one(trial, name, space.parameters[name]) for name in names}
     return space.check(params)
+
+
+def _replaced(
+    study: "optuna.Study", trial: "optuna.Trial", problem: TellsRows, params: Params
+) -> "tuple[optuna.Trial, Params]":
+    """The trial of the row that the params stand for, in place of their own, which fails: no sampler learns from it."""
+    import optuna
+
+    space = problem.space()
+    study.tell(trial, state=optuna.trial.TrialState.FAIL)
+    row = problem.stand_in(params)
+    study.enqueue_trial({name: _their_value(space.parameters[name], value) for name, value in row.items()})
+    trial = study.ask()
+    return trial, suggest(trial, space)
+
+
+def _their_value(parameter: Parameter, value: Any) -> Any:
+    return parameter.index_of(value) if isinstance(parameter, Choice) and parameter.ordered else value
 
 
 def _suggest_one(trial: "optuna.Trial", name: str, parameter: Parameter) -> Any:

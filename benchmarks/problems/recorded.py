@@ -407,7 +407,7 @@ def _parameter(form: Mapping[str, Any]) -> Parameter:
             return Int(form["low"], form["high"], log=form.get("log", False))
         case "choice":
             return Choice(*map(int, form["choices"]), ordered=True)
-    raise ValueError(f"A parameter of a table is a float, an int or a choice among whole numbers, got {form['kind']!r}.")
+    raise ValueError(f"A parameter of a table is a float, an int or a choice of whole numbers, got {form['kind']!r}.")
 
 
 TABLE_FILES = {
