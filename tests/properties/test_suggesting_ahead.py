@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import farthing as ft
-from farthing.costs import EFFORT_LEVELS, FakeClock
+from farthing.costs import FakeClock
 from farthing.execution import Ended, InlineExecutor, Job
 from farthing.execution.executor import Listener
-from farthing.study.knowledge import effort_of, knowledge_of
+from farthing.study.knowledge import knowledge_of
 from farthing.testing import check_replay
 from farthing.trials import Attempt
 
@@ -135,12 +135,12 @@ def test_short_trials_are_suggested_ahead_with_little_effort_and_long_ones_with_
     short = ran(
         ft.Study(PLAIN, minimize="value", strategy=ft.LogEI(), seed=1), workers=2, seed=1, seconds=1e-4, trials=60
     )
-    assert {effort_of(trial) for trial in short.trials} == set(EFFORT_LEVELS)
+    assert {knowledge_of(trial)["effort"] for trial in short.trials} == {"ordinary", "several"}
     assert any(_is_stale(short, trial) for trial in short.trials)
     long = ran(
         ft.Study(PLAIN, minimize="value", strategy=ft.LogEI(), seed=1), workers=2, seed=1, seconds=1e4, trials=30
     )
-    assert {effort_of(trial) for trial in long.trials} == {"ordinary"}
+    assert {knowledge_of(trial)["effort"] for trial in long.trials} == {"ordinary"}
 
 
 def _is_stale(study: ft.Study, trial: ft.Trial) -> bool:

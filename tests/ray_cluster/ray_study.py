@@ -4,8 +4,6 @@ import json
 import os
 import sys
 import time
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from killed_study import Train, acknowledge
@@ -18,16 +16,7 @@ SPACE = ft.Space(
 )
 
 
-class SteadyTraceKG(ft.TraceKG):
-    """Thinks as long as it wants: how much a run lets it think depends on the clock, and with it what it suggests."""
-
-    def suggest(
-        self, history: ft.History, budget: ft.Remaining, count: int, rng: ft.Randomness
-    ) -> Sequence[ft.Suggestion]:
-        return super().suggest(history, replace(budget, effort=None), count, rng)
-
-
-STRATEGIES = {"Sobol": ft.Sobol(), "TraceKG": SteadyTraceKG()}
+STRATEGIES = {"Sobol": ft.Sobol(), "TraceKG": ft.TraceKG()}
 MARK = "FARTHING_TEST_MARK"
 """The variable by which a test finds the processes of its own study on all nodes."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from farthing.costs import Budget, EffortLevel, Remaining
+from farthing.costs import Budget, Remaining
 from farthing.strategies import Randomness, Strategy
 from farthing.trials import History, Json, State, Suggestion, Trial
 from farthing.trials.requests import changed_just_now
@@ -82,16 +82,6 @@ def knowledge_of(trial: Trial) -> Mapping[str, Any]:
     """What its suggestion noted; nothing where that goes without saying."""
     noted = trial.note.get(KNEW) if isinstance(trial.note, dict) else None
     return noted if isinstance(noted, dict) else {}
-
-
-def effort_of(trial: Trial) -> EffortLevel:
-    effort: EffortLevel = knowledge_of(trial).get("effort") or "ordinary"
-    return effort
-
-
-def asked_with(trial: Trial) -> int:
-    """The number of suggestions that were asked for together with this one."""
-    return int(knowledge_of(trial).get("asked", 1))
 
 
 def _assumed_rest(history: History) -> Remaining:

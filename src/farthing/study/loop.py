@@ -249,7 +249,7 @@ class Loop:
 
     def _start_some(self) -> tuple[list[Trial], Stopped | None]:
         while True:
-            history = self._records.refresh()
+            history = self._records.refresh_to_suggest()
             self._take_up_requests(history)
             if self._stopped is not None:
                 return [], self._stopped
@@ -296,7 +296,7 @@ class Loop:
         """Lets the strategy think of the next trial while all workers are busy."""
         if self._only is not None or not self._suggester.may_prepare:
             return
-        history = self._records.refresh()
+        history = self._records.refresh_to_suggest()
         left = self.remaining(history)
         if not self._pays_for_no_more(left):
             self._suggester.prepare(Question(history, left, 1))

@@ -19,6 +19,7 @@ from farthing.trials import Attempt, History, Json, Measurement, Outcome, Proble
 from farthing.trials.best_so_far import with_best_so_far
 from farthing.trials.code_changes import CHANGED
 from farthing.trials.declared_noise import NOISE_DECLARED, noise_event
+from farthing.trials.durations import DURATION, duration_due
 from farthing.trials.extension import EXTENDED, Extension
 from farthing.trials.learned import LEARNED, Learned
 from farthing.trials.news import Checkpointed, News
@@ -136,6 +137,13 @@ class Records:
         if changes.trials or changes.events or changes.version != self._history.version:
             self._history = self._history.updated(changes.trials, events=changes.events, version=changes.version)
         return self._history
+
+    def refresh_to_suggest(self) -> History:
+        """The history as it is now, with all that is decided once and stored before a suggestion may follow from it."""
+        due = duration_due(self.refresh())
+        if due is not None:
+            self._storage.log_event(self.name, DURATION, due)
+        return self.refresh() if due is not None else self._history
 
     def _is_time_for_leases(self) -> bool:
         now = self._clock.elapsed()

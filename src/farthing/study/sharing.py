@@ -9,8 +9,9 @@ from dataclasses import replace
 from farthing.costs import Remaining
 from farthing.errors import HistoryMoved
 from farthing.strategies import Strategy
+from farthing.strategies.shared.effort import allowed_effort
 from farthing.study.knowledge import Question
-from farthing.study.pace import allowed_effort, queued_ahead
+from farthing.study.pace import queued_ahead
 from farthing.study.records import Answer, Records, Taken
 from farthing.study.suggesting import AnsweringThread, Wake
 from farthing.trials import History, Trial
@@ -26,6 +27,7 @@ class SuggesterForAll:
         self, records: Records, strategy: Strategy, *, workers: int, on_answer: Wake, only_runs: bool = False
     ) -> None:
         self._records = records
+        self._strategy = strategy
         self._workers = workers
         self._only_runs = only_runs
         self._thread = AnsweringThread(lambda question: records.answer(strategy, question), on_answer)
@@ -82,10 +84,10 @@ class SuggesterForAll:
         history, workers = question.history, max(self._workers, self._records.workers_going())
         count = self._lacking(history, question.remaining, workers=workers)
         if count > 0:
-            effort = allowed_effort(history, workers=workers)
+            effort = allowed_effort(self._strategy, history, workers=workers)
             self._thread.ask(Question(history, replace(question.remaining, effort=effort), count))
 
     def _lacking(self, history: History, left: Remaining, *, workers: int) -> int:
-        wanted = queued_ahead(history, workers=workers) - history.waiting
+        wanted = queued_ahead(self._strategy, history, workers=workers) - history.waiting
         is_new_only = not history.problem.space.fidelities
         return int(min(wanted, max(0.0, left.trials))) if is_new_only else wanted

@@ -14,8 +14,9 @@ from typing import Protocol
 from farthing.costs import EFFORT_LEVELS, EffortLevel
 from farthing.errors import HistoryMoved
 from farthing.strategies import Strategy
+from farthing.strategies.shared.effort import allowed_effort
 from farthing.study.knowledge import Question
-from farthing.study.pace import allowed_effort, is_long_to_wait, may_miss, suggested_together
+from farthing.study.pace import is_long_to_wait, may_miss, suggested_together
 from farthing.study.records import Answer, Records, Taken
 from farthing.trials import History, Trial
 
@@ -85,8 +86,7 @@ class SuggesterHere:
 class SuggesterInThread:
     """Suggests in a thread, so that reports are recorded meanwhile. `on_answer` is called there when it is done.
 
-    The effort follows from the stored seconds of suggestions and trials; `workers` is the number of trials in flight
-    when all of them are busy.
+    `workers` is the number of trials in flight when all of them are busy.
     """
 
     def __init__(
@@ -99,6 +99,7 @@ class SuggesterInThread:
         thinking: "Callable[[Suggest, Wake], Thinking] | None" = None,
     ) -> None:
         self._records = records
+        self._strategy = strategy
         self._workers = workers
         self._thread = (thinking or AnsweringThread)(lambda question: records.answer(strategy, question), on_answer)
         self._is_ahead = False
@@ -142,7 +143,9 @@ class SuggesterInThread:
     def _begin(self, question: Question, *, is_ahead: bool) -> None:
         effort = self._effort(question.history)
         is_least = effort == EFFORT_LEVELS[-1]
-        together = suggested_together(question.history, workers=self._workers) if is_least else question.count
+        together = (
+            suggested_together(self._strategy, question.history, workers=self._workers) if is_least else question.count
+        )
         count = max(question.count, int(min(together, question.remaining.trials)))
         self._is_ahead = is_ahead
         self._thread.ask(Question(question.history, replace(question.remaining, effort=effort), count))
@@ -173,10 +176,10 @@ class SuggesterInThread:
         if self._workers == 1 or missed > may_miss(history):
             return False
         effort = self._effort(history)
-        return effort == EFFORT_LEVELS[-1] or is_long_to_wait(history, effort)
+        return effort == EFFORT_LEVELS[-1] or is_long_to_wait(self._strategy, history, effort)
 
     def _effort(self, history: History) -> EffortLevel:
-        return allowed_effort(history, workers=self._workers)
+        return allowed_effort(self._strategy, history, workers=self._workers)
 
 
 class Thinking(Protocol):

@@ -5,6 +5,7 @@ import json
 from farthing.study import Study
 from farthing.study.knowledge import suggested_again, without_knowledge
 from farthing.trials import History, Trial
+from farthing.trials.extension import as_suggested
 
 
 def check_replay(study: Study) -> list[int]:
@@ -21,7 +22,8 @@ def _is_repeated(study: Study, history: History, trial: Trial) -> bool:
     again = suggested_again(study.strategy, history, trial.number)
     if again is None:
         return False
-    params, fidelity = study.space.check(again.params), study.space.check_fidelity(again.fidelity)
+    space = history.before(trial.number).problem.space  # it may have been extended since
+    params, fidelity = space.check(again.params), space.check_fidelity(again.fidelity)
     note = json.loads(json.dumps(again.note)) or None
-    told = (trial.params, trial.fidelity, trial.resume_from, without_knowledge(trial.note))
+    told = (as_suggested(trial, space).params, trial.fidelity, trial.resume_from, without_knowledge(trial.note))
     return (params, fidelity, again.resume_from, note) == told

@@ -7,12 +7,13 @@ By default it is tried on a space with every kind of parameter and one trace fid
 """
 
 import json
+import random
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 import pytest
 
-from farthing.costs import Budget, Remaining
+from farthing.costs import Budget, Clock, Remaining, SystemClock
 from farthing.space import Choice, Fidelity, Float, Int, Space
 from farthing.storage import MemoryStorage
 from farthing.strategies import Randomness, Strategy, strategy_from_json
@@ -37,6 +38,25 @@ def learning_curve(params: Params, fidelity: Mapping[str, float]) -> float:
     misfit = abs(params["rate"] - 0.01) * 20 + abs(params["units"] - 32) / 64 + abs(params["layers"] - 2) / 4
     misfit += 0.3 if params["optimizer"] == "adam" else abs(params["momentum"] - 0.9)
     return float(misfit + 1.0 / (1.0 + fidelity.get("epochs", 27)))
+
+
+class BusyClock:
+    """The clock of a machine that is busy now and then: each second that passes counts as one to eight."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)  # noqa: S311: it deceives a test, nobody else
+        self._real = SystemClock()
+        self._before = self._real.elapsed()
+        self._passed = 0.0
+
+    def now(self) -> float:
+        return 1e9 + self.elapsed()
+
+    def elapsed(self) -> float:
+        now = self._real.elapsed()
+        self._passed += (now - self._before) * self._random.uniform(1.0, 8.0)
+        self._before = now
+        return self._passed
 
 
 class StrategyContract:
@@ -78,6 +98,20 @@ class StrategyContract:
                 trial.resume_from,
                 trial.note,
             )
+
+    @pytest.mark.parametrize("seed", [1, 2])
+    def test_a_busy_machine_changes_no_suggestion(self, seed: int) -> None:
+        """Costs are told, so that no second is measured that a suggestion may follow from."""
+        quiet, busy = self._timed_by(SystemClock()), self._timed_by(BusyClock(seed))
+        found = [
+            [(trial.params, trial.fidelity, trial.resume_from) for trial in study.trials] for study in (quiet, busy)
+        ]
+        assert found[0] == found[1]
+
+    def _timed_by(self, clock: Clock) -> Study:
+        storage = MemoryStorage(clock)
+        study = Study(self.space, minimize="error", strategy=self.strategy, storage=storage, seed=3, clock=clock)
+        return self._told(study, range(self.trials))
 
     def test_a_study_that_is_opened_anew_goes_on_as_if_it_had_never_stopped(self) -> None:
         unbroken = self.run_alone()

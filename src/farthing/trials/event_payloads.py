@@ -6,6 +6,7 @@ from typing import Any
 from farthing.errors import FarthingError
 from farthing.trials.code_changes import CHANGED
 from farthing.trials.declared_noise import NOISE_DECLARED
+from farthing.trials.durations import DURATION
 from farthing.trials.extension import EXTENDED, Extension
 from farthing.trials.learned import LEARNED, Learned
 from farthing.trials.prefixes import EVICTED
@@ -14,6 +15,7 @@ from farthing.trials.requests import BUDGET
 PARTS: Mapping[str, Mapping[str, type]] = {
     BUDGET: {"limits": dict, "trials": int, "given": bool},
     CHANGED: {"before": dict, "after": dict, "harmless": bool},
+    DURATION: {"decade": int, "results": int, "trials": int},
     EVICTED: {"prefix": str},
     EXTENDED: {"before": dict, "after": dict, "fill": dict, "trials": int},
     LEARNED: {"sources": list, "starts": list, "random": list, "costs": list},

@@ -11,6 +11,7 @@ from farthing.errors import TrialNotFound
 from farthing.trials.best_so_far import ended_early, fidelity_known
 from farthing.trials.code_changes import CodeChanges
 from farthing.trials.declared_noise import NOISE_DECLARED, is_noisy
+from farthing.trials.durations import DURATION
 from farthing.trials.extension import EXTENDED, as_suggested, extensions_of, filled
 from farthing.trials.learned import Learned, learned_of
 from farthing.trials.memos import Memo, Memos
@@ -21,7 +22,7 @@ from farthing.trials.trial import State, Trial
 
 T = TypeVar("T")
 
-COUNTED = (EXTENDED, NOISE_DECLARED)
+COUNTED = (DURATION, EXTENDED, NOISE_DECLARED)
 """Kinds of events that say how many trials there were."""
 
 ADDED = "added"

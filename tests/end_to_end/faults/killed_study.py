@@ -10,7 +10,7 @@ SPACE = ft.Space(
     {"x": ft.Float(0, 1), "kind": ft.Choice("a", "b")},
     fidelities={"epochs": ft.Fidelity(1, 9, integer=True, trace=True)},
 )
-STRATEGIES = {"ASHA": ft.ASHA(), "Sobol": ft.Sobol()}
+STRATEGIES = {"ASHA": ft.ASHA(), "LogEI": ft.LogEI(), "Sobol": ft.Sobol(), "TraceKG": ft.TraceKG()}
 BUDGET = ft.Budget(trials=24)
 
 

@@ -129,7 +129,7 @@ def assert_same_as_unbroken(target: Target, trials: list[ft.Trial]) -> None:
     assert found == [(trial.params, trial.fidelity, trial.resume_from, trial.value) for trial in unbroken.trials]
 
 
-SETUPS = [("ASHA", 1), ("Sobol", 2)]
+SETUPS = [("ASHA", 1), ("LogEI", 1), ("Sobol", 2), ("TraceKG", 1)]
 
 
 def kill_many(storages: Iterator[str], folder: Path, *, kills: int, strategy: str, workers: int) -> None:

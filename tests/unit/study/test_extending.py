@@ -8,6 +8,7 @@ from click.testing import CliRunner
 import farthing as ft
 from farthing.cli.app import farthing as program
 from farthing.errors import InvalidParams, InvalidSpace, StudyMismatch
+from farthing.testing import check_replay
 
 SMALL = ft.Space({"x": ft.Float(0, 1), "act": ft.Choice("relu", "tanh")})
 LARGE = ft.Space({"x": ft.Float(0, 4), "act": ft.Choice("relu", "tanh", "gelu"), "dropout": ft.Float(0, 0.5)})
@@ -259,3 +260,10 @@ def test_what_was_learnt_from_earlier_studies_has_the_value_too(tmp_path: Path) 
     later.extend(WITHOUT, fill={"act": "relu"})
     later.run(curved, budget=ft.Budget(trials=6), executor="inline")
     assert {trial.params["act"] for trial in later.trials} == {"relu"}
+
+
+def test_a_study_that_was_extended_is_replayed_exactly() -> None:
+    study = study_of()
+    study.extend(LARGE, fill={"dropout": 0.0})
+    study.run(loss, budget=ft.Budget(trials=9), executor="inline")
+    assert check_replay(study) == []

@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from farthing.costs import EFFORT_LEVELS, Remaining
 from farthing.errors import InvalidArgument
 from farthing.fields import share, whole
-from farthing.strategies.shared.effort import can_pay_for_model
+from farthing.strategies.shared.effort import can_pay_for_model, effort_level
 from farthing.strategies.shared.randomness import Randomness
 from farthing.strategies.shared.starts import first_params, is_known, starts_in_vain
 from farthing.strategies.shared.strategy import Recommendation, Strategy
@@ -73,6 +73,7 @@ class TraceKG(Strategy):
     halving: bool = True
 
     takes_starts: ClassVar[bool] = True
+    thinking: ClassVar[float] = 0.06
 
     @classmethod
     def paper(cls, *, zero_avoiding: bool = True, samples: int | Literal["map"] = "map", retain: int = 2) -> "TraceKG":
@@ -91,6 +92,7 @@ class TraceKG(Strategy):
 
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         _require_fidelities(history)
+        budget = replace(budget, effort=effort_level(self, history, budget))
         starts = _starts(history, budget, min(count, _starts_left(history, budget)), rng)
         if len(starts) == count:
             return starts
@@ -144,7 +146,7 @@ class TraceKG(Strategy):
 
         if not self._may_hand_over or only_trace(history) is None:
             return []
-        if budget.effort == EFFORT_LEVELS[-1] and not can_pay_for_model(history, is_of_model):
+        if budget.effort == EFFORT_LEVELS[-1] and not can_pay_for_model(self, history, is_of_model):
             return suggest_in_haste(history, budget, count, rng)
         if (skill := self._skill(history)) is not None and skill.is_missing:
             return suggest_by_halving(self, history, budget, count, rng, skill=skill)
@@ -156,7 +158,7 @@ class TraceKG(Strategy):
         """The starts, and what the model chooses after them."""
         from farthing.strategies.multifidelity.context import read_context
 
-        context = read_context(self, history, rng, starts, effort=budget.effort or "ordinary")
+        context = read_context(self, history, rng, starts, effort=effort_level(self, history, budget))
         if context is None:
             return [*starts, *_starts(history, budget, count - len(starts), rng, after=starts)]
         chosen = self._choose(context, budget, count - len(starts), new_left=budget.trials - len(starts))

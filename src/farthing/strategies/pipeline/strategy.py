@@ -51,6 +51,7 @@ class StagedStrategy(Strategy):
     initial: int | None = whole(None, least=1)
 
     takes_starts: ClassVar[bool] = True
+    thinking: ClassVar[float] = 0.04
 
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         with one_thread():
@@ -93,7 +94,7 @@ class _Session:
         prices = price_stages(history, layout, purchases, strategy.costs)
         self._pipeline = PipelineState(history, layout, purchases, prices)
         self._seen: Observations = observe(history)
-        self._effort: EffortLevel = effort_level(history, budget)
+        self._effort: EffortLevel = effort_level(strategy, history, budget)
         self._surrogate: Surrogate | None = None
         self._pending: Array = self._seen.pending
         self._found: list[Suggestion] = []

@@ -37,6 +37,7 @@ class LogEI(Strategy):
     initial: int | None = whole(None, least=1)
 
     takes_starts: ClassVar[bool] = True
+    thinking: ClassVar[float] = 0.02
 
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         from farthing.strategies.shared.modelling import observe
@@ -71,7 +72,7 @@ class LogEI(Strategy):
         from farthing.strategies.shared.searching import search_batch
         from farthing.strategies.shared.surrogate import fit_surrogate
 
-        encoder, effort = history.problem.space.encoder, effort_level(history, budget)
+        encoder, effort = history.problem.space.encoder, effort_level(self, history, budget)
         is_frugal = effort != "ordinary"
         kernel, compression = kernel_over(encoder), Compression.of(seen.loss)
         surrogate = fit_surrogate(
@@ -122,8 +123,25 @@ class EIPerCost(LogEI):
     cooling: bool = True
 
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
-        found = _by_evolution(history, budget, count, rng)
+        found = self._by_evolution(history, budget, count, rng)
         return super().suggest(history, budget, count, rng) if found is None else found
+
+    def _by_evolution(
+        self, history: History, budget: Remaining, count: int, rng: Randomness
+    ) -> list[Suggestion] | None:
+        """None where the model pays."""
+        if budget == Remaining(effort=budget.effort):
+            return None
+        from farthing.models.threads import one_thread
+        from farthing.strategies.shared.evolution import evolved
+        from farthing.strategies.shared.short_trials import short_trials
+
+        if (short := short_trials(self, history, budget)) is None:
+            return None
+        full = history.problem.space.full_fidelity
+        with one_thread():
+            found = evolved(history, count, rng)
+        return [Suggestion(params, full, note={"why": short.why, **note}) for params, note in found]
 
     def _design_size(self, history: History, seen: "Observations") -> int:
         from farthing.strategies.shared.cost_model import FEWEST_COSTS
@@ -154,25 +172,6 @@ class EIPerCost(LogEI):
         per_cost = LogValuePerCost(improvement, costs, exponent=exponent)
         limit = min(budget.cost, budget.seconds if history.problem.cost_unit == "seconds" else math.inf)
         return Affordable(per_cost, costs, limit) if 0.0 < limit < math.inf else per_cost
-
-
-def _by_evolution(history: History, budget: Remaining, count: int, rng: Randomness) -> list[Suggestion] | None:
-    """None where the model pays."""
-    if budget == Remaining(effort=budget.effort):
-        return None
-    from farthing.models.threads import one_thread
-    from farthing.strategies.shared.evolution import NOTE, evolved
-    from farthing.strategies.shared.short_trials import short_trials
-
-    if (short := short_trials(history, budget)) is None:
-        return None
-    full = history.problem.space.full_fidelity
-    noted = {"model_seconds": short.model_seconds}
-    with one_thread():
-        return [
-            Suggestion(params, full, note={"why": short.why, NOTE: {**note[NOTE], **noted}})
-            for params, note in evolved(history, count, rng)
-        ]
 
 
 def _described(rows: "Array", history: History, surrogate: "Surrogate", costs: "CostModel | None") -> list[Suggestion]:

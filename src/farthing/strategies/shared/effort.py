@@ -1,74 +1,84 @@
-"""How much time a suggestion may take."""
+"""How much a suggestion may think, so that suggesting takes a tenth of the time of the trials.
 
-from collections.abc import Callable, Iterable
-from itertools import accumulate, islice
-from math import ceil
-from statistics import fmean, median
+No clock decides. What a trial takes is a power of ten that the study decided and stored (`trials/durations.py`), what
+a suggestion takes is a figure of its strategy (`Strategy.thinking`), and the rest are counts: the same seed gives the
+same study on a busy machine, and after a kill.
+"""
 
-from farthing.costs import EffortLevel, Remaining
+from collections.abc import Callable
+from itertools import islice
+from math import ceil, inf
+from statistics import fmean
+
+from farthing.costs import EFFORT_LEVELS, Budget, EffortLevel, Remaining
+from farthing.strategies.shared.strategy import Strategy
 from farthing.trials import History, State, Trial
+from farthing.trials.durations import decade_of, share_trained
 
 FREE = 2.0
 """Seconds of suggesting in all that any study may take, however short its trials: the first suggestions cost least
 and matter most. With less effort from the start, Branin with eight workers and trials of 50 ms was left at a
-median regret of .017 after 30 trials instead of .009 (worse in 5 of 7 pairs); staleness came on top. Two seconds are
-those of some sixty suggestions at all their effort: with less of it after the fifth, functions that take no time were
-worse than with a unit of cost after 60 evaluations in 63 of 105 pairs that differed."""
+median regret of .017 after 30 trials instead of .009 (worse in 5 of 7 pairs); staleness came on top. Several workers
+would wait for all of it, so that a budget that does not last long has less."""
 SHARE = 0.1
 """Suggesting for all workers may take this share of a trial's seconds."""
-RECENT = 5
-"""Trials over which the time of suggesting is compared with that of the work, and whose median stands for the next one:
-the first suggestion of a process imports what the others use. A guess, not tuned."""
+RELATIVE: dict[EffortLevel, float] = {"ordinary": 1.0, "frugal": 0.55, "screen": 0.45, "several": 0.45}
+"""Seconds of a suggestion at each level, beside those with all effort: LogEI took 16, 9, 7.5 and 7.5 ms of CPU in
+studies of 300 trials, TraceKG 53, 37, 33 and 31 in studies of 100 (n = 1)."""
+GROWTH = 250
+"""Trials that make a suggestion take twice as long. A guess from the same studies."""
+RECENT = 50
+"""Trials whose mean share of a full trial stands for the next one; a guess, not tuned."""
 
 
-def effort_level(history: History, budget: Remaining) -> EffortLevel:
-    """The effort that the run allows. Without a run that decides, less once suggesting takes longer than the work."""
-    return budget.effort or ("frugal" if suggesting_is_expensive(history) else "ordinary")
+def effort_level(strategy: Strategy, history: History, budget: Remaining) -> EffortLevel:
+    """The effort that the run allows; without a run that decides, what one with one worker would."""
+    return budget.effort or allowed_effort(strategy, history, workers=1)
 
 
-def suggesting_is_expensive(history: History) -> bool:
-    """Whether the last suggestions took longer than their trials. Only measured seconds can be compared."""
-    recent = [trial for trial in history.done[-RECENT:] if _is_measured(trial)]
-    if not history.problem.cost_is_time or len(recent) < RECENT or is_free(history):
-        return False
-    return sum(trial.overhead for trial in recent) > sum(trial.cost for trial in recent)
+def allowed_effort(strategy: Strategy, history: History, *, workers: int) -> EffortLevel:
+    """The most effort with which suggesting for that many workers takes a tenth of the time of their trials."""
+    seconds = seconds_of_a_trial(history)
+    if seconds is None or len(history) * strategy.thinking <= _free(history, seconds, workers=workers):
+        return EFFORT_LEVELS[0]
+    ordinary, most = seconds_of_thinking(strategy, history), SHARE * seconds / workers
+    return next((level for level in EFFORT_LEVELS if RELATIVE[level] * ordinary <= most), EFFORT_LEVELS[-1])
 
 
-def is_free(history: History) -> bool:
-    """Whether suggesting took so little so far that nobody has to save."""
-    return all(total < FREE for total in accumulate(trial.overhead for trial in history))
+def seconds_of_thinking(strategy: Strategy, history: History) -> float:
+    """The seconds that a suggestion with all effort takes."""
+    return strategy.thinking * (1.0 + len(history) / GROWTH)
 
 
-def can_pay_for_model(history: History, is_of_model: Callable[[Trial], bool]) -> bool:
+def can_pay_for_model(strategy: Strategy, history: History, is_of_model: Callable[[Trial], bool]) -> bool:
     """Whether so many trials were suggested since the last one of the model that another keeps to half of the share.
 
-    All workers may have to wait for it, and those in flight stand for them. Suggestions in which the model is fitted
-    take much longer than others, so that their mean counts.
+    All workers may have to wait for it, and those in flight stand for them.
     """
-    of_model = list(islice(filter(is_of_model, reversed(history)), RECENT))
-    seconds = seconds_of_a_trial(history)
-    if not of_model or not seconds:
+    last, seconds = next(filter(is_of_model, reversed(history)), None), seconds_of_a_trial(history)
+    if last is None or seconds is None:
         return True
-    taken, workers = fmean(trial.overhead for trial in of_model), len(history.in_flight) + 1
-    return len(history) - of_model[0].number >= ceil(taken * workers / (0.5 * SHARE * seconds))
+    taken = RELATIVE[EFFORT_LEVELS[-1]] * seconds_of_thinking(strategy, history)
+    workers = len(history.in_flight) + 1
+    return len(history) - last.number >= ceil(taken * workers / (0.5 * SHARE * seconds))
 
 
 def seconds_of_a_trial(history: History) -> float | None:
-    """The seconds that recent trials took: measured by the work, or by the storage's clock for other units of cost."""
-    return recent_median(_seconds(history, trial) for trial in reversed(history) if trial.state is State.DONE)
+    """About the seconds that a trial takes, from the stored power of ten; None while nothing is decided."""
+    decade = decade_of(history.events)
+    if decade is None:
+        return None
+    done = (trial for trial in reversed(history) if trial.state is State.DONE)
+    shares = [share_trained(history, trial) for trial in islice(done, RECENT)]
+    return 10.0**decade * (fmean(shares) if shares else 1.0)
 
 
-def recent_median(numbers: Iterable[float]) -> float | None:
-    """Of the first few, where the latest come first."""
-    recent = list(islice(numbers, RECENT))
-    return median(recent) if recent else None
-
-
-def _seconds(history: History, trial: Trial) -> float:
-    if history.problem.cost_is_time and not any(point.charged for point in trial.measurements):
-        return trial.cost
-    return max(0.0, (trial.finished_at or trial.opened_at) - trial.opened_at)
-
-
-def _is_measured(trial: Trial) -> bool:
-    return trial.state is State.DONE and not any(point.charged for point in trial.measurements)
+def _free(history: History, seconds: float, *, workers: int) -> float:
+    """The seconds of suggesting that nobody has to save: a tenth of what the budget lasts, where several wait."""
+    budget = Budget.in_force(history)
+    if workers == 1 or budget is None:
+        return FREE
+    by_trials = inf if budget.trials is None else budget.trials * seconds / workers
+    by_cost = budget.cost / workers if budget.cost is not None and history.problem.cost_is_time else inf
+    by_clock = inf if budget.seconds is None else budget.seconds
+    return min(FREE, SHARE * min(by_trials, by_cost, by_clock))

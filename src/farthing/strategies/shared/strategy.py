@@ -54,6 +54,10 @@ class Strategy(Declaration):
     takes_starts: ClassVar[bool] = False
     """Whether it begins with what a study learnt from earlier ones (`shared/starts.py`); `learn_from` needs it."""
 
+    thinking: ClassVar[float] = 0.0
+    """About the CPU seconds of a suggestion with all effort, early in a study. Where trials are short beside it,
+    suggestions get less (`shared/effort.py`); with zero they always get all of it."""
+
     def shaped(self, space: Space) -> Space:
         """The space of a study with this strategy: the given one, or with additions by the strategy."""
         return space

@@ -16,6 +16,8 @@ from farthing.strategies.multifidelity.skill import (
 )
 from farthing.strategies.multifidelity.traced_rungs import TracedRungs
 from farthing.trials import Failure, History, Measurement, Params, Problem, State, Suggestion, Trial
+from farthing.trials.durations import DURATION
+from farthing.trials.history import Event
 
 EPOCHS = ft.Fidelity(1, 27, integer=True, trace=True)
 PARAMS = {"x": ft.Float(0, 1), "y": ft.Float(0, 1)}
@@ -285,16 +287,10 @@ def test_halving_suggests_several_at_once_and_all_of_them_differ(by_chance: Hist
 # ------------------------------------------------------------------------------------------------------- in haste
 
 
-def _timed(trial: Trial, *, model: float) -> Trial:
-    """The same trial, measured to have taken a second, and its suggestion so many if the model made it."""
-    last = replace(trial.measurements[-1], cost={"training": 1.0}, charged=False)
-    took = model if "theta" in trial.note else 0.0001
-    return replace(trial, measurements=(*trial.measurements[:-1], last), overhead=took)
-
-
-@pytest.mark.parametrize(("model", "is_asked"), [(0.01, True), (10.0, False)])
-def test_at_the_least_effort_the_model_is_asked_as_often_as_its_time_allows(model: float, is_asked: bool) -> None:
-    history = History(Problem(SPACE), [_timed(trial, model=model) for trial in run(bowl, trials=15)])
+@pytest.mark.parametrize(("decade", "is_asked"), [(3, True), (-2, False)])
+def test_at_the_least_effort_the_model_is_asked_as_often_as_its_time_allows(decade: int, is_asked: bool) -> None:
+    decided = Event(DURATION, {"decade": decade, "results": 5, "trials": 5})
+    history = run(bowl, trials=15).updated([], events=[decided], version=99)
     found = ft.TraceKG().suggest(history, Remaining(effort="several"), 3, Randomness(0))
     assert [("theta" in one.note) for one in found] == ([True] if is_asked else [False] * 3)
     assert all("by successive halving" in one.note["why"] for one in found if not is_asked)

@@ -11,7 +11,6 @@ from farthing.errors import InvalidArgument
 from farthing.strategies import Randomness, Strategy
 from farthing.strategies.shared.cooling import share_left
 from farthing.strategies.shared.cost_model import DeclaredCost, LearntCost, cost_model
-from farthing.strategies.shared.effort import suggesting_is_expensive
 from farthing.strategies.shared.modelling import observe
 from farthing.trials import History, Measurement, Params, Problem, State, Suggestion, Trial
 
@@ -156,30 +155,11 @@ def measured(number: int, *, seconds: float, overhead: float, note: object = Non
     )
 
 
-def test_suggesting_is_expensive_once_it_takes_longer_than_the_work() -> None:
-    slow = [measured(i, seconds=1.0, overhead=0.5) for i in range(8)]
-    quick = [measured(i, seconds=0.01, overhead=0.5) for i in range(8)]
-    assert not suggesting_is_expensive(history(slow))
-    assert suggesting_is_expensive(history(quick))
-    assert not suggesting_is_expensive(history(quick[:4])), "too few to say"
-
-
-def test_the_first_two_seconds_of_suggesting_are_never_expensive() -> None:
-    quick = [measured(i, seconds=0.01, overhead=0.1) for i in range(21)]
-    assert not suggesting_is_expensive(history(quick[:19]))
-    assert suggesting_is_expensive(history(quick))
-
-
-def test_charged_costs_are_not_compared_with_seconds() -> None:
-    charged = [trial(i, {"x": 0.1 * i, "y": 0.5}, cost=1e-6) for i in range(8)]
-    assert not suggesting_is_expensive(history(charged))
-
-
 def test_a_dear_suggestion_keeps_a_recent_fit() -> None:
     quick = [measured(i, seconds=0.001, overhead=0.2) for i in range(20)]
-    [first] = suggest(ft.LogEI(), history(quick))
+    [first] = suggest(ft.LogEI(), history(quick), budget=Remaining(effort="frugal"))
     later = measured(20, seconds=0.001, overhead=0.1, note=first.note)
-    [second] = suggest(ft.LogEI(), history([*quick, later]))
+    [second] = suggest(ft.LogEI(), history([*quick, later]), budget=Remaining(effort="frugal"))
     assert second.note == first.note
 
 

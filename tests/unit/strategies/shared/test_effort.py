@@ -1,40 +1,121 @@
-"""When a model may be asked."""
+"""How much a strategy may think: from counts, and the stored power of ten of a trial's seconds."""
 
 import pytest
 
 import farthing as ft
-from farthing.strategies.shared.effort import can_pay_for_model
+from farthing.costs import Remaining
+from farthing.strategies.shared.effort import (
+    allowed_effort,
+    can_pay_for_model,
+    effort_level,
+    seconds_of_a_trial,
+)
 from farthing.trials import History, Measurement, Problem, State, Suggestion, Trial
+from farthing.trials.durations import DURATION
+from farthing.trials.history import Event
+from farthing.trials.requests import BUDGET, budget_event
 
 PROBLEM = Problem(ft.Space({"x": ft.Float(0, 1)}))
+CURVES = Problem(ft.Space({"x": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(1, 10, integer=True, trace=True)}))
+LONG = 1000
+"""Trials by which nothing is free any more."""
 
 
-def trial(number: int, *, took: float, state: State = State.DONE, of_model: bool = False) -> Trial:
-    suggestion = Suggestion({"x": 0.5}, note={"theta": [0.0]} if of_model else {})
+class Thinker(ft.LogEI):
+    """Takes a fiftieth of a second for a suggestion."""
+
+    thinking = 0.02
+
+
+class Free(ft.LogEI):
+    thinking = 0.0
+
+
+def trial(number: int, *, state: State = State.DONE, of_model: bool = False, epochs: int | None = None) -> Trial:
+    fidelity = {} if epochs is None else {"epochs": epochs}
+    suggestion = Suggestion({"x": 0.5}, fidelity, note={"theta": [0.0]} if of_model else {})
     if state is not State.DONE:
-        return Trial(number, suggestion, state, overhead=took)
-    measured = Measurement(value=1.0, cost={"training": 1.0})
-    return Trial(number, suggestion, state, value=1.0, measurements=(measured,), overhead=took)
+        return Trial(number, suggestion, state)
+    measured = Measurement(value=1.0, cost={"training": 1.0}, fidelity=fidelity)
+    return Trial(number, suggestion, state, value=1.0, measurements=(measured,))
+
+
+def history(trials: int, *, decade: int | None, budget: ft.Budget | None = None) -> History:
+    events = [] if decade is None else [Event(DURATION, {"decade": decade, "results": 5, "trials": 5})]
+    if budget is not None:
+        events.append(Event(BUDGET, budget_event(budget.to_json(), trials=0, given=True)))
+    return History(PROBLEM, [trial(number) for number in range(trials)], events=events)
+
+
+def test_all_effort_is_allowed_while_nothing_is_decided() -> None:
+    assert allowed_effort(Thinker(), history(LONG, decade=None), workers=64) == "ordinary"
+    assert seconds_of_a_trial(history(LONG, decade=None)) is None
+
+
+@pytest.mark.parametrize(
+    ("decade", "workers", "effort"),
+    [(1, 8, "ordinary"), (0, 1, "ordinary"), (0, 2, "screen"), (0, 8, "several"), (-1, 1, "several")],
+)
+def test_suggesting_for_all_workers_may_take_a_tenth_of_a_trial(decade: int, workers: int, effort: str) -> None:
+    """After a thousand trials a suggestion takes a tenth of a second, five times as long as at the start."""
+    assert allowed_effort(Thinker(), history(LONG, decade=decade), workers=workers) == effort
+
+
+def test_a_strategy_that_takes_no_time_has_all_effort() -> None:
+    assert allowed_effort(Free(), history(LONG, decade=-3), workers=64) == "ordinary"
+
+
+@pytest.mark.parametrize(("trials", "effort"), [(100, "ordinary"), (101, "several")])
+def test_the_first_two_seconds_of_suggesting_are_free(trials: int, effort: str) -> None:
+    assert allowed_effort(Thinker(), history(trials, decade=-1), workers=1) == effort
+
+
+@pytest.mark.parametrize(
+    ("budget", "free"),
+    [
+        (ft.Budget(trials=320), 20),
+        (ft.Budget(cost=32.0), 20),
+        (ft.Budget(seconds=4.0), 20),
+        (ft.Budget(trials=100_000), 100),
+    ],
+)
+def test_several_workers_wait_for_a_tenth_of_a_short_budget_at_most(budget: ft.Budget, free: int) -> None:
+    """Eight workers with trials of a tenth of a second: 320 trials last four seconds."""
+    assert allowed_effort(Thinker(), history(free, decade=-1, budget=budget), workers=8) == "ordinary"
+    assert allowed_effort(Thinker(), history(free + 1, decade=-1, budget=budget), workers=8) == "several"
+
+
+def test_what_a_run_allows_is_taken_and_one_worker_is_assumed_without_a_run() -> None:
+    long = history(LONG, decade=-1)
+    assert effort_level(Thinker(), long, Remaining(effort="frugal")) == "frugal"
+    assert effort_level(Thinker(), long, Remaining()) == allowed_effort(Thinker(), long, workers=1)
+
+
+def test_a_trial_that_trains_a_tenth_takes_a_tenth_of_the_seconds() -> None:
+    events = [Event(DURATION, {"decade": 1, "results": 5, "trials": 5})]
+    short = History(CURVES, [trial(number, epochs=1) for number in range(10)], events=events)
+    assert seconds_of_a_trial(short) == pytest.approx(1.0)
 
 
 def is_of_model(one: Trial) -> bool:
     return "theta" in (one.note or {})
 
 
-def history(since: int, *, running: int) -> History:
-    """One suggestion of the model that took 0.2 s of a trial's one second, and `since` others, some in flight."""
-    others = [trial(i + 1, took=0.001) for i in range(since - running)]
-    in_flight = [trial(since - running + 1 + i, took=0.001, state=State.RUNNING) for i in range(running)]
-    return History(PROBLEM, [trial(0, took=0.2, of_model=True), *others, *in_flight])
+def asked(since: int, *, running: int) -> History:
+    """One suggestion of the model and `since` others, some in flight, of trials that take a tenth of a second."""
+    others = [trial(i + 1) for i in range(since - running)]
+    in_flight = [trial(since - running + 1 + i, state=State.RUNNING) for i in range(running)]
+    events = [Event(DURATION, {"decade": -1, "results": 5, "trials": 5})]
+    return History(PROBLEM, [trial(0, of_model=True), *others, *in_flight], events=events)
 
 
-@pytest.mark.parametrize(("running", "every"), [(0, 4), (1, 8), (7, 32)])
+@pytest.mark.parametrize(("running", "every"), [(0, 2), (1, 4), (7, 16)])
 def test_the_model_is_asked_once_in_so_many_trials_that_it_keeps_to_a_twentieth(running: int, every: int) -> None:
-    """0.2 s for each of running + 1 workers, of which each trial may take 0.05 s."""
-    assert not can_pay_for_model(history(every - 2, running=running), is_of_model)
-    assert can_pay_for_model(history(every - 1, running=running), is_of_model)
+    """About 9 ms in haste for each of running + 1 workers, of which each trial may take 5 ms."""
+    assert not can_pay_for_model(Thinker(), asked(every - 2, running=min(running, every - 2)), is_of_model)
+    assert can_pay_for_model(Thinker(), asked(every, running=running), is_of_model)
 
 
 def test_a_model_that_was_never_asked_may_be() -> None:
-    assert can_pay_for_model(History(PROBLEM, []), is_of_model)
-    assert can_pay_for_model(History(PROBLEM, [trial(0, took=0.1)]), is_of_model)
+    assert can_pay_for_model(Thinker(), History(PROBLEM, []), is_of_model)
+    assert can_pay_for_model(Thinker(), history(20, decade=-3), is_of_model)

@@ -10,15 +10,19 @@ from farthing.costs import Remaining
 from farthing.strategies.shared.evolution import NOTE, is_evolving
 from farthing.strategies.shared.short_trials import MANY, short_trials
 from farthing.trials import History, Measurement, Problem, State, Suggestion, Trial
+from farthing.trials.durations import DURATION, duration_due
+from farthing.trials.history import Event
 
 SPACE = ft.Space({"x": ft.Float(0, 1), "y": ft.Float(0, 1)})
 ENOUGH = 10 * MANY
 
 
-def history(
-    *, seconds: float = 0.001, model: float = 0.02, trials: int = 12, problem: Problem | None = None
-) -> History:
-    """Trials that a model suggested; in seconds of the work and of suggesting."""
+class Quick(ft.EIPerCost):
+    thinking = 0.001
+
+
+def history(*, seconds: float = 0.001, trials: int = 12, problem: Problem | None = None) -> History:
+    """Trials of so many seconds that a model suggested, as a study that has decided how long they are."""
     made = [
         Trial(
             number,
@@ -26,26 +30,26 @@ def history(
             State.DONE,
             measurements=(Measurement(value=float(number), cost={"training": seconds}),),
             value=float(number),
-            overhead=model,
             opened_at=100.0,
             finished_at=100.0 + seconds,
         )
         for number in range(trials)
     ]
-    return History(problem or Problem(SPACE), made)
+    undecided = History(problem or Problem(SPACE), made)
+    due = duration_due(undecided)
+    return undecided if due is None else undecided.updated([], events=[Event(DURATION, due)], version=1)
 
 
 def test_many_short_trials_are_recognised_and_said() -> None:
-    found = short_trials(history(), Remaining(seconds=ENOUGH * 0.001))
+    found = short_trials(ft.EIPerCost(), history(), Remaining(seconds=ENOUGH * 0.001))
     assert found is not None
-    assert "trials take 1 ms, a model 20 ms for each" in found.why
+    assert "trials take about 1 ms, a model 20 ms for each" in found.why
 
 
 @pytest.mark.parametrize(
     ("made", "left", "why"),
     [
         ({"seconds": 0.05}, Remaining(seconds=1e6), "trials are long"),
-        ({"seconds": 0.02, "model": 0.01}, Remaining(seconds=1e6), "the model is quick"),
         ({}, Remaining(seconds=0.03), "only some are left"),
         ({}, Remaining(trials=1000), "the model takes 20 s for all of them"),
         ({}, Remaining(), "nobody knows how many are left"),
@@ -53,24 +57,28 @@ def test_many_short_trials_are_recognised_and_said() -> None:
     ],
 )
 def test_a_model_suggests_where_it_pays(made: dict[str, float], left: Remaining, why: str) -> None:
-    assert short_trials(history(**made), left) is None, why  # type: ignore[arg-type]
+    assert short_trials(ft.EIPerCost(), history(**made), left) is None, why  # type: ignore[arg-type]
+
+
+def test_a_model_that_is_quick_suggests() -> None:
+    assert short_trials(Quick(), history(seconds=0.02), Remaining(seconds=1e6)) is None
+    assert short_trials(ft.EIPerCost(), history(seconds=0.02), Remaining(seconds=1e6)) is not None
 
 
 def test_a_budget_of_trials_is_large_if_the_model_would_take_too_long_for_it() -> None:
-    assert short_trials(history(), Remaining(trials=10_000)) is not None
+    assert short_trials(ft.EIPerCost(), history(), Remaining(trials=10_000)) is not None
 
 
-def test_seconds_are_known_whatever_the_unit_of_cost() -> None:
+def test_a_cost_that_no_clock_measured_says_nothing_of_time() -> None:
     dollars = Problem(SPACE, cost_unit="dollars", measures_cost=False)
-    assert short_trials(history(problem=dollars), Remaining(trials=10_000)) is not None
-    assert short_trials(history(problem=dollars, seconds=1.0), Remaining(trials=10_000)) is None
+    assert short_trials(ft.EIPerCost(), history(problem=dollars), Remaining(trials=10_000)) is None
 
 
 def test_the_default_evolves_where_trials_are_short_and_says_so_in_its_note() -> None:
     suggested = ft.EIPerCost().suggest(history(), Remaining(seconds=1.0), 2, ft.Randomness(0))
-    assert [NOTE in each.note and each.note["why"].startswith("evolution: trials take") for each in suggested] == [
-        True
-    ] * 2
+    assert [
+        NOTE in each.note and each.note["why"].startswith("evolution: trials take about") for each in suggested
+    ] == [True] * 2
     assert not any(
         NOTE in each.note for each in ft.LogEI().suggest(history(), Remaining(seconds=1.0), 2, ft.Randomness(0))
     )
