@@ -70,7 +70,8 @@ class Optuna:
     def _sampler(self, seed: int) -> "optuna.samplers.BaseSampler":
         import optuna
 
-        return getattr(optuna.samplers, self.sampler)(seed=seed)
+        sampler: optuna.samplers.BaseSampler = getattr(optuna.samplers, self.sampler)(seed=seed)
+        return sampler
 
     def _evaluated(
         self,
@@ -158,7 +159,8 @@ def _suggest_one(trial: "optuna.Trial", name: str, parameter: Parameter) -> Any:
         case Choice(options=options, ordered=True):
             return options[trial.suggest_int(name, 0, len(options) - 1)]
         case Choice(options=options):
-            return trial.suggest_categorical(name, options)
+            names: Any = options
+            return trial.suggest_categorical(name, names)
 
 
 def _points(problem: Problem, params: Params, *, seed: int) -> Iterator[Point]:
