@@ -122,7 +122,12 @@ def _captured(step: Callable[[], None], state: list[Tensor]) -> Callable[[], Non
         step()
     for tensor, old in zip(state, before, strict=True):
         tensor.copy_(old)
-    return graph.replay
+
+    def replay(kept: list[Tensor] = state) -> None:
+        """A graph does not keep the tensors alive that it works on: who holds this function does."""
+        graph.replay()
+
+    return replay
 
 
 def curves(training: Training) -> NDArray[np.float32]:
