@@ -121,6 +121,7 @@ class ChosenEvaluation:
     information: float
     retained: Array | None = None
     """Which points of the curve are to enter the model, s (ℓ, m); None for the usual ones."""
+    reason: str = "the most information per cost"
 
     @property
     def is_new(self) -> bool:

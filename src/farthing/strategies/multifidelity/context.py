@@ -21,6 +21,7 @@ from farthing.strategies.multifidelity.curve_model import CurveModel, fit_curves
 from farthing.strategies.multifidelity.levels import Fidelities
 from farthing.strategies.multifidelity.run_cost import RunCost, run_cost
 from farthing.strategies.multifidelity.runs import Run, recommendable, runs_of
+from farthing.strategies.multifidelity.skill import only_trace
 from farthing.strategies.shared.randomness import Randomness
 from farthing.trials import History, Suggestion, Trial
 
@@ -129,6 +130,10 @@ class CurveContext:
         nothing = np.zeros_like(ones)
         shares = self.cost(self.seen, self.fidelities.low * ones, nothing) / self.cost(self.seen, ones, nothing)
         return measured_form(self.model.gp, self.fidelities, float(np.median(shares)), self.seen)
+
+    @cached_property
+    def only_trace(self) -> str | None:
+        return only_trace(self.history)
 
     @cached_property
     def grid(self) -> Array:

@@ -104,17 +104,20 @@ class Hyperband(Halving):
 class Rungs:
     """A history sorted by the rungs of one fidelity. A trial stands on the highest rung that its fidelity reaches.
 
-    A rung that would lie nearer to the last than by √reduction is left out: it would cost almost as much as that.
+    A rung that would lie nearer to the last than by √reduction is left out: it would cost almost as much as that. None
+    lies below `lowest`, a share of the full fidelity.
     """
 
     history: History
     reduction: int
     fidelity: str
+    lowest: float = 0.0
 
     @cached_property
     def levels(self) -> list[float]:
         declared = self.history.problem.space.fidelities[self.fidelity]
-        levels = [declared.low]
+        least = self.lowest * declared.high
+        levels = [max(declared.low, round(least) if declared.integer else least)]
         while levels[-1] * self.reduction**1.5 < declared.high * (1 - 1e-9):
             levels.append(levels[-1] * self.reduction)
         return [*levels, declared.high]

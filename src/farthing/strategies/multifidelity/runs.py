@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -168,6 +169,12 @@ class _Runs:
         self._roots[trial.number] = root
         self._members.setdefault(root, {})[trial.number] = trial
         return root
+
+
+def loss_up_to(run: Run, level: float) -> float:
+    """The last loss of a run up to a share of the full fidelity; infinite where it has none."""
+    passed = [point.loss for point in run.curve if run.problem.reach(point.fidelity) <= level + 1e-9]
+    return passed[-1] if passed else inf
 
 
 def recommendable(runs: Sequence[Run]) -> list[Run]:

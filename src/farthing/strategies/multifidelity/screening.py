@@ -6,6 +6,7 @@ run to continue and how far, or whether to start the new one instead.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 
@@ -29,12 +30,16 @@ from farthing.strategies.multifidelity.candidates import (
 )
 from farthing.strategies.multifidelity.context import CurveContext
 from farthing.strategies.multifidelity.levels import LEAST_STEP
+from farthing.strategies.multifidelity.runs import loss_up_to
 from farthing.strategies.shared.guessing import believed
 from farthing.strategies.shared.modelling import domain_of
 from farthing.strategies.shared.searching import EFFORTS, OFFERED, search_from, unvisited
 
 AGAIN = 10
 """Number of the best configurations that may start again with more of a fidelity that is no trace. Not tuned."""
+LONGEST_LOOK, STRIDE, PROMISING = 0.2, 3.0, 1 / 3
+"""A new run is trained to at most this share of the full fidelity, a paused one to at most so many times what it has,
+and only if it is in the best third of those that came as far. Chosen with the rules of `finishing`."""
 PAIRS = 16
 """Antithetic pairs of normals: 32 simulated outcomes of a candidate. A limit on time, not tuned."""
 
@@ -59,7 +64,7 @@ def choose_screened(
 
     As what was chosen is pending, VOI adds up. Costs do too, or the largest of them counts.
     """
-    candidates = context.unbought(offered(context, may_be_new=may_be_new))
+    candidates = without_leaps(context, context.unbought(offered(context, may_be_new=may_be_new)))
     cost = context.cost(candidates.X, candidates.S, candidates.begun)
     candidates, cost = candidates.picked(cost <= limit), cost[cost <= limit]
     if cost.size == 0:
@@ -69,6 +74,45 @@ def choose_screened(
     together = _batch_cost(context, chosen, cost)
     best = int(np.argmax((before + voi) / together if voi.any() else look.log_duel() - np.log(cost)))
     return ChosenEvaluation(candidates.picked(np.array([best])), float(cost[best]), float(voi[best]))
+
+
+def without_leaps(context: CurveContext, candidates: Candidates) -> Candidates:
+    """Candidates that train little more than is known: short looks at new configurations, and good runs some way on.
+
+    A model that is wrong of long trainings spends a third of a budget on them before it can know. Only along a single
+    trace, where runs can be compared at equal fidelity; all candidates where none is left.
+    """
+    if context.only_trace is None:
+        return candidates
+    reach, is_new = candidates.S[:, 0], candidates.source == NEW
+    look = max(LONGEST_LOOK, float(np.min(reach[is_new], initial=1.0)))
+    stride = np.maximum(STRIDE * candidates.begun[:, 0], _next_levels(candidates))
+    is_step = np.where(is_new, reach <= look + 1e-9, reach <= stride + 1e-9)
+    promising = _promising(context, set(candidates.source[~is_new].tolist()))
+    is_promising = np.isin(candidates.source, list(promising)) if promising else ~is_new
+    kept = is_step & (is_new | is_promising)
+    return candidates.picked(kept) if kept.any() else candidates
+
+
+def _next_levels(candidates: Candidates) -> Array:
+    """For each candidate the lowest level (N,) that is offered of its run."""
+    lowest = {place: float(candidates.S[candidates.source == place, 0].min()) for place in set(candidates.source)}
+    return np.array([lowest[place] for place in candidates.source])
+
+
+def _promising(context: CurveContext, places: set[int]) -> set[int]:
+    """Of these runs the ones that are among the best third of all that came as far, by their losses there."""
+    runs = [run for run in context.runs if run.last is not None]
+    reached = np.array([float(run.reached[0]) for run in runs])
+    found = set()
+    for place in places:
+        run = context.runs[place]
+        level = float(run.reached[0])
+        others = [loss_up_to(other, level) for other, far in zip(runs, reached, strict=True) if far >= level - 1e-9]
+        better = sum(loss < run.results[-1].loss for loss in others)
+        if better < max(1, ceil(PROMISING * len(others))):
+            found.add(place)
+    return found
 
 
 def _batch_cost(context: CurveContext, chosen: Sequence[ChosenEvaluation], cost: Array) -> Array:

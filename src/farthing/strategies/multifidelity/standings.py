@@ -62,14 +62,15 @@ def _on_its_way(run: Run, last: Trial, rungs: Rungs) -> list[Standing]:
 class KeptStandings:
     """The standings of the history that was asked about last: of the next one only the runs that changed move."""
 
-    def __init__(self, reduction: int, fidelity: str) -> None:
+    def __init__(self, reduction: int, fidelity: str, lowest: float) -> None:
         self._reduction = reduction
         self._fidelity = fidelity
+        self._lowest = lowest
         self._problem: Problem | None = None
         self._runs: list[Run] = []
 
     def of(self, history: History) -> Standings:
-        rungs, runs = Rungs(history, self._reduction, self._fidelity), runs_of(history)
+        rungs, runs = Rungs(history, self._reduction, self._fidelity, self._lowest), runs_of(history)
         if history.problem is not self._problem or len(runs) < len(self._runs):
             self._begin(history.problem, levels=len(rungs.levels))
         changed = places_changed(self._runs, runs)

@@ -20,12 +20,11 @@ if TYPE_CHECKING:
     from farthing.strategies.multifidelity.context import CurveContext
     from farthing.strategies.multifidelity.skill import Skill
 
-STARTS = 5
-"""Random configurations before the model is asked. With 8 of them, the regret on the 13 problems for tuning changed by
-−.01 ± .02, −.00 ± .03 and −.01 ± .03 at 1, 2 and 5 mean trainings (52 pairs); with 12 it was worse at 2 (+.10 ± .04, 23
-pairs). Not recorded."""
+STARTS, STARTS_OF_TRACES = 5, 8
+"""Random configurations before the model is asked; along a single trace they are short looks, of which the best are
+continued (`handover.suggest_starts`)."""
 START_SHARE = 0.13
-"""Of the full fidelity, all fidelities multiplied; a guess, no other share is on record."""
+"""Of the full fidelity, all fidelities multiplied, where there are several or none is a trace; a guess, not tuned."""
 START_BUDGET = 0.5
 """Starts never take more than this share of the budget; a guess, not tuned."""
 
@@ -67,7 +66,7 @@ class TraceKG(Strategy):
     basket: int | None = whole(None, least=0)
     floor: float | None = share(0.1)
     batch_cost: Literal["max", "sum"] = "max"
-    fidelity_kernel: Literal["curves", "decays", "matern"] = "curves"
+    fidelity_kernel: Literal["curves", "decays", "matern"] = "decays"
     search: Literal["screen", "ascent", "stochastic"] = "screen"
     recommends: Literal["seen", "anywhere"] = "seen"
     halving: bool = True
@@ -93,6 +92,8 @@ class TraceKG(Strategy):
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         _require_fidelities(history)
         budget = replace(budget, effort=effort_level(self, history, budget))
+        if self.search == "screen" and (bracket := _bracket(history, budget, count, rng)):
+            return bracket
         starts = _starts(history, budget, min(count, _starts_left(history, budget)), rng)
         if len(starts) == count:
             return starts
@@ -168,8 +169,11 @@ class TraceKG(Strategy):
         self, context: "CurveContext", budget: Remaining, count: int, *, new_left: float
     ) -> "list[ChosenEvaluation]":
         from farthing.strategies.multifidelity.ascent import choose_together
+        from farthing.strategies.multifidelity.finishing import finishing
         from farthing.strategies.multifidelity.screening import choose_one_by_one
 
+        if self.search == "screen" and (ending := finishing(context, budget, count)) is not None:
+            return ending
         limit = affordable(context, budget)
         if self.search == "screen":
             return choose_one_by_one(context, count, limit=limit, new_left=new_left)
@@ -184,6 +188,19 @@ def affordable(context: "CurveContext", budget: Remaining) -> float:
 
 
 # ------------------------------------------------------------------------------------------------------- the start
+
+
+def _bracket(history: History, budget: Remaining, count: int, rng: Randomness) -> list[Suggestion]:
+    """The first configurations along a single trace; none elsewhere, or once there are enough of them."""
+    from farthing.strategies.multifidelity.handover import suggest_starts
+    from farthing.strategies.multifidelity.skill import only_trace
+
+    left = STARTS_OF_TRACES + starts_in_vain(history) - history.configurations
+    if left <= 0 or only_trace(history) is None:
+        return []
+    found = suggest_starts(history, budget, count, rng)
+    new = [one for one in found if one.resume_from is None]
+    return [one for one in found if one not in new[left:]]
 
 
 def _starts_left(history: History, budget: Remaining) -> int:
@@ -243,9 +260,9 @@ def _reasons(context: "CurveContext", choice: "ChosenEvaluation", fidelity: dict
     amounts = ", ".join(f"{amount:g} {name}" for name, amount in fidelity.items())
     what = _what(context, choice.candidate) if source is None else f"trial {source.number} carried on"
     return {
-        "why": f"{what}, to {amounts}: the most information per cost",
+        "why": f"{what}, to {amounts}: {choice.reason}",
         "form": context.form,
-        "information_per_cost": choice.information / choice.cost,
+        **({"information_per_cost": choice.information / choice.cost} if choice.information else {}),
         **({} if choice.retained is None else {"retained": choice.retained.tolist()}),
     }
 

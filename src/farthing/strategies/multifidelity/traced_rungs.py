@@ -1,5 +1,6 @@
 """Rungs for runs of any length: halving takes over runs that something else began."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,7 +12,7 @@ from farthing.strategies.multifidelity.halving import ParamsKey, Rungs
 from farthing.strategies.multifidelity.levels import COMPLETE
 from farthing.strategies.multifidelity.runs import Run, runs_of
 from farthing.strategies.multifidelity.standings import KeptStandings, Standings
-from farthing.trials import Trial
+from farthing.trials import Prediction, Suggestion, Trial
 
 RECENT = 32
 """Runs whose costs stand for that of the next one. A limit on time, not tuned."""
@@ -28,7 +29,7 @@ class TracedRungs(Rungs):
 
     @cached_property
     def standings(self) -> Standings:
-        return self.history.memo(KeptStandings, self.reduction, self.fidelity)
+        return self.history.memo(KeptStandings, self.reduction, self.fidelity, self.lowest)
 
     @cached_property
     def highest(self) -> Mapping[ParamsKey, int]:
@@ -50,8 +51,22 @@ class TracedRungs(Rungs):
     @property
     def may_start(self) -> bool:
         """Whether another run to the lowest rung is expected to cost no more than the limit."""
-        rates = [_rate(run) for run in runs_of(self.history)[-RECENT:] if run.last is not None and self.limit < inf]
-        return not rates or median(rates) * self._share(0) <= self.limit
+        price = self._price_of_a_start
+        return price is None or price <= self.limit
+
+    def priced(self, suggestion: Suggestion) -> Suggestion:
+        """The suggestion of a promotion or a start with the cost that runs so far let expect; as it is without any."""
+        if suggestion.resume_from is None:
+            price = self._price_of_a_start
+        else:
+            rung = bisect_right(self.levels, suggestion.fidelity[self.fidelity]) - 2
+            price = self._price(self.stopped(self.history[suggestion.resume_from], rung))
+        return replace(suggestion, predicted_cost=Prediction(price)) if price else suggestion
+
+    @cached_property
+    def _price_of_a_start(self) -> float | None:
+        rates = [_rate(run) for run in runs_of(self.history)[-RECENT:] if run.last is not None]
+        return median(rates) * self._share(0) if rates else None
 
     def _price(self, trial: Trial) -> float:
         """The expected cost of a promotion."""
