@@ -16,10 +16,11 @@ from farthing.study.collecting import CheckpointCollector, collect_leftovers
 from farthing.study.first_failures import FirstFailures
 from farthing.study.knowledge import Question
 from farthing.study.limits import IDLE, Limits, Stopped, StopReason
-from farthing.study.records import TRIES_BEFORE_A_TURN, Answer, Records, Taken
+from farthing.study.records import Records, Taken
 from farthing.study.sharing import SuggesterForAll
 from farthing.study.stopping import Stopping
 from farthing.study.suggesting import Suggester, SuggesterHere, SuggesterInThread
+from farthing.study.turns import Answer
 from farthing.trials import Attempt, History, Json, Measurement, State, Trial
 from farthing.trials.news import News
 from farthing.trials.prefixes import Eviction
@@ -94,7 +95,6 @@ class Loop:
         self._kills: Counter[int] = Counter()
         self._lost_nodes: Counter[int] = Counter()
         self._first_failures: FirstFailures | None = None
-        self._in_vain = 0
         self._stopping = Stopping()
         self._collector = CheckpointCollector(records, strategy, checkpoints)
         self._started = 0
@@ -265,24 +265,25 @@ class Loop:
             if stopped := self._stopping.reason(self.budget(history), history, left):
                 return [], stopped
             answer = self._suggester.answer(Question(history, left, self._room))
-            if answer is None or not answer.suggestions:
-                return [], None if answer is None else self._why_nothing_started(answer)
-            if opened := self._suggester.open(answer, most=self._room, taken=self._trials, waits=self._waits()):
-                self._in_vain = 0
+            if answer is not None and not answer.suggestions:
+                return [], self._why_nothing_started(answer)
+            if answer is not None and (
+                opened := self._suggester.open(answer, most=self._room, taken=self._trials, waits=self._waits())
+            ):
                 return opened, None
-            self._in_vain += 1
-            if self._in_vain >= TRIES_BEFORE_A_TURN:
-                return self._start_in_turn()
+            if (in_turn := self._opened_in_turn()) is not None or answer is None:
+                return in_turn or [], None
 
-    def _start_in_turn(self) -> tuple[list[Trial], Stopped | None]:
-        """Others were always quicker to open trials: lets the records take a turn, as `ask` does."""
-        self._in_vain = 0
-        opening = self._records.open(
-            self._strategy,
-            plan=lambda history: (self.remaining(history), self._room),
-            taken=self._trials,
+    def _opened_in_turn(self) -> list[Trial] | None:
+        """Trials that are opened while others wait, if they were always quicker; None if it is not so."""
+        turns = self._suggester.turns
+        if not (turns.is_due and turns.is_quick):
+            return None
+        opening = self._records.open_in_turn(
+            self._strategy, plan=lambda history: (self.remaining(history), self._room), taken=self._trials
         )
-        return list(opening.trials), None
+        turns.win()
+        return None if opening is None else list(opening.trials)
 
     def _claim(self, numbers: Collection[int], history: History) -> list[Trial]:
         """Those of these trials that wait, or whose owner is gone, as far as there are workers for them."""

@@ -11,8 +11,9 @@ from farthing.errors import HistoryMoved
 from farthing.strategies import Strategy
 from farthing.study.knowledge import Question
 from farthing.study.pace import allowed_effort, queued_ahead
-from farthing.study.records import Answer, Records, Taken
+from farthing.study.records import Records, Taken
 from farthing.study.suggesting import AnsweringThread, Wake
+from farthing.study.turns import Answer, Turns
 from farthing.trials import History, Trial
 
 
@@ -29,6 +30,7 @@ class SuggesterForAll:
         self._workers = workers
         self._only_runs = only_runs
         self._thread = AnsweringThread(lambda question: records.answer(strategy, question), on_answer)
+        self.turns = Turns(strategy)
         self._nothing: Answer | None = None
         """What was suggested last, if that was nothing: it is asked again when the study has changed."""
 
@@ -72,7 +74,9 @@ class SuggesterForAll:
         try:
             self._records.put_in_line(answer)
         except HistoryMoved:
+            self.turns.lose(answer, self._records.refresh())
             return False
+        self.turns.win()
         return True
 
     def _think(self, question: Question) -> None:
@@ -83,7 +87,7 @@ class SuggesterForAll:
         count = self._lacking(history, question.remaining, workers=workers)
         if count > 0:
             effort = allowed_effort(history, workers=workers)
-            self._thread.ask(Question(history, replace(question.remaining, effort=effort), count))
+            self._thread.ask(Question(history, replace(question.remaining, effort=effort), count, self.turns.ahead))
 
     def _lacking(self, history: History, left: Remaining, *, workers: int) -> int:
         wanted = queued_ahead(history, workers=workers) - history.waiting
