@@ -137,6 +137,19 @@ def test_a_worker_gives_its_trial_back_on_sigterm(folder: Path, started) -> None
     assert loaded().trials[0].state is ft.State.DONE
 
 
+def test_a_worker_runs_the_strategy_that_a_program_created_the_study_with_and_says_so() -> None:
+    space = ft.Space({"x": ft.Float(0, 1), "y": ft.Float(0, 1)})
+    with ft.Study(space, minimize="error", storage="shared.db", name="shared", seed=7, strategy=ft.Sobol()) as study:
+        study.set_budget(ft.Budget(trials=4))
+        study.enqueue({"x": 0.125, "y": 0.25})
+    output = run_here("shared", "--work", "shared_work.py:work", "--until-idle")
+    assert output.splitlines()[0] == "shared: this worker runs trials of Sobol()."
+    assert [trial.state for trial in loaded().trials] == [ft.State.DONE] * 4
+    assert loaded().trials[0].params == {"x": 0.125, "y": 0.25}
+    assert check_replay(loaded()) == []
+    assert loaded().strategy == ft.Sobol()
+
+
 def test_a_worker_starts_as_many_trials_as_it_may(folder: Path) -> None:
     write_study(folder)
     assert "this worker ended: 3 trials were started here." in run_here("study.toml", "--max-trials", "3")

@@ -32,7 +32,7 @@ from farthing.study.collecting import collect_checkpoints, log_lost_prefixes, no
 from farthing.study.display import Callbacks, check_progress, display_for, read_callbacks, say_how_to_resume
 from farthing.study.executors import executor_for
 from farthing.study.extending import extension_of, refuse_retiring_for
-from farthing.study.folder import StudyFiles, folder_path, mark_for, new_identity
+from farthing.study.folder import StudyFiles, chosen_folder, folder_path, mark_for, new_identity
 from farthing.study.learning import begin_with
 from farthing.study.limits import (
     Limits,
@@ -89,7 +89,9 @@ class Study:
 
     Args:
         minimize, maximize: the name of the value; give one of the two.
-        strategy: the strategy, or its name; None chooses by the shape of the space at the first suggestion.
+        strategy: the strategy, or its name; None chooses by the shape of the space at the first suggestion. It is
+            stored with the study, for whoever opens it by name. If the study has another one, yours takes over from
+            its first suggestion on, also for those who open the study later.
         storage: None keeps everything in memory; `sqlite:///file.db` or `postgresql://…` keeps it for good.
         cost: a function of (params, fidelity) that returns the cost of a run from the start to that fidelity. Without
             it, cost is the measured seconds of the work, or the amounts that trials charge.
@@ -147,9 +149,11 @@ class Study:
         )
         place = open_storage(storage, patience=lease)
         with closed_on_error(place, given=storage):
-            settings = new_identity() | ({} if cost is None else {DECLARES_COST: True})
+            settings = new_identity() | chosen_folder(own_folder, name, storage=place)
+            settings |= {} if cost is None else {DECLARES_COST: True}
             settings |= {} if prices is None else {PRICES: dict(prices)}
-            record = create_or_continue(place, StudyRecord(name, problem, settings=settings), seed=seed)
+            form = None if strategy is None else strategy.to_json()
+            record = create_or_continue(place, StudyRecord(name, problem, form, settings), seed=seed)
         self._join(
             place,
             record,
