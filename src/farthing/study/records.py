@@ -428,6 +428,19 @@ class Records:
     def enqueue(self, suggestion: Suggestion, *, tags: Sequence[str]) -> Trial:
         return self._storage.enqueue_trial(self.name, suggestion, retries=self.lost_retries, tags=tags)
 
+    def enqueue_once(self, wished: Callable[[History], Suggestion], *, note: Json) -> None:
+        """Puts in line what is wished for after the history as it is, unless a trial with that note is there."""
+
+        def choose(history: History) -> tuple[Sequence[Suggestion], float]:
+            is_there = any(trial.note == note for trial in history)
+            return [] if is_there else [replace(wished(history), note=note)], 0.0
+
+        if isinstance(self._storage, OpensInTurn):
+            self._open_locked(self._storage, choose, owner=None)
+            return
+        for suggestion in choose(self.refresh())[0]:
+            self.enqueue(suggestion, tags=())
+
     def annotate(self, number: int, *, tags: Sequence[str] | None, comment: str | None) -> None:
         self._storage.annotate(self.name, number, tags=tags, comment=comment)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self, TextIO, Unpack, overload
 from farthing.costs import Budget, Clock, Ledger, PricesGiven, SystemClock, as_clock
 from farthing.errors import NoResult, NoSuggestion
 from farthing.execution import CarriesOut, Checkpoints, Executor, RunningTrial, Work, as_work
+from farthing.execution.ranks import refuse_other_ranks
 from farthing.execution.ray import Resources
 from farthing.fields import Flag, Number, Whole
 from farthing.space import Space
@@ -63,7 +64,7 @@ from farthing.study.tracking import Tracker, Tracking, read_trackers
 from farthing.study.verification import Chosen, Verification
 from farthing.study.verifying import require_covered
 from farthing.study.views import study_html, study_text
-from farthing.trials import DeclaredCost, History, Json, Params, Problem, Trial
+from farthing.trials import DeclaredCost, History, Json, Params, Problem, Suggestion, Trial
 from farthing.trials.history import ADDED
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ if TYPE_CHECKING:
     from farthing.study.outlook import Outlook
 
 
+WISH = "wish"
+"""In the note of a trial that a study file put in line: its place there."""
 DECLARES_COST = "declares cost"
 """The setting of a study whose cost is a function that the user gave."""
 
@@ -480,6 +483,7 @@ class Study:
         )
 
     def _checked(self, work: Work) -> CarriesOut:
+        refuse_other_ranks()
         shape = as_work(work)
         shape.check(self.problem)
         return shape
@@ -532,6 +536,7 @@ class Study:
         """The next trial to run, or a list of up to `count`. Its lease is renewed as long as this process lives."""
         if count is not None:
             Whole(least=1).checked(count, what="The count of trials to ask for", advice="Leave it out for one trial.")
+        refuse_other_ranks()
         check_budget(budget)
         asked = self._handed_out.ask(count or 1, budget, lambda: self._strategy.stored_in(self._records))
         if count is not None:
@@ -603,6 +608,15 @@ class Study:
         """
         whole = completed(self.history, params, self._strategy.imported, self._records.randomness)
         return self._records.enqueue(suggested(self.problem, whole, fidelity), tags=read_tags(tags))
+
+    def _enqueue_once(self, place: int, params: Params, *, fidelity: Mapping[str, float] | None = None) -> None:
+        """As `enqueue`, for the wish of that place in a study file, unless it is in line: also if two do it at once."""
+
+        def wished(history: History) -> Suggestion:
+            whole = completed(history, params, self._strategy.imported, self._records.randomness)
+            return suggested(self.problem, whole, fidelity)
+
+        self._records.enqueue_once(wished, note={WISH: place})
 
     def extend(self, space: Space, *, fill: Params | None = None) -> None:
         """Changes the space: wider bounds, more options, new parameters, retired ones. All results are kept.
