@@ -533,7 +533,10 @@ class Study:
     @overload
     def ask(self, count: int, *, budget: Budget | None = None) -> list[RunningTrial]: ...
     def ask(self, count: int | None = None, *, budget: Budget | None = None) -> RunningTrial | list[RunningTrial]:
-        """The next trial to run, or a list of up to `count`. Its lease is renewed as long as this process lives."""
+        """The next trial to run, or a list of up to `count`. Its lease is renewed as long as this process lives.
+
+        There is none once the budget is spent: the one given here or, without it, that of the study.
+        """
         if count is not None:
             Whole(least=1).checked(count, what="The count of trials to ask for", advice="Leave it out for one trial.")
         refuse_other_ranks()
