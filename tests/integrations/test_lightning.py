@@ -251,6 +251,12 @@ def test_online_refuses_a_param_that_nothing_takes():
         trainer_with(callback, 2).fit(Net(0.01), loader(), loader())
 
 
+def test_online_refuses_several_processes_which_would_decide_each_for_itself():
+    callback = OnlineCallback(ft.Space({"lr": ft.Float(1e-3, 0.5)}), minimize="val_loss")
+    with pytest.raises(Exception, match="trained by one process, got 2"):
+        trainer_with(callback, 2, devices=2, strategy="ddp_fork").fit(Net(0.01), loader(), loader())
+
+
 def test_online_needs_one_metric():
     with pytest.raises(InvalidArgument, match="has one metric"):
         OnlineCallback(SPACE)

@@ -14,6 +14,7 @@ from typing import Any, Unpack
 
 from farthing.errors import InvalidArgument, MissingExtra, WorkError
 from farthing.execution import RunningTrial
+from farthing.execution.ranks import ADVICE
 from farthing.integrations.epochs import epochs_of, leave_params, refuse_without_effect
 from farthing.integrations.pytorch import BuiltOptimizer, Controls, Knobs, Snapshots
 from farthing.space import Space
@@ -52,6 +53,7 @@ class TrialCallback(Callback):  # type: ignore[misc]
         self._fidelity = epochs_of(trial)
         self._timing = ExitStack()
         self._reported = 0
+        self._began = False
 
     @property
     def epochs(self) -> int:
@@ -63,6 +65,11 @@ class TrialCallback(Callback):  # type: ignore[misc]
         """For `trainer.fit(…, ckpt_path=…)`: the checkpoint to continue from, if there is one."""
         folder = self._trial.resume_dir
         return None if folder is None else str(folder / CHECKPOINT_FILE)
+
+    def setup(self, trainer: Trainer, module: LightningModule, stage: str) -> None:
+        self._began = True
+        if trainer.world_size > 1:
+            raise _several(trainer)
 
     def on_fit_start(self, trainer: Trainer, module: LightningModule) -> None:
         """Comes before Lightning restores the optimizers."""
@@ -100,6 +107,8 @@ class TrialCallback(Callback):  # type: ignore[misc]
 
     def on_exception(self, trainer: Trainer, module: LightningModule, exception: BaseException) -> None:
         self._timing.close()
+        if trainer.num_devices > 1 and not self._began:
+            raise _several(trainer) from exception
 
 
 class OnlineCallback(Callback):  # type: ignore[misc]
@@ -136,6 +145,13 @@ class OnlineCallback(Callback):  # type: ignore[misc]
         self._clock = _WithoutValidation()
         self._decision: Decision | None = None
         self._began = 0.0
+
+    def setup(self, trainer: Trainer, module: LightningModule, stage: str) -> None:
+        if trainer.world_size > 1:
+            raise InvalidArgument(
+                f"An online run is trained by one process, got {trainer.world_size}, which would decide each for "
+                "itself. Write Trainer(devices=1)."
+            )
 
     def on_fit_start(self, trainer: Trainer, module: LightningModule) -> None:
         self._built = [BuiltOptimizer.of(optimizer) for optimizer in trainer.optimizers]
@@ -194,6 +210,13 @@ class _WithoutValidation:
     def after(self, seconds: float, value: float) -> float:
         self._left_out -= seconds
         return value
+
+
+def _several(trainer: Trainer) -> WorkError:
+    return WorkError(
+        f"A trial of Lightning trains in the process that reports on it, got {type(trainer.strategy).__name__} with "
+        f"{trainer.world_size} processes. {ADVICE}"
+    )
 
 
 def _schedulers(trainer: Trainer) -> list[Any]:
