@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from farthing.costs import Budget, Clock, Remaining
-from farthing.errors import StaleAttempt, TrialFinished, WorkError
+from farthing.errors import StaleAttempt, StorageError, TrialFinished, WorkError
 from farthing.execution import Checkpoints, Ended, Executor, Job
+from farthing.execution.failures import is_for_want_of_room
 from farthing.strategies import Strategy
 from farthing.study.collecting import CheckpointCollector, collect_leftovers
 from farthing.study.first_failures import FirstFailures
@@ -355,6 +356,7 @@ class Loop:
             self._records.forget(job.attempt)
             self._trials.pop(job.attempt)
             return
+        self._require_room(job)
         retry = job.outcome.state is State.FAILED and self._may_retry(job)
         try:
             trial = self._records.close(job.attempt, replace(job.outcome, retry=True) if retry else job.outcome)
@@ -367,6 +369,15 @@ class Loop:
         self._collector.trial_ended(trial)
         for observer in self._observers:
             observer.on_end(trial)
+
+    def _require_room(self, job: Ended) -> None:
+        """Ends the run if a disk was full; its trials are given back, as they are after every error."""
+        failure = job.outcome.failure if job.outcome else None
+        if failure is not None and is_for_want_of_room(failure):
+            raise StorageError(
+                f"Work needs room to write, got {failure.reason} from trial {job.attempt.number}. Free some disk space "
+                "and run again: the trial was given back."
+            )
 
     def _may_retry(self, job: Ended) -> bool:
         """Kills are counted by trial and run: attempts that were given back or lost are no kills.
