@@ -14,7 +14,8 @@ from continuing import run_along  # noqa: E402
 
 import farthing as ft  # noqa: E402
 
-PROGRAM = Path(__file__).parents[2] / "examples" / "train_several.py"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+PROGRAM = EXAMPLES / "train_several.py"
 SPACE = ft.Space(
     {"lr": ft.Float(1e-3, 0.5, log=True)}, fidelities={"epochs": ft.Fidelity(1, 9, integer=True, trace=True)}
 )
@@ -40,6 +41,33 @@ def test_two_ranks_train_as_one_and_are_paused_and_continued_under_other_params(
     unchanged = run_along(SPACE, command(1), [3], params[:1])
     assert curve(study)[:1] == pytest.approx(curve(unchanged)[:1], rel=1e-4)
     assert curve(study)[1] != pytest.approx(curve(unchanged)[1], rel=1e-2), "the new rate takes effect"
+
+
+def run_python(*arguments: str, folder: Path, **variables: str) -> None:
+    source = os.pathsep.join([str(Path(ft.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": source, **variables}
+    subprocess.run([sys.executable, *arguments], cwd=folder, env=environment, check=False, timeout=600)
+
+
+@pytest.mark.skipif(not (is_there("lightning") and is_there("ray")), reason="lightning or ray is absent")
+def test_lightning_trains_as_one_in_two_bundles_of_ray_and_is_paused_and_continued(tmp_path: Path) -> None:
+    """The program itself fails where the gradients of the ranks differ."""
+    import ray
+
+    cluster = ray.init(
+        address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False
+    )
+    try:
+        for ranks in ("1", "2"):
+            program = [str(EXAMPLES / "lightning_on_ray.py"), "--ranks", ranks, "--storage", f"{ranks}.db"]
+            run_python(*program, folder=tmp_path, RAY_ADDRESS=cluster.address_info["gcs_address"])
+    finally:
+        ray.shutdown()
+    alone, together = (ft.Study.load("study", tmp_path / f"{ranks}.db") for ranks in (1, 2))
+    assert not [trial.failure for trial in together.trials if trial.failure]
+    assert any(trial.resume_from is not None for trial in together.trials)
+    assert [trial.params for trial in together.trials] == [trial.params for trial in alone.trials]
+    assert curve(together) == pytest.approx(curve(alone), rel=1e-4), "that of the whole batch; sums differ by rounding"
 
 
 SCRIPT = """
@@ -98,9 +126,7 @@ def test_what_lightning_would_start_by_itself_is_refused(tmp_path: Path, strateg
     if not is_there("lightning"):
         pytest.skip("lightning is absent; see make test-integrations")
     (tmp_path / "program.py").write_text(SCRIPT)
-    source = os.pathsep.join([str(Path(ft.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "PYTHONPATH": source}
-    subprocess.run([sys.executable, "program.py", strategy], cwd=tmp_path, env=environment, check=False, timeout=600)
+    run_python("program.py", strategy, folder=tmp_path)
     failures = [trial.failure for trial in ft.Study.load("study", tmp_path / "study.db").trials]
     assert failures
     assert all(failure and said in failure.reason and "torchrun" in failure.reason for failure in failures)

@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 from farthing.errors import WorkError
 from farthing.execution import RunningTrial
+from farthing.trials import Params
 from farthing.validation import shown
 
 
@@ -27,12 +29,22 @@ PARAMS_FILE = "params.json"
 ABSENT = "none"
 
 
+class Continued(Protocol):
+    """The part of a trial that says what it continues."""
+
+    @property
+    def params(self) -> Params: ...
+
+    @property
+    def resume_dir(self) -> Path | None: ...
+
+
 def leave_params(trial: RunningTrial) -> None:
     """Writes the trial's params into its checkpoint."""
     (trial.checkpoint_dir / PARAMS_FILE).write_text(json.dumps(trial.params))
 
 
-def refuse_without_effect(trial: RunningTrial, takes: Callable[[str], bool]) -> None:
+def refuse_without_effect(trial: Continued, takes: Callable[[str], bool]) -> None:
     """Refuses params that are others than the checkpoint's, if nothing takes them: the restored ones would count."""
     before, now = _params_before(trial), json.loads(json.dumps(trial.params))
     changed = [name for name in {**before, **now} if before.get(name, ABSENT) != now.get(name, ABSENT)]
@@ -46,7 +58,7 @@ def refuse_without_effect(trial: RunningTrial, takes: Callable[[str], bool]) -> 
         )
 
 
-def _params_before(trial: RunningTrial) -> dict[str, Any]:
+def _params_before(trial: Continued) -> dict[str, Any]:
     """The params that the checkpoint was trained with; those of the trial if it does not say."""
     file = None if trial.resume_dir is None else trial.resume_dir / PARAMS_FILE
     text = file.read_text() if file is not None and file.exists() else json.dumps(trial.params)

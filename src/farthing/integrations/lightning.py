@@ -6,10 +6,13 @@ def work(trial):
     trainer.fit(Net(trial.params["lr"]), train, valid, ckpt_path=callback.resume_path)
 """
 
+import os
 import re
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Unpack
 
 from farthing.errors import InvalidArgument, MissingExtra, WorkError
@@ -20,6 +23,7 @@ from farthing.integrations.pytorch import BuiltOptimizer, Controls, Knobs, Snaps
 from farthing.space import Space
 from farthing.study.online import Decision, OnlineTuner
 from farthing.study.online.settings import OnlineSettings
+from farthing.trials import Params
 from farthing.validation import shown
 
 try:
@@ -42,6 +46,8 @@ class TrialCallback(Callback):  # type: ignore[misc]
     checkpoint was restored, so that what was chosen takes effect. Its groups keep their ratios, and those without decay
     stay without. Others that change from one trial of a run to the next, as in a population, need a knob.
 
+    Sent to another process, which trains along as another rank, it does the same there and reports nothing.
+
     Args:
         trial: the trial, in a space with one trace fidelity in whole epochs.
         monitor: the metric that is reported, as the module logs it.
@@ -49,11 +55,17 @@ class TrialCallback(Callback):  # type: ignore[misc]
     """
 
     def __init__(self, trial: RunningTrial, monitor: str, *, knobs: MakeKnobs | None = None) -> None:
-        self._trial, self._monitor, self._knobs = trial, monitor, knobs
+        self._trial: RunningTrial | _TrialElsewhere = trial
+        self._monitor, self._knobs = monitor, knobs
         self._fidelity = epochs_of(trial)
         self._timing = ExitStack()
         self._reported = 0
         self._began = False
+        self._process = os.getpid()
+
+    def __getstate__(self) -> dict[str, Any]:
+        trial = self._trial
+        return {**vars(self), "_trial": _TrialElsewhere(trial.params, trial.fidelity, trial.resume_dir)}
 
     @property
     def epochs(self) -> int:
@@ -68,7 +80,8 @@ class TrialCallback(Callback):  # type: ignore[misc]
 
     def setup(self, trainer: Trainer, module: LightningModule, stage: str) -> None:
         self._began = True
-        if trainer.world_size > 1:
+        is_here = isinstance(self._trial, RunningTrial) and os.getpid() == self._process
+        if trainer.world_size > 1 and is_here != trainer.is_global_zero:
             raise _several(trainer)
 
     def on_fit_start(self, trainer: Trainer, module: LightningModule) -> None:
@@ -102,13 +115,32 @@ class TrialCallback(Callback):  # type: ignore[misc]
     def on_train_end(self, trainer: Trainer, module: LightningModule) -> None:
         if not self._reported:
             raise WorkError(f"A trial must be measured, but {self._monitor!r} was never validated. Give a val loader.")
-        trainer.save_checkpoint(self._trial.checkpoint_dir / CHECKPOINT_FILE)
-        leave_params(self._trial)
+        trainer.save_checkpoint(
+            self._trial.checkpoint_dir / CHECKPOINT_FILE
+        )  # all ranks must, and the first one writes
+        if isinstance(self._trial, RunningTrial):
+            leave_params(self._trial)
 
     def on_exception(self, trainer: Trainer, module: LightningModule, exception: BaseException) -> None:
         self._timing.close()
         if trainer.num_devices > 1 and not self._began:
             raise _several(trainer) from exception
+
+
+@dataclass(frozen=True)
+class _TrialElsewhere:
+    """A trial as other ranks see it, to which its callback was sent: they train along, and report nothing."""
+
+    params: Params
+    fidelity: Mapping[str, float]
+    resume_dir: Path | None
+    checkpoint_dir = Path()
+
+    def report(self, value: float, **fidelity: Any) -> None:
+        """The rank that runs the trial does."""
+
+    def timing(self, kind: str) -> AbstractContextManager[None]:
+        return nullcontext()
 
 
 class OnlineCallback(Callback):  # type: ignore[misc]
