@@ -127,11 +127,17 @@ check: coverage wholes wheel
 docs: $(VENV)/.dev
 	$(BIN)/mkdocs build --strict
 
-# NePS needs older packages than the other peers, so it has an environment of its own. Torch is pinned as for the rest.
+# NePS and DEHB need older packages than the other peers, so each has an environment of its own. Torch is pinned as for
+# the rest.
 .bench-venv/.neps: constraints.txt
 	$(PYTHON) -m venv .bench-venv
 	.bench-venv/bin/python -m pip install --quiet --disable-pip-version-check \
 		$(shell grep '^torch==' constraints.txt) neural-pipeline-search==0.17.0
+	@touch $@
+
+.dehb-venv/.dehb: Makefile
+	$(PYTHON) -m venv .dehb-venv
+	.dehb-venv/bin/python -m pip install --quiet --disable-pip-version-check dehb==0.1.2
 	@touch $@
 
 .flaml-venv/.flaml: constraints.txt
@@ -152,7 +158,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.speed loop --quick
 	$(BIN)/python -m benchmarks.speed startup --quick
 
-bench-setup: $(VENV)/.bench .bench-venv/.neps .flaml-venv/.flaml
+bench-setup: $(VENV)/.bench .bench-venv/.neps .dehb-venv/.dehb .flaml-venv/.flaml
 
 clean:
-	rm -rf $(VENV) $(INTEGRATIONS) .venv-ray .bench-venv .flaml-venv site build dist demo-output
+	rm -rf $(VENV) $(INTEGRATIONS) .venv-ray .bench-venv .dehb-venv .flaml-venv site build dist demo-output

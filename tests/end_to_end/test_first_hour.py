@@ -144,7 +144,7 @@ def test_a_team_shares_a_study_on_postgresql(postgres_url: str, tmp_path: Path) 
         resumed = farthing("resume", "team", "--storage", postgres_url, *more, folder=tmp_path)
         assert resumed.returncode == 0, resumed.stderr
         assert len(study.trials) == 9
-        trial = study.ask()
+        trial = study.ask(budget=ft.Budget(trials=9))
         watched = farthing("watch", "team", "--storage", postgres_url, "--once", folder=tmp_path).stdout
         assert "9 done" in watched
         assert re.search(rf"{trial.number} +running", watched)

@@ -47,6 +47,20 @@ def cost(params, fidelity):
 """
 
 
+EARLY = """
+import os, signal, sys
+from farthing.cli import main
+
+class Importing:
+    def find_spec(self, name, path, target=None):
+        if name == "farthing.cli.working":
+            os.kill(os.getpid(), signal.SIGTERM)
+
+sys.meta_path.insert(0, Importing())
+main()
+"""
+
+
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -135,6 +149,25 @@ def test_a_worker_gives_its_trial_back_on_sigterm(folder: Path, started) -> None
     (folder / "slow").unlink()
     run_here("study.toml", "--until-idle", "--max-trials", "1")
     assert loaded().trials[0].state is ft.State.DONE
+
+
+def test_a_worker_heeds_a_sigterm_that_comes_while_it_is_still_being_imported() -> None:
+    ended = subprocess.run([sys.executable, "-c", EARLY, "worker", "study.toml"], capture_output=True, text=True)
+    assert ended.returncode == 128 + signal.SIGTERM
+    assert ended.stderr == "Ended by a signal, before it took a trial.\n"
+
+
+def test_a_worker_runs_the_strategy_that_a_program_created_the_study_with_and_says_so() -> None:
+    space = ft.Space({"x": ft.Float(0, 1), "y": ft.Float(0, 1)})
+    with ft.Study(space, minimize="error", storage="shared.db", name="shared", seed=7, strategy=ft.Sobol()) as study:
+        study.set_budget(ft.Budget(trials=4))
+        study.enqueue({"x": 0.125, "y": 0.25})
+    output = run_here("shared", "--work", "shared_work.py:work", "--until-idle")
+    assert output.splitlines()[0] == "shared: this worker runs trials of Sobol()."
+    assert [trial.state for trial in loaded().trials] == [ft.State.DONE] * 4
+    assert loaded().trials[0].params == {"x": 0.125, "y": 0.25}
+    assert check_replay(loaded()) == []
+    assert loaded().strategy == ft.Sobol()
 
 
 def test_a_worker_starts_as_many_trials_as_it_may(folder: Path) -> None:

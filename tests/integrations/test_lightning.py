@@ -9,7 +9,7 @@ need("lightning")
 
 import lightning.pytorch as L  # noqa: E402, N812
 import torch  # noqa: E402
-from continuing import run_along  # noqa: E402
+from continuing import Continuing, run_along  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 
@@ -33,6 +33,7 @@ class Net(L.LightningModule):
         self.layers = nn.Sequential(nn.Linear(3, 1), nn.Dropout(0.0))
         self.lr, self.scheduled = lr, scheduled
         self.trained: list[int] = []
+        self.rates: set[float] = set()
         self.validated = 0
 
     def training_step(self, batch, index):
@@ -40,6 +41,9 @@ class Net(L.LightningModule):
 
     def on_train_epoch_start(self):
         self.trained.append(self.current_epoch)
+
+    def on_train_batch_start(self, batch, index):
+        self.rates.add(self.trainer.optimizers[0].param_groups[0]["lr"])
 
     def validation_step(self, batch, index):
         self.log("val_loss", nn.functional.mse_loss(self.layers(batch[0])[:, 0], batch[1]))
@@ -123,6 +127,69 @@ def test_knobs_take_effect_after_a_restore():
     assert [module.layers[1].p for module in work.modules] == [0.1, 0.4]
 
 
+def test_every_member_of_a_population_trains_with_the_rate_that_is_recorded():
+    space = ft.Space(
+        {"learning_rate": ft.Float(1e-4, 0.1, log=True)}, fidelities={"epochs": SPACE.fidelities["epochs"]}
+    )
+    used = {}
+
+    def work(trial):
+        callback, module = TrialCallback(trial, monitor="val_loss"), Net(trial.params["learning_rate"])
+        trainer_with(callback, callback.epochs).fit(module, loader(), loader(), ckpt_path=callback.resume_path)
+        used[trial.number] = module.rates
+
+    study = ft.Study(space, minimize="loss", strategy=ft.PB2(population=4, interval=2), seed=0)
+    study.run(work, executor="inline", progress=False)
+    assert len(used) == 16
+    assert len({trial.params["learning_rate"] for trial in study.trials}) > 4, "some were perturbed"
+    assert used == {trial.number: {trial.params["learning_rate"]} for trial in study.trials}
+
+
+class Grouped(Net):
+    """Half the rate below, and no decay of the bias."""
+
+    def __init__(self, params):
+        super().__init__(params["lr"])
+        self.params = params
+
+    def configure_optimizers(self):
+        lr, decay, layer = self.params["lr"], self.params["weight_decay"], self.layers[0]
+        groups = [{"params": [layer.weight], "lr": lr / 2}, {"params": [layer.bias], "weight_decay": 0.0}]
+        return torch.optim.AdamW(groups, lr=lr, weight_decay=decay)
+
+
+def test_groups_of_the_optimizer_keep_their_zeros_and_ratios():
+    space = ft.Space({**SPACE.parameters, "weight_decay": ft.Float(0.0, 1.0)}, fidelities=SPACE.fidelities)
+    seen = []
+
+    def work(trial):
+        callback = TrialCallback(trial, monitor="val_loss")
+        trainer = trainer_with(callback, callback.epochs)
+        trainer.fit(Grouped(trial.params), loader(), loader(), ckpt_path=callback.resume_path)
+        seen.append([(group["lr"], group["weight_decay"]) for group in trainer.optimizers[0].param_groups])
+
+    params = [{"lr": 0.1, "weight_decay": 0.0}, {"lr": 0.02, "weight_decay": 0.5}]
+    run_along(space, work, [1, 2], params)
+    assert seen == [[(0.05, 0.0), (0.1, 0.0)], [(0.01, 0.5), (0.02, 0.0)]]
+
+
+BATCHED = ft.Space({**SPACE.parameters, "batch_size": ft.Int(4, 32)}, fidelities=SPACE.fidelities)
+TWO_SIZES = [{"lr": 0.1, "batch_size": 8}, {"lr": 0.1, "batch_size": 16}]
+
+
+def test_a_param_that_changes_at_a_restore_must_be_taken_by_something():
+    study = ft.Study(BATCHED, minimize="loss", strategy=Continuing((1, 2), tuple(TWO_SIZES)), seed=0)
+    study.run(Work(), executor="inline", progress=False, retries=0)
+    assert study.trials[0].failure is None
+    assert "got batch_size=16 after 8" in study.trials[1].failure.reason
+    own = Work(knobs=lambda module: Knobs().elsewhere("batch_size"))
+    run_along(BATCHED, own, [1, 2], TWO_SIZES)
+
+
+def test_params_that_do_not_change_need_nothing():
+    run_along(BATCHED, Work(), [1, 2], TWO_SIZES[:1] * 2)
+
+
 def test_a_study_continues_good_runs():
     study = ft.Study(SPACE, minimize="loss", strategy=ft.ASHA(), seed=0)
     study.run(Work(), budget=ft.Budget(trials=5), executor="inline", progress=False)
@@ -148,13 +215,14 @@ def test_what_cannot_be_meant_is_said(fault, message):
     assert message in study.trials[0].failure.reason
 
 
-def test_online_validates_only_when_it_is_asked_for_and_applies_what_it_decides():
-    space = ft.Space({"lr": ft.Float(1e-3, 0.5, log=True)})
-    candidates = [{"lr": 0.01}, {"lr": 0.1}, {"lr": 0.3}]
+@pytest.mark.parametrize("name", ["lr", "learning_rate"])
+def test_online_validates_only_when_it_is_asked_for_and_applies_what_it_decides(name):
+    space = ft.Space({name: ft.Float(1e-3, 0.5, log=True)})
+    candidates = [{name: 0.01}, {name: 0.1}, {name: 0.3}]
     strategy = ft.CEGPUCB(rule=ft.rules.Every(3))
     settings = {"candidates": candidates, "strategy": strategy, "overhead": None}  # no clock decides
     callback = OnlineCallback(space, minimize="val_loss", **settings)
-    module = Net(0.3)
+    module = Net(0.2)
     rates = []
 
     class Watch(L.Callback):
@@ -174,7 +242,19 @@ def test_online_validates_only_when_it_is_asked_for_and_applies_what_it_decides(
     assert callback.tuner.round == 24
     assert 4 <= module.validated <= 12, "every third round, and in the first ones"
     assert len(set(rates)) > 1, "several rates were in effect"
-    assert set(rates) <= {0.01, 0.1, 0.3}, "and not the 0.3 alone that the module was built with"
+    assert set(rates) <= {0.01, 0.1, 0.3}, "and not what the module was built with"
+
+
+def test_online_refuses_a_param_that_nothing_takes():
+    callback = OnlineCallback(ft.Space({"width": ft.Float(0.0, 1.0)}), minimize="val_loss")
+    with pytest.raises(InvalidArgument, match="width"):
+        trainer_with(callback, 2).fit(Net(0.01), loader(), loader())
+
+
+def test_online_refuses_several_processes_which_would_decide_each_for_itself():
+    callback = OnlineCallback(ft.Space({"lr": ft.Float(1e-3, 0.5)}), minimize="val_loss")
+    with pytest.raises(Exception, match="trained by one process, got 2"):
+        trainer_with(callback, 2, devices=2, strategy="ddp_fork").fit(Net(0.01), loader(), loader())
 
 
 def test_online_needs_one_metric():

@@ -15,6 +15,7 @@ from farthing.trials import Json
 
 LONGEST_INLINE = 1000
 """Characters of a text that stands in the JSON; a longer one is a part of its own."""
+SPARSE = ("csr_matrix", "csc_matrix", "csr_array", "csc_array")
 LARGEST_INLINE = 2**63
 """Integers beyond this are written in hexadecimal, which no limit on digits applies to."""
 
@@ -155,7 +156,7 @@ def _read_objects(content: list[Any], parts: Parts) -> Any:
 
 def _write_sparse(thing: Any, parts: Parts) -> Json:
     name = type(thing).__name__
-    if name not in ("csr_matrix", "csc_matrix", "csr_array", "csc_array"):
+    if name not in SPARSE:
         raise NotPlain(thing, "Of SciPy's types, CSR and CSC matrices are plain: call .tocsr().")
     arrays = [take_apart(array, parts) for array in (thing.data, thing.indices, thing.indptr)]
     return {"sparse": [name, list(thing.shape), *arrays]}
@@ -165,6 +166,8 @@ def _read_sparse(content: list[Any], parts: Parts) -> Any:
     import scipy.sparse
 
     name, shape, *arrays = content
+    if name not in SPARSE:
+        raise KeyError(name)
     data, indices, indptr = (put_together(array, parts) for array in arrays)
     matrix = getattr(scipy.sparse, name)((data, indices, indptr), shape=tuple(shape))
     matrix.indices, matrix.indptr = indices, indptr  # the constructor may have chosen another integer type

@@ -23,6 +23,7 @@ FOLDER = "stages"
 """The folder of the cache, beside a study's checkpoints."""
 MANIFEST, OUTPUT = "entry.json", "output"
 """In the folder of an entry: what it says of itself, and the folder of what was saved."""
+_KEY = re.compile(r"[0-9a-f]{64}")
 UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 Save = Callable[[object, Path], None]
@@ -104,9 +105,21 @@ class Manifest:
                 return None
             form = json.loads(content)
             manifest = cls(**{**form, "lineage": tuple(form["lineage"]), "seconds": tuple(form["seconds"])})
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return None
-        return manifest if manifest.key == key else None
+        return manifest if manifest._is_as_written() and manifest.key == key else None
+
+    def _is_as_written(self) -> bool:
+        """Others may write to a store: a key that is none would name another folder, which is then removed."""
+        return (
+            isinstance(self.checksums, dict)
+            and all(isinstance(text, str) for text in (self.prefix, *self.lineage, *self.checksums.values()))
+            and all(_KEY.fullmatch(key) for key in self.lineage)
+            and len(self.lineage) == len(self.seconds) > 0
+            and all(type(seconds) in (int, float) for seconds in self.seconds)
+            and type(self.size) is int
+            and self.size >= 0
+        )
 
 
 class StageCache:

@@ -95,9 +95,9 @@ class StudyFile:
         self.plan.work.check(self.problem)
         study = self._study(storage)
         if self.wishes and not study._settings.get(ENQUEUED):
+            for place, (params, fidelity) in enumerate(self.wishes):
+                study._enqueue_once(place, params, fidelity=fidelity)
             study._remember(**{ENQUEUED: True})
-            for params, fidelity in self.wishes:
-                study.enqueue(params, fidelity=fidelity)
         return study
 
     def _study(self, storage: str | Path) -> Study:

@@ -47,6 +47,8 @@ def run_worker(name: str, options: WorkerOptions) -> int:
     with _ending_on_signals(), ExitStack() as opened:
         try:
             study, plan, budget = _found(name, options, opened)
+            if not options.quiet:
+                click.echo(f"{study.name}: this worker runs trials of {study.strategy!r}.")
             stopped = _run(study, plan, budget, options)
         except Terminated as signalled:
             click.echo("Ended by a signal; its trials were given back.", err=True)

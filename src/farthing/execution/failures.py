@@ -1,5 +1,6 @@
 """Says why an attempt came to nothing: in one line, with the user's part of the traceback behind it."""
 
+import errno
 import os
 import re
 import signal
@@ -14,6 +15,7 @@ from farthing.trials.measurement import IS_NOT_FINITE
 LONGEST_REASON = 300
 LONGEST_TRACEBACK = 10_000
 PLACE = re.compile(r'File "([^"]+)", line (\d+)')
+NO_ROOM = re.compile(rf"OSError: \[Errno ({errno.ENOSPC}|{errno.EDQUOT})\]")
 COMMANDS = ("The command exited", "A command must")
 """How the failure of a program begins that ended by itself."""
 BY_THE_PARAMS = ("MemoryError", "OutOfMemoryError")
@@ -57,6 +59,11 @@ def cause_of(failure: Failure) -> Cause | None:
         return Cause(exception, places[-1], f"{failure.reason} ({Path(places[-1][0]).name}, line {places[-1][1]})")
     is_said = bool(failure.traceback) or failure.reason.startswith(COMMANDS)
     return Cause(failure.reason, (), failure.reason) if is_said else None
+
+
+def is_for_want_of_room(failure: Failure) -> bool:
+    """Whether a disk was full, or a quota used up: any other trial would have failed there too."""
+    return NO_ROOM.match(failure.reason) is not None
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from farthing.execution.messages import (
     WorkerMessage,
     job_to_json,
 )
+from farthing.execution.ranks import refusal_in
 from farthing.execution.received import check_fits, message_from_json
 from farthing.execution.wire import BrokenWire, to_bytes
 from farthing.execution.worker_process import last_lines
@@ -253,9 +254,11 @@ class Slot(Generic[W]):
         attempt = assignment.job.attempt
         how = self.end_worker()
         log = last_lines(self._checkpoints.log_path(attempt.number, attempt.attempt))
-        failure = Failure(f"The work {reason or how.words}", log)
+        refusal = refusal_in(log) if how.was_killed else None
+        failure = Failure(refusal or f"The work {reason or how.words}", log)
         ended = self._finish(assignment, self._failed(assignment, failure))
-        return replace(ended, was_killed=reason is None and how.was_killed, lost_node=reason is None and how.lost_node)
+        was_killed = reason is None and refusal is None and how.was_killed
+        return replace(ended, was_killed=was_killed, lost_node=reason is None and how.lost_node)
 
     def _failed(self, assignment: _Assignment, failure: Failure) -> Outcome:
         unpaid = self._clock.elapsed() - assignment.paid_until if assignment.has_begun else 0.0

@@ -3,7 +3,7 @@
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -74,8 +74,20 @@ def _held(path: Path, descriptor: int, *, is_ours_alone: bool) -> Iterator[None]
     finally:
         if is_ours_alone:
             path.unlink(missing_ok=True)
+        elif _is_last(path, descriptor):
+            with suppress(OSError):  # where it cannot be removed it was there before, and stays
+                path.unlink()
         fcntl.flock(descriptor, fcntl.LOCK_UN)  # also for children that were forked meanwhile and have the descriptor
         os.close(descriptor)
+
+
+def _is_last(path: Path, descriptor: int) -> bool:
+    """Whether nobody else shares the lock, which is then held alone. In between another may have had and removed it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return _is_file_of(path, descriptor)
 
 
 def _is_file_of(path: Path, descriptor: int) -> bool:

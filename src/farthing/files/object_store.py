@@ -2,28 +2,32 @@
 
 Stores have no renaming and no locks. So a folder is uploaded file by file under a name of its own, and then one small
 object, its manifest, makes it be there: whole or not at all. Of several that upload the same folder the first manifest
-wins. What is downloaded is compared with the checksums in the manifest.
+wins. What is downloaded is compared with the checksums in the manifest. Others may write to a store, so a manifest that
+`put` would not have made is refused, and no link on a disk is followed.
 """
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 from uuid import uuid4
 
 from farthing.errors import InvalidArgument, MissingExtra
 from farthing.files.durable import remove
+from farthing.validation import shown
 
 MANIFESTS, CONTENT = "manifests", "content"
 """Manifests lie under their folders' names; the files of each upload under a name that no other upload has."""
 WITHOUT_FOLDERS = {"s3", "gs", "gcs", "abfs", "az"}
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://")
+_UPLOAD, _CHECKSUM = re.compile(r"[0-9a-f]{32}"), re.compile(r"[0-9a-f]{64}")
 
 
 def is_url(place: object) -> bool:
@@ -55,8 +59,24 @@ class Upload:
         digest, _, content = (text or b"").partition(b"\n")
         if _digest(content).encode() != digest:
             return None
-        form = json.loads(content)
-        return cls(form["upload"], {name: (size, checksum) for name, (size, checksum) in form["files"].items()})
+        with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            form = json.loads(content)
+            upload = cls(form["upload"], {name: (size, checksum) for name, (size, checksum) in form["files"].items()})
+            if upload._is_as_put_makes_it():
+                return upload
+        raise Damaged(f"A manifest must be as it was uploaded, got {shown(content)}. Who else writes to this store?")
+
+    def _is_as_put_makes_it(self) -> bool:
+        """Files of a folder have plain relative names, and none is a folder of another."""
+        folders = {str(parent) for name in self.files for parent in PurePosixPath(name).parents}
+        return _UPLOAD.fullmatch(self.upload) is not None and all(
+            _is_plain(name)
+            and name not in folders
+            and type(size) is int
+            and size >= 0
+            and _CHECKSUM.fullmatch(checksum)
+            for name, (size, checksum) in self.files.items()
+        )
 
 
 class ObjectStore:
@@ -87,16 +107,15 @@ class ObjectStore:
     # ---- single objects ---------------------------------------------------------------------------------------------
 
     def read(self, name: str) -> bytes | None:
-        system, root = self._system
+        system, path = self._find(name)
         try:
-            content: bytes = system.cat_file(f"{root}/{name}")
+            content: bytes = system.cat_file(path)
         except FileNotFoundError:
             return None
         return content
 
     def write(self, name: str, content: bytes) -> None:
-        system, root = self._system
-        path = f"{root}/{name}"
+        system, path = self._find(name)
         self._make_folder_of(path)
         system.pipe_file(path, content)
 
@@ -105,8 +124,7 @@ class ObjectStore:
 
         By a conditional put where the store has it; elsewhere by looking first, which two may do at the same moment.
         """
-        system, root = self._system
-        path = f"{root}/{name}"
+        system, path = self._find(name)
         self._make_folder_of(path)
         try:
             system.pipe_file(path, content, mode="create")
@@ -119,49 +137,69 @@ class ObjectStore:
         return True
 
     def upload_file(self, path: Path, name: str) -> None:
-        system, root = self._system
-        self._make_folder_of(f"{root}/{name}")
-        system.put_file(str(path), f"{root}/{name}")
+        system, target = self._find(name)
+        self._make_folder_of(target)
+        system.put_file(str(path), target)
 
     def download_file(self, name: str, path: Path) -> bool:
         """False where there is no such object."""
-        system, root = self._system
+        system, source = self._find(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            system.get_file(f"{root}/{name}", str(path))
+            system.get_file(source, str(path))
         except FileNotFoundError:
             return False
         return True
 
     def delete(self, name: str) -> None:
-        system, root = self._system
+        folder, _, last = name.rpartition("/")
+        system, path = self._find(folder)
         with suppress(FileNotFoundError):
-            system.rm_file(f"{root}/{name}")
+            system.rm_file(f"{path}/{last}")
 
     def names(self, prefix: str) -> list[str]:
         """The names of all objects whose names begin with `prefix/`."""
         system, root = self._system
         try:
-            found = system.find(f"{root}/{prefix}")
+            found = system.find(self._find(prefix)[1])
         except FileNotFoundError:
             return []
         start = len(root) + 1
         return sorted(path[path.index(root) + start :] for path in found)
 
+    def _find(self, name: str) -> tuple[Any, str]:
+        """The file system, and the path of an object in it. On a disk no link may lead there: `put` makes none."""
+        system, root = self._system
+        path = f"{root}/{name}".rstrip("/")
+        if "file" in self._kinds and os.path.realpath(path) != f"{os.path.realpath(root)}/{name}".rstrip("/"):
+            raise Damaged(f"A store must hold no links, got one on the way to {path}. Who else writes to this folder?")
+        return system, path
+
+    @property
+    def _kinds(self) -> set[str]:
+        protocol = self._system[0].protocol
+        return {protocol} if isinstance(protocol, str) else set(protocol)
+
     def _make_folder_of(self, path: str) -> None:
         """Object stores have no folders, and asking them for one takes a call."""
-        system, _ = self._system
-        kinds = {system.protocol} if isinstance(system.protocol, str) else set(system.protocol)
-        if not kinds & WITHOUT_FOLDERS:
-            system.makedirs(path.rpartition("/")[0], exist_ok=True)
+        if not self._kinds & WITHOUT_FOLDERS:
+            self._system[0].makedirs(path.rpartition("/")[0], exist_ok=True)
 
     # ---- folders ----------------------------------------------------------------------------------------------------
 
     def manifest(self, name: str) -> Upload | None:
+        """`Damaged` says that there is one that `put` would not have made."""
         return Upload.from_bytes(self.read(f"{MANIFESTS}/{name}"))
 
+    def sound_manifest(self, name: str) -> Upload | None:
+        """As `manifest`, where one that is damaged is no better than none."""
+        try:
+            return self.manifest(name)
+        except Damaged:
+            return None
+
     def has(self, name: str) -> bool:
-        return self.manifest(name) is not None
+        return self.sound_manifest(name) is not None
 
     def put(self, folder: Path, name: str) -> bool:
         """Uploads a folder, the manifest last; False where another upload of that name was first, which then counts.
@@ -209,7 +247,7 @@ class ObjectStore:
 
     def read_file(self, name: str, relative: str) -> bytes | None:
         """One file of a folder."""
-        upload = self.manifest(name)
+        upload = self.sound_manifest(name)
         return None if upload is None else self.read(self._content(name, upload, relative))
 
     def size(self) -> int:
@@ -219,7 +257,7 @@ class ObjectStore:
 
     def drop(self, name: str) -> int:
         """Deletes a folder, the manifest first, so that nobody finds half of it; returns the bytes freed."""
-        upload = self.manifest(name)
+        upload = self.sound_manifest(name)
         self.delete(f"{MANIFESTS}/{name}")
         for path in self.names(f"{CONTENT}/{name}"):
             self.delete(path)
@@ -248,6 +286,12 @@ class ObjectStore:
 def checksum_of(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a file in a folder can have that name, relative to it."""
+    os.fsencode(name)  # a ValueError where no disk can hold it
+    return "\0" not in name and all(part not in ("", ".", "..") for part in name.split("/"))
 
 
 def _files(folder: Path) -> list[Path]:

@@ -6,16 +6,20 @@ def work(trial):
     trainer.fit(Net(trial.params["lr"]), train, valid, ckpt_path=callback.resume_path)
 """
 
+import os
 import re
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Unpack
 
 from farthing.errors import InvalidArgument, MissingExtra, WorkError
 from farthing.execution import RunningTrial
-from farthing.integrations.epochs import epochs_of
-from farthing.integrations.pytorch import Knobs, Snapshots, apply_to_optimizer
+from farthing.execution.ranks import ADVICE
+from farthing.integrations.epochs import epochs_of, leave_params, refuse_without_effect
+from farthing.integrations.pytorch import BuiltOptimizer, Controls, Knobs, Snapshots
 from farthing.space import Space
 from farthing.study.online import Decision, OnlineTuner
 from farthing.study.online.settings import OnlineSettings
@@ -38,9 +42,11 @@ MakeKnobs = Callable[[LightningModule], Knobs]
 class TrialCallback(Callback):  # type: ignore[misc]
     """One trial of a study: reports every validation, charges its seconds, and leaves a checkpoint to continue from.
 
-    Params that are settings of an optimizer (`lr`, `momentum`, `weight_decay`) are set after a checkpoint was
-    restored, so that what was chosen takes effect; others that may change from one trial of a run to the next, as in a
-    population, need a knob.
+    Params that are settings of an optimizer (`lr` or `learning_rate`, `momentum`, `weight_decay`) are set after a
+    checkpoint was restored, so that what was chosen takes effect. Its groups keep their ratios, and those without decay
+    stay without. Others that change from one trial of a run to the next, as in a population, need a knob.
+
+    Sent to another process, which trains along as another rank, it does the same there and reports nothing.
 
     Args:
         trial: the trial, in a space with one trace fidelity in whole epochs.
@@ -49,10 +55,17 @@ class TrialCallback(Callback):  # type: ignore[misc]
     """
 
     def __init__(self, trial: RunningTrial, monitor: str, *, knobs: MakeKnobs | None = None) -> None:
-        self._trial, self._monitor, self._knobs = trial, monitor, knobs
+        self._trial: RunningTrial | _TrialElsewhere = trial
+        self._monitor, self._knobs = monitor, knobs
         self._fidelity = epochs_of(trial)
         self._timing = ExitStack()
         self._reported = 0
+        self._began = False
+        self._process = os.getpid()
+
+    def __getstate__(self) -> dict[str, Any]:
+        trial = self._trial
+        return {**vars(self), "_trial": _TrialElsewhere(trial.params, trial.fidelity, trial.resume_dir)}
 
     @property
     def epochs(self) -> int:
@@ -65,6 +78,16 @@ class TrialCallback(Callback):  # type: ignore[misc]
         folder = self._trial.resume_dir
         return None if folder is None else str(folder / CHECKPOINT_FILE)
 
+    def setup(self, trainer: Trainer, module: LightningModule, stage: str) -> None:
+        self._began = True
+        is_here = isinstance(self._trial, RunningTrial) and os.getpid() == self._process
+        if trainer.world_size > 1 and is_here != trainer.is_global_zero:
+            raise _several(trainer)
+
+    def on_fit_start(self, trainer: Trainer, module: LightningModule) -> None:
+        """Comes before Lightning restores the optimizers."""
+        self._built = [BuiltOptimizer.of(optimizer) for optimizer in trainer.optimizers]
+
     def on_train_start(self, trainer: Trainer, module: LightningModule) -> None:
         """Comes after Lightning has restored the optimizers."""
         if trainer.max_epochs != self.epochs:
@@ -72,7 +95,10 @@ class TrialCallback(Callback):  # type: ignore[misc]
                 f"A trial must train for its own epochs, got max_epochs={trainer.max_epochs} in a trial of "
                 f"{self.epochs}. Write Trainer(max_epochs=callback.epochs)."
             )
-        _apply(trainer, module, self._trial.params, self._knobs)
+        params = self._trial.params
+        controls = Controls(Knobs() if self._knobs is None else self._knobs(module), self._built, params)
+        refuse_without_effect(self._trial, controls.takes)
+        controls.apply(params, _schedulers(trainer))
 
     def on_validation_start(self, trainer: Trainer, module: LightningModule) -> None:
         if not trainer.sanity_checking:
@@ -89,10 +115,32 @@ class TrialCallback(Callback):  # type: ignore[misc]
     def on_train_end(self, trainer: Trainer, module: LightningModule) -> None:
         if not self._reported:
             raise WorkError(f"A trial must be measured, but {self._monitor!r} was never validated. Give a val loader.")
-        trainer.save_checkpoint(self._trial.checkpoint_dir / CHECKPOINT_FILE)
+        trainer.save_checkpoint(
+            self._trial.checkpoint_dir / CHECKPOINT_FILE
+        )  # all ranks must, and the first one writes
+        if isinstance(self._trial, RunningTrial):
+            leave_params(self._trial)
 
     def on_exception(self, trainer: Trainer, module: LightningModule, exception: BaseException) -> None:
         self._timing.close()
+        if trainer.num_devices > 1 and not self._began:
+            raise _several(trainer) from exception
+
+
+@dataclass(frozen=True)
+class _TrialElsewhere:
+    """A trial as other ranks see it, to which its callback was sent: they train along, and report nothing."""
+
+    params: Params
+    fidelity: Mapping[str, float]
+    resume_dir: Path | None
+    checkpoint_dir = Path()
+
+    def report(self, value: float, **fidelity: Any) -> None:
+        """The rank that runs the trial does."""
+
+    def timing(self, kind: str) -> AbstractContextManager[None]:
+        return nullcontext()
 
 
 class OnlineCallback(Callback):  # type: ignore[misc]
@@ -130,7 +178,21 @@ class OnlineCallback(Callback):  # type: ignore[misc]
         self._decision: Decision | None = None
         self._began = 0.0
 
+    def setup(self, trainer: Trainer, module: LightningModule, stage: str) -> None:
+        if trainer.world_size > 1:
+            raise InvalidArgument(
+                f"An online run is trained by one process, got {trainer.world_size}, which would decide each for "
+                "itself. Write Trainer(devices=1)."
+            )
+
+    def on_fit_start(self, trainer: Trainer, module: LightningModule) -> None:
+        self._built = [BuiltOptimizer.of(optimizer) for optimizer in trainer.optimizers]
+
     def on_train_start(self, trainer: Trainer, module: LightningModule) -> None:
+        knobs = Knobs() if self._knobs is None else self._knobs(module)
+        initial = self._settings.get("initial")
+        self._controls = Controls(knobs, self._built, initial if isinstance(initial, Mapping) else {})
+        self._controls.require(self._space.parameters)
         snapshots = Snapshots(module, *trainer.optimizers)
         self.tuner = OnlineTuner(
             self._space,
@@ -144,7 +206,7 @@ class OnlineCallback(Callback):  # type: ignore[misc]
 
     def on_train_epoch_start(self, trainer: Trainer, module: LightningModule) -> None:
         self._decision = next(self.tuner)
-        _apply(trainer, module, self._decision.params, self._knobs)
+        self._controls.apply(self._decision.params, _schedulers(trainer))
         trainer.check_val_every_n_epoch = 1 if self._decision.measure else NEVER
 
     def on_validation_start(self, trainer: Trainer, module: LightningModule) -> None:
@@ -182,14 +244,20 @@ class _WithoutValidation:
         return value
 
 
-def _apply(trainer: Trainer, module: LightningModule, params: Params, knobs: MakeKnobs | None) -> None:
-    own = Knobs() if knobs is None else knobs(module)
-    own.apply({name: params[name] for name in own.names})
-    rest = {name: value for name, value in params.items() if name not in own.names}
+def _several(trainer: Trainer) -> WorkError:
+    return WorkError(
+        f"A trial of Lightning trains in the process that reports on it, got {type(trainer.strategy).__name__} with "
+        f"{trainer.world_size} processes. {ADVICE}"
+    )
+
+
+def _schedulers(trainer: Trainer) -> list[Any]:
+    """Of each optimizer its learning rate scheduler, or None."""
     schedulers = [config.scheduler for config in trainer.lr_scheduler_configs]
-    for optimizer in trainer.optimizers:
-        scheduler = next((one for one in schedulers if getattr(one, "optimizer", None) is optimizer), None)
-        apply_to_optimizer(optimizer, scheduler, rest)
+    return [
+        next((one for one in schedulers if getattr(one, "optimizer", None) is optimizer), None)
+        for optimizer in trainer.optimizers
+    ]
 
 
 def _metric(trainer: Trainer, monitor: str) -> float:

@@ -9,8 +9,9 @@ rate scheduler writes the learning rate too, so let only one of the two have it.
 
 import random
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,6 +53,12 @@ class Knobs:
         if not layers:
             raise InvalidArgument(f"A module for {param!r} must have a dropout layer, got none. Add nn.Dropout to it.")
         self._add(param, lambda value: _set_dropout(layers, value))
+        return self
+
+    def elsewhere(self, *params: str) -> "Knobs":
+        """Params that the work puts into effect by itself each time that it is built: a batch size, an augmentation."""
+        for param in params:
+            self._add(param, lambda value: None)
         return self
 
     def hook(self, param: str, setter: Setter) -> "Knobs":
@@ -119,8 +126,9 @@ class TorchTrainable(Trainable):
 
     A checkpoint holds the state of model, optimizer and scheduler and of the random generators of torch, NumPy and
     Python, as tensors and plain values; nothing in it is unpickled when it is read. Params that are named like a
-    setting of the optimizer (`lr`, `momentum`, `weight_decay`; `momentum` is the first β of Adam) are set in all its
-    param groups after every restore; for others override `knobs`. With a scheduler, `lr` is the rate that it scales.
+    setting of the optimizer (`lr` or `learning_rate`, `weight_decay`, `momentum`, which is the first β of Adam) are set
+    after every restore; for others override `knobs`. With a scheduler, `lr` is the rate that it scales. Groups that
+    `build` gives other rates or decays keep their ratios, and a group without decay stays without.
 
     The generators are seeded from the study's seed and the trial's number, so that a repeated attempt trains alike.
     """
@@ -140,19 +148,15 @@ class TorchTrainable(Trainable):
     def setup(self, params: Params) -> None:
         _seed_generators(self.trial.problem.seed, self.trial.number)
         self.build(params)
-        self._knobs = self.knobs()
-        for name, setting in self._settings(params).items():
-            self._knobs.optimizer(self.optimizer, groups=None, **{name: setting})
+        self._controls = Controls(self.knobs(), [BuiltOptimizer.of(self.optimizer)], params)
 
     def apply(self, params: Params) -> None:
-        scaled = scheduled_shares(self.optimizer, self.scheduler) if "lr" in params else None
-        self._knobs.apply(params)
-        if scaled is not None:
-            _scale_by_scheduler(self.optimizer, self.scheduler, params["lr"], scaled)
+        self._controls.require(params)
+        self._controls.apply(params, [self.scheduler])
 
     def params_in_effect(self) -> dict[str, Any]:
         """The params that are settings of the optimizer, as they stand in it."""
-        return {name: self._in_effect(name, setting) for name, setting in self._settings(self.trial.params).items()}
+        return self._controls.in_effect()
 
     def save(self, folder: Path) -> None:
         import torch
@@ -171,54 +175,149 @@ class TorchTrainable(Trainable):
             self.scheduler.load_state_dict(state["scheduler"])
         _restore_generators(state["random"])
 
-    def _settings(self, params: Params) -> dict[str, str]:
-        """The params that are settings of the optimizer and have no knob of the user's."""
-        found = settings_in(self.optimizer, params)
-        return {name: setting for name, setting in found.items() if name not in self.knobs().names}
 
-    def _in_effect(self, name: str, setting: str) -> Any:
-        if name == "lr" and scheduled_shares(self.optimizer, self.scheduler) is not None:
-            return self.scheduler.base_lrs[0]
+ALIASES = {
+    "learning_rate": "lr",
+    "momentum": "betas[0]",
+    "beta1": "betas[0]",
+    "beta2": "betas[1]",
+    "adam_beta1": "betas[0]",
+    "adam_beta2": "betas[1]",
+    "adam_epsilon": "eps",
+}
+"""Params under other names than the setting that they are, for optimizers that have no setting of that name."""
+
+IN_PROPORTION = ("lr", "weight_decay")
+"""Settings in which the groups of an optimizer differ on purpose: biases without decay, rates by layers."""
+
+SCHEDULED = ("initial_lr", "max_lr", "min_lr")
+"""Rates that schedulers keep in the groups, beside `lr`."""
+
+
+@dataclass(frozen=True)
+class BuiltOptimizer:
+    """An optimizer and its groups as it was built, before a checkpoint brought older settings back."""
+
+    optimizer: "torch.optim.Optimizer"
+    groups: Sequence[Mapping[str, Any]]
+
+    @classmethod
+    def of(cls, optimizer: "torch.optim.Optimizer") -> "BuiltOptimizer":
+        return cls(optimizer, [{**group, "params": None} for group in optimizer.param_groups])
+
+    def setting_of(self, param: str) -> str | None:
+        """The setting that a param of that name is: `lr`, `betas[0]`; None if it is none."""
+        for setting in (param, ALIASES.get(param, param)):
+            if setting != "params" and any(_split(setting)[0] in group for group in self.groups):
+                return setting
+        return None
+
+    def shares(self, setting: str, chosen: float | None) -> list[float]:
+        """Each group's multiple of the param. The group that was built with the chosen value has one of it.
+
+        If there is none, it is a group with the optimizer's default, else that with the largest value.
+        """
+        built = [_base(group, setting) for group in self.groups]
+        likely = [value for value in (chosen, self.optimizer.defaults.get(setting)) if value in built]
+        one = likely[0] if likely else max(built, key=abs)
+        return [value / one if one else 1.0 for value in built]
+
+    def set_in_proportion(self, setting: str, value: float, shares: Sequence[float], scheduler: Any) -> None:
+        for group, built, share in zip(self.optimizer.param_groups, self.groups, shares, strict=True):
+            if setting == "lr":
+                _set_rate(group, built, value * share)
+            else:
+                group[setting] = value * share
+        if setting == "lr":
+            _set_bases(scheduler, self.optimizer)
+
+
+class Controls:
+    """Puts params into effect in a training loop: those with a knob, and those that are settings of its optimizers.
+
+    Args:
+        optimizers: as they were built, before anything was restored.
+        chosen: the params that they were built with, as far as known.
+    """
+
+    def __init__(self, knobs: Knobs, optimizers: Sequence[BuiltOptimizer], chosen: Params) -> None:
+        self._knobs, self._optimizers, self._chosen = knobs, optimizers, chosen
+
+    def takes(self, param: str) -> bool:
+        return param in self._knobs.names or any(each.setting_of(param) for each in self._optimizers)
+
+    def require(self, params: Iterable[str]) -> None:
+        """Refuses params that nothing takes."""
+        unknown = sorted(param for param in params if not self.takes(param))
+        if unknown:
+            raise InvalidArgument(
+                f"A param must be a setting of the optimizer or have a knob, got params without a knob: {unknown}. "
+                f"Add one: knobs.hook({unknown[0]!r}, …)."
+            )
+
+    def apply(self, params: Params, schedulers: Sequence[Any]) -> None:
+        """Sets what something takes. Of each optimizer there is its learning rate scheduler, or None."""
+        self._knobs.apply({name: value for name, value in params.items() if name in self._knobs.names})
+        rest = {name: value for name, value in params.items() if name not in self._knobs.names}
+        for built, scheduler in zip(self._optimizers, schedulers, strict=True):
+            for setting, name in _by_setting(built, rest).items():
+                if setting in IN_PROPORTION:
+                    shares = built.shares(setting, self._chosen.get(name))
+                    built.set_in_proportion(setting, rest[name], shares, scheduler)
+                else:
+                    _set_in_groups(built.optimizer, None, setting, rest[name])
+
+    def in_effect(self) -> dict[str, Any]:
+        """The chosen params that are settings of the first optimizer, as they stand in it."""
+        [built, *_] = self._optimizers
+        rest = [name for name in self._chosen if name not in self._knobs.names]
+        return {name: self._standing(built, setting, name) for setting, name in _by_setting(built, rest).items()}
+
+    def _standing(self, built: BuiltOptimizer, setting: str, name: str) -> Any:
         key, place = _split(setting)
-        value = self.optimizer.param_groups[0][key]
+        if setting in IN_PROPORTION:
+            shares = built.shares(setting, self._chosen.get(name))
+            whole = max(range(len(shares)), key=lambda i: abs(shares[i]))
+            return _base(built.optimizer.param_groups[whole], setting) / shares[whole]
+        value = next(group[key] for group in built.optimizer.param_groups if key in group)
         return value if place is None else value[place]
 
 
-def apply_to_optimizer(optimizer: "torch.optim.Optimizer", scheduler: Any, params: Params) -> None:
-    """Sets the params that are settings of the optimizer in all its groups; others are left alone.
-
-    `momentum` is the first β of Adam. With a scheduler that has base rates, `lr` is the rate that it scales.
-    """
-    shares = scheduled_shares(optimizer, scheduler) if "lr" in params else None
-    for name, setting in settings_in(optimizer, params).items():
-        _set_in_groups(optimizer, None, setting, params[name])
-    if shares is not None:
-        _scale_by_scheduler(optimizer, scheduler, params["lr"], shares)
-
-
-def settings_in(optimizer: "torch.optim.Optimizer", params: Params) -> dict[str, str]:
-    """The params that are settings of the optimizer, each with the setting that it is."""
-    group = optimizer.param_groups[0]
-    names = {name: name for name in params if name in group and name != "params"}
-    if "momentum" in params and "betas" in group:
-        names["momentum"] = "betas[0]"
-    return names
+def _by_setting(built: BuiltOptimizer, params: Iterable[str]) -> dict[str, str]:
+    """The params that are settings of the optimizer, by setting."""
+    found: dict[str, str] = {}
+    for param in params:
+        setting = built.setting_of(param)
+        if setting is not None and setting in found:
+            raise InvalidArgument(
+                f"A setting of the optimizer has one param, got {found[setting]!r} and {param!r} for {setting!r}. "
+                f"Leave one out, or give it a knob."
+            )
+        if setting is not None:
+            found[setting] = param
+    return found
 
 
-def scheduled_shares(optimizer: "torch.optim.Optimizer", scheduler: Any) -> list[float] | None:
-    """The scheduler's current factor on each group's base rate; None without a scheduler that has base rates."""
-    bases = getattr(scheduler, "base_lrs", None)
-    if bases is None:
-        return None
-    return [group["lr"] / base if base else 1.0 for group, base in zip(optimizer.param_groups, bases, strict=True)]
+def _base(group: Mapping[str, Any], setting: str) -> float:
+    """The value from which the group's current one follows: with a scheduler, the rate that it scales."""
+    keys = ("max_lr", "initial_lr", "lr") if setting == "lr" else (setting,)
+    return float(next((group[key] for key in keys if key in group), 0.0))
 
 
-def _scale_by_scheduler(
-    optimizer: "torch.optim.Optimizer", scheduler: Any, rate: float, shares: Sequence[float]
-) -> None:
-    scheduler.base_lrs = [rate] * len(shares)
-    for group, share in zip(optimizer.param_groups, shares, strict=True):
-        group["initial_lr"], group["lr"] = rate, rate * share
+def _set_rate(group: dict[str, Any], built: Mapping[str, Any], rate: float) -> None:
+    """Sets the rate that a scheduler scales; its current factor on it stays, and so do the built rates' ratios."""
+    before, built_rate = _base(group, "lr"), _base(built, "lr")
+    factor = group["lr"] / before if before else 1.0
+    for key in SCHEDULED:
+        if key in group:
+            group[key] = rate * built.get(key, built_rate) / built_rate if built_rate else rate
+    group["lr"] = rate * factor
+
+
+def _set_bases(scheduler: Any, optimizer: "torch.optim.Optimizer") -> None:
+    for each in (scheduler, *getattr(scheduler, "_schedulers", ())):
+        if hasattr(each, "base_lrs"):
+            each.base_lrs = [group.get("initial_lr", group["lr"]) for group in optimizer.param_groups]
 
 
 def _seed_generators(seed: int, number: int) -> None:
@@ -259,7 +358,7 @@ def _set_in_groups(optimizer: "torch.optim.Optimizer", groups: Sequence[int] | N
     """Groups are looked up when they are set: `load_state_dict` replaces them."""
     chosen = optimizer.param_groups if groups is None else [optimizer.param_groups[i] for i in groups]
     name, place = _split(setting)
-    for group in chosen:
+    for group in (group for group in chosen if name in group):
         if place is None:
             group[name] = value
         else:

@@ -11,8 +11,8 @@ from typing import Any
 
 from farthing.errors import MissingExtra, WorkError
 from farthing.execution import RunningTrial
-from farthing.integrations.epochs import epochs_of
-from farthing.integrations.pytorch import Knobs, apply_to_optimizer
+from farthing.integrations.epochs import epochs_of, leave_params, refuse_without_effect
+from farthing.integrations.pytorch import BuiltOptimizer, Controls, Knobs
 from farthing.validation import shown
 
 try:
@@ -31,9 +31,11 @@ def train_epochs(
 ) -> None:
     """Trains up to the trial's epochs, from its checkpoint if there is one; evaluates, reports, and leaves another.
 
-    It takes the place of `trainer.train()`. Params that are settings of the optimizer (`lr`, `weight_decay`) are set
-    after the checkpoint was restored. Every epoch is evaluated, and its seconds are charged as validation. Use
-    `lr_scheduler_type="constant"`: other schedules depend on the number of epochs, which a continued trial changes.
+    It takes the place of `trainer.train()`. Params that are settings of the optimizer (`learning_rate` or `lr`,
+    `weight_decay`, `adam_beta1`) are set after the checkpoint was restored; biases and norms are not decayed, and rates
+    by layers keep their ratios. Other params that change when a run is continued need a knob. Every epoch is evaluated,
+    and its seconds are charged as validation. Use `lr_scheduler_type="constant"`: other schedules depend on the number
+    of epochs, which a continued trial changes.
 
     Args:
         monitor: the metric of `trainer.evaluate()` that is reported.
@@ -43,27 +45,31 @@ def train_epochs(
     trainer.args.num_train_epochs = int(trial.fidelity[name])
     trainer.args.eval_strategy = "no"  # the callback evaluates, so that it is timed
     trainer.args.save_strategy = "no"
-    callback = TrialCallback(trial, trainer, monitor, knobs=knobs)
-    trainer.add_callback(callback)
+    trainer.add_callback(TrialCallback(trial, trainer, monitor, controls=_controls(trial, trainer, knobs)))
     folder = trial.resume_dir
     trainer.train(resume_from_checkpoint=None if folder is None else str(folder / CHECKPOINT))
     _leave_checkpoint(trainer, trial.checkpoint_dir / CHECKPOINT)
+    leave_params(trial)
+
+
+def _controls(trial: RunningTrial, trainer: Trainer, knobs: Knobs | None) -> Controls:
+    """Makes the optimizer, as the trainer would: which of its groups decay is known before a checkpoint is read."""
+    trainer.args.weight_decay = trial.params.get("weight_decay", trainer.args.weight_decay)
+    built = BuiltOptimizer.of(trainer.create_optimizer())
+    return Controls(Knobs() if knobs is None else knobs, [built], trial.params)
 
 
 class TrialCallback(TrainerCallback):  # type: ignore[misc]
     """Applies the trial's params when training begins, and evaluates and reports after every epoch."""
 
-    def __init__(self, trial: RunningTrial, trainer: Trainer, monitor: str, *, knobs: Knobs | None = None) -> None:
-        self._trial, self._trainer, self._monitor = trial, trainer, monitor
-        self._knobs = Knobs() if knobs is None else knobs
+    def __init__(self, trial: RunningTrial, trainer: Trainer, monitor: str, *, controls: Controls) -> None:
+        self._trial, self._trainer, self._monitor, self._controls = trial, trainer, monitor, controls
         self._fidelity = epochs_of(trial)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Comes after the optimizer and its scheduler were restored."""
-        params = self._trial.params
-        self._knobs.apply({name: params[name] for name in self._knobs.names})
-        rest = {name: value for name, value in params.items() if name not in self._knobs.names}
-        apply_to_optimizer(kwargs["optimizer"], kwargs.get("lr_scheduler"), rest)
+        refuse_without_effect(self._trial, self._controls.takes)
+        self._controls.apply(self._trial.params, [kwargs.get("lr_scheduler")])
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         with self._trial.timing("validation"):

@@ -194,15 +194,23 @@ class MemoryStorage:
         choose: Choice,
         *,
         since: int,
-        owner: str,
+        owner: str | None,
         lease: float,
         retries: int = 0,
+        waited: float = 0.0,
         rate: float | None = None,
     ) -> list[Trial]:
         with self._study(study):
             suggestions, overhead = choose(self.history(study, since=since))
             return self.open_trials(
-                study, suggestions, owner=owner, lease=lease, retries=retries, overhead=overhead, rate=rate
+                study,
+                suggestions,
+                owner=owner,
+                lease=lease,
+                retries=retries,
+                overhead=overhead,
+                waited=waited,
+                rate=rate,
             )
 
     def enqueue_trial(self, study: str, suggestion: Suggestion, *, retries: int = 0, tags: Sequence[str] = ()) -> Trial:

@@ -136,11 +136,14 @@ class SqlStorage:
         choose: Choice,
         *,
         since: int,
-        owner: str,
+        owner: str | None,
         lease: float,
         retries: int = 0,
+        waited: float = 0.0,
         rate: float | None = None,
     ) -> list[Trial]:
+        claim = None if owner is None else Claim(owner, lease, waited, rate)
+
         def open_all(connection: Connection) -> list[Trial]:
             StudyRows.locked(connection, study, clock=self._clock)
             changes = self._histories.read(connection, study, since=since, clock=self._clock)
@@ -149,7 +152,7 @@ class SqlStorage:
                 return []
             found = StudyRows.changed(connection, study, clock=self._clock, opens=len(suggestions))
             queued = _queued(found, suggestions, retries=retries, overhead=overhead / len(suggestions))
-            return self._opened(study, found, queued, Claim(owner, lease, rate=rate))
+            return self._opened(study, found, queued, claim)
 
         def is_opened(connection: Connection, opened: list[Trial]) -> bool:
             return _are_opened(StudyRows.locked(connection, study, clock=self._clock), opened)

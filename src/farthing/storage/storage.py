@@ -123,7 +123,7 @@ Choice = Callable[[Changes], tuple[Sequence[Suggestion], float]]
 
 @runtime_checkable
 class OpensInTurn(Protocol):
-    """A storage that can keep others from opening trials while suggestions are made, so that these are not in vain."""
+    """A storage that keeps others from opening trials while suggestions are made or chosen, so that none is in vain."""
 
     def open_in_turn(
         self,
@@ -131,15 +131,16 @@ class OpensInTurn(Protocol):
         choose: Choice,
         *,
         since: int,
-        owner: str,
+        owner: str | None,
         lease: float,
         retries: int = 0,
+        waited: float = 0.0,
         rate: float | None = None,
     ) -> list[Trial]:
         """Opens what `choose` suggests for the history as it is, of which version `since` is known.
 
-        Everyone else who would change the study waits meanwhile, so `choose` must be quick. It may be called again, as
-        every transaction may.
+        The rest is as for `open_trials`. Everyone else who would change the study waits meanwhile, so `choose` must be
+        quick. It may be called again, as every transaction may.
         """
         ...
 

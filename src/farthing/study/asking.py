@@ -57,21 +57,33 @@ class HandedOut:
         if len(claimed) == count:
             return claimed
         history = self._records.refresh() if claimed else history
-        if budget is not None and Stopping().reason(budget, history, budget.remaining(history, seconds=0.0)):
+        limits = budget or Budget.in_force(history)
+        if limits is not None and Stopping().reason(limits, history, self._left(budget, history)):
             return claimed
 
         def plan(history: History) -> tuple[Remaining, int]:
-            left = Remaining() if budget is None else budget.remaining(history, seconds=0.0)
-            return left, count - len(claimed)
+            return self._left(budget, history), count - len(claimed)
 
         return [*claimed, *self._records.open(strategy(), plan, taken=taken).trials]
+
+    def _left(self, budget: Budget | None, history: History) -> Remaining:
+        """The rest of the budget that was given, else of the study's own, which counts the seconds of its runs."""
+        if budget is not None:
+            return budget.remaining(history, seconds=0.0)
+        own = Budget.in_force(history)
+        if own is None:
+            return Remaining()
+        return own.remaining(history, seconds=0.0 if own.seconds is None else self._records.seconds_run())
 
     def why_none(self) -> str:
         if self._records.refresh().in_flight:
             return (
                 "The strategy waits for trials in flight, so there is none to ask for. Tell a result, then ask again."
             )
-        return "The strategy or the budget has no trial left to ask for. See `study.best`, or give a larger budget."
+        return (
+            "The strategy or the budget has no trial left to ask for. See `study.best`, or give a larger budget: "
+            "study.set_budget(…)."
+        )
 
     def find(self, trial: RunningTrial | Trial | int) -> RunningTrial:
         """The trial that this or another process handed out."""

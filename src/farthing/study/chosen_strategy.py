@@ -1,11 +1,12 @@
 """The strategy of a study: the one given, else the one stored, else one chosen by the shape of the problem."""
 
 import logging
+from typing import Any
 
 from farthing.storage import StudyRecord
 from farthing.strategies import Strategy, as_strategy, strategy_from_json
 from farthing.study.records import Records
-from farthing.study.stored_strategy import is_at_hand, name_of, strategy_at_hand
+from farthing.study.stored_strategy import is_at_hand, name_of, shown_form, strategy_at_hand
 from farthing.trials import Json, Problem
 
 log = logging.getLogger("farthing")
@@ -41,9 +42,15 @@ class ChosenStrategy:
         return self.get()
 
     def stored_in(self, records: Records) -> Strategy:
-        """The strategy, stored with the study from its first decision on."""
+        """The strategy, stored with the study from its first decision on, unless it was when the study was created.
+
+        One that takes the place of another is the study's from then on, and the log says so.
+        """
         form = self.imported().to_json()
         if form != self._stored:
+            if not _is_older_form(self._stored, form):
+                now, before = shown_form(form), shown_form(self._stored)
+                log.warning("From now on %s suggests for the study %r, which had %s.", now, self._record.name, before)
             records.store_strategy(form)
             self._stored = form
         return self.get()
@@ -51,6 +58,14 @@ class ChosenStrategy:
     def to_json(self) -> dict[str, Json]:
         """Its name and arguments; nothing is imported for them."""
         return self.get().to_json() if self.is_at_hand else dict(self._stored)
+
+
+def _is_older_form(stored: Json, form: dict[str, Any]) -> bool:
+    """Whether an earlier version may have stored this very strategy: nothing, or without arguments that came later."""
+    if not isinstance(stored, dict):
+        return True
+    arguments: Any = stored.get("arguments") or {}
+    return name_of(stored) == name_of(form) and arguments.items() <= form["arguments"].items()
 
 
 def default_strategy(problem: Problem) -> Strategy:

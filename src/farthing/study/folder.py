@@ -14,7 +14,7 @@ from farthing.execution.folder_mark import Mark, carries, is_free, mark_of
 from farthing.execution.stored_checkpoints import StoredCheckpoints
 from farthing.files.object_store import is_url
 from farthing.files.scratch import remove_abandoned, scratch_folder
-from farthing.storage import StudyRecord
+from farthing.storage import MemoryStorage, Storage, StudyRecord
 from farthing.study.records import Records
 from farthing.trials import Json
 from farthing.validation import shown
@@ -85,8 +85,22 @@ def folder_path(given: str | Path | None) -> Path | str | None:
 def stored_at(mark: Mark, *, settings: Mapping[str, Json], place: Path | str | None) -> str | None:
     """The URL of the study's files, where they are in an object store: the one it has, else one under that place."""
     had = settings.get(FOLDER)
-    chosen = place.rstrip("/") + f"/{folder_name(mark.study)}" if isinstance(place, str) else None
+    chosen = _url_of(place, mark.study) if isinstance(place, str) else None
     return chosen or (str(had) if place is None and is_url(had) else None)
+
+
+def chosen_folder(place: Path | str | None, name: str, *, storage: Storage) -> dict[str, Json]:
+    """The setting of a new study whose folder the user chose, so that whoever opens it by name finds the same.
+
+    A folder with other files is not remembered: the first trial says that it is refused. A study in memory cannot be
+    opened again.
+    """
+    if place is None or isinstance(storage, MemoryStorage):
+        return {}
+    if isinstance(place, str):
+        return {FOLDER: _url_of(place, name)}
+    folder = place / folder_name(name)
+    return {FOLDER: str(folder)} if is_free(folder) else {}
 
 
 def new_identity() -> dict[str, Json]:
@@ -137,6 +151,10 @@ def temporary_folder(owner: object) -> Path:
     folder = held.enter_context(scratch_folder())
     weakref.finalize(owner, held.close)
     return folder
+
+
+def _url_of(place: str, name: str) -> str:
+    return f"{place.rstrip('/')}/{folder_name(name)}"
 
 
 _HASHED = re.compile(r".*-[0-9a-f]{12}")

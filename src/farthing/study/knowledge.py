@@ -22,11 +22,20 @@ KNEW = "knew"
 
 @dataclass(frozen=True)
 class Question:
-    """What a strategy is asked: the history and the rest of the budget that it knows, and how many suggestions."""
+    """What a strategy is asked: the history and the rest of the budget that it knows, and how many suggestions.
+
+    With `ahead`, so many more are asked for, and the answer is used although others opened trials meanwhile
+    (`study/turns.py`).
+    """
 
     history: History
     remaining: Remaining
     count: int
+    ahead: int = 0
+
+    @property
+    def asked(self) -> int:
+        return self.count + self.ahead if self.count > 0 else 0
 
     @property
     def is_plain(self) -> bool:
@@ -34,7 +43,7 @@ class Question:
 
         The seconds of a run cannot be assumed, nor whether a budget that was changed just now was known in time.
         """
-        is_usual = self.count == 1 and not self.history.in_flight
+        is_usual = self.asked == 1 and not self.history.in_flight
         is_sure = not changed_just_now(self.history.events, len(self.history))
         return is_usual and is_sure and self.remaining == _assumed_rest(self.history)
 
@@ -64,7 +73,7 @@ def question_of(history: History, number: int) -> tuple[Question, int]:
     known = History(
         before.problem,
         _as_known(before, knew.get("running", ())),
-        events=before.events[: knew.get("events", len(before.events))],
+        events=history.events[: knew["events"]] if "events" in knew else before.events,
     )
     remaining = Remaining(**knew["left"], effort=knew.get("effort")) if "left" in knew else _assumed_rest(known)
     return Question(known, remaining, knew.get("asked", 1)), knew.get("place", 0)
@@ -99,7 +108,7 @@ def _knowledge(question: Question, place: int) -> dict[str, Json]:
         "left": {name: amount for name, amount in limits.items() if amount < math.inf},
         **({"events": len(history.events)} if history.events else {}),
         **({} if left.effort is None else {"effort": left.effort}),
-        **({} if question.count == 1 else {"asked": question.count, "place": place}),
+        **({} if question.asked == 1 else {"asked": question.asked, "place": place}),
     }
 
 

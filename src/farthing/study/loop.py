@@ -9,17 +9,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from farthing.costs import Budget, Clock, Remaining
-from farthing.errors import StaleAttempt, TrialFinished, WorkError
+from farthing.errors import StaleAttempt, StorageError, TrialFinished, WorkError
 from farthing.execution import Checkpoints, Ended, Executor, Job
+from farthing.execution.failures import is_for_want_of_room
 from farthing.strategies import Strategy
 from farthing.study.collecting import CheckpointCollector, collect_leftovers
 from farthing.study.first_failures import FirstFailures
 from farthing.study.knowledge import Question
 from farthing.study.limits import IDLE, Limits, Stopped, StopReason
-from farthing.study.records import TRIES_BEFORE_A_TURN, Answer, Records, Taken
+from farthing.study.records import Records, Taken
 from farthing.study.sharing import SuggesterForAll
 from farthing.study.stopping import Stopping
 from farthing.study.suggesting import Suggester, SuggesterHere, SuggesterInThread
+from farthing.study.turns import Answer
 from farthing.trials import Attempt, History, Json, Measurement, State, Trial
 from farthing.trials.news import News
 from farthing.trials.prefixes import Eviction
@@ -94,7 +96,6 @@ class Loop:
         self._kills: Counter[int] = Counter()
         self._lost_nodes: Counter[int] = Counter()
         self._first_failures: FirstFailures | None = None
-        self._in_vain = 0
         self._stopping = Stopping()
         self._collector = CheckpointCollector(records, strategy, checkpoints)
         self._started = 0
@@ -265,24 +266,25 @@ class Loop:
             if stopped := self._stopping.reason(self.budget(history), history, left):
                 return [], stopped
             answer = self._suggester.answer(Question(history, left, self._room))
-            if answer is None or not answer.suggestions:
-                return [], None if answer is None else self._why_nothing_started(answer)
-            if opened := self._suggester.open(answer, most=self._room, taken=self._trials, waits=self._waits()):
-                self._in_vain = 0
+            if answer is not None and not answer.suggestions:
+                return [], self._why_nothing_started(answer)
+            if answer is not None and (
+                opened := self._suggester.open(answer, most=self._room, taken=self._trials, waits=self._waits())
+            ):
                 return opened, None
-            self._in_vain += 1
-            if self._in_vain >= TRIES_BEFORE_A_TURN:
-                return self._start_in_turn()
+            if (in_turn := self._opened_in_turn()) is not None or answer is None:
+                return in_turn or [], None
 
-    def _start_in_turn(self) -> tuple[list[Trial], Stopped | None]:
-        """Others were always quicker to open trials: lets the records take a turn, as `ask` does."""
-        self._in_vain = 0
-        opening = self._records.open(
-            self._strategy,
-            plan=lambda history: (self.remaining(history), self._room),
-            taken=self._trials,
+    def _opened_in_turn(self) -> list[Trial] | None:
+        """Trials that are opened while others wait, if they were always quicker; None if it is not so."""
+        turns = self._suggester.turns
+        if not (turns.is_due and turns.is_quick):
+            return None
+        opening = self._records.open_in_turn(
+            self._strategy, plan=lambda history: (self.remaining(history), self._room), taken=self._trials
         )
-        return list(opening.trials), None
+        turns.win()
+        return None if opening is None else list(opening.trials)
 
     def _claim(self, numbers: Collection[int], history: History) -> list[Trial]:
         """Those of these trials that wait, or whose owner is gone, as far as there are workers for them."""
@@ -354,6 +356,7 @@ class Loop:
             self._records.forget(job.attempt)
             self._trials.pop(job.attempt)
             return
+        self._require_room(job)
         retry = job.outcome.state is State.FAILED and self._may_retry(job)
         try:
             trial = self._records.close(job.attempt, replace(job.outcome, retry=True) if retry else job.outcome)
@@ -366,6 +369,15 @@ class Loop:
         self._collector.trial_ended(trial)
         for observer in self._observers:
             observer.on_end(trial)
+
+    def _require_room(self, job: Ended) -> None:
+        """Ends the run if a disk was full; its trials are given back, as they are after every error."""
+        failure = job.outcome.failure if job.outcome else None
+        if failure is not None and is_for_want_of_room(failure):
+            raise StorageError(
+                f"Work needs room to write, got {failure.reason} from trial {job.attempt.number}. Free some disk space "
+                "and run again: the trial was given back."
+            )
 
     def _may_retry(self, job: Ended) -> bool:
         """Kills are counted by trial and run: attempts that were given back or lost are no kills.

@@ -15,6 +15,7 @@ from farthing.strategies import Randomness, Strategy
 from farthing.study.knowledge import Question, with_knowledge
 from farthing.study.leases import Leases, held_interrupts, is_gone, this_process
 from farthing.study.pricing import Prices
+from farthing.study.turns import Answer, Turns, usable_late
 from farthing.trials import Attempt, History, Json, Measurement, Outcome, Problem, Suggestion, Trial
 from farthing.trials.best_so_far import with_best_so_far
 from farthing.trials.code_changes import CHANGED
@@ -29,11 +30,6 @@ from farthing.trials.requests import BUDGET, STOP, WITHDRAWN, budget_event, limi
 MORE_CHOICES = 8
 """Number of further suggestions to ask for if none of the first fits the budget; a guess, not tuned."""
 
-TRIES_BEFORE_A_TURN = 5
-"""Number of suggestions that may be in vain because others were quicker; a guess, not tuned."""
-
-LONGEST_TURN = 1.0
-"""Seconds of suggesting for which others may be made to wait: far less than a lease, or than SQLite's busy timeout."""
 SUGGESTING_LEASE = 10.0
 """Seconds after which another process suggests for all, if the one that does is no longer heard of."""
 
@@ -62,25 +58,6 @@ class Opening:
     trials: Sequence[Trial]
     remaining: Remaining
     uncovered: Sequence[Suggestion] = ()
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a strategy suggests of what it was asked, as far as the budget covers it, and the seconds that it took.
-
-    Without `suggestions`, `uncovered` are those that the budget did not cover.
-    """
-
-    question: Question
-    suggestions: Sequence[Suggestion]
-    uncovered: Sequence[Suggestion] = ()
-    overhead: float = 0.0
-
-    def after(self, opened: int) -> "Answer":
-        """The rest of it, once that many of its suggestions are trials."""
-        share = self.overhead / max(1, len(self.suggestions))
-        rest = self.suggestions[opened:]
-        return replace(self, suggestions=rest, overhead=share * len(rest))
 
 
 class Records:
@@ -225,6 +202,9 @@ class Records:
 
     def put_in_line(self, answer: Answer) -> None:
         """Opens what was suggested as trials that wait; raises `HistoryMoved` if others opened some meanwhile."""
+        if answer.question.ahead and isinstance(self._storage, OpensInTurn):
+            self._open_late(self._storage, answer, owner=None)
+            return
         self._storage.open_trials(
             self.name,
             answer.suggestions,
@@ -238,52 +218,75 @@ class Records:
     def open(self, strategy: Strategy, plan: Plan, *, taken: Taken) -> Opening:
         """Opens what the strategy suggests for the history last read, as far as the budget covers it.
 
-        If others opened trials meanwhile, it reads the history and plans again. If they are always quicker, they are
-        made to wait for one suggestion.
+        If others opened trials meanwhile, it reads the history and plans again. If they are always quicker, it takes a
+        turn.
         """
-        for _ in range(TRIES_BEFORE_A_TURN - 1):
-            opening = self._try_to_open(strategy, plan, taken)
-            if opening is not None:
+        turns = Turns(strategy)
+        while True:
+            if turns.is_due and turns.is_quick and (opening := self.open_in_turn(strategy, plan, taken=taken)):
                 return opening
-        while (opening := self._try_to_open(strategy, plan, taken, in_turn=True)) is None:
-            pass
-        return opening
+            answer = self.answer(strategy, Question(self._history, *plan(self._history), ahead=turns.ahead))
+            question = answer.question
+            if not answer.suggestions:
+                return Opening([], question.remaining, answer.uncovered)
+            try:
+                return Opening(self.open_answer(answer, taken=taken, most=question.count), question.remaining)
+            except HistoryMoved:
+                turns.lose(answer, self.refresh())
 
-    def _try_to_open(self, strategy: Strategy, plan: Plan, taken: Taken, *, in_turn: bool = False) -> Opening | None:
-        """None if others opened trials meanwhile; the history is then read again."""
-        answer = self.answer(strategy, Question(self._history, *plan(self._history)))
-        remaining = answer.question.remaining
-        if not answer.suggestions:
-            return Opening([], remaining, answer.uncovered)
-        try:
-            opened = self.open_answer(answer, taken=taken)
-        except HistoryMoved:
-            if in_turn and answer.overhead < LONGEST_TURN and isinstance(self._storage, OpensInTurn):
-                return self._open_in_turn(self._storage, strategy, plan, taken)
-            self.refresh()
+    def open_in_turn(self, strategy: Strategy, plan: Plan, *, taken: Taken) -> Opening | None:
+        """As `open`, while everyone else waits; None where the storage cannot make them."""
+        if not isinstance(self._storage, OpensInTurn):
             return None
-        return Opening(opened, remaining)
+        answers = list[Answer]()
 
-    def _open_in_turn(self, storage: OpensInTurn, strategy: Strategy, plan: Plan, taken: Taken) -> Opening:
-        known, answers = self._history, list[Answer]()
-
-        def choose(changes: Changes) -> tuple[Sequence[Suggestion], float]:
-            self._history = known.updated(changes.trials, events=changes.events, version=changes.version)
-            answers.append(self.answer(strategy, Question(self._history, *plan(self._history))))
+        def choose(history: History) -> tuple[Sequence[Suggestion], float]:
+            answers.append(self.answer(strategy, Question(history, *plan(history))))
             return answers[-1].suggestions, answers[-1].overhead
 
         with held_interrupts():
-            opened = storage.open_in_turn(
-                self.name,
-                choose,
-                since=known.version,
-                owner=this_process(),
-                lease=self.leases.seconds,
-                retries=self.lost_retries,
-                rate=self.rate,
-            )
-            trials = self._take(opened, taken)
+            trials = self._take(self._open_locked(self._storage, choose, owner=this_process()), taken)
         return Opening(trials, answers[-1].question.remaining, answers[-1].uncovered)
+
+    def _open_late(
+        self, storage: OpensInTurn, answer: Answer, *, owner: str | None, most: int | None = None, waited: float = 0.0
+    ) -> list[Trial]:
+        """Opens suggestions although others opened trials meanwhile; the lock is held to choose among them only."""
+
+        def choose(history: History) -> tuple[Sequence[Suggestion], float]:
+            suggestions, left = usable_late(answer, history)
+            chosen = self._covered(suggestions, left)[: answer.question.count][:most]
+            return chosen, answer.overhead * len(chosen) / len(answer.suggestions)
+
+        opened = self._open_locked(storage, choose, owner=owner, waited=waited)
+        if not opened:
+            raise HistoryMoved("Others have opened all that was suggested, or left no budget for it. Suggest again.")
+        return opened
+
+    def _open_locked(
+        self,
+        storage: OpensInTurn,
+        choose: Callable[[History], tuple[Sequence[Suggestion], float]],
+        *,
+        owner: str | None,
+        waited: float = 0.0,
+    ) -> list[Trial]:
+        known = self._history
+
+        def choose_now(changes: Changes) -> tuple[Sequence[Suggestion], float]:
+            self._history = known.updated(changes.trials, events=changes.events, version=changes.version)
+            return choose(self._history)
+
+        return storage.open_in_turn(
+            self.name,
+            choose_now,
+            since=known.version,
+            owner=owner,
+            lease=self.leases.seconds,
+            retries=self.lost_retries,
+            waited=waited,
+            rate=self.rate,
+        )
 
     def answer(self, strategy: Strategy, question: Question) -> Answer:
         """What the strategy suggests. It touches no storage, so any thread may ask while another one records."""
@@ -293,7 +296,7 @@ class Records:
         covered = self._covered(suggestions, question.remaining)
         if suggestions and not covered:
             more = self._alternatives(strategy, question)
-            covered = self._covered(more, question.remaining)[: question.count]
+            covered = self._covered(more, question.remaining)[: question.asked]
         return Answer(question, covered, () if covered else suggestions, overhead)
 
     def open_answer(
@@ -313,6 +316,10 @@ class Records:
         first = answer.suggestions[:most]
         overhead = answer.overhead * len(first) / len(answer.suggestions)
         waited = math.fsum(waits[: len(first)]) / len(first)
+        if answer.question.ahead and isinstance(self._storage, OpensInTurn):
+            with held_interrupts():
+                late = self._open_late(self._storage, answer, owner=this_process(), most=most, waited=waited)
+                return self._take(late, taken)
         expected = len(answer.question.history) + opened
         return self._open_all(first, taken, expected_trials=expected, overhead=overhead, waited=waited)
 
@@ -429,6 +436,19 @@ class Records:
     def enqueue(self, suggestion: Suggestion, *, tags: Sequence[str]) -> Trial:
         return self._storage.enqueue_trial(self.name, suggestion, retries=self.lost_retries, tags=tags)
 
+    def enqueue_once(self, wished: Callable[[History], Suggestion], *, note: Json) -> None:
+        """Puts in line what is wished for after the history as it is, unless a trial with that note is there."""
+
+        def choose(history: History) -> tuple[Sequence[Suggestion], float]:
+            is_there = any(trial.note == note for trial in history)
+            return [] if is_there else [replace(wished(history), note=note)], 0.0
+
+        if isinstance(self._storage, OpensInTurn):
+            self._open_locked(self._storage, choose, owner=None)
+            return
+        for suggestion in choose(self.refresh())[0]:
+            self.enqueue(suggestion, tags=())
+
     def annotate(self, number: int, *, tags: Sequence[str] | None, comment: str | None) -> None:
         self._storage.annotate(self.name, number, tags=tags, comment=comment)
 
@@ -497,7 +517,7 @@ class Records:
         return [self._begin(trial) for trial in grown]
 
     def _suggest(self, strategy: Strategy, question: Question) -> list[Suggestion]:
-        history, count = question.history, question.count
+        history, count = question.history, question.asked
         if count < 1:
             return []
         suggestions = list(strategy.suggest(history, question.remaining, count, self.randomness))

@@ -12,8 +12,9 @@ from farthing.strategies import Strategy
 from farthing.strategies.shared.effort import allowed_effort
 from farthing.study.knowledge import Question
 from farthing.study.pace import queued_ahead
-from farthing.study.records import Answer, Records, Taken
+from farthing.study.records import Records, Taken
 from farthing.study.suggesting import AnsweringThread, Wake
+from farthing.study.turns import Answer, Turns
 from farthing.trials import History, Trial
 
 
@@ -31,6 +32,7 @@ class SuggesterForAll:
         self._workers = workers
         self._only_runs = only_runs
         self._thread = AnsweringThread(lambda question: records.answer(strategy, question), on_answer)
+        self.turns = Turns(strategy)
         self._nothing: Answer | None = None
         """What was suggested last, if that was nothing: it is asked again when the study has changed."""
 
@@ -74,7 +76,9 @@ class SuggesterForAll:
         try:
             self._records.put_in_line(answer)
         except HistoryMoved:
+            self.turns.lose(answer, self._records.refresh())
             return False
+        self.turns.win()
         return True
 
     def _think(self, question: Question) -> None:
@@ -85,7 +89,7 @@ class SuggesterForAll:
         count = self._lacking(history, question.remaining, workers=workers)
         if count > 0:
             effort = allowed_effort(self._strategy, history, workers=workers)
-            self._thread.ask(Question(history, replace(question.remaining, effort=effort), count))
+            self._thread.ask(Question(history, replace(question.remaining, effort=effort), count, self.turns.ahead))
 
     def _lacking(self, history: History, left: Remaining, *, workers: int) -> int:
         wanted = queued_ahead(self._strategy, history, workers=workers) - history.waiting

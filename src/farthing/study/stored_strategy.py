@@ -37,6 +37,13 @@ def class_name(form: Json) -> str:
     return name_of(form).rpartition(":")[2]
 
 
+def shown_form(form: Json) -> str:
+    """As it would be written in Python: `ASHA(eta=3)`."""
+    arguments: Any = form.get("arguments") if isinstance(form, dict) else None
+    given = arguments if isinstance(arguments, dict) else {}
+    return f"{class_name(form)}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+
+
 def name_of(form: Json) -> str:
     """As it is stored: `ASHA`, or `module:Class`."""
     name = form.get("name") if isinstance(form, dict) else None

@@ -46,7 +46,9 @@ def delete_study(name: str, storage: StorageLike) -> Deleted:
             files = StoredCheckpoints(url, mark=mark)
             is_ours = files.is_ours
             place.delete_study(name)
-            return Deleted(freed=files.remove_all()) if is_ours else Deleted(left=url)
+            return (
+                Deleted(freed=files.remove_all()) if is_ours else Deleted(left=url if files.store.names("") else None)
+            )
         root = find_folder(mark, settings=record.settings, place=None, beside=place.folder, is_in_memory=is_in_memory)
         is_ours = carries(root, mark)
         place.delete_study(name)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self, TextIO, Unpack, overload
 from farthing.costs import Budget, Clock, Ledger, PricesGiven, SystemClock, as_clock
 from farthing.errors import NoResult, NoSuggestion
 from farthing.execution import CarriesOut, Checkpoints, Executor, RunningTrial, Work, as_work
+from farthing.execution.ranks import refuse_other_ranks
 from farthing.execution.ray import Resources
 from farthing.fields import Flag, Number, Whole
 from farthing.space import Space
@@ -32,7 +33,7 @@ from farthing.study.collecting import collect_checkpoints, log_lost_prefixes, no
 from farthing.study.display import Callbacks, check_progress, display_for, read_callbacks, say_how_to_resume
 from farthing.study.executors import executor_for
 from farthing.study.extending import extension_of, refuse_retiring_for
-from farthing.study.folder import StudyFiles, folder_path, mark_for, new_identity
+from farthing.study.folder import StudyFiles, chosen_folder, folder_path, mark_for, new_identity
 from farthing.study.learning import begin_with
 from farthing.study.limits import (
     Limits,
@@ -63,7 +64,7 @@ from farthing.study.tracking import Tracker, Tracking, read_trackers
 from farthing.study.verification import Chosen, Verification
 from farthing.study.verifying import require_covered
 from farthing.study.views import study_html, study_text
-from farthing.trials import DeclaredCost, History, Json, Params, Problem, Trial
+from farthing.trials import DeclaredCost, History, Json, Params, Problem, Suggestion, Trial
 from farthing.trials.history import ADDED
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ if TYPE_CHECKING:
     from farthing.study.outlook import Outlook
 
 
+WISH = "wish"
+"""In the note of a trial that a study file put in line: its place there."""
 DECLARES_COST = "declares cost"
 """The setting of a study whose cost is a function that the user gave."""
 
@@ -89,7 +92,9 @@ class Study:
 
     Args:
         minimize, maximize: the name of the value; give one of the two.
-        strategy: the strategy, or its name; None chooses by the shape of the space at the first suggestion.
+        strategy: the strategy, or its name; None chooses by the shape of the space at the first suggestion. It is
+            stored with the study, for whoever opens it by name. If the study has another one, yours takes over from
+            its first suggestion on, also for those who open the study later.
         storage: None keeps everything in memory; `sqlite:///file.db` or `postgresql://…` keeps it for good.
         cost: a function of (params, fidelity) that returns the cost of a run from the start to that fidelity. Without
             it, cost is the measured seconds of the work, or the amounts that trials charge.
@@ -147,9 +152,11 @@ class Study:
         )
         place = open_storage(storage, patience=lease)
         with closed_on_error(place, given=storage):
-            settings = new_identity() | ({} if cost is None else {DECLARES_COST: True})
+            settings = new_identity() | chosen_folder(own_folder, name, storage=place)
+            settings |= {} if cost is None else {DECLARES_COST: True}
             settings |= {} if prices is None else {PRICES: dict(prices)}
-            record = create_or_continue(place, StudyRecord(name, problem, settings=settings), seed=seed)
+            form = None if strategy is None else strategy.to_json()
+            record = create_or_continue(place, StudyRecord(name, problem, form, settings), seed=seed)
         self._join(
             place,
             record,
@@ -476,6 +483,7 @@ class Study:
         )
 
     def _checked(self, work: Work) -> CarriesOut:
+        refuse_other_ranks()
         shape = as_work(work)
         shape.check(self.problem)
         return shape
@@ -525,9 +533,13 @@ class Study:
     @overload
     def ask(self, count: int, *, budget: Budget | None = None) -> list[RunningTrial]: ...
     def ask(self, count: int | None = None, *, budget: Budget | None = None) -> RunningTrial | list[RunningTrial]:
-        """The next trial to run, or a list of up to `count`. Its lease is renewed as long as this process lives."""
+        """The next trial to run, or a list of up to `count`. Its lease is renewed as long as this process lives.
+
+        There is none once the budget is spent: the one given here or, without it, that of the study.
+        """
         if count is not None:
             Whole(least=1).checked(count, what="The count of trials to ask for", advice="Leave it out for one trial.")
+        refuse_other_ranks()
         check_budget(budget)
         asked = self._handed_out.ask(count or 1, budget, lambda: self._strategy.stored_in(self._records))
         if count is not None:
@@ -599,6 +611,15 @@ class Study:
         """
         whole = completed(self.history, params, self._strategy.imported, self._records.randomness)
         return self._records.enqueue(suggested(self.problem, whole, fidelity), tags=read_tags(tags))
+
+    def _enqueue_once(self, place: int, params: Params, *, fidelity: Mapping[str, float] | None = None) -> None:
+        """As `enqueue`, for the wish of that place in a study file, unless it is in line: also if two do it at once."""
+
+        def wished(history: History) -> Suggestion:
+            whole = completed(history, params, self._strategy.imported, self._records.randomness)
+            return suggested(self.problem, whole, fidelity)
+
+        self._records.enqueue_once(wished, note={WISH: place})
 
     def extend(self, space: Space, *, fill: Params | None = None) -> None:
         """Changes the space: wider bounds, more options, new parameters, retired ones. All results are kept.

@@ -17,7 +17,8 @@ from farthing.strategies import Strategy
 from farthing.strategies.shared.effort import allowed_effort
 from farthing.study.knowledge import Question
 from farthing.study.pace import is_long_to_wait, may_miss, suggested_together
-from farthing.study.records import Answer, Records, Taken
+from farthing.study.records import Records, Taken
+from farthing.study.turns import Answer, Turns
 from farthing.trials import History, Trial
 
 Suggest = Callable[[Question], Answer]
@@ -27,6 +28,8 @@ Wake = Callable[[], None]
 
 class Suggester(Protocol):
     """Where a run gets its suggestions from."""
+
+    turns: Turns
 
     def answer(self, question: Question) -> Answer | None:
         """Suggestions for a worker that is free now; None while the strategy thinks."""
@@ -64,15 +67,19 @@ class SuggesterHere:
     def __init__(self, records: Records, strategy: Strategy) -> None:
         self._records = records
         self._strategy = strategy
+        self.turns = Turns(strategy)
 
     def answer(self, question: Question) -> Answer | None:
-        return self._records.answer(self._strategy, question)
+        return self._records.answer(self._strategy, replace(question, ahead=self.turns.ahead))
 
     def open(self, answer: Answer, *, most: int, taken: Taken, waits: list[float]) -> list[Trial]:
         try:
-            return self._records.open_answer(answer, taken=taken, waits=waits)
+            opened = self._records.open_answer(answer, taken=taken, most=most, waits=waits)
         except HistoryMoved:
+            self.turns.lose(answer, self._records.refresh())
             return []
+        self.turns.win()
+        return opened
 
     def prepare(self, question: Question) -> None:
         """Nothing: whoever waits here also does the work."""
@@ -105,6 +112,7 @@ class SuggesterInThread:
         self._is_ahead = False
         self._ready: Answer | None = None
         self._opened = 0
+        self.turns = Turns(strategy)
 
     @property
     def is_ready(self) -> bool:
@@ -118,6 +126,8 @@ class SuggesterInThread:
         self._collect()
         answer, self._ready = self._ready, None
         if answer is None or not self._is_usable(answer, question):
+            if answer is not None and len(question.history) != len(answer.question.history) + self._opened:
+                self.turns.lose(answer, question.history)
             if not self._thread.is_busy:
                 self._begin(question, is_ahead=False)
             return None
@@ -127,10 +137,12 @@ class SuggesterInThread:
         try:
             opened = self._records.open_answer(answer, taken=taken, most=most, opened=self._opened, waits=waits)
         except HistoryMoved:
+            self.turns.lose(answer, self._records.refresh())
             return []
+        self.turns.win()
         rest = answer.after(len(opened))
         self._opened += len(opened)
-        self._ready = rest if rest.suggestions else None
+        self._ready = rest if rest.suggestions and not answer.question.ahead else None
         return opened
 
     def prepare(self, question: Question) -> None:
@@ -148,7 +160,8 @@ class SuggesterInThread:
         )
         count = max(question.count, int(min(together, question.remaining.trials)))
         self._is_ahead = is_ahead
-        self._thread.ask(Question(question.history, replace(question.remaining, effort=effort), count))
+        more = 0 if is_ahead else self.turns.ahead
+        self._thread.ask(Question(question.history, replace(question.remaining, effort=effort), count, more))
 
     def _collect(self) -> None:
         if (answer := self._thread.take()) is not None:
@@ -157,6 +170,8 @@ class SuggesterInThread:
     def _is_usable(self, answer: Answer, question: Question) -> bool:
         """Whether it may be used although trials have ended since; numbers must be those that it was made for."""
         known, history = answer.question.history, question.history
+        if answer.question.ahead and answer.suggestions:
+            return True
         if len(history) != len(known) + self._opened:
             return False
         missed = sum(history[trial.number].is_finished for trial in known.in_flight)

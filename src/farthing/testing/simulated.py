@@ -17,7 +17,7 @@ from farthing.execution.executor import Listener, check_workers
 from farthing.fields import Number
 from farthing.storage import MemoryStorage
 from farthing.study.knowledge import Question
-from farthing.study.records import Answer
+from farthing.study.turns import Answer
 from farthing.trials import Attempt, Failure, Measurement, Outcome, Problem, State
 from farthing.trials.news import News
 

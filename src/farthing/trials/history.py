@@ -98,6 +98,11 @@ class History(Sequence[Trial]):
         """The trial in the space of today: one that is older than a parameter has the value it was extended with."""
         return filled(trial, self._extensions) if self._extensions else trial
 
+    @property
+    def extended_at(self) -> int:
+        """The number of trials there were when the space was last extended; 0 if it never was."""
+        return self._extensions[-1].trials if self._extensions else 0
+
     @cached_property
     def learned(self) -> Learned | None:
         """What the study learnt from earlier ones, in the space of today; None if it began from nothing."""

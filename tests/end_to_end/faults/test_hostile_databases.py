@@ -88,7 +88,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("original") / "study.db"
     study = ft.Study(SPACE, minimize="error", storage=path, strategy=ft.Random(), seed=0)
     study.run(report, budget=ft.Budget(trials=4), executor="inline")
-    study.ask()
+    study.ask(budget=ft.Budget(trials=5))
     study.close()
     with closing(open_storage(path)) as storage:
         storage.log_event("study", "evicted", {"prefix": "a", "length": 1, "why": "limit"})

@@ -186,6 +186,6 @@ def test_who_may_only_select_reads_everything(server: PostgresServer) -> None:
     assert reader._records._storage.list_studies() == study._records._storage.list_studies()
     assert reader._records._storage.check() == []
     with pytest.raises(StorageError, match="Use a user who may"):
-        reader.ask()
+        reader.ask(budget=ft.Budget(trials=4))
     reader.close()
     study.close()

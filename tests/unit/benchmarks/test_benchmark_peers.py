@@ -1,5 +1,6 @@
 """Peers that promote: what they pay, what they are told, and how our own run in batches and with gradients."""
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -8,13 +9,15 @@ from pathlib import Path
 import pytest
 
 import farthing as ft
-from benchmarks.drivers import neps
+from benchmarks.drivers.dehb import VERSION
+from benchmarks.drivers.elsewhere import DEHB, NEPS
 from benchmarks.drivers.ours import Ours
 from benchmarks.drivers.paying import added_cost
 from benchmarks.drivers.promoting import Incumbent, PausedRuns, plain_value, rounded
 from benchmarks.method import Method, Step
 from benchmarks.methods import METHODS
 from benchmarks.problems import Evaluation, Params, Point, Problem
+from benchmarks.problems.data import REPOSITORY
 from benchmarks.problems.kernel_learning import KERNEL_LEARNING
 from benchmarks.suites import Allowance
 from benchmarks.trajectory import trajectory
@@ -101,11 +104,11 @@ def test_amounts_and_indices_of_peers_become_ours() -> None:
 
 
 @pytest.mark.parametrize("trace", [True, False], ids=["trace", "no-trace"])
-@pytest.mark.parametrize("name", ["smac-multi-fidelity", "neps", "neps-asha", "optuna-tpe-hyperband"])
+@pytest.mark.parametrize("name", ["smac-multi-fidelity", "neps", "neps-asha", "optuna-tpe-hyperband", "dehb"])
 def test_a_peer_is_driven_through_its_own_interface(name: str, trace: bool) -> None:
     found = steps(METHODS[name], Work(trace), 40)
     costs = {step.cost for step in found}
-    assert min(costs) == 1.0, "nothing was begun at the least fidelity"
+    assert min(costs - {0.0}) == 1.0, "nothing was begun at the least fidelity; a repeat is free along a trace"
     assert len(costs) > 1, "nothing was trained further"
     assert Work(trace).full_value(found[-1].recommended) <= Work(trace).full_value(found[0].recommended)
 
@@ -116,11 +119,36 @@ def test_without_a_curve_the_pruner_pays_for_every_rung() -> None:
     assert len(paid) > 1
 
 
-def test_an_absent_environment_of_neps_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("FARTHING_NEPS_PYTHON", str(tmp_path / "python"))
-    assert METHODS["neps"].missing() == f"{tmp_path / 'python'} is not there; make bench-setup"
-    monkeypatch.delenv("FARTHING_NEPS_PYTHON")
-    assert neps._interpreter().parts[-3:] == (".bench-venv", "bin", "python")
+@pytest.mark.parametrize(("name", "folder"), [("neps", ".bench-venv"), ("dehb", ".dehb-venv")])
+def test_an_absent_environment_of_a_peer_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, folder: str
+) -> None:
+    variable = f"FARTHING_{name.upper()}_PYTHON"
+    monkeypatch.setenv(variable, str(tmp_path / "python"))
+    assert METHODS[name].missing() == f"{tmp_path / 'python'} is not there; make bench-setup"
+    monkeypatch.delenv(variable)
+    assert {"neps": NEPS, "dehb": DEHB}[name].interpreter.parts[-3:] == (folder, "bin", "python")
+
+
+def test_another_version_of_dehb_than_the_recorded_one_is_not_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    python = tmp_path / "bin" / "python"
+    information = tmp_path / "lib" / "python3.11" / "site-packages" / "dehb-0.0.7.dist-info"
+    information.mkdir(parents=True)
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: dehb\nVersion: 0.0.7\n")
+    python.parent.mkdir()
+    python.touch()
+    monkeypatch.setenv("FARTHING_DEHB_PYTHON", str(python))
+    assert METHODS["dehb"].missing() == "DEHB 0.1.2 is compared, got 0.0.7; make bench-setup"
+
+
+def test_what_is_installed_with_ours_needs_no_numpy_below_2() -> None:
+    """`dehb` does; with it no version satisfied both it and constraints.txt."""
+    declared = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert not [each for each in declared["bench"] if each.startswith("dehb")]
+    makefile = (REPOSITORY / "Makefile").read_text()
+    assert f"dehb=={VERSION}" in makefile
 
 
 def test_a_batch_is_one_step_that_costs_as_much_as_its_dearest() -> None:

@@ -22,6 +22,14 @@ def cache(folder):
     return StageCache(folder, limit=None)
 
 
+def test_reading_and_verifying_leave_no_locks(cache, folder):
+    put(cache, "a")
+    (address,) = lineage("a")
+    assert cache.get(address, load).output == "output"
+    assert list(cache.verify()) == [(address.key, "")]
+    assert os.listdir(folder) == [address.key]
+
+
 def lineage(*names):
     """Addresses of the prefixes of a pipeline whose stages have these params."""
     versions = [(f"stage {place}", "1") for place in range(len(names))]

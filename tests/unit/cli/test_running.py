@@ -2,12 +2,14 @@
 
 import json
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 import farthing as ft
 from farthing.cli.file_work import FileWork
+from farthing.cli.study_file import read_study_file
 from farthing.execution import Checkpoints, Job
 from farthing.trials import Attempt, Problem
 from farthing.trials.news import News
@@ -329,6 +331,25 @@ def test_a_configuration_is_put_in_line_from_the_terminal_and_the_file(farthing,
     assert put.output == "Trial 3 waits: x=0.125 act=tanh\n"
     assert farthing("enqueue", "wishes", "x").exit_code == 2
     assert "must lie in" in farthing("enqueue", "wishes", "x=7").output
+
+
+def test_what_a_file_puts_in_line_is_there_once_whoever_is_killed_while_it_is_put_there(folder: Path) -> None:
+    (folder / "study.toml").write_text(
+        '[study]\nname = "wishes"\nminimize = "error"\n[budget]\ntrials = 9\n[space]\nx = {float = [0, 1]}\n'
+        '[strategy]\nname = "Random"\n[[enqueue]]\nx = 0.25\n[[enqueue]]\nx = 0.5\n[[enqueue]]\nx = 0.25\n'
+        "[work]\ncommand = 'echo {x}'\npattern = '(?P<value>.*)'\n"
+    )
+    declared = read_study_file(folder / "study.toml")
+    with declared._study("wishes.db") as killed:
+        killed._enqueue_once(0, {"x": 0.25})
+    programs = [threading.Thread(target=lambda: declared.create_or_continue("wishes.db").close()) for _ in range(3)]
+    for program in programs:
+        program.start()
+    for program in programs:
+        program.join()
+    with declared.create_or_continue("wishes.db") as study:
+        assert [trial.params["x"] for trial in study.trials] == [0.25, 0.5, 0.25]
+        assert {trial.state for trial in study.trials} == {ft.State.PENDING}
 
 
 def test_a_study_of_a_python_program_is_resumed_by_naming_its_work(farthing, folder: Path) -> None:

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from farthing.files.file_lock import exclusive, exclusive_if_free, shared
+from farthing.files.file_lock import exclusive, exclusive_if_free, shared, shared_if_free
 
 COUNTING = """
 import sys, time
@@ -20,6 +20,17 @@ for _ in range(rounds):
         count = int((folder / "count").read_text())
         time.sleep(0.0005)
         (folder / "count").write_text(str(count + 1))
+"""
+
+READING = """
+import sys
+from pathlib import Path
+from farthing.files.file_lock import shared
+
+folder, rounds = Path(sys.argv[1]), int(sys.argv[2])
+for _ in range(5 * rounds):
+    with shared(folder / "count.lock"):
+        int((folder / "count").read_text())
 """
 
 
@@ -38,6 +49,44 @@ def test_many_may_share_a_lock_and_then_nobody_has_it_alone(tmp_path):
         assert not is_free
     with exclusive_if_free(path) as is_free:
         assert is_free
+
+
+@pytest.mark.parametrize("lock", [shared, shared_if_free])
+def test_the_last_that_shares_a_lock_removes_its_file(tmp_path, lock):
+    path = tmp_path / "lock"
+    with lock(path):
+        with lock(path):
+            pass
+        assert path.exists()
+        with exclusive_if_free(path) as is_free:
+            assert not is_free, "the first holds it still"
+    assert not path.exists()
+
+
+def test_who_shares_a_lock_leaves_the_file_of_the_next_holder_alone(tmp_path):
+    path = tmp_path / "lock"
+    with shared(path):
+        path.unlink()
+        with exclusive(path):
+            first = path.stat().st_ino
+            with exclusive_if_free(path) as is_free:
+                assert not is_free
+            assert path.stat().st_ino == first
+        path.touch()
+    assert path.exists()
+
+
+def test_processes_that_share_and_count_lose_nothing_and_leave_nothing(tmp_path):
+    (tmp_path / "count").write_text("0")
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, str(tmp_path), "60"], env=os.environ | {"PYTHONPATH": ":".join(sys.path)}
+        )
+        for program in (COUNTING, READING, COUNTING, READING)
+    ]
+    assert [process.wait() for process in started] == [0] * 4
+    assert (tmp_path / "count").read_text() == "120"
+    assert os.listdir(tmp_path) == ["count"]
 
 
 def test_a_lock_that_is_held_alone_is_not_free(tmp_path):

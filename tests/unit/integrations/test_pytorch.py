@@ -8,7 +8,7 @@ from farthing.errors import InvalidArgument
 
 torch = pytest.importorskip("torch")
 
-from farthing.integrations.pytorch import Knobs, Snapshots  # noqa: E402
+from farthing.integrations.pytorch import BuiltOptimizer, Controls, Knobs, Snapshots  # noqa: E402
 
 
 @pytest.fixture
@@ -95,3 +95,83 @@ def test_a_snapshot_puts_model_and_optimizer_back_more_than_once(model) -> None:
         step()
         snapshots.restore(saved)
         torch.testing.assert_close(step(), after)
+
+
+def controls_of(optimizer, chosen):
+    return Controls(Knobs(), [BuiltOptimizer.of(optimizer)], chosen)
+
+
+@pytest.mark.parametrize(
+    ("param", "setting"), [("learning_rate", "lr"), ("adam_epsilon", "eps"), ("eps", "eps"), ("weight_decay",) * 2]
+)
+def test_params_are_known_by_their_usual_names(model, param, setting) -> None:
+    optimizer = torch.optim.Adam(model.parameters())
+    controls_of(optimizer, {param: 0.25}).apply({param: 0.25}, [None])
+    assert optimizer.param_groups[0][setting] == 0.25
+
+
+@pytest.mark.parametrize(
+    ("param", "betas"), [("beta1", (0.5, 0.999)), ("adam_beta2", (0.9, 0.5)), ("momentum", (0.5, 0.999))]
+)
+def test_betas_have_several_names(model, param, betas) -> None:
+    optimizer = torch.optim.Adam(model.parameters())
+    controls_of(optimizer, {param: 0.5}).apply({param: 0.5}, [None])
+    assert optimizer.param_groups[0]["betas"] == betas
+
+
+def test_two_params_for_one_setting_are_refused(model) -> None:
+    params = {"lr": 0.5, "learning_rate": 0.25}
+    with pytest.raises(InvalidArgument, match="'lr' and 'learning_rate' for 'lr'"):
+        controls_of(torch.optim.SGD(model.parameters(), lr=1.0), params).apply(params, [None])
+
+
+def grouped(model, rates, **settings):
+    parts = zip((model[0].weight, model[0].bias), rates, strict=True)
+    return torch.optim.SGD([{"params": [part], "lr": rate} for part, rate in parts], **settings)
+
+
+@pytest.mark.parametrize(
+    ("rates", "default", "chosen", "expected"),
+    [
+        ([0.25, 2.5], 1.0, 0.25, [0.5, 5.0]),  # built with the chosen rate, and ten times of it
+        ([0.25, 2.5], 0.25, None, [0.5, 5.0]),  # built with the optimizer's own
+        ([0.25, 2.5], 1.0, None, [0.05, 0.5]),  # else the largest is meant
+        ([1.0, 0.0], 1.0, None, [0.5, 0.0]),  # a frozen group
+        ([0.0, 0.0], 1.0, None, [0.5, 0.5]),  # nothing to go by
+    ],
+)
+def test_groups_keep_the_ratios_that_they_were_built_with(model, rates, default, chosen, expected) -> None:
+    optimizer = grouped(model, rates, lr=default)
+    controls = controls_of(optimizer, {} if chosen is None else {"lr": chosen})
+    for rate in (0.7, 0.0, 0.5):
+        controls.apply({"lr": rate}, [None])
+    assert [group["lr"] for group in optimizer.param_groups] == pytest.approx(expected)
+
+
+def warm_up(optimizer):
+    schedules = torch.optim.lr_scheduler
+    parts = [schedules.ConstantLR(optimizer, factor=0.5, total_iters=3), schedules.StepLR(optimizer, 2, gamma=0.5)]
+    return schedules.SequentialLR(optimizer, parts, milestones=[3])
+
+
+def one_cycle(optimizer):
+    rates = [10 * group["lr"] for group in optimizer.param_groups]
+    return torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=rates, total_steps=8)
+
+
+@pytest.mark.parametrize("schedule", [warm_up, one_cycle])
+def test_a_rate_that_is_chosen_later_is_scheduled_as_if_it_had_been_chosen_first(model, schedule) -> None:
+    def trained(lr, *, then):
+        optimizer = grouped(model, [lr, lr / 2], lr=lr)
+        scheduler = schedule(optimizer)
+        chosen = max(group.get("max_lr", group["initial_lr"]) for group in optimizer.param_groups)
+        controls, rates = controls_of(optimizer, {"lr": chosen}), []
+        for step in range(7):
+            if step == 2:
+                controls.apply({"lr": then * chosen / lr}, [scheduler])
+            rates += [group["lr"] for group in optimizer.param_groups] if step >= 2 else []
+            optimizer.step()
+            scheduler.step()
+        return rates
+
+    assert trained(0.25, then=0.5) == pytest.approx(trained(0.5, then=0.5))

@@ -459,6 +459,30 @@ def test_a_state_of_another_tuner_is_refused_and_nothing_changes() -> None:
 # ---- storage -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("rounds", [30, 7])
+def test_a_run_that_is_started_again_after_its_end_says_so_and_begins_no_other(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, rounds: int
+) -> None:
+    url = f"sqlite:///{tmp_path}/online.db"
+    online = tuner(storage=url)
+    play(online, rounds=rounds)
+    if rounds < 30:
+        online.close()
+    assert not caplog.records
+    again = tuner(storage=url)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"The online run 'online' has ended, after {rounds} of 30 rounds: there is nothing to play. Give another name= "
+        "to begin anew."
+    ]
+    assert list(again) == []
+    again.close()
+    assert (again.round, again.best, again.summary) == (online.round, online.best, online.summary)
+    storage = open_storage(url)
+    (trial,) = storage.history("online").trials
+    assert (trial.state, trial.attempt, storage.check()) == (State.DONE, 1, [])
+    storage.close()
+
+
 def test_a_run_is_one_trial_whose_rounds_are_measurements() -> None:
     storage = MemoryStorage()
     online = tuner(storage=storage, name="arms")

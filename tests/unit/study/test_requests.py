@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import farthing as ft
-from farthing.errors import InvalidArgument
+from farthing.errors import InvalidArgument, NoSuggestion
 from farthing.storage import MemoryStorage
 from farthing.testing import check_replay
 from farthing.trials.durations import DURATION
@@ -254,3 +254,42 @@ def test_a_busy_run_takes_up_a_raised_budget_of_another_program(tmp_path: Path) 
     study.run(work, budget=ft.Budget(trials=1), workers=1)
     thread.join()
     assert len(study.trials) == 4
+
+
+def test_who_asks_heeds_the_budget_of_the_study_unless_another_is_given() -> None:
+    study = study_of()
+    study.set_budget(ft.Budget(trials=2))
+    asked = study.ask(count=5)
+    assert len(asked) == 2
+    for trial in asked:
+        study.tell(trial, 0.5)
+    with pytest.raises(NoSuggestion, match="set_budget"):
+        study.ask()
+    assert len(study.ask(count=5, budget=ft.Budget(trials=4))) == 2
+    study.set_budget(ft.Budget(trials=5))
+    study.tell(study.ask(), 0.5)
+    assert study.ask(count=1) == []
+    assert check_replay(study) == []
+
+
+def test_who_asks_heeds_the_cost_and_the_seconds_of_the_budget() -> None:
+    clock = ft.FakeClock()
+    study = study_of(clock=clock)
+    study.set_budget(ft.Budget(cost=10.0))
+    study.tell(study.ask(), 0.5, cost=9.0)
+    study.tell(study.ask(), 0.5, cost=9.0)
+    assert study.ask(count=1) == []
+
+    study = study_of(clock=clock, storage=MemoryStorage(clock=clock))
+    study.run(lambda trial: clock.advance(20.0) or 0.5, budget=ft.Budget(seconds=50.0), executor="inline")
+    assert len(study.trials) == 3
+    assert study.ask(count=1) == []
+    study.set_budget(ft.Budget(seconds=70.0))
+    assert len(study.ask(count=1)) == 1
+
+
+def test_a_trial_that_waits_is_handed_out_although_the_budget_is_spent() -> None:
+    study = study_of()
+    run(study, budget=ft.Budget(trials=1))
+    study.enqueue({"x": 0.25})
+    assert study.ask().params == {"x": 0.25}

@@ -30,7 +30,8 @@ class CMAES(Strategy):
     Points of the unit cube are drawn from a normal distribution, which moves and changes its shape with every
     generation of results. No worker waits: while results are missing, more points are drawn from the same distribution,
     and results that come after their generation has ended are left out. Failed trials count as the worst of their
-    generation. When the distribution has shrunk to a point, the search begins again at a random place.
+    generation. When the distribution has shrunk to a point, the search begins again at a random place, and in a space
+    that was extended at the best configuration so far.
 
     Whole numbers and steps are rounded; categories are equal parts of their axis, in the order in which they are
     listed; a parameter that is inactive keeps its axis, along which nothing is learnt. Needs `farthing[cmaes]`.
@@ -55,7 +56,7 @@ class CMAES(Strategy):
         """The one that points are drawn from now: the latest, or the one after it where its results are there."""
         latest = _latest_generation(history)
         if latest is None:
-            return Generation(len(history), self._start(history, mean=0.5))
+            return Generation(len(history), self._start(history, mean=_beginning(history)))
         optimizer = self._optimizer(latest.state)
         selected = latest.selected(optimizer.population_size)
         return latest if selected is None else self._following(history, optimizer, selected, rng)
@@ -114,15 +115,32 @@ class Generation:
 
 
 def _latest_generation(history: History) -> Generation | None:
-    """Read backwards from the last trial to the one that began it: the trials before it are not looked at."""
+    """Read backwards from the last trial to the one that began it: the trials before it are not looked at.
+
+    A generation of before the space was extended is none: its points are those of another cube.
+    """
     members: list[Trial] = []
-    for index in range(len(history) - 1, -1, -1):
+    for index in range(len(history) - 1, history.extended_at - 1, -1):
         trial = history[index]
         if isinstance(trial.note, dict) and NOTE in trial.note:
             members.append(trial)
             if "state" in trial.note[NOTE]:
                 return Generation(index, trial.note[NOTE]["state"], members[::-1])
     return None
+
+
+def _beginning(history: History) -> "float | np.ndarray":
+    """The middle of the unit cube; in an extended space the best configuration so far, as a point of the new cube."""
+    measured = [trial for trial in history.eligible if trial.value is not None] if history.extended_at else []
+    if not measured:
+        return 0.5
+    import numpy as np
+
+    encoder = history.problem.space.encoder
+    [point] = encoder.encode([min(measured, key=lambda trial: _loss(history, trial)).params])
+    for column, count in encoder.categories.items():
+        point[column] = (point[column] + 0.5) / count
+    return np.asarray(np.nan_to_num(point, nan=0.5))
 
 
 def _suggestion(history: History, generation: Generation, point: list[float], number: int) -> Suggestion:

@@ -189,9 +189,9 @@ def current_generation(history: History, rng: Randomness) -> Generation:
 
 
 def latest_generation(history: History) -> Generation | None:
-    """Read backwards from the last trial to the one that began it."""
+    """Read backwards from the last trial to the one that began it; none is older than an extension of the space."""
     members: list[Trial] = []
-    for number in range(len(history) - 1, -1, -1):
+    for number in range(len(history) - 1, history.extended_at - 1, -1):
         trial = history[number]
         if not is_evolving(trial):
             if members:

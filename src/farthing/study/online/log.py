@@ -33,6 +33,7 @@ class RoundLog:
     def __init__(
         self, storage: Storage, *, name: str, problem: Problem, online: Online, closes_storage: bool = False
     ) -> None:
+        self.name = name
         self._storage = storage
         self._closes_storage = closes_storage
         self._record = StudyRecord(name, problem, strategy=online.to_json())
@@ -54,6 +55,16 @@ class RoundLog:
                 return None
             self._hold(trial)
         return trial, found.problem.cost_unit
+
+    def ended_run(self) -> tuple[Trial, str] | None:
+        """The last run, which has ended, and its unit of cost; None while one is played, or was lost."""
+        try:
+            found = self._storage.load_study(self._record.name)
+        except StudyNotFound:
+            return None
+        trials = self._storage.history(found.name).trials
+        has_ended = bool(trials) and trials[-1].state is State.DONE and all(trial.is_finished for trial in trials)
+        return (trials[-1], found.problem.cost_unit) if has_ended else None
 
     def add(self, measurement: Measurement, *, cost_unit: str) -> None:
         """Keeps a round; one with a value is written at once, with all that wait, in one transaction."""

@@ -25,7 +25,7 @@ from farthing.study.online.run import Measured, OnlineRun
 from farthing.study.online.stored import BAD, Online, played_rounds, with_new_arguments
 from farthing.study.opening import require_space, value_name
 from farthing.study.settings import LearnFrom
-from farthing.trials import Json, Measurement, Params, Problem
+from farthing.trials import Json, Measurement, Params, Problem, Trial
 from farthing.trials.measurement import cost_amount
 from farthing.validation import shown
 
@@ -75,7 +75,8 @@ class OnlineTuner(Iterator[Decision]):
         save, restore: what returns the state of your training, and what puts it back: a probe that did harm is taken
             back. Both or none.
         storage, name: where the run is kept as a trial of that study; None keeps nothing. A run of that name that was
-            killed is continued after its last observation: `round` says where it stands.
+            killed is continued after its last observation: `round` says where it stands. One that has ended is not
+            begun anew: the log says so, and there are no rounds.
         cost_unit: the unit of what validations cost; by default seconds if the first value comes from a function, else
             validations, which cost 1 each.
     """
@@ -143,7 +144,7 @@ class OnlineTuner(Iterator[Decision]):
         self._save, self._restore = save, restore
         self._saved: Any = NOTHING
         self._run = self._new_run()
-        self._is_closed = False
+        self._is_closed = self._has_ended = False
         self._is_loaded_unobserved = False
         self._log = None if storage is None else self._new_log(storage, name)
         self._continue()
@@ -176,7 +177,7 @@ class OnlineTuner(Iterator[Decision]):
             self._is_loaded_unobserved = False
             return run.pending
         self._require_observed()
-        if run.standing.round >= self.rounds:
+        if run.standing.round >= self.rounds or self._has_ended:
             raise StopIteration
         self._require_not_closed("another round")
         self._end_silent_round()
@@ -435,12 +436,28 @@ class OnlineTuner(Iterator[Decision]):
         return RoundLog(place, name=name, problem=self.problem, online=online, closes_storage=place is not storage)
 
     def _continue(self) -> None:
-        """Plays the rounds of an interrupted run again, so that the next one is decided as it would have been."""
-        interrupted = None if self._log is None else self._log.interrupted_run()
-        if interrupted is None:
+        """Plays the rounds of an interrupted run again, so that the next one is decided as it would have been.
+
+        One that has ended is played again too, and nothing follows.
+        """
+        if self._log is None:
             return
-        trial, unit = interrupted
-        log.info("Continuing online run %d, which was interrupted.", trial.number)
+        if interrupted := self._log.interrupted_run():
+            log.info("Continuing online run %d, which was interrupted.", interrupted[0].number)
+            self._play_all_again(*interrupted)
+        elif ended := self._log.ended_run():
+            self._play_all_again(*ended)
+            self._has_ended = True
+            log.warning(
+                "The online run %r has ended, after %d of %d rounds: there is nothing to play. Give another name= to "
+                "begin anew.",
+                self._log.name,
+                self.round,
+                self.rounds,
+            )
+            self._finish(None, value=None)
+
+    def _play_all_again(self, trial: Trial, unit: str) -> None:
         self._run.standing.is_timed = unit == "seconds"
         for point in played_rounds(trial):
             self._play_again(point)

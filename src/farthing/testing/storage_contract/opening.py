@@ -100,6 +100,10 @@ class Opening(Using):
         before = self.version()
         assert self.store.open_in_turn(STUDY, choose, since=known, owner=OWNER, lease=LEASE) == []
         assert self.version() == before
+        (waiting,) = self.store.open_in_turn(
+            STUDY, lambda changes: ([suggestion(0.3)], 1.0), since=known, owner=None, lease=LEASE
+        )
+        assert (waiting.number, waiting.state, waiting.owner) == (4, State.PENDING, None)
 
     def test_opening_nothing_changes_nothing(self) -> None:
         before = self.version()

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 import farthing as ft
@@ -90,6 +91,38 @@ def test_it_works_in_one_dimension(space: ft.Space) -> None:
         trial = study.ask()
         study.tell(trial, len(str(trial.params)), cost=1.0)
     assert len(study.trials) == 30
+
+
+WIDER = ft.Space(
+    {**SPACE.parameters, "x0": ft.Float(-5.0, 15.0), "kind": ft.Choice("a", "b", "c"), "y": ft.Float(0.0, 2.0)}
+)
+
+
+@pytest.mark.parametrize("before", [3, 40])
+def test_an_extended_space_is_searched_from_the_best_of_before(before: int) -> None:
+    """The points of the generations so far are those of another cube."""
+    study = tuned(ft.CMAES(population=6), trials=before)
+    study.extend(WIDER, fill={"kind": "b", "y": 1.0})
+    best = study.best.params
+    trials = [study.ask() for _ in range(8)]
+    assert generations(study)[-1] == before
+    mean = study.trials[before].note["cmaes"]["state"]["mean"]
+    at_mean = WIDER.encoder.decode_unit(np.array([mean]))[0]
+    assert at_mean == {name: pytest.approx(value) if name != "kind" else value for name, value in best.items()}
+    for trial in trials:
+        study.tell(trial, ellipsoid(trial.params) + abs(trial.params["y"] - 1.0), cost=1.0)
+    study.ask()
+    assert generations(study)[-1] == before + 8
+    repeated = study.strategy.suggest(study.history.before(before + 3), Remaining(), 1, Randomness(0))
+    assert repeated[0].params == study.trials[before + 3].params
+
+
+def test_a_study_extended_before_its_first_result_begins_in_the_middle() -> None:
+    study = ft.Study(SPACE, minimize="error", strategy=ft.CMAES(), seed=0)
+    study.ask()
+    study.extend(WIDER, fill={"kind": "a", "y": 0.0})
+    study.ask()
+    assert study.trials[1].note["cmaes"]["state"]["mean"] == [0.5] * 6
 
 
 class CountingHistory(History):

@@ -9,7 +9,8 @@ import pytest
 
 import farthing as ft
 from farthing.strategies.shared.evolution import NOTE, Distribution, current_generation, evolved, latest_generation
-from farthing.trials import History, Params, Problem, State, Suggestion, Trial
+from farthing.trials import Event, History, Params, Problem, State, Suggestion, Trial
+from farthing.trials.extension import EXTENDED, Extension
 
 SQUARE = ft.Space({"x": ft.Float(-2, 2), "y": ft.Float(-2, 2)})
 MIXED = ft.Space({"x": ft.Float(0, 1), "n": ft.Int(1, 50), "kind": ft.Choice("a", "b", "c", "d")})
@@ -102,6 +103,19 @@ def test_a_space_of_categories_alone_has_no_numbers_to_learn() -> None:
     space = ft.Space({"a": ft.Choice(*range(8)), "b": ft.Choice(*range(8))})
     history = history_of(space, lambda params: float(abs(params["a"] - 5) + abs(params["b"] - 2)), 200)
     assert best(history) == 0.0
+
+
+def test_an_extended_space_is_searched_from_the_best_of_before() -> None:
+    """The points of the generations so far are those of another cube."""
+    before = history_of(SQUARE, valley, 30)
+    wider = ft.Space({**SQUARE.parameters, "x": ft.Float(-2, 6), "z": ft.Float(0, 1)})
+    extension = Extension(SQUARE, wider, {"z": 0.25}, len(before))
+    history = before.updated([], events=[Event(EXTENDED, extension.to_json())], version=1)
+    generation = current_generation(history, ft.Randomness(0))
+    assert generation.first == len(before)
+    top = min(history, key=lambda trial: float(trial.value or 0.0))
+    assert generation.distribution.mean == pytest.approx(wider.encoder.encode([top.params])[0])
+    assert len(evolved(history, 3, ft.Randomness(0))) == 3
 
 
 def test_only_the_trials_of_the_last_generation_are_read() -> None:
