@@ -41,11 +41,13 @@ class Promotion:
     price: float
 
 
-def finishing(context: CurveContext, budget: Remaining, count: int) -> list[ChosenEvaluation] | None:
+def finishing(
+    context: CurveContext, budget: Remaining, count: int, *, trusts_model: bool
+) -> list[ChosenEvaluation] | None:
     """The next trainings by which the runs are compared; None while it is too early, or nothing is left to compare."""
     if not is_ending(context, budget):
         return None
-    contest = Contest(context)
+    contest = Contest(context, trusts_model)
     plan = contest.largest_plan(money_left(context, budget))
     if plan is None:
         return None if budget.trials >= 1 else []
@@ -73,6 +75,7 @@ class Contest:
     """The runs that may be recommended, and the rungs on which they are compared."""
 
     context: CurveContext
+    trusts_model: bool
     _prices: dict[tuple[int, float, float], float] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
@@ -140,9 +143,13 @@ class Contest:
         return found
 
     def _best(self, members: list[int], rung: int, count: int) -> list[int]:
-        """Of runs on a rung the best, by what they measured there and by what is believed of them, in equal parts."""
+        """Of runs on a rung the best, by what they measured there and by what is believed of them, in equal parts.
+
+        By what they measured alone where the model has no skill.
+        """
         measured = _ranks(self.losses[rung, members])
-        order = np.lexsort((measured, measured + _ranks(self.believed[members])))
+        believed = _ranks(self.believed[members]) if self.trusts_model else measured
+        order = np.lexsort((measured, measured + believed))
         return [members[i] for i in order[:count]]
 
     def first(self, plan: Sequence[Promotion], count: int) -> list[ChosenEvaluation]:

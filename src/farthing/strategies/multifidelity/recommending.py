@@ -48,14 +48,6 @@ def believed(history: History, model: CurveModel, seen: Sequence[Run]) -> Array:
     return np.asarray(predicted + np.clip(DOUBT * (measured - predicted), -most, most))
 
 
-def best_measured(history: History) -> Recommendation:
-    """The run whose last value is best, however far it was trained: for where a model's predictions mislead."""
-    last = [run.last for run in recommendable(runs_of(history)) if run.last is not None]
-    order = sorted(last, key=lambda trial: history.loss(trial.value if trial.value is not None else np.inf))
-    ranking = tuple(Recommendation(trial.params, trial) for trial in order)
-    return replace(ranking[0], ranking=ranking)
-
-
 def recommend_anywhere(settings: Settings, history: History) -> Recommendation | None:
     """The place in the space with the lowest predicted loss at full fidelity, as the paper recommends.
 

@@ -18,7 +18,7 @@ Curve = Mapping[float, float]
 
 HALVING = "halving"
 """The key in the notes of suggestions that are made while halving decides; its value is the skill of the model."""
-FIRST, STANDING_OUT, PROGRESS = 5, 0.1, 0.02
+FIRST, STANDING_OUT, PROGRESS = 8, 0.1, 0.02
 """The best of the first random runs stands out if it has this much less error than their median. A run has learnt
 something if it has this much less error than at its first report."""
 AS_VALUE = 5
@@ -72,13 +72,13 @@ def only_trace(history: History) -> str | None:
 def something_is_learnt(curves: Sequence[Curve]) -> bool:
     """Whether most of these runs have improved since their first report, or the best of them stands out.
 
-    They are compared at the furthest fidelity that all have reached. True where nothing can be told: with losses that
-    have no zero, or with no fidelity in common beyond the first report.
+    They are compared at the furthest fidelity that all have reached; after a single report only the latter can be told.
+    True where nothing can be told: with losses that have no zero, or with no fidelity in common.
     """
     curves = [curve for curve in curves if curve]
     end = max(set(curves[0]).intersection(*curves[1:]), default=0.0) if curves else 0.0
     bound = lower_bound(np.array([loss for curve in curves for loss in curve.values()]))
-    if len(curves) < LEAST_DRAWN or bound is None or any(end <= min(curve) for curve in curves):
+    if len(curves) < LEAST_DRAWN or bound is None or end == 0.0:
         return True
     last = [curve[end] for curve in curves]
     improved = [_is_better(curve[end], curve[min(curve)], bound, by=PROGRESS) for curve in curves]

@@ -12,7 +12,7 @@ from farthing.fields import share, whole
 from farthing.strategies.shared.effort import can_pay_for_model, effort_level
 from farthing.strategies.shared.randomness import Randomness
 from farthing.strategies.shared.starts import first_params, is_known, starts_in_vain
-from farthing.strategies.shared.strategy import Recommendation, Strategy
+from farthing.strategies.shared.strategy import Recommendation, Strategy, best_by_value
 from farthing.trials import History, Json, Params, Suggestion
 
 if TYPE_CHECKING:
@@ -100,25 +100,25 @@ class TraceKG(Strategy):
         from farthing.models.threads import one_thread
 
         with one_thread():
-            halved = [] if starts else self._halved(history, budget, count, rng)
             is_in_haste = budget.effort == EFFORT_LEVELS[-1]
-            return halved or self._modelled(history, budget, len(starts) + 1 if is_in_haste else count, rng, starts)
+            hurried = self._hurried(history, budget, count, rng) if is_in_haste and not starts else []
+            return hurried or self._modelled(history, budget, len(starts) + 1 if is_in_haste else count, rng, starts)
 
     def recommend(self, history: History) -> Recommendation | None:
         """The best value believed at full fidelity, with its prediction; the fit is that of the last suggestion.
 
-        While halving decides, the best measured value.
+        While halving decides, the best value measured at the highest fidelity that any trial has.
         """
         if not history.done:
             return None
         from farthing.models.threads import one_thread
-        from farthing.strategies.multifidelity.recommending import best_measured, recommend_anywhere, recommend_seen
+        from farthing.strategies.multifidelity.recommending import recommend_anywhere, recommend_seen
 
         with one_thread():
             if self.recommends == "anywhere":
                 return recommend_anywhere(self, history)
             if (skill := self._skill(history)) is not None and skill.is_missing:
-                return best_measured(history)
+                return best_by_value(history)
             return recommend_seen(self, history)
 
     def resumable(self, history: History) -> set[int]:
@@ -140,28 +140,34 @@ class TraceKG(Strategy):
 
         return skill_of(history) if self._may_hand_over else None
 
-    def _halved(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
-        """Suggestions of successive halving while the model has no skill or takes too long; none otherwise."""
-        from farthing.strategies.multifidelity.handover import suggest_by_halving, suggest_in_haste
+    def _hurried(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
+        """Suggestions of successive halving where the model would take too long; none elsewhere."""
+        from farthing.strategies.multifidelity.handover import suggest_in_haste
         from farthing.strategies.multifidelity.skill import is_of_model, only_trace
 
-        if not self._may_hand_over or only_trace(history) is None:
+        if not self._may_hand_over or only_trace(history) is None or can_pay_for_model(self, history, is_of_model):
             return []
-        if budget.effort == EFFORT_LEVELS[-1] and not can_pay_for_model(self, history, is_of_model):
-            return suggest_in_haste(history, budget, count, rng)
-        if (skill := self._skill(history)) is not None and skill.is_missing:
-            return suggest_by_halving(self, history, budget, count, rng, skill=skill)
-        return []
+        return suggest_in_haste(history, budget, count, rng)
 
     def _modelled(
         self, history: History, budget: Remaining, count: int, rng: Randomness, starts: list[Suggestion]
     ) -> Sequence[Suggestion]:
-        """The starts, and what the model chooses after them."""
+        """The starts, and what the model chooses after them; what halving does while the model has no skill."""
         from farthing.strategies.multifidelity.context import read_context
+        from farthing.strategies.multifidelity.finishing import finishing
+        from farthing.strategies.multifidelity.handover import suggest_by_halving
 
         context = read_context(self, history, rng, starts, effort=effort_level(self, history, budget))
         if context is None:
             return [*starts, *_starts(history, budget, count - len(starts), rng, after=starts)]
+        skill = self._skill(history)
+        is_trusted = skill is None or not skill.is_missing
+        if self.search == "screen" and not starts:
+            ending = finishing(context, budget, count, trusts_model=is_trusted)
+            if ending is not None:
+                return [_suggestion(context, choice) for choice in ending]
+            if skill is not None and skill.is_missing:
+                return suggest_by_halving(self, history, budget, count, rng, skill=skill)
         chosen = self._choose(context, budget, count - len(starts), new_left=budget.trials - len(starts))
         return [*starts, *(_suggestion(context, choice) for choice in chosen)]
 
@@ -169,11 +175,8 @@ class TraceKG(Strategy):
         self, context: "CurveContext", budget: Remaining, count: int, *, new_left: float
     ) -> "list[ChosenEvaluation]":
         from farthing.strategies.multifidelity.ascent import choose_together
-        from farthing.strategies.multifidelity.finishing import finishing
         from farthing.strategies.multifidelity.screening import choose_one_by_one
 
-        if self.search == "screen" and (ending := finishing(context, budget, count)) is not None:
-            return ending
         limit = affordable(context, budget)
         if self.search == "screen":
             return choose_one_by_one(context, count, limit=limit, new_left=new_left)
