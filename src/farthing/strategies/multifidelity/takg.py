@@ -12,7 +12,7 @@ from farthing.fields import share, whole
 from farthing.strategies.shared.effort import can_pay_for_model, effort_level
 from farthing.strategies.shared.randomness import Randomness
 from farthing.strategies.shared.starts import first_params, is_known, starts_in_vain
-from farthing.strategies.shared.strategy import Recommendation, Strategy, best_by_value
+from farthing.strategies.shared.strategy import Recommendation, Strategy
 from farthing.trials import History, Json, Params, Suggestion
 
 if TYPE_CHECKING:
@@ -112,13 +112,13 @@ class TraceKG(Strategy):
         if not history.done:
             return None
         from farthing.models.threads import one_thread
-        from farthing.strategies.multifidelity.recommending import recommend_anywhere, recommend_seen
+        from farthing.strategies.multifidelity.recommending import best_measured, recommend_anywhere, recommend_seen
 
         with one_thread():
             if self.recommends == "anywhere":
                 return recommend_anywhere(self, history)
             if (skill := self._skill(history)) is not None and skill.is_missing:
-                return best_by_value(history)
+                return best_measured(history)
             return recommend_seen(self, history)
 
     def resumable(self, history: History) -> set[int]:

@@ -124,7 +124,7 @@ def plain_shares(history: History) -> list[float]:
 def test_what_is_kept_of_a_history_that_grows_is_what_it_says_itself(given_problem: Problem, steps: list[Step]) -> None:
     for history in histories(steps, given_problem):
         runs, rungs = runs_of(history), Rungs(history, 3, "epochs")
-        standings = history.memo(KeptStandings, 3, "epochs")
+        standings = history.memo(KeptStandings, 3, "epochs", 0.0)
         assert [run.trials for run in runs] == plain_runs(history)
         assert standings.by_rung == plain_standings(history, rungs)
         assert standings.highest == rungs.highest
@@ -143,7 +143,7 @@ def test_histories_may_be_asked_about_in_any_order(steps: list[Step], seed: int)
         fresh = afresh(history)
         assert runs_of(history) == runs_of(fresh)
         assert skill_of(history) == skill_of(fresh)
-        assert history.memo(KeptStandings, 3, "epochs") == fresh.memo(KeptStandings, 3, "epochs")
+        assert history.memo(KeptStandings, 3, "epochs", 0.0) == fresh.memo(KeptStandings, 3, "epochs", 0.0)
         suggested = [suggest_in_haste(one, Remaining(), 3, Randomness(0)) for one in (history, fresh)]
         assert suggested[0] == suggested[1]
 
@@ -165,10 +165,10 @@ def test_only_runs_whose_trials_changed_are_read_again() -> None:
 
 def test_what_was_returned_stays_as_it_is_when_the_history_grows() -> None:
     history = History(PROBLEMS[0], [done(number) for number in range(9)])
-    runs, standings = runs_of(history), history.memo(KeptStandings, 3, "epochs")
+    runs, standings = runs_of(history), history.memo(KeptStandings, 3, "epochs", 0.0)
     lengths = [len(runs), *map(len, standings.by_rung), len(standings.highest)]
     later = history.updated([done(9, epochs=3, resume_from=0), done(10, epochs=9)], version=1)
-    assert later.memo(KeptStandings, 3, "epochs") != standings
+    assert later.memo(KeptStandings, 3, "epochs", 0.0) != standings
     assert [len(runs), *map(len, standings.by_rung), len(standings.highest)] == lengths
 
 
@@ -178,7 +178,7 @@ def test_a_trial_that_continues_another_one_than_before_is_read_anew() -> None:
     changed = history.updated([done(2, epochs=3, resume_from=1)], version=1)
     for one, members in ((history, [2, 1]), (changed, [1, 2]), (history, [2, 1])):
         assert [len(run.trials) for run in runs_of(one)] == members
-        assert one.memo(KeptStandings, 3, "epochs") == afresh(one).memo(KeptStandings, 3, "epochs")
+        assert one.memo(KeptStandings, 3, "epochs", 0.0) == afresh(one).memo(KeptStandings, 3, "epochs", 0.0)
 
 
 def test_a_space_that_grew_is_read_anew() -> None:

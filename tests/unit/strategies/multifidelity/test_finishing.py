@@ -1,0 +1,161 @@
+"""The end of a budget: comparing the runs at hand, within what is left."""
+
+from dataclasses import replace
+
+import pytest
+
+import farthing as ft
+from farthing.costs import Budget, Remaining
+from farthing.strategies import Randomness
+from farthing.strategies.multifidelity.context import CurveContext, read_context
+from farthing.strategies.multifidelity.finishing import RESERVE, WHY, Contest, finishing, is_ending
+from farthing.strategies.multifidelity.screening import LONGEST_LOOK, STRIDE, offered, without_leaps
+from farthing.trials import History, Measurement, Problem, State, Suggestion, Trial
+
+SPACE = ft.Space({"x": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(1, 20, integer=True, trace=True)})
+SIZES = ft.Space({"x": ft.Float(0, 1)}, fidelities={"data": ft.Fidelity(0.1, 1.0)})
+
+
+def loss(x: float, epoch: float) -> float:
+    return 0.2 + (x - 0.37) ** 2 + 1.0 / (1.0 + epoch)
+
+
+def trained(number: int, x: float, *, to: int, begun: int = 0, resume_from: int | None = None) -> Trial:
+    """A trial that reported every epoch; an epoch costs 1."""
+    points = [Measurement(value=loss(x, epoch), fidelity={"epochs": epoch}) for epoch in range(begun + 1, to + 1)]
+    last = replace(points[-1], cost={"training": float(to - begun)}, charged=True)
+    suggestion = Suggestion({"x": x}, {"epochs": to}, resume_from=resume_from)
+    return Trial(number, suggestion, State.DONE, measurements=(*points[:-1], last), value=last.value)
+
+
+def history(*reached: int) -> History:
+    """Runs of evenly spread params, each trained so far."""
+    count = len(reached)
+    return History(Problem(SPACE), [trained(i, (i + 0.5) / count, to=to) for i, to in enumerate(reached)])
+
+
+def context(of: History) -> CurveContext:
+    found = read_context(ft.TraceKG(), of, Randomness(0), [])
+    assert found is not None
+    return found
+
+
+def left_of(of: History, *, cost: float) -> Remaining:
+    return Budget(cost=cost).remaining(of, seconds=0.0)
+
+
+def test_comparing_begins_when_the_reserve_is_left() -> None:
+    runs = history(*[2] * 10)
+    spent = runs.cost
+    assert not is_ending(context(runs), left_of(runs, cost=1.01 * spent / (1 - RESERVE)))
+    assert is_ending(context(runs), left_of(runs, cost=0.99 * spent / (1 - RESERVE)))
+
+
+def test_it_begins_when_no_configuration_is_left_and_never_without_a_budget() -> None:
+    runs = history(*[2] * 10)
+    assert is_ending(context(runs), Remaining(trials=0.0))
+    assert not is_ending(context(runs), Remaining(trials=1.0))
+    assert not is_ending(context(runs), Remaining())
+
+
+@pytest.mark.parametrize("left", [3.0, 7.0, 15.0, 40.0])
+def test_all_of_a_plan_fits_what_is_left_and_more_money_compares_more_runs(left: float) -> None:
+    contest = Contest(context(history(*[2] * 12)), trusts_model=True)
+    plan = contest.largest_plan(left)
+    assert plan
+    assert sum(step.price for step in plan) <= left
+    more = contest.largest_plan(4 * left)
+    assert more is not None
+    assert len({step.run for step in more}) >= len({step.run for step in plan})
+
+
+def test_the_lowest_rung_comes_first_and_half_of_each_goes_on() -> None:
+    plan = Contest(context(history(*[2] * 16)), trusts_model=True).largest_plan(float("inf"))
+    assert plan is not None
+    levels = [step.level for step in plan]
+    assert levels == sorted(levels)
+    counts = [levels.count(level) for level in dict.fromkeys(levels)]
+    assert counts == [8, 4, 2, 1][: len(counts)]
+    assert counts[0] == 8
+
+
+def test_the_best_runs_are_compared_by_measured_values_where_the_model_is_not_trusted() -> None:
+    runs = history(*[2] * 12)
+    plan = Contest(context(runs), trusts_model=False).largest_plan(4.0)
+    assert plan is not None
+    by_loss = sorted(range(12), key=lambda number: runs[number].value or 9.0)
+    assert {step.run for step in plan} <= set(by_loss[:3])
+
+
+def test_a_study_that_has_compared_everything_ends_without_configurations_and_explores_with_them() -> None:
+    complete = history(*[20] * 4)
+    assert finishing(context(complete), Remaining(trials=0.0), 1, trusts_model=True) == []
+    ending = left_of(complete, cost=1.2 * complete.cost)
+    assert finishing(context(complete), ending, 1, trusts_model=True) is None
+
+
+def test_what_cannot_be_paid_is_not_begun() -> None:
+    runs = history(*[2] * 10)
+    assert finishing(context(runs), Remaining(cost=0.3), 1, trusts_model=True) == []
+
+
+def test_several_workers_continue_different_runs_and_none_that_is_in_training() -> None:
+    runs = history(*[2] * 10)
+    ending = left_of(runs, cost=1.5 * runs.cost)
+    chosen = finishing(context(runs), ending, 3, trusts_model=True)
+    assert chosen is not None
+    places = [int(choice.candidate.source[0]) for choice in chosen]
+    assert len(set(places)) == len(places) == 3
+    assert all(choice.reason == WHY for choice in chosen)
+    further = Trial(10, Suggestion(runs[places[0]].params, {"epochs": 4}, resume_from=places[0]), State.RUNNING)
+    busy = runs.updated([further], version=1)
+    again = finishing(context(busy), ending, 3, trusts_model=True)
+    assert again is not None
+    assert places[0] not in {int(choice.candidate.source[0]) for choice in again}
+
+
+def test_a_fidelity_that_is_no_trace_is_not_compared_so() -> None:
+    points = [
+        Trial(
+            i,
+            Suggestion({"x": i / 6}, {"data": 0.2}),
+            State.DONE,
+            value=0.1 * i,
+            measurements=(Measurement(value=0.1 * i, fidelity={"data": 0.2}, cost={"training": 1.0}, charged=True),),
+        )
+        for i in range(6)
+    ]
+    assert not is_ending(context(History(Problem(SIZES), points)), Remaining(trials=0.0))
+
+
+def test_a_budget_of_trials_costs_a_fraction_of_full_trainings() -> None:
+    found = History(Problem(SPACE))
+    strategy = ft.TraceKG()
+    while True:
+        budget = Budget(trials=12).remaining(found, seconds=0.0)
+        suggestions = strategy.suggest(found, budget, 1, Randomness(0))
+        if not suggestions:
+            break
+        one = suggestions[0]
+        begun = 0 if one.resume_from is None else int(found[one.resume_from].fidelity["epochs"])
+        told = trained(len(found), one.params["x"], to=int(one.fidelity["epochs"]), begun=begun)
+        found = found.updated([replace(told, suggestion=one)], version=len(found))
+    assert found.configurations == 12
+    assert found.cost <= 0.4 * 12 * 20
+    best = strategy.recommend(found)
+    assert best is not None
+    assert found.reach(best.trial) == 1.0
+    assert best.trial.value == pytest.approx(loss(0.37, 20), abs=0.02)
+
+
+def test_no_leaps_are_offered_before_runs_have_come_as_far() -> None:
+    here = context(history(2, 2, 2, 2, 2, 2, 5, 8))
+    kept = without_leaps(here, offered(here, may_be_new=True))
+    new = kept.source < 0
+    assert kept.S[new, 0].max() <= LONGEST_LOOK + 1e-9
+    reached = kept.begun[~new, 0]
+    assert (kept.S[~new, 0] <= STRIDE * reached + 1e-9).all()
+    best_of_the_short = min(range(6), key=lambda number: here.history[number].value or 9.0)
+    short = {int(place) for place in kept.source[~new] if float(here.runs[int(place)].reached[0]) == 0.1}
+    assert best_of_the_short in short
+    assert len(short) <= 3
