@@ -53,6 +53,14 @@ def test_a_study_is_recorded_with_all_its_trials(task):
     assert live.verified(task, record, 5)["error"] == task.verified(trial["params"], seed=5)
 
 
+def test_a_promoted_trial_trains_only_the_epochs_that_are_missing(task):
+    trials = live.studied(live.Job("asha", task, ft.Budget(trials=8), workers=1))["trials"]
+    continued = [trial for trial in trials if trial["resume_from"] is not None]
+    assert continued
+    for trial in continued:
+        assert len(trial["curve"]) == trial["epochs"] - trials[trial["resume_from"]]["epochs"]
+
+
 def test_the_table_compares_the_seeds_that_all_methods_have(tmp_path):
     found = {"default": {1: 0.2, 2: 0.4}, "asha": {1: 0.3, 2: 0.3, 3: 0.9}}
     lines = [
