@@ -123,8 +123,8 @@ def _captured(step: Callable[[], None], state: list[Tensor]) -> Callable[[], Non
     for tensor, old in zip(state, before, strict=True):
         tensor.copy_(old)
 
-    def replay(kept: list[Tensor] = state) -> None:
-        """A graph does not keep the tensors alive that it works on: who holds this function does."""
+    def replay(kept: Callable[[], None] = step) -> None:
+        """A graph does not keep the tensors alive that it works on: the step does, and this function the step."""
         graph.replay()
 
     return replay

@@ -318,10 +318,9 @@ class Loop:
         if remaining.is_spent:
             return SPENT
         predicted = answer.uncovered[0].predicted_cost if answer.uncovered else None
+        left = remaining.most_to_pay(in_seconds=self._records.problem.cost_unit == "seconds")
         if predicted is None:
-            return self._finished(remaining.cost)
-        is_time = self._records.problem.cost_unit == "seconds"
-        left = min(remaining.cost, remaining.seconds) if is_time else remaining.cost
+            return self._finished(left)
         costs = f"the next trial is predicted to cost {predicted.mean:.3g}, more than the {left:.3g} that is left"
         return Stopped(StopReason.TOO_EXPENSIVE, costs)
 
