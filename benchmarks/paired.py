@@ -9,7 +9,7 @@ named METHOD@FILE.
 import argparse
 import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import NamedTuple, TypeAlias
@@ -62,10 +62,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def print_pairs(records: Sequence[Record], *, method: str = DEFAULT, against: Sequence[str] = AGAINST) -> None:
-    families = dict.fromkeys(_family(record) for record in records)
-    for family in families:
-        print(_section(family, [record for record in records if _family(record) == family], method, against))
-    print(_section("all", records, method, against))
+    for one in pair_sections(records, method=method, against=against):
+        print(one)
+
+
+def pair_sections(
+    records: Sequence[Record], *, method: str = DEFAULT, against: Sequence[str] = AGAINST, level: int = 2
+) -> Iterator[str]:
+    """One for each family of problems, and one of all."""
+    for family in dict.fromkeys(_family(record) for record in records):
+        own = [record for record in records if _family(record) == family]
+        yield _section(family, own, method, against, level=level)
+    yield _section("all", records, method, against, level=level)
 
 
 def _labelled(path: Path, *, several: bool) -> list[Record]:
@@ -77,7 +85,7 @@ def _family(record: Record) -> str:
     return str(record["problem"]).partition("/")[0]
 
 
-def _section(name: str, records: Sequence[Record], method: str, against: Sequence[str]) -> str:
+def _section(name: str, records: Sequence[Record], method: str, against: Sequence[str], *, level: int) -> str:
     regrets, visited = _by_budget(records, "regret"), _by_budget(records, "visited")
     methods = list(dict.fromkeys(record["method"] for record in records))
     budgets = [f"{budget:g}" for budget in regrets]
@@ -93,7 +101,7 @@ def _section(name: str, records: Sequence[Record], method: str, against: Sequenc
         table([["mean regret (visited) at a budget of", *budgets], *means]),
         table([["paired difference", *budgets], *differences]),
         table([["90th percentile", *budgets], *tails]),
-        level=2,
+        level=level,
     )
 
 

@@ -18,10 +18,11 @@ from benchmarks.evidence.others import (
 from benchmarks.markdown import section
 from benchmarks.online import augmentation, training_suite
 from benchmarks.online.suites import ONLINE_SUITES
+from benchmarks.paired import pair_sections
 from benchmarks.population import cifar, real, rl, synthetic
 from benchmarks.problems.data import REPOSITORY
 from benchmarks.records import RESULTS, Record, read_records, results_path
-from benchmarks.suites import SUITES
+from benchmarks.suites import ARENAS, SUITES
 
 DOCS = REPOSITORY / "docs"
 PAGE, IMAGES = "benchmarks.md", "images/benchmarks"
@@ -56,6 +57,7 @@ def sections(images: Path) -> Iterator[str]:
     for suite in SUITES.values():
         if records := read_records(results_path(suite.name)):
             yield suite_section(suite, records, images=images)
+    yield from _arenas()
     yield from _former(images)
     yield from _online(images)
     yield from _populations(images)
@@ -80,6 +82,7 @@ OTHERS = {
         ("problem", "method"),
         ("regret_at_cost 2", "regret_at_cost 5", "regret_at_cost 10", "wall", "cost", "trials"),
     ),
+    "real-live": (("method",), ("verified_error", "configurations", "finished", "spent", "overhead")),
     "demo-digits": (
         ("problem", "budget", "method"),
         ("validation_error", "test_error", "test_loss", "suggesting_share", "trials", "full"),
@@ -87,6 +90,12 @@ OTHERS = {
     "lightgbm-rounds": (("problem", "budget", "method"), ("test_loss", "validation_loss", "configurations")),
 }
 """Records of another form: what tells their rows apart, and what is measured."""
+
+
+def _arenas() -> Iterator[str]:
+    for name in ARENAS:
+        if records := read_records(results_path(name)):
+            yield section(name, *coverage(records), *pair_sections(records, level=3), level=2)
 
 
 def _former(images: Path) -> Iterator[str]:

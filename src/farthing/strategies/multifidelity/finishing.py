@@ -22,8 +22,8 @@ from farthing.strategies.multifidelity.runs import Run, loss_up_to, recommendabl
 from farthing.strategies.shared.cooling import share_left
 
 RESERVE = 0.35
-"""The share of a budget that is kept for comparing. Chosen on the tables of `real-curves-tuning`, see `TRIED` in
-`docs/systems/multifidelity.md`."""
+"""The share of a budget that is kept for comparing. Chosen on the tables of `real-curves-tuning`;
+`docs/systems/multifidelity.md` lists what was tried."""
 REDUCTION = 2.0
 """From one rung to the next; the best half of a rung goes on. No other was better on the same tables."""
 LOWEST = 0.1
@@ -51,7 +51,7 @@ def finishing(
     plan = contest.largest_plan(money_left(context, budget))
     if plan is None:
         return None if budget.trials >= 1 else []
-    return contest.first(plan, count)
+    return contest.first(plan, count) or contest.first(contest.best_that_wait(affordable(context, budget)), count)
 
 
 def is_ending(context: CurveContext, budget: Remaining) -> bool:
@@ -63,11 +63,18 @@ def is_ending(context: CurveContext, budget: Remaining) -> bool:
 
 
 def money_left(context: CurveContext, budget: Remaining) -> float:
-    """The cost that may still be paid; seconds that are left are left to every worker."""
+    """The cost that may still be paid in all; seconds that are left are left to every worker."""
     if not context.cost.is_in_units:
         return inf
     is_time = context.history.problem.cost_unit == "seconds"
     return min(budget.cost, budget.seconds * (len(context.history.in_flight) + 1) if is_time else inf)
+
+
+def affordable(context: CurveContext, budget: Remaining) -> float:
+    """The most that a single training may cost: the rest of the budget, if the model predicts in its unit."""
+    if not context.cost.is_in_units:
+        return inf
+    return budget.most_to_pay(in_seconds=context.history.problem.cost_unit == "seconds")
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +131,7 @@ class Contest:
         affordable = [plan for plan in plans if sum(one.price for one in plan) <= left]
         if not plans:
             return None
-        return affordable[-1] if affordable else self._of_the_best(left)
+        return affordable[-1] if affordable else self.best_that_wait(left)[:1]
 
     def _plan(self, size: int) -> list[Promotion]:
         """The promotions of a halving in which so many leave the lowest rung, the lowest rung first.
@@ -176,14 +183,17 @@ class Contest:
             self._prices[key] = float(cost[0])
         return self._prices[key]
 
-    def _of_the_best(self, left: float) -> list[Promotion]:
-        """The run that is believed to be best and is not complete, as far as it can be trained."""
+    def best_that_wait(self, left: float) -> list[Promotion]:
+        """The runs that are not complete, as far as each can be trained; what is believed to be best comes first.
+
+        For workers that would be idle while those of a plan are in training.
+        """
+        found: list[Promotion] = []
         for run in np.argsort(self.believed, kind="stable").tolist():
             further = [level for level in self.rungs if level > self.reach[run] + TINY]
             prices = [(level, self._price(run, self.reach[run], level)) for level in further]
-            if paid := [Promotion(run, level, price) for level, price in prices if price <= left]:
-                return paid[-1:]
-        return []
+            found += [Promotion(run, level, price) for level, price in prices if price <= left][-1:]
+        return found
 
 
 def _sizes(most: int) -> list[int]:

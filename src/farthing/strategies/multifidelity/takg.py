@@ -175,19 +175,13 @@ class TraceKG(Strategy):
         self, context: "CurveContext", budget: Remaining, count: int, *, new_left: float
     ) -> "list[ChosenEvaluation]":
         from farthing.strategies.multifidelity.ascent import choose_together
+        from farthing.strategies.multifidelity.finishing import affordable
         from farthing.strategies.multifidelity.screening import choose_one_by_one
 
         limit = affordable(context, budget)
         if self.search == "screen":
             return choose_one_by_one(context, count, limit=limit, new_left=new_left)
         return choose_together(context, count, limit=limit, new_left=new_left)
-
-
-def affordable(context: "CurveContext", budget: Remaining) -> float:
-    """The most that a suggestion may cost: the rest of the budget, if the model predicts in its unit."""
-    if not context.cost.is_in_units:
-        return math.inf
-    return budget.most_to_pay(in_seconds=context.history.problem.cost_unit == "seconds")
 
 
 # ------------------------------------------------------------------------------------------------------- the start

@@ -159,3 +159,18 @@ def test_no_leaps_are_offered_before_runs_have_come_as_far() -> None:
     short = {int(place) for place in kept.source[~new] if float(here.runs[int(place)].reached[0]) == 0.1}
     assert best_of_the_short in short
     assert len(short) <= 3
+
+
+def test_a_worker_that_would_be_idle_trains_the_next_best_run() -> None:
+    """The only promotion of a small plan is in training: another worker does not wait for it."""
+    runs = history(*[4] * 3)
+    ending = left_of(runs, cost=1.5 * runs.cost)
+    here = finishing(context(runs), ending, 1, trusts_model=True)
+    assert here
+    place = int(here[0].candidate.source[0])
+    further = Trial(3, Suggestion(runs[place].params, {"epochs": 20}, resume_from=place), State.RUNNING)
+    busy = runs.updated([further], version=1)
+    other = finishing(context(busy), replace(ending, cost=4.5), 1, trusts_model=True)
+    assert other
+    assert int(other[0].candidate.source[0]) != place
+    assert other[0].cost <= 4.5
