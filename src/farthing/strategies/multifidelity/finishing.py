@@ -190,8 +190,9 @@ class Contest:
         """
         found: list[Promotion] = []
         for run in np.argsort(self.believed, kind="stable").tolist():
-            further = [level for level in self.rungs if level > self.reach[run] + TINY]
-            prices = [(level, self._price(run, self.reach[run], level)) for level in further]
+            reached = float(self.reach[run])
+            further = [level for level in self.rungs if level > reached + TINY]
+            prices = [(level, self._price(run, reached, level)) for level in further]
             found += [Promotion(run, level, price) for level, price in prices if price <= left][-1:]
         return found
 

@@ -42,7 +42,10 @@ def allowed_effort(strategy: Strategy, history: History, *, workers: int) -> Eff
     if seconds is None or len(history) * strategy.thinking <= _free(history, seconds, workers=workers):
         return EFFORT_LEVELS[0]
     ordinary, most = seconds_of_thinking(strategy, history), SHARE * seconds / workers
-    return next((level for level in EFFORT_LEVELS if RELATIVE[level] * ordinary <= most), EFFORT_LEVELS[-1])
+    for level in EFFORT_LEVELS:
+        if RELATIVE[level] * ordinary <= most:
+            return level
+    return EFFORT_LEVELS[-1]
 
 
 def seconds_of_thinking(strategy: Strategy, history: History) -> float:
