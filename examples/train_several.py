@@ -34,6 +34,7 @@ def main() -> None:
     if arguments.save and dist.get_rank() == 0:
         state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epochs": arguments.epochs}
         torch.save(state, arguments.save / "state.pt")
+    dist.barrier()  # nobody leaves while another rank may still speak to it
     dist.destroy_process_group()
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from needing import is_there, need
 
-need("torch")
+need("lightning")
 
 from continuing import run_along  # noqa: E402
 

@@ -154,7 +154,7 @@ class TraceKG(Strategy):
     ) -> Sequence[Suggestion]:
         """The starts, and what the model chooses after them; what halving does while the model has no skill."""
         from farthing.strategies.multifidelity.context import read_context
-        from farthing.strategies.multifidelity.finishing import finishing
+        from farthing.strategies.multifidelity.finishing import NOTE, finishing
         from farthing.strategies.multifidelity.handover import suggest_by_halving
 
         context = read_context(self, history, rng, starts, effort=effort_level(self, history, budget))
@@ -165,7 +165,8 @@ class TraceKG(Strategy):
         if self.search == "screen" and not starts:
             ending = finishing(context, budget, count, trusts_model=is_trusted)
             if ending is not None:
-                return [_suggestion(context, choice) for choice in ending]
+                found = [_suggestion(context, choice) for choice in ending]
+                return [replace(one, note={**(one.note or {}), NOTE: True}) for one in found]
             if skill is not None and skill.is_missing:
                 return suggest_by_halving(self, history, budget, count, rng, skill=skill)
         chosen = self._choose(context, budget, count - len(starts), new_left=budget.trials - len(starts))

@@ -8,7 +8,16 @@ import farthing as ft
 from farthing.costs import Budget, Remaining
 from farthing.strategies import Randomness
 from farthing.strategies.multifidelity.context import CurveContext, read_context
-from farthing.strategies.multifidelity.finishing import RESERVE, WHY, Contest, finishing, is_ending
+from farthing.strategies.multifidelity.finishing import (
+    LEAST_DOUBT,
+    NOTE,
+    RESERVE,
+    WHY,
+    Contest,
+    doubt,
+    finishing,
+    is_ending,
+)
 from farthing.strategies.multifidelity.screening import LONGEST_LOOK, STRIDE, offered, without_leaps
 from farthing.trials import History, Measurement, Problem, State, Suggestion, Trial
 
@@ -47,15 +56,27 @@ def left_of(of: History, *, cost: float) -> Remaining:
 def test_comparing_begins_when_the_reserve_is_left() -> None:
     runs = history(*[2] * 10)
     spent = runs.cost
-    assert not is_ending(context(runs), left_of(runs, cost=1.01 * spent / (1 - RESERVE)))
-    assert is_ending(context(runs), left_of(runs, cost=0.99 * spent / (1 - RESERVE)))
+    assert not is_ending(context(runs), left_of(runs, cost=1.01 * spent / (1 - RESERVE)), trusts_model=False)
+    assert is_ending(context(runs), left_of(runs, cost=0.99 * spent / (1 - RESERVE)), trusts_model=False)
+
+
+def test_a_model_that_is_sure_is_asked_to_the_end_and_comparing_goes_on_once_it_began() -> None:
+    """Long curves without noise: the model knows which run is best."""
+    runs = history(*[18] * 10)
+    assert doubt(context(history(*[2] * 10))) >= LEAST_DOUBT, "after a tenth it does not"
+    ending = left_of(runs, cost=1.4 * runs.cost)
+    assert doubt(context(runs)) < LEAST_DOUBT
+    assert not is_ending(context(runs), ending, trusts_model=True)
+    compared = replace(runs[9], suggestion=replace(runs[9].suggestion, note={NOTE: True}))
+    begun = History(runs.problem, [*runs[:9], compared])
+    assert is_ending(context(begun), ending, trusts_model=True)
 
 
 def test_it_begins_when_no_configuration_is_left_and_never_without_a_budget() -> None:
     runs = history(*[2] * 10)
-    assert is_ending(context(runs), Remaining(trials=0.0))
-    assert not is_ending(context(runs), Remaining(trials=1.0))
-    assert not is_ending(context(runs), Remaining())
+    assert is_ending(context(runs), Remaining(trials=0.0), trusts_model=False)
+    assert not is_ending(context(runs), Remaining(trials=1.0), trusts_model=False)
+    assert not is_ending(context(runs), Remaining(), trusts_model=False)
 
 
 @pytest.mark.parametrize("left", [3.0, 7.0, 15.0, 40.0])
@@ -91,25 +112,25 @@ def test_a_study_that_has_compared_everything_ends_without_configurations_and_ex
     complete = history(*[20] * 4)
     assert finishing(context(complete), Remaining(trials=0.0), 1, trusts_model=True) == []
     ending = left_of(complete, cost=1.2 * complete.cost)
-    assert finishing(context(complete), ending, 1, trusts_model=True) is None
+    assert finishing(context(complete), ending, 1, trusts_model=False) is None
 
 
 def test_what_cannot_be_paid_is_not_begun() -> None:
     runs = history(*[2] * 10)
-    assert finishing(context(runs), Remaining(cost=0.3), 1, trusts_model=True) == []
+    assert finishing(context(runs), Remaining(cost=0.3), 1, trusts_model=False) == []
 
 
 def test_several_workers_continue_different_runs_and_none_that_is_in_training() -> None:
     runs = history(*[2] * 10)
     ending = left_of(runs, cost=1.5 * runs.cost)
-    chosen = finishing(context(runs), ending, 3, trusts_model=True)
+    chosen = finishing(context(runs), ending, 3, trusts_model=False)
     assert chosen is not None
     places = [int(choice.candidate.source[0]) for choice in chosen]
     assert len(set(places)) == len(places) == 3
     assert all(choice.reason == WHY for choice in chosen)
     further = Trial(10, Suggestion(runs[places[0]].params, {"epochs": 4}, resume_from=places[0]), State.RUNNING)
     busy = runs.updated([further], version=1)
-    again = finishing(context(busy), ending, 3, trusts_model=True)
+    again = finishing(context(busy), ending, 3, trusts_model=False)
     assert again is not None
     assert places[0] not in {int(choice.candidate.source[0]) for choice in again}
 
@@ -125,7 +146,7 @@ def test_a_fidelity_that_is_no_trace_is_not_compared_so() -> None:
         )
         for i in range(6)
     ]
-    assert not is_ending(context(History(Problem(SIZES), points)), Remaining(trials=0.0))
+    assert not is_ending(context(History(Problem(SIZES), points)), Remaining(trials=0.0), trusts_model=False)
 
 
 def test_a_budget_of_trials_costs_a_fraction_of_full_trainings() -> None:
@@ -165,12 +186,12 @@ def test_a_worker_that_would_be_idle_trains_the_next_best_run() -> None:
     """The only promotion of a small plan is in training: another worker does not wait for it."""
     runs = history(*[4] * 3)
     ending = left_of(runs, cost=1.5 * runs.cost)
-    here = finishing(context(runs), ending, 1, trusts_model=True)
+    here = finishing(context(runs), ending, 1, trusts_model=False)
     assert here
     place = int(here[0].candidate.source[0])
     further = Trial(3, Suggestion(runs[place].params, {"epochs": 20}, resume_from=place), State.RUNNING)
     busy = runs.updated([further], version=1)
-    other = finishing(context(busy), replace(ending, cost=4.5), 1, trusts_model=True)
+    other = finishing(context(busy), replace(ending, cost=4.5), 1, trusts_model=False)
     assert other
     assert int(other[0].candidate.source[0]) != place
     assert other[0].cost <= 4.5
