@@ -62,12 +62,14 @@ class CurveModel:
 
 
 def curve_kernel(space: Space, *, fidelity_kernel: str) -> Kernel:
-    """The kernel over x times one for each fidelity."""
-    d = space.encoder.dimension
-    parts = [
-        one_fidelity(d + j, is_trace=bool(trace), fidelity_kernel=fidelity_kernel)
-        for j, trace in enumerate(Fidelities(space).is_trace)
-    ]
+    """The kernel over x times one for each fidelity.
+
+    "auto" is "decays" along a single trace, where real trainings were judged, and "curves" elsewhere.
+    """
+    d, is_trace = space.encoder.dimension, Fidelities(space).is_trace.tolist()
+    if fidelity_kernel == "auto":
+        fidelity_kernel = "decays" if is_trace == [True] else "curves"
+    parts = [one_fidelity(d + j, is_trace=trace, fidelity_kernel=fidelity_kernel) for j, trace in enumerate(is_trace)]
     return reduce(mul, parts, kernel_over(space.encoder))
 
 

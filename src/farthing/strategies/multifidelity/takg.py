@@ -35,10 +35,12 @@ class TraceKG(Strategy):
 
     Each suggestion is a configuration, how far to train it in every fidelity, and the paused run to continue, if that
     is the better buy. A Gaussian process over params and fidelities learns from the curves; a second model learns
-    costs. Recommended is the tried configuration of which the best value at full fidelity is believed (`recommending`).
+    costs. It recommends the tried configuration that it expects to be best at full fidelity (`recommending`).
 
-    Where the only fidelity is a trace and random starts have learnt nothing, successive halving decides instead
-    and measured values are recommended, until the model's choices are better than random ones (`skill`, `handover`).
+    Along a single trace a study begins with a small bracket of short looks (`handover`), takes no leaps (`screening`),
+    and spends the end of its budget on comparing the runs at hand, if it is in doubt which is best (`finishing`). If
+    random starts have learnt nothing, successive halving decides and measured values are recommended, until the
+    model's choices are better than random ones (`skill`).
 
     Args:
         zero_avoiding: information that is free at fidelity zero does not count (taKG⁰). "auto" measures whether cost
@@ -51,8 +53,9 @@ class TraceKG(Strategy):
         floor: the least share of each fidelity that is suggested, because the first steps of training mislead; None
             for the fidelity's own `low` (a tenth if low fidelities are not avoided otherwise).
         batch_cost: the cost of suggestions made together: the largest, as they run side by side, or the sum.
-        fidelity_kernel: "curves" for a learning-curve kernel for traces and a data-size kernel for others, each with
-            a small Matérn part; "decays" for those kernels alone, as in the paper; or "matern".
+        fidelity_kernel: "decays" for a learning-curve kernel for traces and a data-size kernel for others, as in the
+            paper; "curves" adds a small Matérn part to each; "auto" is "decays" along a single trace and "curves"
+            elsewhere; or "matern".
         search: "screen" compares the most promising new configuration and all paused runs at geometric levels, and
             is the only one that hands over to halving; "ascent" climbs in params, fidelities and retained points
             together; "stochastic" climbs with the step sizes of the paper's Theorem 2.
@@ -66,7 +69,7 @@ class TraceKG(Strategy):
     basket: int | None = whole(None, least=0)
     floor: float | None = share(0.1)
     batch_cost: Literal["max", "sum"] = "max"
-    fidelity_kernel: Literal["curves", "decays", "matern"] = "decays"
+    fidelity_kernel: Literal["auto", "curves", "decays", "matern"] = "auto"
     search: Literal["screen", "ascent", "stochastic"] = "screen"
     recommends: Literal["seen", "anywhere"] = "seen"
     halving: bool = True
