@@ -1,5 +1,6 @@
 """Runs: the trials of one configuration that carried each other on, read as one learning curve."""
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -109,6 +110,12 @@ class Run:
         measured = tuple(latest.values())
         return _best_so_far(self, measured) if measured and self.problem.best_so_far else measured
 
+    @cached_property
+    def path(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """The shares of the full fidelity at which it was measured, ascending, and the losses there."""
+        points = sorted((self.problem.reach(point.fidelity), point.loss) for point in self.curve)
+        return tuple(share for share, _ in points), tuple(loss for _, loss in points)
+
     @property
     def cost(self) -> float:
         """The cost of all its trials: an estimate of one run from the start to here."""
@@ -173,8 +180,9 @@ class _Runs:
 
 def loss_up_to(run: Run, level: float) -> float:
     """The last loss of a run up to a share of the full fidelity; infinite where it has none."""
-    passed = [point.loss for point in run.curve if run.problem.reach(point.fidelity) <= level + 1e-9]
-    return passed[-1] if passed else inf
+    shares, losses = run.path
+    passed = bisect_right(shares, level + 1e-9)
+    return losses[passed - 1] if passed else inf
 
 
 def recommendable(runs: Sequence[Run]) -> list[Run]:
