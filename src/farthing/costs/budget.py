@@ -98,6 +98,10 @@ class Budget(Declaration):
     `cost` is the sum over trials in the study's cost unit, `seconds` is wall clock, `trials` counts new
     configurations: neither continuations nor results that were added from elsewhere. `worth` ends it once nothing that
     could still be bought is expected to be worth its price; `patience` once that much cost has brought nothing better.
+
+    A trial starts only if its predicted cost fits what is left. With `hard`, a trial that runs is ended too: by the
+    report or charge that reaches the limit of cost, and when the seconds are over. It is then pruned, with the value
+    that it reported last.
     """
 
     cost: float | None = positive(None)
@@ -105,10 +109,11 @@ class Budget(Declaration):
     trials: int | None = whole(None, least=1)
     worth: Annotated[Worth | None, Either((WorthRule(), OneOf((None,))))] = None
     patience: float | None = positive(None)
+    hard: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.to_json():
+        if not self.to_json().keys() - {"hard"}:
             raise InvalidArgument("A budget needs a limit, got none. Give cost=, seconds= or trials=.")
 
     @property
@@ -131,6 +136,10 @@ class Budget(Declaration):
         running = [trial for trial in history.in_flight if trial.state is State.RUNNING]
         return self._remaining(history, running, seconds=seconds)
 
+    def is_reached(self, history: History, *, seconds: float) -> bool:
+        """Whether cost or seconds are used up by what was paid, whatever trials in flight are predicted to cost."""
+        return self._remaining(history, (), seconds=seconds).pays_nothing
+
     def _remaining(self, history: History, committed: Sequence[Trial], *, seconds: float) -> Remaining:
         return Remaining(
             cost=math.inf if self.cost is None else self.cost - history.cost - _committed(committed),
@@ -142,7 +151,7 @@ class Budget(Declaration):
         """The limits that are set, from which `Budget(**form)` makes the same budget."""
         worth = {} if self.worth is None else {"worth": self.worth.to_json()}
         patience = {} if self.patience is None else {"patience": self.patience}
-        return {**self.amounts, **worth, **patience}
+        return {**self.amounts, **worth, **patience, **({"hard": True} if self.hard else {})}
 
 
 def _committed(trials: Sequence[Trial]) -> float:

@@ -2,7 +2,7 @@
 
 from farthing.errors import Pruned, WorkError
 from farthing.execution.failures import failure_of
-from farthing.execution.running_trial import RunningTrial
+from farthing.execution.running_trial import CutShort, RunningTrial
 from farthing.execution.work import CarriesOut
 from farthing.trials import Outcome
 
@@ -20,7 +20,7 @@ def run_attempt(
         returned = work.run(trial)
     except Superseded:
         return None
-    except Pruned:
+    except (Pruned, CutShort):
         return trial._prune()
     except BaseException as error:
         if isinstance(error, let_through):

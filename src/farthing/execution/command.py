@@ -124,7 +124,8 @@ class _Reports:
 
     def _hear(self, said: dict[str, Any]) -> None:
         if "cost" in said:
-            self._trial.charge(said.pop("cost"))
+            charge = self._trial._charge_with_report if self._value in said else self._trial.charge
+            charge(said.pop("cost"))
         if self._value in said:
             self._take(said)
 

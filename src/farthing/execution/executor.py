@@ -20,7 +20,8 @@ class Job:
 
     `resume_from` is the trial to continue and `resume_dir` its checkpoint, or one that an earlier attempt at this
     same trial left; `reported` is then the value which that attempt reported last. `time_limit` is in seconds of wall
-    clock.
+    clock. Of a hard budget, `seconds_left` is what there was of it when the job was submitted: the job is then ended
+    with the value that it has; and `tells_charges` says that each charge is told at once.
     """
 
     attempt: Attempt
@@ -30,9 +31,19 @@ class Job:
     resume_dir: Path | None = None
     reported: float | None = None
     time_limit: float | None = None
+    seconds_left: float | None = None
+    tells_charges: bool = False
 
     @classmethod
-    def of(cls, trial: Trial, checkpoints: Checkpoints, *, time_limit: float | None = None) -> "Job":
+    def of(
+        cls,
+        trial: Trial,
+        checkpoints: Checkpoints,
+        *,
+        time_limit: float | None = None,
+        seconds_left: float | None = None,
+        tells_charges: bool = False,
+    ) -> "Job":
         """The job of a trial that was opened or claimed."""
         start = trial.checkpoint or trial.resume_checkpoint
         return cls(
@@ -43,6 +54,8 @@ class Job:
             resume_dir=checkpoints.named(start) if start else None,
             reported=trial.points[-1].value if trial.checkpoint and trial.points else None,
             time_limit=time_limit,
+            seconds_left=seconds_left,
+            tells_charges=tells_charges,
         )
 
 
@@ -67,7 +80,8 @@ class Ended:
 class Listener(Protocol):
     """Takes the messages of a running job. When a call returns, the message is durable and the work may continue.
 
-    A call that raises `StaleAttempt` or `TrialFinished` ends the job without an outcome.
+    A call that raises `StaleAttempt` or `TrialFinished` ends the job without an outcome. One that raises `Pruned` took
+    the message, and ends the job as pruned: a hard budget is spent.
     """
 
     def on_news(self, attempt: Attempt, news: News) -> None: ...

@@ -4,11 +4,11 @@ import threading
 from collections import deque
 
 from farthing.costs.clock import Clock, SystemClock
-from farthing.errors import StaleAttempt, TrialFinished, WorkError
+from farthing.errors import Pruned, StaleAttempt, TrialFinished, WorkError
 from farthing.execution.attempts import Superseded, run_attempt
 from farthing.execution.checkpoints import Checkpoints
 from farthing.execution.executor import Ended, Job, Listener
-from farthing.execution.running_trial import RunningTrial
+from farthing.execution.running_trial import CutShort, RunningTrial
 from farthing.execution.work import as_work
 from farthing.trials import Attempt, Outcome, Problem
 from farthing.trials.news import News
@@ -83,6 +83,8 @@ class _DirectChannel:
     def send(self, news: News) -> None:
         try:
             self._listener.on_news(self._attempt, news)
+        except Pruned as error:
+            raise CutShort from error
         except Exception as error:
             self._error = error
             raise Superseded from error

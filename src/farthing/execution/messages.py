@@ -12,7 +12,10 @@ from farthing.trials.prefixes import Eviction
 
 GO_ON = "go on"
 STOP = "stop"
-"""The coordinator's answers to news: they are durable; or they are not wanted any more."""
+CUT_SHORT = "cut short"
+"""The coordinator's answers to news: they are durable; they are not wanted any more; or they are durable and the last,
+but for how the job ended.
+"""
 
 
 @dataclass(frozen=True)
@@ -62,11 +65,12 @@ def job_to_json(job: Job) -> Json:
         "resume_from": job.resume_from,
         "resume_dir": None if job.resume_dir is None else str(job.resume_dir),
         "reported": job.reported,
+        "tells_charges": job.tells_charges,
     }
 
 
 def job_from_json(form: dict[str, Any]) -> Job:
-    """The job as a worker sees it: the time limit is the coordinator's to keep."""
+    """The job as a worker sees it: limits of time are the coordinator's to keep."""
     resume_dir = form["resume_dir"]
     return Job(
         Attempt(*form["attempt"]),
@@ -75,6 +79,7 @@ def job_from_json(form: dict[str, Any]) -> Job:
         resume_from=form["resume_from"],
         resume_dir=None if resume_dir is None else Path(resume_dir),
         reported=form["reported"],
+        tells_charges=form["tells_charges"],
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, SupportsFloat, TypeAlias
 
 from farthing.costs.clock import Clock, SystemClock
-from farthing.errors import FarthingError, InvalidValue
+from farthing.errors import FarthingError, InvalidValue, Pruned
 from farthing.execution.checkpoints import Checkpoints
 from farthing.execution.curve import fidelity_of_report, next_step
 from farthing.execution.executor import Job
@@ -21,6 +21,10 @@ from farthing.trials.prefixes import Eviction
 
 Send: TypeAlias = Callable[[News], None]
 """Takes a running trial's news and returns when they are durable."""
+
+
+class CutShort(BaseException):
+    """Unwinds the work of a trial that may not go on and keeps its value. No Exception, so that work lets it pass."""
 
 
 class RunningTrial:
@@ -105,12 +109,22 @@ class RunningTrial:
             metrics=read_metrics(metrics),
             gradient=read_gradient(gradient, space, self.params),
         )
-        self._send(point)
+        try:
+            self._send(point)
+        except (Pruned, CutShort):
+            self._reported.append(point)
+            raise
         self._reported = [*(self._reported if self.problem.best_so_far else ()), point]
 
     def charge(self, amount: SupportsFloat, kind: Kind = "training") -> None:
         """Adds to the cost of the trial. Once charged, its measured seconds do not count."""
         self._meter.charge(amount, kind=kind)
+        if self._job.tells_charges:
+            self._settle()
+
+    def _charge_with_report(self, amount: SupportsFloat) -> None:
+        """As `charge`, for an amount that belongs to the report that follows."""
+        self._meter.charge(amount, kind="training")
 
     def timing(self, kind: Kind) -> AbstractContextManager[None]:
         """The seconds inside `with trial.timing("validation"):` are of that kind instead of training."""
@@ -164,7 +178,7 @@ class RunningTrial:
         return self._outcome(State.FAILED, closing=self._measurement(), failure=failure)
 
     def _prune(self) -> Outcome:
-        value = self._last.value if self._last else None
+        value = self._last.value if self._last else self._job.reported
         return self._outcome(State.PRUNED, value=value, closing=self._measurement())
 
     @property

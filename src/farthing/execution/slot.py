@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
 from farthing.costs.clock import Clock
-from farthing.errors import StaleAttempt, TrialFinished, WorkError
+from farthing.errors import Pruned, StaleAttempt, TrialFinished, WorkError
 from farthing.execution.checkpoints import Checkpoints
 from farthing.execution.executor import Ended, Job, Listener
 from farthing.execution.failures import Exit
 from farthing.execution.messages import (
+    CUT_SHORT,
     GO_ON,
     STOP,
     Finished,
@@ -24,7 +25,7 @@ from farthing.execution.ranks import refusal_in
 from farthing.execution.received import check_fits, message_from_json
 from farthing.execution.wire import BrokenWire, to_bytes
 from farthing.execution.worker_process import last_lines
-from farthing.trials import Attempt, Failure, Json, Measurement, Outcome, Problem, State
+from farthing.trials import Attempt, Failure, Json, Kind, Measurement, Outcome, Problem, State
 from farthing.trials.news import Checkpointed, News
 
 STARTS = 3
@@ -88,14 +89,16 @@ class _Assignment:
     has_begun: bool = False
     paid_until: float = 0.0
     measurements: int = 0
+    value: float | None = None
     checkpoint: str | None = None
     is_superseded: bool = False
 
     def heed(self, news: News) -> None:
-        """Keeps the news that an outcome needs if the worker dies."""
+        """Keeps the news that an outcome needs if the worker dies, or is ended."""
         match news:
-            case Measurement(sequence=sequence):
+            case Measurement(sequence=sequence, value=value):
                 self.measurements = max(self.measurements, sequence + 1)
+                self.value = self.value if value is None else value
             case Checkpointed(checkpoint):
                 self.checkpoint = checkpoint
 
@@ -126,6 +129,7 @@ class Slot(Generic[W]):
         self._problem = problem
         self._assignment: _Assignment | None = None
         self._failed_starts = 0
+        self._ends_at = math.inf
 
     @property
     def job(self) -> Job | None:
@@ -135,6 +139,7 @@ class Slot(Generic[W]):
         if self.worker is not None and not self.worker.is_usable:
             self.end_worker()
         self._assignment = _Assignment(job)
+        self._ends_at = math.inf if job.seconds_left is None else time.monotonic() + job.seconds_left
         if self.worker is None:
             self._start()
         else:
@@ -178,6 +183,8 @@ class Slot(Generic[W]):
 
     def _notice_deadline(self) -> Ended | None:
         assert self.worker is not None
+        if self._assignment is not None and time.monotonic() >= self._ends_at:
+            return self._cut_short(self._assignment)
         limit = self._assignment.job.time_limit if self._assignment else None
         if limit is None or self.worker.mailbox.is_closed:
             return self._break_off("closed the connection to its worker")
@@ -195,7 +202,7 @@ class Slot(Generic[W]):
 
     def _start(self) -> None:
         self.worker = self._start_worker()
-        self.deadline = time.monotonic() + SECONDS_TO_START
+        self.deadline = min(self._ends_at, time.monotonic() + SECONDS_TO_START)
 
     def _start_again(self) -> None:
         assert self.worker is not None
@@ -212,7 +219,7 @@ class Slot(Generic[W]):
         self._assignment.has_begun = True
         self._assignment.paid_until = self._clock.elapsed()
         limit = self._assignment.job.time_limit
-        self.deadline = math.inf if limit is None else time.monotonic() + limit
+        self.deadline = self._ends_at if limit is None else min(self._ends_at, time.monotonic() + limit)
         self.worker.mailbox.post(to_bytes(job_to_json(self._assignment.job)))
 
     def _heed(self, message: WorkerMessage, listener: Listener) -> Ended | None:
@@ -238,11 +245,12 @@ class Slot(Generic[W]):
 
     def _pass_on(self, assignment: _Assignment, news: News, listener: Listener) -> None:
         assert self.worker is not None
+        answer = STOP if assignment.is_superseded else _answer(news, assignment.job.attempt, listener)
         if not assignment.is_superseded:
-            assignment.is_superseded = not _is_wanted(news, assignment.job.attempt, listener)
+            assignment.is_superseded = answer == STOP
             assignment.heed(news)
             assignment.paid_until = self._clock.elapsed()
-        self.worker.mailbox.post(to_bytes(STOP if assignment.is_superseded else GO_ON))
+        self.worker.mailbox.post(to_bytes(answer))
 
     def _finish(self, assignment: _Assignment, outcome: Outcome | None) -> Ended:
         self._assignment = None
@@ -260,23 +268,37 @@ class Slot(Generic[W]):
         was_killed = reason is None and refusal is None and how.was_killed
         return replace(ended, was_killed=was_killed, lost_node=reason is None and how.lost_node)
 
+    def _cut_short(self, assignment: _Assignment) -> Ended:
+        """Ends the worker in the middle of its job, because a hard budget is over; what it has reported is kept."""
+        self.end_worker()
+        value = assignment.job.reported if assignment.value is None else assignment.value
+        closing = self._closing(assignment, kind="training")
+        outcome = Outcome(State.PRUNED, value=value, measurements=(closing,), checkpoint=assignment.checkpoint)
+        return self._finish(assignment, outcome)
+
     def _failed(self, assignment: _Assignment, failure: Failure) -> Outcome:
+        closing = self._closing(assignment, kind="failed")
+        return Outcome(State.FAILED, measurements=(closing,), failure=failure, checkpoint=assignment.checkpoint)
+
+    def _closing(self, assignment: _Assignment, *, kind: Kind) -> Measurement:
+        """The cost since the last news of a job whose worker was ended."""
         unpaid = self._clock.elapsed() - assignment.paid_until if assignment.has_begun else 0.0
-        closing = Measurement(
-            cost={"failed": unpaid} if self._problem.measures_cost else {},
+        return Measurement(
+            cost={kind: unpaid} if self._problem.measures_cost else {},
             attempt=assignment.job.attempt.attempt,
             sequence=assignment.measurements,
         )
-        return Outcome(State.FAILED, measurements=(closing,), failure=failure, checkpoint=assignment.checkpoint)
 
 
-def _is_wanted(news: News, attempt: Attempt, listener: Listener) -> bool:
-    """Hands news to the listener; False when the attempt has been taken over."""
+def _answer(news: News, attempt: Attempt, listener: Listener) -> str:
+    """Hands news to the listener, and says what the worker is to do."""
     try:
         listener.on_news(attempt, news)
     except (StaleAttempt, TrialFinished):
-        return False
-    return True
+        return STOP
+    except Pruned:
+        return CUT_SHORT
+    return GO_ON
 
 
 def _did_not_start(output: str) -> WorkError:

@@ -9,13 +9,12 @@ import threading
 from typing import Any
 
 from farthing.errors import WorkError
-from farthing.execution import wire
+from farthing.execution import messages, wire
 from farthing.execution.attempts import Superseded, run_attempt
 from farthing.execution.failures import failure_of
 from farthing.execution.guardian import start_guardian
 from farthing.execution.job_log import JobLog
 from farthing.execution.messages import (
-    GO_ON,
     Finished,
     Ready,
     Unready,
@@ -24,7 +23,7 @@ from farthing.execution.messages import (
     message_to_json,
 )
 from farthing.execution.platform import end_with_parent
-from farthing.execution.running_trial import RunningTrial
+from farthing.execution.running_trial import CutShort, RunningTrial
 from farthing.execution.stored_checkpoints import checkpoints_at
 from farthing.execution.work import CarriesOut
 from farthing.trials import Outcome, Problem
@@ -126,5 +125,10 @@ class _WireChannel:
             if self._is_closed:
                 raise WorkError("A trial must report before it ends, got a report after that. Wait for your threads.")
             _tell(self._coordinator, news)
-            if wire.receive(self._coordinator) != GO_ON:
-                raise Superseded
+            match wire.receive(self._coordinator):
+                case messages.GO_ON:
+                    return
+                case messages.CUT_SHORT:
+                    raise CutShort
+                case _:
+                    raise Superseded

@@ -16,10 +16,11 @@ from farthing.strategies import Randomness, Strategy
 from farthing.strategies.shared.design import draw
 from farthing.study.folder import StudyFiles
 from farthing.study.records import Records, Taken
-from farthing.study.stopping import Stopping
+from farthing.study.stopping import Stopping, end_beyond
 from farthing.trials import Attempt, Failure, History, Measurement, Outcome, Params, Problem, State, Suggestion, Trial
 from farthing.trials.best_so_far import stops_early
 from farthing.trials.measurement import cost_amount, finite_number
+from farthing.trials.news import News
 from farthing.validation import refuse_non_mapping, refuse_unknown, shown
 
 Trace: TypeAlias = Iterable[tuple[Mapping[str, float], float]]
@@ -43,7 +44,7 @@ class HandedOut:
         taken: Taken = {}
         try:
             trials = self._open(count, budget, strategy, taken)
-            asked = {trial.number: self._running(trial) for trial in trials}
+            asked = {trial.number: self._running(trial, budget) for trial in trials}
         except BaseException:
             self._records.give_back(taken)
             raise
@@ -105,17 +106,27 @@ class HandedOut:
         self._asked.pop(running.number, None)
         return closed
 
-    def _running(self, trial: Trial) -> RunningTrial:
-        """The trial as its worker sees it, ready to report."""
+    def _running(self, trial: Trial, budget: Budget | None = None) -> RunningTrial:
+        """The trial as its worker sees it, ready to report; a budget that it was asked for with holds for it."""
         checkpoints = self._files.to_write()
+        limits = budget or Budget.in_force(self._records.history)
         return RunningTrial(
-            Job.of(trial, checkpoints),
+            Job.of(trial, checkpoints, tells_charges=limits is not None and limits.hard),
             self._records.problem,
-            send=partial(self._records.record, Attempt(trial.number, trial.attempt)),
+            send=partial(self._record, trial, budget),
             checkpoints=checkpoints,
             clock=self._clock,
             first_sequence=1 + max((point.sequence for point in trial.measurements), default=-1),
         )
+
+    def _record(self, trial: Trial, budget: Budget | None, news: News) -> None:
+        """Makes news durable; raises `Pruned` if a hard budget is spent with it."""
+        self._records.record(Attempt(trial.number, trial.attempt), news)
+        limits = budget or Budget.in_force(self._records.history)
+        if limits is not None and limits.hard and isinstance(news, Measurement):
+            history = self._records.refresh()
+            seconds = 0.0 if budget is not None or limits.seconds is None else self._records.seconds_run()
+            end_beyond(budget or Budget.in_force(history), history, trial, heard=news, seconds=seconds)
 
 
 def suggested(problem: Problem, params: Params, fidelity: Mapping[str, float] | None) -> Suggestion:

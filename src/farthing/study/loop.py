@@ -19,7 +19,7 @@ from farthing.study.knowledge import Question
 from farthing.study.limits import IDLE, Limits, Stopped, StopReason
 from farthing.study.records import Records, Taken
 from farthing.study.sharing import SuggesterForAll
-from farthing.study.stopping import Stopping
+from farthing.study.stopping import Stopping, end_beyond
 from farthing.study.suggesting import Suggester, SuggesterHere, SuggesterInThread
 from farthing.study.turns import Answer
 from farthing.trials import Attempt, History, Json, Measurement, State, Trial
@@ -177,8 +177,17 @@ class Loop:
             case Measurement():
                 for observer in self._observers:
                     observer.on_report(self._trials[attempt], news)
+                self._end_beyond(attempt, news)
             case Eviction(why="unwritable" | "corrupt"):
                 self._warn_about_the_cache(attempt, news)
+
+    def _end_beyond(self, attempt: Attempt, heard: Measurement) -> None:
+        """Raises `Pruned` if a hard budget ends the trial; others may have spent it, or changed it."""
+        budget = self.budget(self._records.history)
+        if budget is not None and budget.hard:
+            history = self._records.refresh()
+            trial, seconds = self._trials[attempt], self._seconds_run()
+            end_beyond(self.budget(history), history, trial, heard=heard, seconds=seconds)
 
     def _run(self) -> Stopped:
         self._records.sweep()
@@ -346,7 +355,18 @@ class Loop:
         return left.trials < 1 and not self._records.problem.space.fidelities and not self._records.history.waiting
 
     def _submit(self, trial: Trial) -> None:
-        self._executor.submit(Job.of(trial, self._checkpoints, time_limit=self._limits.time_limit))
+        budget = self.budget(self._records.history)
+        is_hard = budget is not None and budget.hard
+        left = budget.seconds - self._seconds_run() if budget is not None and is_hard and budget.seconds else None
+        self._executor.submit(
+            Job.of(
+                trial,
+                self._checkpoints,
+                time_limit=self._limits.time_limit,
+                seconds_left=left,
+                tells_charges=is_hard,
+            )
+        )
         for observer in self._observers:
             observer.on_start(trial)
 

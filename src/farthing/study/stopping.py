@@ -1,14 +1,34 @@
-"""Whether to stop before the budget is spent: nothing better for too long, or nothing left that is worth its price."""
+"""Whether to stop before the budget is spent: nothing better for too long, or nothing left that is worth its price.
+
+And whether a trial that runs has to stop, because a hard budget is.
+"""
 
 from typing import TYPE_CHECKING
 
 from farthing.costs import Budget, Remaining
-from farthing.errors import NoResult
+from farthing.errors import NoResult, Pruned
 from farthing.study.limits import Stopped, StopReason
-from farthing.trials import History
+from farthing.trials import History, Measurement, Trial
 
 if TYPE_CHECKING:
     from farthing.study.outlook import Outlook
+
+
+def end_beyond(budget: Budget | None, history: History, trial: Trial, *, heard: Measurement, seconds: float) -> None:
+    """Raises `Pruned` if a hard budget ends the trial, of which the history knows what was heard.
+
+    A report of all that was to be done ends nothing: the work has only to save and return.
+    """
+    if budget is None or not budget.hard or not budget.is_reached(history, seconds=seconds):
+        return
+    if heard.fidelity and all(heard.fidelity.get(name, 0.0) >= most for name, most in trial.fidelity.items()):
+        return
+    spent = {"cost": history.cost, "seconds": seconds}
+    amounts = [f"{name} {spent[name]:.4g} of {most:g}" for name, most in budget.amounts.items() if name in spent]
+    raise Pruned(
+        f"A trial ends when a hard budget is reached, got {' and '.join(amounts)}. What it reported is kept: "
+        "study.tell(trial, pruned=True)."
+    )
 
 
 class Stopping:

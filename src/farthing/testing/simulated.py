@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
 from farthing.costs import Clock, FakeClock
-from farthing.errors import InvalidArgument, StaleAttempt, TrialFinished
+from farthing.errors import InvalidArgument, Pruned, StaleAttempt, TrialFinished
 from farthing.execution import CarriesOut, Checkpoints, Ended, Job, RunningTrial
 from farthing.execution.attempts import run_attempt
 from farthing.execution.executor import Listener, check_workers
@@ -85,6 +85,7 @@ class SimulatedExecutor:
         self._seed = seed
         self._work: CarriesOut | None = None
         self._running: dict[Attempt, float] = {}
+        self._told: dict[Attempt, list[tuple[float, News]]] = {}
         self._events: list[_Event] = []
         self._order = itertools.count()
         self._job_clock: _JobClock | None = None
@@ -155,6 +156,7 @@ class SimulatedExecutor:
 
     def close(self) -> None:
         self._running.clear()
+        self._told.clear()
         self._events.clear()
 
     def _go_on_to(self, moment: float) -> None:
@@ -172,11 +174,23 @@ class SimulatedExecutor:
             listener.on_news(attempt, event.news)
         except (StaleAttempt, TrialFinished):
             return self._end(Ended(attempt, None))
+        except Pruned:
+            told = self._told[attempt]
+            heard = told[: 1 + [news for _, news in told].index(event.news)]
+            outcome = self._pruned(heard, at=self.clock.elapsed(), began=self._running[attempt])
+            return self._end(Ended(attempt, outcome))
         return None
 
     def _end(self, ended: Ended) -> Ended:
         self._busy_seconds += self.clock.elapsed() - self._running.pop(ended.attempt)
+        del self._told[ended.attempt]
         return ended
+
+    def _pruned(self, told: list[tuple[float, News]], *, at: float, began: float) -> Outcome:
+        """How an attempt ends that a hard budget ends: with the value that it has."""
+        points = [news for when, news in told if when <= at and isinstance(news, Measurement)]
+        value = next((point.value for point in reversed(points) if point.value is not None), None)
+        return Outcome(State.PRUNED, value=value, measurements=[self._closing(told, at=at, began=began)])
 
     def _carried_out(self, work: CarriesOut, job: Job) -> "list[_Event]":
         """All that the attempt will tell, with its times."""
@@ -192,6 +206,7 @@ class SimulatedExecutor:
             checkpoints=self._checkpoints,
             clock=clock,
         )
+        self._told[job.attempt] = told
         self._job_clock = clock
         try:
             outcome = run_attempt(work, trial, let_through=(KeyboardInterrupt,))
@@ -202,6 +217,10 @@ class SimulatedExecutor:
             return self._cut(job, told, "Its worker was pre-empted.", at=moment, began=began, was_killed=True)
         if fails < self._faults.failure:
             return self._cut(job, told, "SimulatedFailure: it failed by chance.", at=moment, began=began)
+        if job.seconds_left is not None and ends_at - began > job.seconds_left:
+            over = began + job.seconds_left
+            ended = Ended(job.attempt, self._pruned(told, at=over, began=began))
+            return [*self._news_until(over, job, told), self._event(over, job.attempt, ended=ended)]
         if job.time_limit is not None and ends_at - began > job.time_limit:
             reason = f"The time limit of {job.time_limit:g} s was reached."
             return self._cut(job, told, reason, at=began + job.time_limit, began=began)
@@ -219,13 +238,18 @@ class SimulatedExecutor:
         was_killed: bool = False,
     ) -> "list[_Event]":
         """The same, ended early: what came later is not told, and the time since the last report is failed work."""
-        kept = [(moment, news) for moment, news in told if moment <= at]
-        points = [moment for moment, news in kept if isinstance(news, Measurement)]
-        seconds = at - max([began, *points])
-        closing = Measurement(cost={"training": seconds} if self._problem.measures_cost else {}, sequence=len(points))
+        closing = self._closing(told, at=at, began=began)
         outcome = Outcome(State.FAILED, measurements=[closing], failure=Failure(reason))
-        news = [self._event(moment, job.attempt, news=part) for moment, part in kept]
-        return [*news, self._event(at, job.attempt, ended=Ended(job.attempt, outcome, was_killed=was_killed))]
+        ended = Ended(job.attempt, outcome, was_killed=was_killed)
+        return [*self._news_until(at, job, told), self._event(at, job.attempt, ended=ended)]
+
+    def _closing(self, told: list[tuple[float, News]], *, at: float, began: float) -> Measurement:
+        points = [moment for moment, news in told if moment <= at and isinstance(news, Measurement)]
+        seconds = at - max([began, *points])
+        return Measurement(cost={"training": seconds} if self._problem.measures_cost else {}, sequence=len(points))
+
+    def _news_until(self, at: float, job: Job, told: list[tuple[float, News]]) -> "list[_Event]":
+        return [self._event(moment, job.attempt, news=news) for moment, news in told if moment <= at]
 
     def _event(self, at: float, attempt: Attempt, **what: Any) -> "_Event":
         return _Event(at, next(self._order), attempt, **what)
