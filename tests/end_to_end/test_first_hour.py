@@ -140,7 +140,7 @@ def test_a_team_shares_a_study_on_postgresql(postgres_url: str, tmp_path: Path) 
         assert len(study.trials) == 5, "what was added is not counted"
         refused = farthing("resume", "team", "--storage", postgres_url, folder=tmp_path)
         assert "--work train.py:train" in refused.stderr
-        more = ["--work", "team_work.py:train", "--trials", 8, "--workers", 2, "--quiet"]
+        more = ["--work", "team_work.py:train", "--trials", 4, "--workers", 2, "--quiet"]
         resumed = farthing("resume", "team", "--storage", postgres_url, *more, folder=tmp_path)
         assert resumed.returncode == 0, resumed.stderr
         assert len(study.trials) == 9

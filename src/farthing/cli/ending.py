@@ -69,7 +69,7 @@ def next_steps(study: Study, best: Best | None, *, address: StorageAddress) -> s
     steps = {
         f"farthing show {named}": "every trial and its learning curve",
         f"farthing plot {named}": "a picture of it",
-        f"farthing resume {named} --seconds N": "continue, with a larger total budget",
+        f"farthing resume {named} --seconds N": "continue, for N more seconds",
     }
     if best and not is_verified(study, best):
         steps[f"farthing verify {named}"] = "train the best to full fidelity"

@@ -32,6 +32,9 @@ _trials = click.option("--trials", type=int, metavar="LIMIT", help="Most configu
 _patience = click.option(
     "--patience", type=float, metavar="COST", help="Stop once this much cost has brought nothing better."
 )
+_hard = click.option(
+    "--hard/--soft", default=None, help="Whether running trials are ended too when a limit is reached."
+)
 _inline = click.option("--inline", is_flag=True, help="Run trials in this process, one at a time, for debugging.")
 _keep_going = click.option(
     "--keep-going", is_flag=True, help="Spend the budget even if the first trials all fail in the same way."
@@ -52,14 +55,25 @@ def work_options(command: Command) -> Command:
 
 
 def run_options(command: Command) -> Command:
-    """Options of `run` and `resume`; the limits replace those of the study."""
-    limits = (_seconds, _cost, _trials, _patience)
+    """Options of `run`; the limits replace those of the study."""
+    limits = (_seconds, _cost, _trials, _patience, _hard)
+    return _with(command, _workers, *limits, _inline, _keep_going, _harmless, json_option, _quiet)
+
+
+def resume_options(command: Command) -> Command:
+    """Options of `resume`; the limits are added to what was spent."""
+    limits = (
+        click.option("--seconds", type=float, metavar="MORE", help="Seconds of wall clock to go on for."),
+        click.option("--cost", type=float, metavar="MORE", help="Cost to spend from now on, in the study's unit."),
+        click.option("--trials", type=int, metavar="MORE", help="Configurations to try from now on."),
+        *(_patience, _hard),
+    )
     return _with(command, _workers, *limits, _inline, _keep_going, _harmless, json_option, _quiet)
 
 
 def limit_options(command: Command) -> Command:
     """The limits of a budget."""
-    return _with(command, _seconds, _cost, _trials, _patience)
+    return _with(command, _seconds, _cost, _trials, _patience, _hard)
 
 
 _measured = click.option("--measured", is_flag=True, help="By measured values instead of what the model recommends.")
@@ -69,7 +83,8 @@ _repeats = click.option("--repeats", type=click.IntRange(min=1), metavar="N", he
 
 def verify_options(command: Command) -> Command:
     """The options for a run of the trials that verify."""
-    return _with(command, _measured, _top, _repeats, _workers, _seconds, _cost, _inline, json_option, _quiet)
+    limits = (_seconds, _cost, _hard)
+    return _with(command, _measured, _top, _repeats, _workers, *limits, _inline, json_option, _quiet)
 
 
 def _with(command: Command, *options: Command) -> Command:

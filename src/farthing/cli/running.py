@@ -4,6 +4,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from farthing.cli.ending import end
 from farthing.cli.file_trackers import make_trackers
@@ -27,10 +28,12 @@ class RunOptions:
     keep_going: bool = False
     harmless_change: bool = False
     patience: float | None = None
+    hard: bool | None = None
 
     @property
-    def limits(self) -> dict[str, float]:
-        given = {"seconds": self.seconds, "cost": self.cost, "trials": self.trials, "patience": self.patience}
+    def limits(self) -> dict[str, Any]:
+        """The limits that were named."""
+        given = {name: getattr(self, name) for name in ("seconds", "cost", "trials", "patience", "hard")}
         return {name: limit for name, limit in given.items() if limit is not None}
 
 

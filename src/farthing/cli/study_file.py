@@ -50,6 +50,7 @@ STUDY_KEYS = {
     "learn_from": Key(Either((TEXT, Several(TEXT, fewest=1))), '["digits-may"]'),
 }
 BUDGET_KEYS = {"seconds": Key(AMOUNT, "600"), "cost": Key(AMOUNT, "100.0"), "trials": Key(COUNT, "50")}
+BUDGET_KEYS |= {"hard": Key(Flag(), "true")}
 BUDGET_KEYS |= {"patience": Key(AMOUNT, "100.0"), "worth": Key(WorthRule(), "{value = 0.001, per = 3600}")}
 WORK_KEYS = {
     "command": Key(TEXT, '"python train.py --lr {lr}"'),

@@ -127,6 +127,11 @@ class Budget(Declaration):
         """The budget that was set last; None if none was."""
         return None if history.limits is None else cls(**history.limits)
 
+    @staticmethod
+    def spent(history: History, *, seconds: float) -> dict[str, float]:
+        """What counts against each limit after this history and these seconds."""
+        return {"cost": history.cost, "seconds": seconds, "trials": history.configurations - history.added}
+
     def remaining(self, history: History, *, seconds: float) -> Remaining:
         """The rest for new trials after this history and these seconds: trials in flight count as predicted."""
         return self._remaining(history, history.in_flight, seconds=seconds)
@@ -141,11 +146,11 @@ class Budget(Declaration):
         return self._remaining(history, (), seconds=seconds).pays_nothing
 
     def _remaining(self, history: History, committed: Sequence[Trial], *, seconds: float) -> Remaining:
-        return Remaining(
-            cost=math.inf if self.cost is None else self.cost - history.cost - _committed(committed),
-            seconds=math.inf if self.seconds is None else self.seconds - seconds,
-            trials=math.inf if self.trials is None else self.trials - history.configurations + history.added,
-        )
+        spent = self.spent(history, seconds=seconds)
+        left = {name: limit - spent[name] for name, limit in self.amounts.items()}
+        if "cost" in left:
+            left["cost"] -= _committed(committed)
+        return Remaining(**left)
 
     def to_json(self) -> dict[str, Json]:
         """The limits that are set, from which `Budget(**form)` makes the same budget."""

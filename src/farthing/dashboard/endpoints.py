@@ -115,7 +115,8 @@ class Body:
 
 def _check(name: str, value: Json, schema: Mapping[str, Any]) -> None:
     """The few words of JSON schema that our bodies use."""
-    kinds: dict[str, Any] = {"string": str, "number": (int, float), "integer": int, "object": dict, "array": list}
+    kinds: dict[str, Any] = {"string": str, "number": (int, float), "integer": int, "boolean": bool}
+    kinds |= {"object": dict, "array": list}
     kind = schema["type"]
     fits = isinstance(value, kinds[kind]) and not (kind in ("number", "integer") and isinstance(value, bool))
     if fits and isinstance(value, str):

@@ -72,6 +72,7 @@ def overview(
         "seconds": seconds,
         "ledger": None if ledger is None else ledger.to_json(),
         "budget": None if budget is None else budget.amounts,
+        "hard_budget": budget is not None and budget.hard,
         "best": None if best is None else trial_row(best),
         "progress": progress(lines, problem, most=MOST_PROGRESS),
         "worth": worth(lines, problem),

@@ -64,7 +64,7 @@ def test_a_run_and_a_resume_tell_the_trackers_of_the_file(tmp_path: Path, monkey
     told = (tmp_path / "told.txt").read_text().splitlines()
     assert told == ["begin tracked", *lines_of(0), *lines_of(1), "finish"]
 
-    resume = ["resume", "tracked", "--storage", "tracked.db", "--trials", "3", "--inline", "--quiet"]
+    resume = ["resume", "tracked", "--storage", "tracked.db", "--trials", "1", "--inline", "--quiet"]
     second = CliRunner().invoke(program, resume, catch_exceptions=False)
     assert second.exit_code == 0, second.output
     later = (tmp_path / "told.txt").read_text().splitlines()[len(told) :]

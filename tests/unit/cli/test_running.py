@@ -107,10 +107,46 @@ def test_options_take_the_place_of_the_files_budget(farthing, file: Path) -> Non
 def test_a_study_is_resumed_with_what_it_remembers(farthing, file: Path) -> None:
     farthing("run", file, "--inline", "--trials", "2")
 
-    form = json.loads(farthing("resume", "--inline", "--trials", "5", "--json").stdout)
+    form = json.loads(farthing("resume", "--inline", "--trials", "3", "--json").stdout)
 
     assert form["ledger"]["trials"] == {"done": 5}
     assert json.loads(farthing("resume", "--inline", "--json").stdout)["ledger"]["trials"] == {"done": 5}
+
+
+def test_limits_of_a_resume_are_that_much_more_and_it_says_so(farthing, file: Path) -> None:
+    farthing("run", file, "--inline", "--trials", "2")
+    said = farthing("resume", "--inline", "--trials", "3", "--seconds", "1000", "--cost", "500.5").stderr
+    with ft.Study.load("parabola", "sqlite:///farthing.db") as study:
+        budget, spent = study.budget, sum(trial.cost for trial in study.trials[:2])
+        assert budget is not None
+        assert budget.trials == 5
+        assert budget.cost == pytest.approx(spent + 500.5)
+        assert budget.seconds is not None
+        assert 1000.0 < budget.seconds < 1000.0 + study._records.seconds_run()
+    assert "trials 5 in all: 2 spent and 3 more; it was 2" in said
+    assert "in all: " in said
+    assert "and 1000 more" in said
+    assert "and 500.5 more" in said
+    assert farthing("resume", "--inline", "--trials", "-3").exit_code != 0
+
+
+def test_a_hard_budget_is_asked_for_kept_and_given_up(farthing, file: Path) -> None:
+    farthing("run", file, "--inline", "--trials", "2", "--hard")
+    assert ft.Study.load("parabola", "sqlite:///farthing.db").budget == ft.Budget(trials=2, hard=True)
+    assert "running trials are ended" in farthing("budget").output
+    assert json.loads(farthing("budget", "--json").output)["limits"] == {"trials": 2, "hard": True}
+    farthing("resume", "--inline", "--trials", "1")
+    assert ft.Study.load("parabola", "sqlite:///farthing.db").budget == ft.Budget(trials=3, hard=True)
+    farthing("budget", "--soft")
+    assert ft.Study.load("parabola", "sqlite:///farthing.db").budget == ft.Budget(trials=3)
+
+
+def test_a_study_file_may_ask_for_a_hard_budget(farthing, file: Path) -> None:
+    rewrite(file, "[budget]", "[budget]\nhard = true")
+    farthing("run", file, "--inline")
+    budget = ft.Study.load("parabola", "sqlite:///farthing.db").budget
+    assert budget is not None
+    assert budget.hard
 
 
 def test_running_the_file_again_goes_on(farthing, file: Path) -> None:
@@ -127,7 +163,7 @@ def test_a_run_with_prices_pays_for_what_its_trials_hold_and_what_was_paid_stays
     farthing("run", file, "--inline", "--trials", "2")
     rewrite(file, "gpu = 3600", "gpu = 10800")
     form = json.loads(farthing("run", file, "--inline", "--trials", "3", "--json").stdout)
-    form = json.loads(farthing("resume", "--inline", "--trials", "4", "--json").stdout)
+    form = json.loads(farthing("resume", "--inline", "--trials", "1", "--json").stdout)
 
     trials = ft.Study.load("parabola", "sqlite:///farthing.db").trials
     assert [point.rate for trial in trials for point in trial.measurements] == [2.0, 2.0, 6.0, 6.0]
@@ -291,7 +327,7 @@ def test_a_pipeline_can_be_the_work_of_a_study_file(farthing, file: Path, monkey
     rewrite(file, "[space]\nx = {float = [-1.0, 1.0]}", stages)
     rewrite(file, "parabola_work.py:work", "staged_work.py:staged_pipeline")
     assert farthing("run", file, "--inline").exit_code == 0
-    assert farthing("resume", "--inline", "--trials", "9").exit_code == 0
+    assert farthing("resume", "--inline", "--trials", "5").exit_code == 0
     calls = sys.modules.pop("staged_work").calls
     assert len(calls) == len(set(calls))
     bill = json.loads(farthing("show", "--json").output)["ledger"]["stages"]["double"]
@@ -358,14 +394,14 @@ def test_a_study_of_a_python_program_is_resumed_by_naming_its_work(farthing, fol
     study.run(lambda trial: trial.params["x"], budget=ft.Budget(trials=2), executor="inline")
     refused = farthing("resume", "p", "--trials", 4)
     assert "--work train.py:train" in refused.output
-    ended = farthing("resume", "p", "--work", "work_of_mine.py:train", "--trials", 4, "--inline", "--quiet")
+    ended = farthing("resume", "p", "--work", "work_of_mine.py:train", "--trials", 2, "--inline", "--quiet")
     assert (ended.exit_code, len(study.trials)) == (0, 4), ended.output
-    again = farthing("resume", "p", "--trials", 5, "--inline", "--quiet")
+    again = farthing("resume", "p", "--trials", 1, "--inline", "--quiet")
     assert (again.exit_code, len(study.trials)) == (0, 5), "it is remembered"
     verified = farthing("verify", "p", "--work", "work_of_mine.py:train", "--top", 2, "--inline", "--json")
     assert [form["trials"] for form in json.loads(verified.output)] != [], verified.output
     line = "python -c 'print('{\"error\": 1}')' {x}".replace('{"', '{{"').replace("1}", "1}}")
-    assert farthing("resume", "p", "--command", line, "--trials", 6, "--inline", "--quiet").exit_code == 0
+    assert farthing("resume", "p", "--command", line, "--trials", 1, "--inline", "--quiet").exit_code == 0
 
 
 @pytest.mark.parametrize("is_in_file", [True, False])

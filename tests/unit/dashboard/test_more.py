@@ -35,6 +35,10 @@ def test_a_study_is_stopped_and_its_budget_changed(acting, study) -> None:
     assert acting.post("/api/studies/acts/budget", json={"cost": 5}).json()["budget"] == {"cost": 5}
     assert acting.post("/api/studies/acts/budget", json={"trials": 7}).json()["budget"] == {"cost": 5, "trials": 7}
     assert study.budget == ft.Budget(cost=5, trials=7)
+    hard = acting.post("/api/studies/acts/budget", json={"hard": True}).json()["budget"]
+    assert hard == {"cost": 5, "trials": 7, "hard": True}
+    assert acting.get("/api/studies/acts").json()["hard_budget"] is True
+    assert acting.post("/api/studies/acts/budget", json={"hard": False}).json()["budget"] == {"cost": 5, "trials": 7}
     for wrong in ({}, {"cost": -1}, {"cost": "5"}, {"cost": True}, {"money": 1}, []):
         assert acting.post("/api/studies/acts/budget", json=wrong).status_code == 422, wrong
 

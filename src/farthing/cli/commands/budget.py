@@ -24,6 +24,7 @@ def command(
     cost: float | None,
     trials: int | None,
     patience: float | None,
+    hard: bool | None,
     as_json: bool,
 ) -> None:
     """Show or change the budget of a study, also while it runs.
@@ -38,7 +39,7 @@ def command(
     from farthing.cli.storages import address_to_read, opened_study
     from farthing.costs import Budget
 
-    named = {"seconds": seconds, "cost": cost, "trials": trials, "patience": patience}
+    named = {"seconds": seconds, "cost": cost, "trials": trials, "patience": patience, "hard": hard}
     changed = {name: limit for name, limit in named.items() if limit is not None}
     with opened_study(study, address_to_read(storage)) as found:
         if changed:
@@ -66,4 +67,6 @@ def _text(form: "dict[str, Json]") -> str:
         lines.append(f"patience {limits['patience']:g} {form['unit']} without a better value")
     if worth := limits.get("worth"):
         lines.append(f"worth    {worth['value']:g} of the value is worth {worth['per']:g} {form['unit']}")
+    if limits.get("hard"):
+        lines.append("hard     running trials are ended when a limit is reached")
     return "\n".join(lines)

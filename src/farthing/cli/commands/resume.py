@@ -1,29 +1,32 @@
 """`farthing resume`"""
 
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from farthing.cli.options import run_options, storage_option, study_argument, work_options
+from farthing.cli.options import resume_options, storage_option, study_argument, work_options
 
 if TYPE_CHECKING:
     from farthing.cli.running import RunOptions
+    from farthing.study import Study
 
 
 @click.command("resume")
 @study_argument
 @storage_option
 @work_options
-@run_options
+@resume_options
 def command(study: str | None, *, work: str | None, command: str | None, **options: Any) -> None:
     """Continue a study.
 
     One that `farthing run` began remembers its work, its workers and its budget. For one that a Python program began,
-    name the work. Limits are totals over all runs, so a study whose budget is spent needs a larger one to continue.
+    name the work. Limits are what may be spent from now on: --seconds 20 goes on for twenty more seconds. Without any,
+    the study goes on with the rest of its budget.
 
     \b
-    Example:  farthing resume digits --seconds 1200
+    Example:  farthing resume digits --seconds 600
               farthing resume from_python --work train.py:train --trials 50
     Next:     farthing show digits, farthing plot digits
     """
@@ -41,7 +44,25 @@ def resume(name: str | None, options: "RunOptions", *, work: str | None = None, 
     address = address_to_read(options.storage)
     with opened_study(name, address, imports=True) as study:
         has_end = study.strategy.has_end
-        plan = stored_plan(study, work=work, command=line).overridden(
-            workers=options.workers, limits=options.limits, has_end=has_end
-        )
+        before = stored_plan(study, work=work, command=line)
+        limits, changes = _in_all(study, options.limits, before.limits)
+        plan = before.overridden(workers=options.workers, limits=limits, has_end=has_end)
+        if changes and not options.quiet:
+            click.echo("\n".join(changes), err=True)
         return run_study(study, plan, address=address, options=options)
+
+
+def _in_all(study: "Study", more: Mapping[str, Any], before: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The limits of the whole study that leave so much more than was spent, and what is said about them."""
+    from farthing.costs import Budget
+
+    spent = Budget.spent(study.history, seconds=study._records.seconds_run())
+    amounts = {name: more[name] for name in spent if name in more}
+    if amounts:
+        Budget(**amounts)  # refuses what is no limit
+    limits, changes = dict(more), list[str]()
+    for name, amount in amounts.items():
+        limits[name] = spent[name] + amount
+        was = f"; it was {before[name]:g}" if name in before else ""
+        changes.append(f"{name} {limits[name]:.4g} in all: {spent[name]:.4g} spent and {amount:g} more{was}")
+    return limits, changes

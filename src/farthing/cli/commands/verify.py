@@ -77,7 +77,7 @@ def verify(
                 top=top,
                 repeats=repeats,
                 workers=1 if options.inline else options.workers or 1,
-                budget=Budget(**limits) if limits else None,  # type: ignore[arg-type]  # Budget checks that trials is whole
+                budget=Budget(**limits) if limits else None,
                 executor="inline" if options.inline else "processes",
                 time_limit=None if options.inline else plan.time_limit,
                 retries=plan.retries,

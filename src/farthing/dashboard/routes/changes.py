@@ -117,7 +117,14 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         raise_budget,
         "Change the limits of the study in all.",
         (STUDY,),
-        body=Body({"cost": LIMIT, "seconds": LIMIT, "trials": {"type": "integer", "minimum": 1, "maximum": 10**12}}),
+        body=Body(
+            {
+                "cost": LIMIT,
+                "seconds": LIMIT,
+                "trials": {"type": "integer", "minimum": 1, "maximum": 10**12},
+                "hard": {"type": "boolean"},
+            }
+        ),
     ),
     Endpoint(
         "POST",

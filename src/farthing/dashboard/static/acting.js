@@ -37,9 +37,11 @@ function budget(about, again) {
   const now = about.budget || {};
   const names = { cost: `Cost in all, in ${about.cost_unit}`, seconds: "Seconds of running in all", trials: "Configurations in all" };
   const inputs = Object.entries(names).map(([name, label]) => [name, h("input", { id: `budget-${name}`, type: "number", step: "any", min: 0, value: now[name] ?? "", placeholder: "no limit" }), label]);
-  ask("Change the budget", inputs.map(([name, input, label]) => field(`budget-${name}`, label, input)), "Change", () => {
+  const hard = h("input", { id: "budget-hard", type: "checkbox", checked: about.hard_budget });
+  const parts = inputs.map(([name, input, label]) => field(`budget-${name}`, label, input));
+  ask("Change the budget", [...parts, field("budget-hard", "End running trials too when a limit is reached", hard)], "Change", () => {
     const limits = Object.fromEntries(inputs.filter(([, input]) => input.value !== "").map(([name, input]) => [name, Number(input.value)]));
-    return send("POST", at(about.key, "/budget"), limits);
+    return send("POST", at(about.key, "/budget"), { ...limits, hard: hard.checked });
   }, again);
 }
 
