@@ -42,7 +42,8 @@ class ProcessExecutor:
     Not covered are a process that leaves its worker's group (`setsid`): it is not found; and one that a finished job
     left behind: it lives until its worker ends.
 
-    `devices` gives worker i the device i mod n, by its environment.
+    `devices` gives worker i the device i mod n, by its environment. Workers have as many threads as if there were
+    `sharing` of them, if that is more than there are.
     """
 
     works_in_wait = False
@@ -56,6 +57,7 @@ class ProcessExecutor:
         checkpoints: Checkpoints,
         devices: Sequence[str] | None = None,
         clock: Clock | None = None,
+        sharing: int = 1,
     ) -> None:
         check_workers(workers)
         checked = as_work(work)
@@ -64,6 +66,7 @@ class ProcessExecutor:
         self._problem = problem
         self._checkpoints = checkpoints
         self._devices = devices
+        self._sharing = max(workers, sharing)
         self._slots = [self._slot(index, clock or SystemClock()) for index in range(workers)]
         self._ended: list[Ended] = []
         self._lifeline: tuple[int, ...] = os.pipe()  # workers hold the first end; they die when ours is closed
@@ -131,7 +134,7 @@ class ProcessExecutor:
         )
 
     def _start_worker(self, index: int) -> WorkerProcess:
-        environment = worker_environment(os.environ, index=index, workers=len(self._slots), devices=self._devices)
+        environment = worker_environment(os.environ, index=index, workers=self._sharing, devices=self._devices)
         try:
             starting = self._starter.submit(WorkerProcess, lifeline=self._lifeline[0], environment=environment)
             worker = starting.result()

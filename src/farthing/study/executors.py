@@ -24,8 +24,12 @@ def executor_for(
     devices: Sequence[str] | None,
     resources: Resources | None,
     time_limit: float | None,
+    sharing: int = 1,
 ) -> Executor:
-    """The study's files belong to this run before the first worker starts."""
+    """The study's files belong to this run before the first worker starts.
+
+    Worker processes share the cores as if there were `sharing` of them at least.
+    """
     if not isinstance(given, (str, RayExecutor)) and callable(getattr(given, "submit", None)):
         if isinstance(given, TakesWork):
             given.take_up(work, problem, checkpoints=files.to_write())
@@ -41,7 +45,9 @@ def executor_for(
         return on_ray.start(work, problem, workers=workers, checkpoints=checkpoints, resources=resources, clock=clock)
     if given == "inline":
         return InlineExecutor(work, problem, checkpoints=checkpoints, clock=clock)
-    return ProcessExecutor(work, problem, workers=workers, checkpoints=checkpoints, devices=devices, clock=clock)
+    return ProcessExecutor(
+        work, problem, workers=workers, checkpoints=checkpoints, devices=devices, clock=clock, sharing=sharing
+    )
 
 
 def _check(given: object, *, workers: int, devices: Sequence[str] | None, time_limit: float | None) -> None:

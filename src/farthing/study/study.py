@@ -80,6 +80,8 @@ if TYPE_CHECKING:
 
 WISH = "wish"
 """In the note of a trial that a study file put in line: its place there."""
+WORKERS = "workers"
+"""The setting that has the number of workers of the last run, so that a verification has as many threads for each."""
 DECLARES_COST = "declares cost"
 """The setting of a study whose cost is a function that the user gave."""
 
@@ -302,6 +304,8 @@ class Study:
         runner = self._executor(
             shape, executor, workers=workers, devices=devices, resources=resources, time_limit=time_limit
         )
+        if self._settings.get(WORKERS, 1) != workers:
+            self._remember(**{WORKERS: workers})
         if budget is not None:
             self._records.set_budget(budget, given=True)
         try:
@@ -386,7 +390,13 @@ class Study:
                 left = budget.remaining(self.history, seconds=self._records.seconds_run())
                 require_covered(missing, left, in_seconds=self.problem.cost_unit == "seconds")
             runner = self._executor(
-                shape, executor, workers=workers, devices=devices, resources=resources, time_limit=time_limit
+                shape,
+                executor,
+                workers=workers,
+                devices=devices,
+                resources=resources,
+                time_limit=time_limit,
+                sharing=self._settings.get(WORKERS, 1),
             )
             numbers += [self._records.enqueue(one, tags=["verification"]).number for one in missing]
             self._loop_through(self.strategy, runner, limits, progress=progress, only=numbers)
@@ -468,6 +478,7 @@ class Study:
         devices: Sequence[str] | None,
         resources: Resources | None,
         time_limit: float | None,
+        sharing: int = 1,
     ) -> Executor:
         self._records.hold(resources, must_cost=True)
         return executor_for(
@@ -480,6 +491,7 @@ class Study:
             devices=devices,
             resources=resources,
             time_limit=time_limit,
+            sharing=sharing,
         )
 
     def _checked(self, work: Work) -> CarriesOut:

@@ -1,6 +1,7 @@
 """The recommendation: what it says of itself, and how it is trained to full fidelity."""
 
 import math
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import pytest
 
 import farthing as ft
 from farthing.errors import InvalidArgument, NoResult
+from farthing.execution.platform import usable_cores
 from farthing.strategies import Recommendation
 from farthing.study.fitted_history import fit_history
 from farthing.trials import Prediction
@@ -399,3 +401,17 @@ def test_several_must_fit_the_budget_together() -> None:
 def test_wrong_counts_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgument, match=next(iter(wrong))):
         study_of(trials=3).verify(train, **wrong)
+
+
+def threads(trial: ft.RunningTrial) -> dict[str, float]:
+    return {"error": trial.params["x"], "threads": float(os.environ["OMP_NUM_THREADS"])}
+
+
+def test_a_worker_has_as_many_threads_in_verifying_as_in_tuning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    space = ft.Space({"x": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(1, 9, integer=True, trace=True)})
+    study = ft.Study(space, minimize="error", strategy=ft.ASHA(), seed=0)
+    workers = 1 + usable_cores() // 2  # so that one of one would have more
+    study.run(threads, budget=ft.Budget(trials=2), workers=workers, progress=False)
+    study.verify(threads, progress=False)
+    assert {trial.points[-1].metrics["threads"] for trial in study.trials} == {usable_cores() // workers or 1.0}
