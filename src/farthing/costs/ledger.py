@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from farthing.costs.warm_starts import saved_by_warm_starts
 from farthing.space.stages import prefix_key
 from farthing.trials import KINDS, History, Json, Measurement, State, Trial
+from farthing.trials.idle import idle_seconds
 from farthing.trials.measurement import total
 from farthing.trials.prefixes import is_stage, was_cached
 
@@ -37,8 +38,10 @@ class Ledger:
     `spent` is by kind, in the study's cost unit; `saved` is by reason, in the same unit. `overhead` is the seconds
     spent on suggesting, which are no part of `total`: they are the tuner's time, not the work's. `waiting` is the
     seconds for which workers had nothing to do, because a suggestion was not there yet; `processes` is how many
-    processes ran trials. `stages` has the bill of each stage, where the work reported any. `seconds` has the measured
-    seconds by kind, if they have a price.
+    processes ran trials. `stages` has the bill of each stage, where the work reported any.
+
+    Where seconds have a price, `seconds` has the measured ones by kind, `price` is what one of them cost in the mean,
+    and `idle` is the seconds for which workers had nothing to do for another reason: they were held all the same.
     """
 
     unit: str
@@ -50,12 +53,16 @@ class Ledger:
     trials: Mapping[str, int] = field(default_factory=dict)
     stages: Mapping[str, StageBill] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
+    idle: float = 0.0
+    price: float | None = None
 
     @classmethod
     def of(cls, history: History) -> "Ledger":
         spent = total(trial.costs for trial in history)
         savings = total([*(trial.saved for trial in history), {"warm starts": saved_by_warm_starts(history)}])
         states = [trial.state.value for trial in history]
+        seconds, paid = _priced_seconds(history) if history.problem.has_prices else ({}, 0.0)
+        measured = math.fsum(seconds.values())
         return cls(
             unit=history.problem.cost_unit,
             spent={kind: spent[kind] for kind in KINDS if kind in spent},
@@ -65,7 +72,9 @@ class Ledger:
             processes=len({trial.owner for trial in history if trial.owner}),
             trials={state.value: states.count(state.value) for state in State if state.value in states},
             stages=_stages(history),
-            seconds=_priced_seconds(history) if history.problem.has_prices else {},
+            seconds=seconds,
+            idle=idle_seconds(history.events),
+            price=paid / measured if measured else None,
         )
 
     @property
@@ -74,8 +83,12 @@ class Ledger:
 
     @property
     def overhead_share(self) -> float | None:
-        """Suggesting as a share of the work, if its cost is in seconds."""
-        return self.overhead / self.total if self.unit == "seconds" and self.total > 0 else None
+        """Suggesting as a share of the work, if its cost is in seconds or they have a price."""
+        return self._share(self.overhead)
+
+    def _share(self, seconds: float) -> float | None:
+        price = 1.0 if self.unit == "seconds" else self.price
+        return None if price is None or self.total <= 0 else seconds * price / self.total
 
     def to_json(self) -> dict[str, Json]:
         return {
@@ -86,6 +99,8 @@ class Ledger:
             "overhead_seconds": self.overhead,
             "overhead_share": self.overhead_share,
             "waiting_seconds": self.waiting,
+            "idle_seconds": self.idle,
+            **({} if self.price is None else {"price_of_a_second": self.price}),
             "trials": dict(self.trials),
             "stages": {name: bill.to_json() for name, bill in self.stages.items()},
             **({"seconds": dict(self.seconds)} if self.seconds else {}),
@@ -101,10 +116,17 @@ class Ledger:
         trials = [("trials", state, str(count)) for state, count in self.trials.items()]
         seconds = math.fsum(self.seconds.values()) if self.seconds else None
         total_row = ("spent", "total", self._spent_text(self.total, seconds))
-        share = "" if self.overhead_share is None else f", {self.overhead_share:.0%} of the cost"
-        overhead = ("overhead", "suggesting", f"{self.overhead:.3g} seconds{share}")
-        waiting = ("overhead", "waiting for suggestions", f"{self.waiting:.3g} seconds")
-        return [*spent, total_row, *saved, *stages, overhead, *([waiting] if self.processes > 1 else []), *trials]
+        overhead = [("overhead", "suggesting", self._overhead_text(self.overhead))]
+        if self.processes > 1 or self.price is not None:
+            overhead.append(("overhead", "waiting for suggestions", self._overhead_text(self.waiting)))
+        if self.price is not None:
+            overhead.append(("overhead", "idle workers", self._overhead_text(self.idle)))
+        return [*spent, total_row, *saved, *stages, *overhead, *trials]
+
+    def _overhead_text(self, seconds: float) -> str:
+        price = "" if self.price is None else f", {seconds * self.price:.3g} {self.unit}"
+        share = self._share(seconds)
+        return f"{seconds:.3g} seconds{price}" + ("" if share is None else f", {share:.0%} of the cost")
 
     def _spent_text(self, amount: float, seconds: float | None) -> str:
         return f"{amount:.4g} {self.unit}" + ("" if seconds is None else f", {seconds:.4g} seconds")
@@ -126,9 +148,10 @@ class Ledger:
         return f"<table>{cells}</table>"
 
 
-def _priced_seconds(history: History) -> dict[str, float]:
-    """The measured seconds behind the costs, by kind: each measurement has the rate that it was paid at."""
+def _priced_seconds(history: History) -> tuple[dict[str, float], float]:
+    """The measured seconds behind the costs, by kind, and what they cost: each measurement has the rate it was paid at."""
     seconds: dict[str, float] = {}
+    paid: list[float] = []
     for trial in history:
         is_wasted = trial.state in (State.FAILED, State.LOST)
         for point in trial.measurements:
@@ -137,7 +160,8 @@ def _priced_seconds(history: History) -> dict[str, float]:
             for kind, amount in point.cost.items():
                 billed = "failed" if is_wasted or point.attempt != trial.attempt else kind
                 seconds[billed] = seconds.get(billed, 0.0) + amount / point.rate
-    return {kind: seconds[kind] for kind in KINDS if kind in seconds}
+                paid.append(amount)
+    return {kind: seconds[kind] for kind in KINDS if kind in seconds}, math.fsum(paid)
 
 
 def _stages(history: History) -> dict[str, StageBill]:

@@ -100,6 +100,7 @@ class Loop:
         self._collector = CheckpointCollector(records, strategy, checkpoints)
         self._started = 0
         self._free_since: list[float] = []
+        self._idle = 0.0
         self._only_runs = only_runs
         self._suggester = self._made_suggester(shares=shares)
 
@@ -133,6 +134,7 @@ class Loop:
             at_the_end.callback(self._records.leases.end_run)
             at_the_end.callback(collect_leftovers, self._records, self._strategy, self._checkpoints)
             at_the_end.callback(self._records.give_back, self._trials)
+            at_the_end.callback(lambda: self._records.log_idle(self._idle + math.fsum(self._waits())))
             at_the_end.callback(self._executor.close)
             self._seconds_before = self._records.seconds_run()
             self._began = self._clock.elapsed()
@@ -198,6 +200,7 @@ class Loop:
                 return stopped
             ended = self._executor.wait(self, timeout=self._patience())
             if stopped:  # nobody thought: this was no waiting for suggestions
+                self._idle += math.fsum(self._waits())
                 self._free_since = [self._clock.elapsed()] * len(self._free_since)
             for job in ended:
                 self._close(job)

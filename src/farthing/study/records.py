@@ -22,6 +22,7 @@ from farthing.trials.code_changes import CHANGED
 from farthing.trials.declared_noise import NOISE_DECLARED, noise_event
 from farthing.trials.durations import DURATION, duration_due
 from farthing.trials.extension import EXTENDED, Extension
+from farthing.trials.idle import IDLE
 from farthing.trials.learned import LEARNED, Learned
 from farthing.trials.news import Checkpointed, News
 from farthing.trials.prefixes import EVICTED, Eviction
@@ -390,6 +391,11 @@ class Records:
 
     def log_eviction(self, eviction: Eviction) -> None:
         self._storage.log_event(self.name, EVICTED, eviction.to_json())
+
+    def log_idle(self, seconds: float) -> None:
+        """Says for how long workers had nothing to do, where that has a price."""
+        if self.rate is not None and seconds > 0.0:
+            self._storage.log_event(self.name, IDLE, {"seconds": seconds})
 
     def close(self, attempt: Attempt, outcome: Outcome) -> Trial:
         try:

@@ -8,6 +8,7 @@ from farthing.trials.code_changes import CHANGED
 from farthing.trials.declared_noise import NOISE_DECLARED
 from farthing.trials.durations import DURATION
 from farthing.trials.extension import EXTENDED, Extension
+from farthing.trials.idle import IDLE
 from farthing.trials.learned import LEARNED, Learned
 from farthing.trials.prefixes import EVICTED
 from farthing.trials.requests import BUDGET
@@ -18,6 +19,7 @@ PARTS: Mapping[str, Mapping[str, type]] = {
     DURATION: {"decade": int, "results": int, "trials": int},
     EVICTED: {"prefix": str},
     EXTENDED: {"before": dict, "after": dict, "fill": dict, "trials": int},
+    IDLE: {"seconds": float},
     LEARNED: {"sources": list, "starts": list, "random": list, "costs": list},
     NOISE_DECLARED: {"is_noisy": bool, "trials": int},
 }

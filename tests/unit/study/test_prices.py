@@ -10,6 +10,7 @@ from farthing.errors import InvalidArgument
 from farthing.storage import MemoryStorage
 from farthing.testing import Faults, SimulatedExecutor
 from farthing.trials import Attempt
+from farthing.trials.idle import IDLE
 
 SPACE = ft.Space({"x": ft.Float(0, 1)})
 PRICES = {"gpu": 2.5, "cpu": 0.05, "per": "hour"}
@@ -43,6 +44,35 @@ def test_measured_seconds_are_paid_at_the_price_of_what_a_trial_holds() -> None:
     assert study.ledger.seconds == pytest.approx({"training": 4 * 3600.0, "validation": 4 * 1800.0})
     assert ("spent", "training", "10.8 dollars, 1.44e+04 seconds") in study.ledger.rows()
     assert study.ledger.to_json()["seconds"] == pytest.approx({"training": 14400.0, "validation": 7200.0})
+
+
+def test_what_workers_cost_while_nothing_runs_is_on_the_bill_as_money_and_as_a_share() -> None:
+    executor = SimulatedExecutor(workers=2, thinking=900.0)
+    study = study_of(executor)
+    run(study, executor, trials=3)
+    ledger = study.ledger
+    work = sum(ledger.seconds.values())
+    assert ledger.price == pytest.approx(RATE)
+    assert ledger.overhead == pytest.approx(900.0 * 2), "two were suggested at once"
+    held = 2 * executor.clock.elapsed()
+    assert ledger.waiting + ledger.idle + work == pytest.approx(held), "every second of both workers is accounted for"
+    assert ledger.idle > 0.0
+    assert ledger.overhead_share == pytest.approx(1800.0 / work)
+    money, share = ledger.idle * RATE, ledger.idle / work
+    assert ("overhead", "idle workers", f"{ledger.idle:.3g} seconds, {money:.3g} dollars, {share:.0%} of the cost") in (
+        ledger.rows()
+    )
+    assert any(item == "waiting for suggestions" and "dollars" in amount for _, item, amount in ledger.rows())
+    assert ledger.to_json()["idle_seconds"] == ledger.idle
+    assert ledger.to_json()["price_of_a_second"] == pytest.approx(RATE)
+
+
+def test_without_prices_idle_workers_are_no_event() -> None:
+    executor = SimulatedExecutor(workers=2, thinking=0.0)
+    study = ft.Study(SPACE, minimize="loss", strategy=ft.Sobol(), **executor.settings)
+    run(study, executor, trials=3, resources=None)
+    assert IDLE not in [event.kind for event in study.history.events]
+    assert ("overhead", "suggesting", "0 seconds, 0% of the cost") in study.ledger.rows()
 
 
 def test_a_budget_of_money_ends_the_run() -> None:

@@ -120,13 +120,22 @@ function task(about, trial, key) {
     h("div", { class: "small muted" }, `cost ${cost(trial.cost, about.cost_unit)}, expected ${expected(trial.predicted_cost)}; ${about.value} expected ${expected(trial.predicted_value)}`));
 }
 
+// What workers cost while they waited, where their seconds have a price.
+function held(ledger) {
+  const price = ledger.price_of_a_second;
+  if (price === undefined) return [];
+  const parts = { "waiting for suggestions": ledger.waiting_seconds, "idle workers": ledger.idle_seconds };
+  return Object.entries(parts).map(([what, seconds]) => ["overhead", what, `${duration(seconds)}, ${cost(seconds * price, ledger.unit)}, ${percent(seconds * price / ledger.total)}`]);
+}
+
 // The bill of a long study takes every trial: it comes later, and that of a very long one when a button asks for it.
 function bill(about, key) {
   const box = h("div", { class: "bill" }), path = at(key, "/bill");
   const fill = (ledger) => {
     if (!ledger) { box.replaceChildren(summary(), h("p", { class: "note" }, "The whole bill could not be added up.")); return; }
     box.replaceChildren(table(["", "what", "amount"], [...Object.entries(ledger.spent).map(([kind, amount]) => ["spent", kind, cost(amount, ledger.unit)]), ["spent", "total", h("strong", {}, cost(ledger.total, ledger.unit))],
-      ...Object.entries(ledger.saved).map(([reason, amount]) => ["saved", reason, h("span", { class: "good" }, cost(amount, ledger.unit))]), ["overhead", "suggesting", `${duration(ledger.overhead_seconds)}${ledger.overhead_share === null ? "" : `, ${percent(ledger.overhead_share)}`}`]], { label: "The bill" }));
+      ...Object.entries(ledger.saved).map(([reason, amount]) => ["saved", reason, h("span", { class: "good" }, cost(amount, ledger.unit))]), ["overhead", "suggesting", `${duration(ledger.overhead_seconds)}${ledger.overhead_share === null ? "" : `, ${percent(ledger.overhead_share)}`}`],
+      ...held(ledger)], { label: "The bill" }));
   };
   const summary = () => h("p", {}, `${cost(about.spent, about.cost_unit)} in all, ${cost(about.failed_cost, about.cost_unit)} of it failed work.`);
   const load = async (event) => { event.target.disabled = true; event.target.textContent = "Adding up …"; fill(await get(path).catch(() => null)); };
