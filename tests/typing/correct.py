@@ -12,7 +12,7 @@ import numpy as np
 import farthing as ft
 
 SPACE = ft.Space(
-    {"x": ft.Float(1e-3, 1, log=True), "layers": ft.Int(1, 4), "optimizer": ft.Choice("adam", "sgd")},
+    {"x": ft.Float(1e-3, 1, log=True), "layers": ft.Int(1, 4, cheap="low"), "optimizer": ft.Choice("adam", "sgd")},
     fidelities={"epochs": ft.Fidelity(1, 27, integer=True, trace=True)},
 )
 BUDGET = ft.Budget(trials=3, seconds=60)

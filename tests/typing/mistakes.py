@@ -32,6 +32,7 @@ ft.Budget(trials=2.5)  # mistake
 ft.Float(0, "1")  # mistake
 ft.Float(0, 1, logarithmic=True)  # mistake
 ft.Int(1, 2.5)  # mistake
+ft.Int(16, 512, cheap="lowest")  # mistake
 ft.Choice(["adam", "sgd"])  # mistake
 ft.Fidelity(1, 27, whole=True)  # mistake
 ft.Space({"x": (0, 1)})  # mistake

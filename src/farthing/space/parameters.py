@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from farthing.errors import InvalidParams, InvalidSpace
 from farthing.scalars import GRID_TOLERANCE, ROUNDING, Option, as_float, as_option, as_whole, clipped
@@ -20,6 +20,8 @@ from farthing.validation import did_you_mean, listed, shown
 FINEST_STEP = 1e-9
 """Of a Float, relative to its larger bound: values closer together cannot be told from rounding errors."""
 
+End: TypeAlias = Literal["low", "high"]
+
 
 @dataclass(frozen=True, init=False, repr=False)
 class Float:
@@ -28,6 +30,7 @@ class Float:
     `log` searches its logarithm. `step` allows only low, low + step, …, high, computed in decimal, so that
     `Float(0, 1, step=0.1)` holds 0.3 and not 0.30000000000000004. `when` makes the parameter conditional. `guess` is
     where you expect good values, a number or a pair (low, high): the search begins there, and leaves as results say so.
+    `cheap` is the end, "low" or "high", at which trials cost least: a few starts are made near it.
     """
 
     low: float
@@ -36,6 +39,7 @@ class Float:
     step: float | None
     when: Condition = field(hash=False)
     guess: float | tuple[float, float] | None
+    cheap: End | None
 
     can_be_parent: ClassVar[bool] = False
 
@@ -48,6 +52,7 @@ class Float:
         step: float | None = None,
         when: When = None,
         guess: float | Sequence[float] | None = None,
+        cheap: End | None = None,
     ) -> None:
         validation.store(
             self,
@@ -57,6 +62,7 @@ class Float:
             step=None if step is None else validation.read_float(step, what="The step of a Float"),
             when=read_condition(when),
             guess=None,
+            cheap=_read_end(cheap),
         )
         validation.check_bounds(self)
         if self.log:
@@ -72,7 +78,11 @@ class Float:
     def settings(self) -> dict[str, Any]:
         """The keyword arguments that differ from their defaults."""
         return validation.differing(
-            log=(self.log, False), step=(self.step, None), when=(self.when, {}), guess=(self.guess, None)
+            log=(self.log, False),
+            step=(self.step, None),
+            when=(self.when, {}),
+            guess=(self.guess, None),
+            cheap=(self.cheap, None),
         )
 
     @property
@@ -80,6 +90,11 @@ class Float:
         """The ends of the guess, which are equal for a number."""
         assert self.guess is not None, "ask only where there is a guess"
         return self.guess if isinstance(self.guess, tuple) else (self.guess, self.guess)
+
+    @property
+    def cheap_values(self) -> tuple[float, ...]:
+        """The bound at which trials cost least, if it was declared."""
+        return () if self.cheap is None else (self.low if self.cheap == "low" else self.high,)
 
     @property
     def count(self) -> int | None:
@@ -141,7 +156,7 @@ class Int:
     """An integer among low, low + step, …, high; both bounds are included.
 
     `log` searches its logarithm. `when` makes the parameter conditional. `guess` is where you expect good values, a
-    number or a pair (low, high).
+    number or a pair (low, high). `cheap` is the end, "low" or "high", at which trials cost least.
     """
 
     low: int
@@ -150,6 +165,7 @@ class Int:
     step: int
     when: Condition = field(hash=False)
     guess: int | tuple[int, int] | None
+    cheap: End | None
 
     can_be_parent: ClassVar[bool] = True
 
@@ -162,6 +178,7 @@ class Int:
         step: int = 1,
         when: When = None,
         guess: int | Sequence[int] | None = None,
+        cheap: End | None = None,
     ) -> None:
         validation.store(
             self,
@@ -171,6 +188,7 @@ class Int:
             step=validation.read_int(step, what="The step of an Int"),
             when=read_condition(when),
             guess=None,
+            cheap=_read_end(cheap),
         )
         validation.check_bounds(self)
         if self.log:
@@ -185,7 +203,11 @@ class Int:
     def settings(self) -> dict[str, Any]:
         """The keyword arguments that differ from their defaults."""
         return validation.differing(
-            log=(self.log, False), step=(self.step, 1), when=(self.when, {}), guess=(self.guess, None)
+            log=(self.log, False),
+            step=(self.step, 1),
+            when=(self.when, {}),
+            guess=(self.guess, None),
+            cheap=(self.cheap, None),
         )
 
     @property
@@ -193,6 +215,11 @@ class Int:
         """The ends of the guess, which are equal for a number."""
         assert self.guess is not None, "ask only where there is a guess"
         return self.guess if isinstance(self.guess, tuple) else (self.guess, self.guess)
+
+    @property
+    def cheap_values(self) -> tuple[int, ...]:
+        """The bound at which trials cost least, if it was declared."""
+        return () if self.cheap is None else (self.low if self.cheap == "low" else self.high,)
 
     @property
     def count(self) -> int:
@@ -235,18 +262,24 @@ class Choice:
     `ordered` says that neighbours resemble each other, as in `Choice("small", "medium", "large", ordered=True)`.
     Options are told apart by Python's `==`, so 1, 1.0 and True are the same option. `when` makes the parameter
     conditional. `guess` is the option that you expect to be good, or a list of several; for the option None write
-    [None].
+    [None]. `cheap` is in the same way the option with which trials cost least.
     """
 
     options: tuple[Option, ...]
     ordered: bool
     when: Condition = field(hash=False)
     guess: tuple[Option, ...] | None
+    cheap: tuple[Option, ...] | None
 
     can_be_parent: ClassVar[bool] = True
 
     def __init__(
-        self, *options: Option, ordered: bool = False, when: When = None, guess: Option | list[Option] = None
+        self,
+        *options: Option,
+        ordered: bool = False,
+        when: When = None,
+        guess: Option | list[Option] = None,
+        cheap: Option | list[Option] = None,
     ) -> None:
         validation.store(
             self,
@@ -254,10 +287,10 @@ class Choice:
             ordered=validation.read_flag(ordered, what="ordered="),
             when=read_condition(when),
             guess=None,
+            cheap=None,
         )
         self._check_options()
-        if guess is not None:
-            validation.store(self, guess=self._read_options(guess if isinstance(guess, list) else [guess]))
+        validation.store(self, guess=self._read_options(guess, "guess="), cheap=self._read_options(cheap, "cheap="))
 
     def __repr__(self) -> str:
         return validation.call_text(self, *self.options, **self.settings)
@@ -266,11 +299,18 @@ class Choice:
     def settings(self) -> dict[str, Any]:
         """The keyword arguments that differ from their defaults."""
         guess = None if self.guess is None else list(self.guess)
-        return validation.differing(ordered=(self.ordered, False), when=(self.when, {}), guess=(guess, None))
+        cheap = None if self.cheap is None else list(self.cheap)
+        return validation.differing(
+            ordered=(self.ordered, False), when=(self.when, {}), guess=(guess, None), cheap=(cheap, None)
+        )
 
     @property
     def guessed_values(self) -> tuple[Option, ...]:
         return self.guess or ()
+
+    @property
+    def cheap_values(self) -> tuple[Option, ...]:
+        return self.cheap or ()
 
     @property
     def count(self) -> int:
@@ -295,9 +335,10 @@ class Choice:
                 + did_you_mean(value, self.options, otherwise="Choose one of the options.")
             ) from None
 
-    def _read_options(self, guess: list[Option]) -> tuple[Option, ...]:
+    def _read_options(self, given: Option | list[Option], name: str) -> tuple[Option, ...] | None:
+        several = given if isinstance(given, list) else [] if given is None else [given]
         try:
-            return tuple(self.check(option, name="guess=") for option in guess) or None  # type: ignore[return-value]
+            return tuple(self.check(option, name=name) for option in several) or None
         except InvalidParams as error:
             raise InvalidSpace(str(error)) from None
 
@@ -342,6 +383,15 @@ def _read_guess(parameter: Float | Int, guess: object) -> Any:
     if len(values) not in (1, 2) or values != sorted(values):
         raise InvalidSpace(f"A guess must be a number or a pair (low, high), got {shown(guess)}. Write guess=(1, 3).")
     return values[0] if len(values) == 1 else tuple(values)
+
+
+def _read_end(cheap: object) -> Any:
+    if cheap is not None and cheap not in ("low", "high"):
+        raise InvalidSpace(
+            f'The cheap end of a number must be "low" or "high", got {shown(cheap)}. '
+            "Name the end at which trials cost least, or leave cheap= out."
+        )
+    return cheap
 
 
 def _agree(number: float, other: float, *, step: float) -> bool:

@@ -25,9 +25,9 @@ class Kind(NamedTuple):
 
 
 PARAMETERS = {
-    "float": Kind(("log", "step", "when", "guess"), Float),
-    "int": Kind(("log", "step", "when", "guess"), Int),
-    "choice": Kind(("ordered", "when", "guess"), lambda *options, **keys: _choice(options, keys)),
+    "float": Kind(("log", "step", "when", "guess", "cheap"), Float),
+    "int": Kind(("log", "step", "when", "guess", "cheap"), Int),
+    "choice": Kind(("ordered", "when", "guess", "cheap"), lambda *options, **keys: _choice(options, keys)),
 }
 FIDELITIES = {
     "float": Kind(("trace", "best_so_far"), Fidelity),
@@ -36,14 +36,19 @@ FIDELITIES = {
 
 
 def _choice(options: Sequence[Any], keys: Table) -> Choice:
-    guess = keys.pop("guess", None)
-    several = [_hashable(option) for option in guess] if isinstance(guess, list) else guess
-    return Choice(*map(_hashable, options), **keys, guess=several)
+    for name in ("guess", "cheap"):
+        if isinstance(keys.get(name), list):
+            keys[name] = [*map(_hashable, keys[name])]
+    return Choice(*map(_hashable, options), **keys)
 
 
 def _hashable(option: Any) -> Any:
     """Tuples are lists in JSON and TOML."""
     return tuple(option) if isinstance(option, list) else option
+
+
+def _plain(options: Sequence[Any]) -> list[Any]:
+    return [list(one) if isinstance(one, tuple) else one for one in options]
 
 
 def plain_options(values: Mapping[str, Any]) -> Table:
@@ -85,10 +90,10 @@ def _parameter_table(parameter: Parameter) -> Table:
     settings = parameter.settings
     if parameter.when:
         settings["when"] = {parent: list(values) for parent, values in parameter.when.items()}
-    if isinstance(settings.get("guess"), list | tuple):
-        settings["guess"] = [list(one) if isinstance(one, tuple) else one for one in settings["guess"]]
+    for name in {"guess", "cheap"} & settings.keys():
+        settings[name] = _plain(settings[name]) if isinstance(settings[name], list | tuple) else settings[name]
     if isinstance(parameter, Choice):
-        return {"choice": [list(one) if isinstance(one, tuple) else one for one in parameter.options], **settings}
+        return {"choice": _plain(parameter.options), **settings}
     kind = "int" if isinstance(parameter, Int) else "float"
     return {kind: [parameter.low, parameter.high], **settings}
 

@@ -1,4 +1,4 @@
-"""The first configurations of a study that learnt from earlier ones: their best ones, before any random one."""
+"""The configurations that a study begins with: the user's guess, what earlier studies learnt, the cheap end."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,8 @@ from statistics import median
 from typing import Any
 
 from farthing.errors import InvalidParams
-from farthing.strategies.shared.design import draw_new, sobol_params, sobol_unit
+from farthing.space import Choice, Space
+from farthing.strategies.shared.design import draw_new, new_ones, sobol_params, sobol_unit
 from farthing.strategies.shared.guessing import (
     CENTRE,
     NEAR,
@@ -30,6 +31,13 @@ JUDGED = 2
 ALIKE = 2.0
 """Results of an earlier study are compared with if their share of the full fidelity is the same within this factor.
 A guess, not tuned."""
+CHEAP = "cheap"
+"""The key in the note of a start at the cheap end: its place among them."""
+CHEAP_STARTS = 3
+CHEAP_SHARE = 0.25
+"""Number of starts at the cheap end, and the part of an axis that is one. Chosen on the two tables of `HELD_OUT` in
+`benchmarks/suites.py`, twelve seeds, among 1 to 5 starts and the bound itself, an eighth, a quarter and a half;
+`benchmarks/results/tuning-cheap-starts.jsonl`."""
 
 
 @dataclass(frozen=True)
@@ -91,12 +99,12 @@ def designed(history: History, count: int, rng: Randomness, *, ahead: int = 0) -
 
 
 def next_starts(history: History) -> list[FirstParams]:
-    """The user's guess and the learnt starts that are not trials yet, in this order."""
-    space = history.problem.space
-    if not has_guesses(space) or has_centre(history):
-        return _learnt_starts(history)
+    """The user's guess, the learnt starts and those at the cheap end that are not trials yet, in this order."""
+    others = [*_learnt_starts(history), *_cheap_starts(history)]
+    if not has_guesses(history.problem.space) or has_centre(history):
+        return others
     centre = centre_params(history, Randomness(history.problem.seed))
-    return [FirstParams(centre, {"why": "a start: your guess", GUESS: CENTRE}), *_learnt_starts(history)]
+    return [FirstParams(centre, {"why": "a start: your guess", GUESS: CENTRE}), *others]
 
 
 def _learnt_starts(history: History) -> list[FirstParams]:
@@ -114,6 +122,43 @@ def _learnt_starts(history: History) -> list[FirstParams]:
     ]
 
 
+def _cheap_starts(history: History) -> list[FirstParams]:
+    """Starts whose cheap parameters are near their cheap end, while the others fill their ranges evenly."""
+    space = history.problem.space
+    if not any(parameter.cheap_values for parameter in space.parameters.values()):
+        return []
+    begun = [trial.note[CHEAP] for trial in history if isinstance(trial.note, dict) and CHEAP in trial.note]
+    if len(begun) >= CHEAP_STARTS:
+        return []
+    from farthing.models.sobol import sobol_points
+
+    power = (CHEAP_STARTS - 1).bit_length()
+    units = sobol_points(space.encoder.dimension, power, rng=Randomness(history.problem.seed).at(CHEAP))
+    design = [_at_the_cheap_end(space, unit) for unit in units[:CHEAP_STARTS].tolist()]
+    return [
+        FirstParams(params, {"why": "a start: at the cheap end", CHEAP: design.index(params)})
+        for params in new_ones(design, history)
+        if design.index(params) not in begun
+    ]
+
+
+def _at_the_cheap_end(space: Space, unit: list[float]) -> Params:
+    """The params of a point of the unit cube whose cheap coordinates are moved into the cheap part of their axis."""
+    encoder = space.encoder
+    for j, (name, parameter) in enumerate(space.parameters.items()):
+        if not (values := parameter.cheap_values):
+            continue
+        if isinstance(parameter, Choice) and not parameter.ordered:
+            option = values[int(unit[j] * len(values))]
+            unit[j] = (parameter.index_of(option) + 0.5) / parameter.count
+            continue
+        ends = encoder.coordinates(name, values)
+        width = max(CHEAP_SHARE, max(ends) - min(ends))
+        first = min(max(0.5 * (min(ends) + max(ends) - width), 0.0), 1.0 - width)
+        unit[j] = first + unit[j] * width
+    return encoder.decode_unit_row(unit)
+
+
 def start_place(trial: Trial) -> int | None:
     """The place of a trial among the learnt starts, if it is one of them."""
     noted = trial.note.get(NOTE) if isinstance(trial.note, dict) else None
@@ -121,14 +166,15 @@ def start_place(trial: Trial) -> int | None:
 
 
 def is_known(note: Json) -> bool:
-    """Whether a note is of a start that was learnt or guessed, not drawn."""
-    return isinstance(note, dict) and (NOTE in note or note.get(GUESS) == CENTRE)
+    """Whether a note is of a start that was learnt, guessed or declared cheap, not drawn."""
+    return isinstance(note, dict) and (NOTE in note or CHEAP in note or note.get(GUESS) == CENTRE)
 
 
 def is_drawn(trial: Trial, *, added: str) -> bool:
-    """Whether no model and no earlier study chose the configuration, and no result from elsewhere is behind it."""
+    """Whether no model, no earlier study and no user chose the configuration, and no result is from elsewhere."""
     note: Mapping[str, Any] = trial.note if isinstance(trial.note, dict) else {}
-    return trial.resume_from is None and not {"theta", NOTE, added} & note.keys() and note.get(GUESS) in (None, RANDOM)
+    chosen = {"theta", NOTE, CHEAP, added} & note.keys()
+    return trial.resume_from is None and not chosen and note.get(GUESS) in (None, RANDOM)
 
 
 def is_misled(history: History) -> bool:
