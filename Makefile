@@ -142,7 +142,7 @@ docs: $(VENV)/.dev
 
 .flaml-venv/.flaml: constraints.txt
 	$(PYTHON) -m venv .flaml-venv
-	.flaml-venv/bin/python -m pip install --quiet --disable-pip-version-check 'flaml[automl]==2.7.0' $(shell grep '^lightgbm==' constraints.txt)
+	.flaml-venv/bin/python -m pip install --quiet --disable-pip-version-check 'flaml[automl,blendsearch]==2.7.0' $(shell grep '^lightgbm==' constraints.txt)
 	@touch $@
 
 # Two seeds and short budgets, for a look: the records that are reported stay as they are. Needs no peer and no data;

@@ -2,7 +2,9 @@
 
 from benchmarks.drivers.botorch import BoTorch
 from benchmarks.drivers.botorch_mf import BoTorchMFKG
+from benchmarks.drivers.cheap import OursCheap
 from benchmarks.drivers.dehb import DEHB
+from benchmarks.drivers.flaml import FLAML
 from benchmarks.drivers.guessing import QUALITIES, OursGuessing
 from benchmarks.drivers.learning import Earlier, OptunaLearning, OursLearning
 from benchmarks.drivers.neps import NePS
@@ -46,7 +48,7 @@ _ENTRIES: tuple[Method, ...] = (
     Ours("log-ei-augmented-by-mean", LogEIAugmented(by_mean=True)),
     OursByRun("default-by-run"),
     Ours("ei-per-cost", EIPerCost()),
-    Ours("ei-per-cost-without-cooling", EIPerCost(cooling=False)),
+    OursCheap("ei-per-cost-cheap", EIPerCost()),
     Ours("ei-per-cost-measured", EIPerCost(), measured=True),
     Ours("log-ei-measured", LogEI(), measured=True),
     *(Ours(f"TraceKG-{n}", TraceKG(), batch=n) for n in (4, 8)),
@@ -96,6 +98,8 @@ _ENTRIES: tuple[Method, ...] = (
     NePS("neps-asha", optimizer="asha"),
     NePS("neps-priorband", optimizer="priorband"),
     DEHB("dehb"),
+    FLAML("flaml-cfo", "CFO"),
+    FLAML("flaml-blendsearch", "BlendSearch"),
 )
 
 METHODS: dict[str, Method] = {method.name: method for method in _ENTRIES}

@@ -62,7 +62,11 @@ def make_plan(suite: Suite, *, seeds: int, problems: Sequence[str] = (), methods
     ]
     left_out = _missing(wanted)
     absent = {name for names in left_out.values() for name in names}
-    runs = [run for contest, *names in contests for run in _interleaved(contest, *names, seeds=seeds)]
+    runs = [
+        run
+        for contest, *names in contests
+        for run in _interleaved(contest, *names, first_seed=suite.first_seed, seeds=seeds)
+    ]
     possible: dict[str, Run] = {}
     for run in runs:
         if run.problem.name not in absent and run.method.name not in absent:
@@ -70,13 +74,15 @@ def make_plan(suite: Suite, *, seeds: int, problems: Sequence[str] = (), methods
     return Plan(suite, tuple(possible.values()), left_out)
 
 
-def _interleaved(contest: Contest, problems: Iterable[str], methods: Sequence[str], *, seeds: int) -> Iterator[Run]:
+def _interleaved(
+    contest: Contest, problems: Iterable[str], methods: Sequence[str], *, first_seed: int, seeds: int
+) -> Iterator[Run]:
     """For each problem and seed all methods, one after another, so that none has a quieter machine than the others."""
     for problem in problems:
         for seed in range(seeds):
             for method in methods:
                 if seed < contest.most_seeds.get(method, seeds):
-                    yield Run(contest, PROBLEMS[problem], METHODS[method], seed)
+                    yield Run(contest, PROBLEMS[problem], METHODS[method], first_seed + seed)
 
 
 def _chosen(names: Sequence[str], patterns: Sequence[str]) -> list[str]:

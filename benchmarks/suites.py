@@ -76,16 +76,17 @@ class Contest:
 
 @dataclass(frozen=True)
 class Suite:
-    """Contests that are run and reported together; seeds are 0, 1, …, and the same for all methods."""
+    """Contests that are run and reported together; seeds count from the first, and are the same for all methods."""
 
     name: str
     contests: tuple[Contest, ...]
     seeds: int = 10
+    first_seed: int = 0
 
     def quick(self) -> "Suite":
         """The same with two seeds, ended where it is judged first: to see that everything works."""
         shorter = tuple(replace(contest, judged_at=contest.judged_at[:1]) for contest in self.contests)
-        return Suite(f"{self.name}-quick", shorter, seeds=2)
+        return Suite(f"{self.name}-quick", shorter, seeds=2, first_seed=self.first_seed)
 
 
 HELD_OUT = ("fcnet/parkinsons_telemonitoring", "hpobench-mlp/segment")
@@ -126,7 +127,8 @@ RECORDED_ROWS = (
 PEERS_OF_CURVES = ("dehb", "neps-priorband", "optuna-tpe-hyperband", "smac-multi-fidelity", "neps", "neps-asha")
 BASELINES_OF_CURVES = ("bohb", "asha", "hyperband", "random")
 
-COST_AWARE = ("ei-per-cost", "ei-per-cost-without-cooling", "log-ei", "random")
+COST_AWARE = ("ei-per-cost-cheap", "ei-per-cost", "log-ei", "random")
+CHEAP_PEERS = ("optuna-tpe", "flaml-cfo", "flaml-blendsearch")
 
 
 def _names(*problems: Problem) -> tuple[str, ...]:
@@ -310,18 +312,26 @@ _ENTRIES = (
             Contest(
                 "costs within a factor of ten or so",
                 problems=(*_named("fcnet/"), *(problem.name for problem in CELLS)),
-                methods=COST_AWARE,
-                judged_at=(10, 20, 40),
+                methods=(*COST_AWARE, *CHEAP_PEERS),
+                judged_at=(5, 10, 25, 50),
                 unit="full runs",
             ),
             Contest(
-                "costs over five orders of magnitude",
-                problems=_named("hpobench-mlp/"),
+                "costs over orders of magnitude",
+                problems=(*_named("hpobench-mlp/"), "rbv2_xgboost/16", "rbv2_xgboost/470"),
+                methods=(*COST_AWARE, *CHEAP_PEERS),
+                judged_at=(5, 10, 25, 50),
+                unit="full runs",
+            ),
+            Contest(
+                "good runs are expensive ones",
+                problems=("rows/finetune_cifar", "rows/gru_code", "rows/resnet_cifar"),
                 methods=COST_AWARE,
-                judged_at=(25, 50),
+                judged_at=(5, 10, 25, 50),
                 unit="full runs",
             ),
         ),
+        first_seed=200,
     ),
     Suite(
         "pipeline-synthetic",

@@ -30,9 +30,13 @@ class Standing:
     tallies: Mapping[str, float] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
+        """Without what no report reads: there are thousands of them in a repository."""
         form = asdict(self)
-        del form["tallies"]
-        return form
+        return {
+            name: float(f"{value:.6g}") if isinstance(value, float) else value
+            for name, value in form.items()
+            if name not in ("params", "tallies", "suggest_seconds")
+        }
 
 
 def trajectory(method: Method, problem: Problem, *, allowance: Allowance, seed: int) -> Iterator[Standing]:

@@ -1,4 +1,4 @@
-"""Runs in the environment of a peer, NePS or DEHB: reads a JSON line, answers with one. It imports nothing of ours."""
+"""Runs in a peer's environment, NePS, DEHB or FLAML: reads a JSON line, answers with one. Imports nothing of ours."""
 
 import json
 import random
@@ -111,11 +111,50 @@ class DEHB:
         return kind(name, table["low"], table["high"], log=table["log"])
 
 
+class FLAML:
+    """One of its searchers; it draws inactive parameters too, and proposes nothing where it would repeat itself."""
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        import logging
+
+        from flaml.tune.searcher import blendsearch
+
+        logging.disable(logging.WARNING)
+        self._configs: list[dict[str, Any]] = []
+        self._asker = getattr(blendsearch, request["searcher"])(
+            metric="loss",
+            mode="min",
+            space={name: self._declared(table) for name, table in request["space"].items()},
+            low_cost_partial_config=request["cheap"],
+            cost_attr="cost",
+            cost_budget=request["cost_budget"],
+            seed=request["seed"],
+        )
+
+    def ask(self) -> dict[str, Any]:
+        while True:
+            self._configs.append(self._asker.suggest(str(len(self._configs))))
+            if self._configs[-1] is not None:
+                return {"id": len(self._configs) - 1, "config": plain(self._configs[-1])}
+
+    def tell(self, trial: int, loss: float, cost: float) -> None:
+        self._asker.on_trial_complete(str(trial), {"config": self._configs[trial], "loss": loss, "cost": cost})
+
+    def _declared(self, table: dict[str, Any]) -> Any:
+        from flaml import tune
+
+        if table["kind"] == "choice":
+            return tune.choice(table["options"])
+        if table["kind"] == "int":
+            return (tune.lograndint if table["log"] else tune.randint)(table["low"], table["high"] + 1)
+        return (tune.loguniform if table["log"] else tune.uniform)(table["low"], table["high"])
+
+
 def plain(config: Any) -> dict[str, Any]:
     return {name: value.item() if hasattr(value, "item") else value for name, value in config.items()}
 
 
-PEERS = {"neps": NePS, "dehb": DEHB}
+PEERS = {"neps": NePS, "dehb": DEHB, "flaml": FLAML}
 
 if __name__ == "__main__":
     main(sys.argv[1])

@@ -1,7 +1,8 @@
 """Peers that need other versions of packages than ours: each has an environment of its own and is asked and told there.
 
 `make bench-setup` installs them. A continued configuration is charged for what it adds. What is recommended is the best
-value at the highest fidelity. An ordered choice becomes an integer, its index.
+value at the highest fidelity, and a peer that asks for none has the full one. An ordered choice becomes an integer, its
+index.
 """
 
 import atexit
@@ -53,7 +54,8 @@ class Environment:
         talk({**_tables(space), "seed": seed, **settings})
         while True:
             asked = talk({"ask": True})
-            params, fidelity = _params(space, asked["config"]), rounded(space, asked["fidelity"])
+            params = _params(space, asked["config"])
+            fidelity = rounded(space, asked["fidelity"]) if "fidelity" in asked else space.full_fidelity
             evaluation, cost = runs.evaluate(params, fidelity)
             told = talk({"tell": asked["id"], "loss": loss(problem, evaluation.value), "cost": cost})
             best.see(params, Point(fidelity, evaluation.value, evaluation.cost))
@@ -62,6 +64,7 @@ class Environment:
 
 NEPS = Environment("neps", "neural-pipeline-search", ".bench-venv")
 DEHB = Environment("dehb", "dehb", ".dehb-venv")
+FLAML = Environment("flaml", "flaml", ".flaml-venv")
 
 
 class Worker:
@@ -98,13 +101,13 @@ def _worker(peer: str, interpreter: Path) -> Worker:
 
 
 def _tables(space: Space) -> dict[str, Any]:
-    """The parameters and the fidelity as the worker declares them."""
-    [(name, fidelity)] = space.fidelities.items()
-    kind = "int" if fidelity.integer else "float"
-    amount = {"kind": kind, "low": fidelity.low, "high": fidelity.high, "log": False}
+    """The parameters and the fidelities as the worker declares them."""
     return {
         "space": {name: _table(parameter) for name, parameter in space.parameters.items()},
-        "fidelity": {name: amount},
+        "fidelity": {
+            name: {"kind": "int" if one.integer else "float", "low": one.low, "high": one.high, "log": False}
+            for name, one in space.fidelities.items()
+        },
     }
 
 

@@ -12,6 +12,7 @@ from benchmarks.problems import Evaluation, Problem
 from benchmarks.problems.problem import Differentiable, TellsRows
 from farthing.costs import Budget, Remaining
 from farthing.execution import RunningTrial
+from farthing.space import Space
 from farthing.strategies import Randomness, Recommendation, Strategy
 from farthing.study import Study
 from farthing.trials import History, Json, Suggestion, Trial
@@ -53,7 +54,10 @@ class Ours:
         aim: dict[str, Any] = {problem.direction: "value"}
         unit = "seconds" if self.measured else "cost"
         strategy = ToldRows(self.strategy, problem) if isinstance(problem, TellsRows) else self.strategy
-        return Study(problem.space(), **aim, strategy=strategy, seed=seed, cost_unit=unit)
+        return Study(self._space(problem), **aim, strategy=strategy, seed=seed, cost_unit=unit)
+
+    def _space(self, problem: Problem) -> Space:
+        return problem.space()
 
     def _of_all(self, budget: Budget) -> Budget:
         """A batch costs as much as its most expensive part; the study counts the sum."""

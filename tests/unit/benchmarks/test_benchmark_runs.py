@@ -130,7 +130,7 @@ def test_a_record_is_one_line_and_comes_back(tmp_path: Path) -> None:
 
 
 def _decided(record: dict) -> list:
-    return [(step["evaluations"], step["params"], step["regret"]) for step in record["steps"]]
+    return [(step["evaluations"], step["cost"], step["regret"]) for step in record["steps"]]
 
 
 def test_a_run_that_two_contests_share_is_made_once_and_reported_in_both(tmp_path: Path) -> None:
