@@ -10,6 +10,8 @@ from scipy.stats import norm
 
 import farthing as ft
 from farthing.acquisition.knowledge_gradient import KnowledgeGradient, antithetic_normals
+from farthing.costs.learned import learn_cost
+from farthing.costs.paid import Paid
 from farthing.models.gp import GP, condition
 from farthing.models.kernels import SE, Constant
 from farthing.models.linalg import Array
@@ -19,7 +21,7 @@ from farthing.strategies.multifidelity.curve_model import curve_kernel
 from farthing.strategies.multifidelity.decisions import Decisions
 from farthing.strategies.multifidelity.levels import LEAST_STEP, Fidelities
 from farthing.strategies.multifidelity.per_cost import InformationPerCost
-from farthing.strategies.multifidelity.run_cost import LEAST_INCREMENT, LearntRunCost, RunCost, WorkAsCost, cost_kernel
+from farthing.strategies.shared.cost_model import LEAST_INCREMENT, CostModel, LearntCost, WorkAsCost, cost_kernel
 
 EPOCHS = ft.Fidelity(1, 50, integer=True, trace=True)
 PARAMS = {"a": ft.Float(0, 1), "b": ft.Float(0, 1)}
@@ -325,14 +327,11 @@ def test_the_kernel_is_positive_semi_definite(s: list[float], seed: int, spread:
 # ----------------------------------------------------------------------------------------------------- warm starts
 
 
-def learnt_cost(*, fixed: float) -> RunCost:
-    from farthing.costs.learned import learn_cost
-    from farthing.trials import History, Problem
-
-    rng, fidelities = np.random.default_rng(0), Fidelities(CURVES)
+def learnt_cost(*, fixed: float) -> CostModel:
+    rng = np.random.default_rng(0)
     X, done = rng.random((30, 2)), rng.uniform(0.05, 1.0, 30)
     cost = fixed + np.exp(1.0 + X[:, 0]) * done
-    return LearntRunCost(learn_cost(X, cost, cost_kernel(History(Problem(CURVES)), fidelities), done=done), fidelities)
+    return LearntCost(learn_cost(X, Paid.whole(cost, done), cost_kernel(CURVES)), CURVES)
 
 
 @pytest.mark.parametrize("fixed", [0.0, 0.2])

@@ -1,64 +1,109 @@
-"""Learned cost: a fixed part, and a Gaussian process on the logarithm of the rest.
+"""Learned cost: a set-up, and a rate for the work, of which a Gaussian process models the logarithm.
 
-    t(x, e) = A + exp(g(x)) · e,    g ~ GP
+    t(x, w) = A + exp(g(x)) · w,    g ~ GP
 
-e is the share of the full work that was done, and A the cost of starting, which is the same for every configuration:
-a program loads its libraries and its data before it knows what it trains.
-The cost grows with e by construction, for any g, so that continuing a run never has a negative cost.
+w is the share of the full work that a trial does. A is its set-up, the same for every configuration: a program loads
+its libraries and its data before it knows what it trains. Set-ups and rates are seen apart where trials report as they
+train; where only sums are known, the likeliest A is taken. The cost grows with w by construction, so that continuing a
+run never has a negative cost.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from farthing.costs.paid import Paid
 from farthing.models.fitting import fit, hyperparameter_posterior
 from farthing.models.gp import GP
 from farthing.models.kernels import Kernel
-from farthing.models.linalg import Array
+from farthing.models.linalg import Array, BoolArray
 from farthing.models.transforms import Standardise
 
 FIXED_SHARES: Sequence[float] = tuple(part / 50 for part in range(50))
-"""Values of A that are tried, as shares of the least cost that was paid; the likeliest is taken."""
+"""Values of A that are tried where only sums are known, as shares of the least cost; the likeliest is taken."""
 LEAST_SPREAD = 0.01
-"""Of log costs, where values of A are compared: costs that are known within a hundredth need no better explanation.
+"""Of log costs, where values of A are compared: costs that are known within 1 % need no better explanation.
 Else the best A on the grid, which leaves next to nothing, would be refused for what it leaves. A guess, not tuned."""
+LEAST_WORK = 0.3
+"""The share of a sum that must be left for the work once the set-up is taken off: of less, little can be said."""
+LATELY = 5
+"""Trials that show how fast the machine is of late: others use it too. Of 3, 5 and 8 it has the least worst ratio over
+the recorded studies of `benchmarks.predictions`; without it, errors of continued runs are a fifth larger."""
+MAD = 1.4826
+"""From the median absolute deviation to the standard deviation of a normal distribution."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """The set-up of a trial in a process that has run one before: of new runs, of continued ones, and their spread."""
+
+    new: float = 0.0
+    continued: float = 0.0
+    deviation: float = 0.0
+
+    @classmethod
+    def seen(cls, paid: Paid) -> "Setup":
+        """The medians of those that are known: a few trials are hit by something else that the machine does."""
+        known = np.isfinite(paid.setup)
+        warm = known & ~paid.is_first
+        used = warm if np.any(warm) else known
+        new, continued = (paid.setup[used & chosen] for chosen in (~paid.is_continued, paid.is_continued))
+        every = paid.setup[used]
+        middle = float(np.median(every))
+        return cls(
+            new=float(np.median(new)) if new.size else middle,
+            continued=float(np.median(continued)) if continued.size else middle,
+            deviation=MAD * float(np.median(np.abs(every - middle))),
+        )
+
+    def of(self, is_continued: BoolArray) -> Array:
+        return np.where(is_continued, self.continued, self.new)
 
 
 @dataclass(frozen=True, eq=False)
 class LearnedCost:
-    """Predicts the cost of a run, in the unit of the costs it was learnt from.
+    """Predicts the cost of a trial, in the unit of the costs it was learnt from.
 
-    `fixed` is A. What the full work costs beyond it is never predicted to be less than `least`, the least seen, scaled
-    to the full work.
+    The rate is never predicted to be less than `least`, the least seen.
     """
 
     gp: GP
     scale: Standardise
-    fixed: float
+    setup: Setup
     least: float
     theta: Array
     """The fitted hyperparameters, to start the next fit from."""
 
-    def log_cost(self, X: Array, done: float | Array = 1.0) -> Array:
-        """log t at each row of X for a run from nothing to the share `done` of the full work."""
-        return np.asarray(np.logaddexp(_log(self.fixed), self._log_rate(X) + _log(done)))
+    def at_pace(self, pace: float) -> "LearnedCost":
+        """The same on a machine that takes `pace` times as long for everything."""
+        setup = Setup(self.setup.new * pace, self.setup.continued * pace, self.setup.deviation * pace)
+        scale = Standardise(self.scale.offset + float(np.log(pace)), self.scale.scale)
+        return replace(self, setup=setup, scale=scale, least=self.least * pace)
 
-    def cost(self, X: Array, done: float | Array = 1.0) -> Array:
-        return np.asarray(np.exp(self.log_cost(X, done)))
+    def cost(self, X: Array, work: float | Array = 1.0) -> Array:
+        """t of a new run at each row of X."""
+        return np.asarray(self.setup.new + self.rate(X) * work)
 
     def rate(self, X: Array) -> Array:
-        """exp(g): what the full work costs beyond the fixed part."""
+        """exp(g): what the full work costs beyond the set-up."""
         return np.asarray(np.exp(self._log_rate(X)))
 
+    def rate_deviation(self, X: Array) -> Array:
+        """The standard deviation of the logarithm of a rate that is yet to be seen."""
+        _, variance = self.gp.predict(X)
+        return np.asarray(np.sqrt(self.scale.undo_variance(variance + self.gp.noise)))
+
     def __call__(self, X: Array) -> Array:
-        return self.log_cost(X)
+        """log t of the full work."""
+        return np.asarray(np.log(self.cost(X)))
 
     def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
         """log t of the full work, as an acquisition function sees it."""
         log_rate, slope = self.log_rate_and_gradient(X)
-        log_cost = np.logaddexp(_log(self.fixed), log_rate)
-        return log_cost, np.exp(log_rate - log_cost)[:, None] * slope
+        rate = np.exp(log_rate)
+        cost = self.setup.new + rate
+        return np.log(cost), (rate / cost)[:, None] * slope
 
     def log_rate_and_gradient(self, X: Array) -> tuple[Array, Array]:
         """g and its gradient."""
@@ -71,45 +116,78 @@ class LearnedCost:
         return np.maximum(self.scale.undo(self.gp.mean(X)), np.log(self.least))
 
 
-def _log(share: float | Array) -> Array:
-    """The logarithm, −∞ of nothing."""
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(share))
-
-
 def learn_cost(
-    X: Array,
-    cost: Array,
-    kernel: Kernel,
-    *,
-    done: Array | None = None,
-    warm_start: Array | None = None,
-    keeps_theta: bool = False,
+    X: Array, paid: Paid, kernel: Kernel, *, warm_start: Array | None = None, keeps_theta: bool = False
 ) -> LearnedCost:
-    """The cost model of runs at X that paid `cost` > 0 for the share `done` of the full work (all of it by default).
+    """The cost model of trials at X that paid that, in the order in which they ran.
 
     Hyperparameters are fitted from `warm_start` and the usual starts, or taken from it as they are with `keeps_theta`.
     """
-    shares = np.ones(cost.size) if done is None else done
-    fixed = _likeliest_part(X, cost, kernel, shares, warm_start) if np.ptp(shares) > 0.0 else 0.0
-    # which part it is hardly depends on the rest: one fit will do
-    g = np.log(cost - fixed) - np.log(shares)
-    scale = _standardised(g, LEAST_SPREAD if np.ptp(shares) > 0.0 else 0.0)
-    posterior = hyperparameter_posterior(kernel, X, scale.apply(g))
+    X, paid = _without_first(X, paid)
+    if np.any(np.isfinite(paid.rate)):
+        learnt = _learnt(X, paid, Setup.seen(paid), kernel, warm_start, keeps_theta)
+    else:
+        learnt = _learnt_from_sums(X, paid, kernel, warm_start, keeps_theta)
+    return learnt.at_pace(_pace(learnt, X, paid))
+
+
+def _learnt(
+    X: Array, paid: Paid, setup: Setup, kernel: Kernel, warm_start: Array | None, keeps_theta: bool
+) -> LearnedCost:
+    rate = _rates(paid, setup)
+    used = np.isfinite(rate)
+    g = np.log(rate[used])
+    scale = _standardised(g, LEAST_SPREAD if np.ptp(paid.work) > 0.0 else 0.0)
+    posterior = hyperparameter_posterior(kernel, X[used], scale.apply(g))
     theta = warm_start if keeps_theta and warm_start is not None else fit(posterior, warm_start=warm_start)
-    least = float(np.exp(np.min(g))) if g.size else np.finfo(float).tiny
-    return LearnedCost(posterior.process(theta), scale, fixed, least, theta)
+    return LearnedCost(posterior.process(theta), scale, setup, float(np.min(rate[used])), theta)
 
 
-def _likeliest_part(X: Array, cost: Array, kernel: Kernel, done: Array, warm_start: Array | None) -> float:
-    """The fixed part of highest density, at the better of an earlier fit and the prior's mode.
+def _learnt_from_sums(X: Array, paid: Paid, kernel: Kernel, warm_start: Array | None, keeps_theta: bool) -> LearnedCost:
+    """New runs show the set-up where they differ in length; what continued ones paid beyond their work is theirs."""
+    new = ~paid.is_continued
+    differ = bool(np.any(new)) and np.ptp(paid.work[new]) > 0.0
+    rows, known = (X[new], paid.take(new)) if differ else (X, paid)
+    learnt = _learnt(rows, known, _likeliest_setup(rows, known, kernel, warm_start), kernel, warm_start, keeps_theta)
+    if not differ or np.all(new):
+        return learnt
+    again = np.maximum(paid.cost - learnt.rate(X) * paid.work, 0.0)[~new]
+    return replace(learnt, setup=replace(learnt.setup, continued=float(np.median(again))))
 
-    The earlier fit may have been one of another part. Parts differ in what was observed, not in where, so that each of
-    the two needs one factor for all of them. The process sees g, standardised; as densities of log t all parts can be
-    compared: ∂g/∂ log t = t/(t − A).
+
+def _pace(learnt: LearnedCost, X: Array, paid: Paid) -> float:
+    """The factor by which the latest trials paid more than the model of all of them says; of few it is nearer to 1."""
+    late = np.flatnonzero(~paid.is_first)[-LATELY:]
+    expected = learnt.setup.of(paid.is_continued[late]) + learnt.rate(X[late]) * paid.work[late]
+    return float(np.exp(np.sum(np.log(paid.cost[late] / expected)) / (late.size + 1.0)))
+
+
+def _without_first(X: Array, paid: Paid) -> tuple[Array, Paid]:
+    """Without the sums that the first trials of their processes paid: what starting a process costs is in them."""
+    tells = ~paid.is_first | np.isfinite(paid.rate)
+    return (X[tells], paid.take(tells)) if np.any(tells) else (X, paid)
+
+
+def _rates(paid: Paid, setup: Setup) -> Array:
+    """The rates that are known, and of sums what is left once the set-up is taken off; NaN where that is too little."""
+    left = paid.cost - setup.of(paid.is_continued)
+    known = np.isfinite(paid.rate)
+    is_enough = left > (LEAST_WORK * paid.cost if np.any(known) else 0.0)
+    return np.where(known, paid.rate, np.where(is_enough, left, np.nan) / paid.work)
+
+
+def _likeliest_setup(X: Array, paid: Paid, kernel: Kernel, warm_start: Array | None) -> Setup:
+    """The set-up of highest density where only sums are known, at the better of an earlier fit and the prior's mode.
+
+    The earlier fit may have been one of another set-up. Set-ups differ in what was observed, not in where, so that each
+    of the two needs one factor for all of them. The process sees g, standardised; as densities of log t all set-ups can
+    be compared: ∂g/∂ log t = t/(t − A).
     """
+    cost, work = paid.cost, paid.work
+    if np.ptp(work) == 0.0:
+        return Setup()
     fixed = float(np.min(cost)) * np.array(FIXED_SHARES)
-    G = np.log(cost[:, None] - fixed) - np.log(done)[:, None]
+    G = np.log(cost[:, None] - fixed) - np.log(work)[:, None]
     scales = [_standardised(g, LEAST_SPREAD) for g in G.T]
     Y = np.stack([scale.apply(g) for scale, g in zip(scales, G.T, strict=True)], axis=1)
     stretch = np.sum(np.log(cost)[:, None] - np.log(cost[:, None] - fixed), axis=0)
@@ -117,7 +195,15 @@ def _likeliest_part(X: Array, cost: Array, kernel: Kernel, done: Array, warm_sta
     places = [posterior.priors.mean, *([] if warm_start is None else [warm_start])]
     density = np.max([posterior.values_of(theta, Y) for theta in places], axis=0)
     on_log_scale = density + stretch - cost.size * np.log([scale.scale for scale in scales])
-    return float(fixed[int(np.argmax(on_log_scale))])
+    likeliest = float(fixed[int(np.argmax(on_log_scale))])
+    return Setup(likeliest, likeliest, _spread(fixed, on_log_scale))
+
+
+def _spread(fixed: Array, log_density: Array) -> float:
+    """The standard deviation over the values that were tried, each with its density."""
+    weight = np.exp(log_density - np.max(log_density))
+    mean = np.average(fixed, weights=weight)
+    return float(np.sqrt(np.average((fixed - mean) ** 2, weights=weight)))
 
 
 def _standardised(g: Array, least_spread: float) -> Standardise:

@@ -68,13 +68,15 @@ class Ended:
     """A job that is over. Without an outcome there is nothing to record: the attempt had been taken over.
 
     `was_killed` says that its worker died of a signal that no time limit sent: memory ran out, to make room for
-    others, or in a crash. `lost_node` says that the machine it ran on went away.
+    others, or in a crash. `lost_node` says that the machine it ran on went away. `began_its_worker` says that it was
+    the first job of its process, which paid for starting.
     """
 
     attempt: Attempt
     outcome: Outcome | None
     was_killed: bool = False
     lost_node: bool = False
+    began_its_worker: bool = False
 
 
 class Listener(Protocol):

@@ -13,6 +13,9 @@ from farthing.execution.work import as_work
 from farthing.trials import Attempt, Outcome, Problem
 from farthing.trials.news import News
 
+_has_worked = False
+"""Whether a trial ran in this process itself."""
+
 
 class InlineExecutor:
     """Runs one job at a time, inside `wait`. Breakpoints work, and Ctrl-C goes to the caller.
@@ -48,8 +51,8 @@ class InlineExecutor:
 
     def wait(self, listener: Listener, *, timeout: float | None = None) -> list[Ended]:
         if self._jobs:
-            job = self._jobs.popleft()
-            return [Ended(job.attempt, self._run(job, listener))]
+            job, is_first = self._jobs.popleft(), begins_this_process()
+            return [Ended(job.attempt, self._run(job, listener), began_its_worker=is_first)]
         self._woken.wait(timeout)
         self._woken.clear()
         return []
@@ -66,6 +69,13 @@ class InlineExecutor:
         outcome = run_attempt(self._work, trial, let_through=(KeyboardInterrupt,))
         channel.raise_refusal()
         return None if channel.is_superseded else outcome
+
+
+def begins_this_process() -> bool:
+    """Whether no trial ran in this process itself before. Asking says so: the next trial is not the first."""
+    global _has_worked
+    begins, _has_worked = not _has_worked, True
+    return begins
 
 
 class _DirectChannel:

@@ -83,9 +83,13 @@ class WorkerHandle(Protocol):
 
 @dataclass
 class _Assignment:
-    """A job as far as it has been seen: `paid_until` is the moment up to which its cost is known."""
+    """A job as far as it has been seen: `paid_until` is the moment up to which its cost is known.
+
+    `begins_worker` says that a worker was started for it.
+    """
 
     job: Job
+    begins_worker: bool
     has_begun: bool = False
     paid_until: float = 0.0
     measurements: int = 0
@@ -138,7 +142,7 @@ class Slot(Generic[W]):
     def take(self, job: Job) -> None:
         if self.worker is not None and not self.worker.is_usable:
             self.end_worker()
-        self._assignment = _Assignment(job)
+        self._assignment = _Assignment(job, begins_worker=self.worker is None)
         self._ends_at = math.inf if job.seconds_left is None else time.monotonic() + job.seconds_left
         if self.worker is None:
             self._start()
@@ -255,7 +259,8 @@ class Slot(Generic[W]):
     def _finish(self, assignment: _Assignment, outcome: Outcome | None) -> Ended:
         self._assignment = None
         self.deadline = math.inf
-        return Ended(assignment.job.attempt, None if assignment.is_superseded else outcome)
+        known = None if assignment.is_superseded else outcome
+        return Ended(assignment.job.attempt, known, began_its_worker=assignment.begins_worker)
 
     def _abort(self, assignment: _Assignment, reason: str | None) -> Ended:
         """Ends the worker in the middle of its job."""

@@ -9,6 +9,7 @@ from farthing.costs import Budget, Clock, Remaining
 from farthing.errors import InvalidArgument, InvalidParams, InvalidValue
 from farthing.execution import Job, RunningTrial
 from farthing.execution.curve import fidelity_of_report, next_step
+from farthing.execution.inline import begins_this_process
 from farthing.execution.results import GRADIENT, read_gradient
 from farthing.fields import Flag, Several, Text
 from farthing.scalars import as_int
@@ -102,7 +103,10 @@ class HandedOut:
         return running
 
     def close(self, running: RunningTrial, outcome: Outcome) -> Trial:
-        closed = self._records.close(Attempt(running.number, running.attempt), outcome)
+        attempt = Attempt(running.number, running.attempt)
+        if begins_this_process():
+            self._records.note_worker(attempt)
+        closed = self._records.close(attempt, outcome)
         self._asked.pop(running.number, None)
         return closed
 

@@ -5,6 +5,7 @@ from statistics import median
 import numpy as np
 
 from farthing.costs.learned import LearnedCost, learn_cost
+from farthing.costs.paid import Paid
 from farthing.models.threads import one_thread
 from farthing.strategies.shared.modelling import kernel_over
 from farthing.trials import History, Params, Prediction, Problem, State
@@ -23,9 +24,8 @@ class FirstCosts:
         with one_thread():
             self._model: LearnedCost = learn_cost(
                 encoder.encode([one.params for one in costs]),
-                np.array([one.cost for one in costs]),
+                Paid.whole(np.array([one.cost for one in costs]), np.array([one.reach for one in costs])),
                 kernel_over(encoder),
-                done=np.array([one.reach for one in costs]),
             )
 
     def predicted(self, params: Params, history: History, *, reach: float) -> Prediction:

@@ -380,6 +380,8 @@ class Loop:
             return
         self._require_room(job)
         retry = job.outcome.state is State.FAILED and self._may_retry(job)
+        if job.began_its_worker:
+            self._records.note_worker(job.attempt)
         try:
             trial = self._records.close(job.attempt, replace(job.outcome, retry=True) if retry else job.outcome)
         except (StaleAttempt, TrialFinished):

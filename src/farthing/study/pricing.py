@@ -17,9 +17,14 @@ from farthing.trials import (
     Suggestion,
     Trial,
 )
+from farthing.trials.durations import decade_of
 
 if TYPE_CHECKING:
     from farthing.study.first_costs import FirstCosts
+
+LEAST_DECADE = -1
+"""The least power of ten of a trial's seconds at which its cost is predicted for strategies that do not: predicting
+takes some milliseconds. A limit on time."""
 
 
 class Prices:
@@ -34,15 +39,28 @@ class Prices:
         """What a measured second costs, in a study with prices."""
 
     def suggestion(self, suggestion: Suggestion, history: History, remaining: Remaining) -> Suggestion:
-        """With its predicted cost, where one is declared or learnt earlier and the strategy gave none."""
+        """With its predicted cost, where one is declared or learnt and the strategy gave none."""
         if suggestion.predicted_cost is not None:
             return suggestion
         if not self._is_declared:
-            return self._by_earlier_costs(suggestion, history, remaining)
+            return self._by_costs_so_far(self._by_earlier_costs(suggestion, history, remaining), history, remaining)
         source = None if suggestion.resume_from is None else history[suggestion.resume_from]
         head_start = self._problem.cost_of(suggestion.params, source.fidelity) if source and source.checkpoint else 0.0
         cost = max(0.0, self._problem.cost_of(suggestion.params, suggestion.fidelity) - head_start)
         return replace(suggestion, predicted_cost=Prediction(cost))
+
+    def _by_costs_so_far(self, suggestion: Suggestion, history: History, remaining: Remaining) -> Suggestion:
+        """What the trials so far let expect, where a budget asks for it and a trial takes longer than predicting."""
+        in_seconds = self._problem.cost_unit == "seconds"
+        is_asked = remaining.most_to_pay(in_seconds=in_seconds) < math.inf
+        decade = decade_of(history.events)
+        if suggestion.predicted_cost is not None or not is_asked or (decade is not None and decade < LEAST_DECADE):
+            return suggestion
+        from farthing.models.threads import one_thread
+        from farthing.strategies.shared.cost_model import predicted_cost
+
+        with one_thread():
+            return replace(suggestion, predicted_cost=predicted_cost(history, suggestion))
 
     def _by_earlier_costs(self, suggestion: Suggestion, history: History, remaining: Remaining) -> Suggestion:
         """What a new run costs by the costs of earlier studies, as long as no model chooses it.

@@ -27,6 +27,7 @@ from farthing.trials.learned import LEARNED, Learned
 from farthing.trials.news import Checkpointed, News
 from farthing.trials.prefixes import EVICTED, Eviction
 from farthing.trials.requests import BUDGET, STOP, WITHDRAWN, budget_event, limits_given
+from farthing.trials.workers import WORKER_BEGAN, worker_event
 
 MORE_CHOICES = 8
 """Number of further suggestions to ask for if none of the first fits the budget; a guess, not tuned."""
@@ -396,6 +397,11 @@ class Records:
         """Says for how long workers had nothing to do, where that has a price."""
         if self.rate is not None and seconds > 0.0:
             self._storage.log_event(self.name, IDLE, {"seconds": seconds})
+
+    def note_worker(self, attempt: Attempt) -> None:
+        """Says that an attempt was the first work of its process, where its cost is measured by the clock."""
+        if self.problem.measures_cost:
+            self._storage.log_event(self.name, WORKER_BEGAN, worker_event(attempt.number, attempt.attempt))
 
     def close(self, attempt: Attempt, outcome: Outcome) -> Trial:
         try:

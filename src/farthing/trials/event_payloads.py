@@ -12,6 +12,7 @@ from farthing.trials.idle import IDLE
 from farthing.trials.learned import LEARNED, Learned
 from farthing.trials.prefixes import EVICTED
 from farthing.trials.requests import BUDGET
+from farthing.trials.workers import WORKER_BEGAN
 
 PARTS: Mapping[str, Mapping[str, type]] = {
     BUDGET: {"limits": dict, "trials": int, "given": bool},
@@ -22,6 +23,7 @@ PARTS: Mapping[str, Mapping[str, type]] = {
     IDLE: {"seconds": float},
     LEARNED: {"sources": list, "starts": list, "random": list, "costs": list},
     NOISE_DECLARED: {"is_noisy": bool, "trials": int},
+    WORKER_BEGAN: {"trial": int, "attempt": int},
 }
 """By the kind of event the parts that are read, with their types. Other kinds have payloads that nobody reads."""
 

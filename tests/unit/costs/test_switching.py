@@ -2,12 +2,14 @@ import numpy as np
 import pytest
 
 from farthing.costs.learned import learn_cost
+from farthing.costs.paid import Paid
 from farthing.costs.switching import ConstantCost, StageCosts
 from farthing.models.kernels import Constant, Matern52
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.random((12, 3))
-LEARNT = learn_cost(ROWS, np.exp(1.0 + ROWS[:, 0] + 0.1 * RNG.standard_normal(12)), Constant() * Matern52((0,)))
+PAID = Paid.whole(np.exp(1.0 + ROWS[:, 0] + 0.1 * RNG.standard_normal(12)))
+LEARNT = learn_cost(ROWS, PAID, Constant() * Matern52((0,)))
 COSTS = StageCosts([LEARNT, ConstantCost(10.0), ConstantCost(1.0)])
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import farthing as ft
+from farthing.costs.paid import work_of
 from farthing.errors import InvalidSpace
-from farthing.strategies.multifidelity.run_cost import costs_paid
 from farthing.strategies.multifidelity.runs import runs_of
 
 SPACE = ft.Space(
@@ -111,7 +111,7 @@ def test_the_model_sees_the_best_so_far_and_the_level_end_of_a_run_that_stopped(
     assert losses == sorted(losses, reverse=True)
     assert (seen.curve[-1].fidelity, seen.curve[-1].loss) == ({"rounds": 27}, 1.0)
     assert seen.reached == pytest.approx(1.0)
-    assert costs_paid(study.history, [seen])[1] == pytest.approx(1.0), "its cost is that of the whole run"
+    assert work_of(study.history, seen.trials[0]) == pytest.approx(1.0), "its cost is that of the whole run"
 
 
 @pytest.mark.parametrize("strategy", [ft.ASHA(), ft.Hyperband(), ft.TraceKG()])

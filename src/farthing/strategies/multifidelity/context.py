@@ -14,14 +14,14 @@ from farthing.models.gp import GP, VALUE
 from farthing.models.linalg import Array, IntArray
 from farthing.space.encoding import Encoder
 from farthing.strategies.multifidelity.active_runs import MOST_POINTS, active_runs
-from farthing.strategies.multifidelity.basket import Basket
+from farthing.strategies.multifidelity.basket import Basket, continuing_saves
 from farthing.strategies.multifidelity.bought import Bought
 from farthing.strategies.multifidelity.candidates import NEW, Candidates, retained_points, with_params
-from farthing.strategies.multifidelity.curve_model import CurveModel, fit_curves
+from farthing.strategies.multifidelity.curve_model import GROWTH_BEFORE_REFIT, CurveModel, fit_curves
 from farthing.strategies.multifidelity.levels import Fidelities
-from farthing.strategies.multifidelity.run_cost import RunCost, run_cost
 from farthing.strategies.multifidelity.runs import Run, recommendable, runs_of
 from farthing.strategies.multifidelity.skill import only_trace
+from farthing.strategies.shared.cost_model import CostModel, Fit, cost_model
 from farthing.strategies.shared.randomness import Randomness
 from farthing.trials import History, Suggestion, Trial
 
@@ -78,7 +78,7 @@ class CurveContext:
     history: History
     runs: list[Run]
     model: CurveModel
-    cost: RunCost
+    cost: CostModel
     rng: Randomness
     pending: Candidates
     effort: EffortLevel = "ordinary"
@@ -258,8 +258,15 @@ def read_context(
     )
     if model is None or not any(run.last for run in runs):
         return None
-    cost, pending = run_cost(history, runs, may_refit=may_refit), in_flight(history, runs, chosen)
+    cost, pending = cost_of_runs(history, runs, may_refit=may_refit), in_flight(history, runs, chosen)
     return CurveContext(settings, history, runs, model, cost, rng, pending, effort)
+
+
+def cost_of_runs(history: History, runs: Sequence[Run], *, may_refit: bool = True) -> CostModel:
+    """The cost model of what the trials of these runs paid."""
+    trials = [trial for run in runs for trial in run.trials]
+    fit = Fit.noted(history, growth=GROWTH_BEFORE_REFIT if may_refit else None)
+    return cost_model(history, trials, fit, saves=continuing_saves(history))
 
 
 def _has_outgrown_its_fit(history: History, growth: float) -> bool:

@@ -16,11 +16,12 @@ from farthing.space.encoding import Encoder
 from farthing.strategies.multifidelity.active_runs import active_runs
 from farthing.strategies.multifidelity.basket import continuing_saves, starts_at
 from farthing.strategies.multifidelity.bought import Bought
+from farthing.strategies.multifidelity.context import cost_of_runs
 from farthing.strategies.multifidelity.curve_model import CurveModel, fit_curves
 from farthing.strategies.multifidelity.levels import COMPLETE, Fidelities
 from farthing.strategies.multifidelity.recommending import ranked
-from farthing.strategies.multifidelity.run_cost import RunCost, run_cost
 from farthing.strategies.multifidelity.runs import Run, recommendable, runs_of
+from farthing.strategies.shared.cost_model import CostModel
 from farthing.strategies.shared.guessing import believed
 from farthing.strategies.shared.modelling import domain_of
 from farthing.strategies.shared.searching import ORDINARY, unvisited
@@ -66,8 +67,8 @@ class CurveSearch:
         return Fidelities(self.history.problem.space)
 
     @cached_property
-    def cost(self) -> RunCost:
-        return run_cost(self.history, list(self.runs))
+    def cost(self) -> CostModel:
+        return cost_of_runs(self.history, list(self.runs))
 
     @cached_property
     def grid(self) -> Array:

@@ -11,7 +11,7 @@ from farthing.models.gp import VALUE
 from farthing.models.linalg import Array, IntArray
 from farthing.strategies.multifidelity.candidates import kinds_of_rows
 from farthing.strategies.multifidelity.decisions import Decisions
-from farthing.strategies.multifidelity.run_cost import RunCost
+from farthing.strategies.shared.cost_model import CostModel
 
 LEAST_VALUE = 1e-30
 """Counts as no value at all: its logarithm is finite, and flat."""
@@ -31,7 +31,7 @@ class InformationPerCost:
 
     parts: Sequence[KnowledgeGradient]
     decisions: Decisions
-    cost: RunCost
+    cost: CostModel
     batch_cost: BatchCost = "max"
     observed: IntArray = field(default_factory=lambda: np.array([VALUE]))
     """The observations of each point of S: its value, and slopes if the work reports them."""

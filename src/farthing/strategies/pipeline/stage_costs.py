@@ -8,6 +8,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from farthing.costs.learned import learn_cost
+from farthing.costs.paid import Paid
 from farthing.costs.switching import ConstantCost, LogCost, StageCosts
 from farthing.errors import InvalidArgument
 from farthing.fields import Named, Number
@@ -106,7 +107,7 @@ def _learn_stage(
     warm_start, fitted_on = last_fit(history, key, size=len(kernel.parameters) + 1)
     model = learn_cost(
         encoder.encode([trial.params for trial in trials]),
-        costs,
+        Paid.whole(costs),
         kernel,
         warm_start=warm_start,
         keeps_theta=warm_start is not None and is_recent(fitted_on, len(history.done), is_frugal=False),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from farthing.acquisition.acquisition import Acquisition
     from farthing.models.gp import GP
     from farthing.models.linalg import Array
-    from farthing.strategies.shared.cost_model import CostModel
+    from farthing.strategies.shared.cost_model import FullCost
     from farthing.strategies.shared.modelling import Observations
     from farthing.strategies.shared.surrogate import Surrogate
 
@@ -96,10 +96,10 @@ class LogEI(Strategy):
         )
         return _described(rows, history, surrogate, costs)
 
-    def _cost_model(self, history: History, seen: "Observations", *, is_frugal: bool) -> "CostModel | None":
+    def _cost_model(self, history: History, seen: "Observations", *, is_frugal: bool) -> "FullCost | None":
         return None
 
-    def _acquisition(self, gp: "GP", costs: "CostModel | None", history: History, budget: Remaining) -> "Acquisition":
+    def _acquisition(self, gp: "GP", costs: "FullCost | None", history: History, budget: Remaining) -> "Acquisition":
         from farthing.acquisition.expected_improvement import LogExpectedImprovement
         from farthing.strategies.shared.modelling import incumbent
 
@@ -157,12 +157,12 @@ class EIPerCost(LogEI):
             costs = self._cost_model(history, seen, is_frugal=False)
             return costs is not None and costs.steers
 
-    def _cost_model(self, history: History, seen: "Observations", *, is_frugal: bool) -> "CostModel | None":
-        from farthing.strategies.shared.cost_model import cost_model
+    def _cost_model(self, history: History, seen: "Observations", *, is_frugal: bool) -> "FullCost | None":
+        from farthing.strategies.shared.cost_model import full_cost
 
-        return cost_model(history, seen, is_frugal=is_frugal)
+        return full_cost(history, seen.loss, is_frugal=is_frugal)
 
-    def _acquisition(self, gp: "GP", costs: "CostModel | None", history: History, budget: Remaining) -> "Acquisition":
+    def _acquisition(self, gp: "GP", costs: "FullCost | None", history: History, budget: Remaining) -> "Acquisition":
         from farthing.acquisition.per_cost import Affordable, LogValuePerCost
 
         improvement = super()._acquisition(gp, costs, history, budget)
@@ -174,7 +174,7 @@ class EIPerCost(LogEI):
         return Affordable(per_cost, costs, limit) if 0.0 < limit < math.inf else per_cost
 
 
-def _described(rows: "Array", history: History, surrogate: "Surrogate", costs: "CostModel | None") -> list[Suggestion]:
+def _described(rows: "Array", history: History, surrogate: "Surrogate", costs: "FullCost | None") -> list[Suggestion]:
     """Suggestions of these rows, with what the models expect of each and what is to be remembered of the models."""
     encoder, note = history.problem.space.encoder, surrogate.note() | (costs.note() if costs else {})
     return [

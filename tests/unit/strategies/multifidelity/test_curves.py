@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,11 +5,10 @@ from hypothesis import strategies as st
 
 import farthing as ft
 from farthing.strategies.multifidelity.basket import Basket, continuing_saves
-from farthing.strategies.multifidelity.context import told_by_zero
+from farthing.strategies.multifidelity.context import cost_of_runs, told_by_zero
 from farthing.strategies.multifidelity.curve_model import fit_curves, observe_curves, retained
 from farthing.strategies.multifidelity.levels import Fidelities
 from farthing.strategies.multifidelity.loss_scale import LogError, LogOdds, loss_scale
-from farthing.strategies.multifidelity.run_cost import LearntRunCost, costs_paid, paid_again, run_cost
 from farthing.strategies.multifidelity.runs import runs_of
 from farthing.strategies.shared.compression import Compression
 from farthing.trials import History, Measurement, Problem, State, Suggestion, Trial
@@ -93,33 +90,21 @@ def test_failures_stand_in_with_the_worst_loss_where_they_were_to_get() -> None:
     assert seen.loss[-1] == pytest.approx(1 / 2 + 0.5)
 
 
-def test_costs_of_a_run_add_up_to_those_of_a_cold_start() -> None:
-    found = history(part(0, to=4, cost=4.0), part(1, begun=4, to=10, source=0, cost=6.0))
-    _, S, cost = costs_paid(found, runs_of(found))
-    assert S[:, 0].tolist() == [0.2, 0.5]
-    assert cost.tolist() == [4.0, 10.0]
-
-
-@pytest.mark.parametrize(("paid", "again"), [(0.0, 0.0), (0.5, 0.5), (1.0, 1.0), (3.0, 1.0)])
-def test_what_starting_again_takes_is_seen_from_what_continuations_paid(paid: float, again: float) -> None:
+@pytest.mark.parametrize("paid", [0.0, 0.5, 1.0, 3.0])
+def test_what_starting_again_takes_is_seen_from_what_continuations_paid(paid: float) -> None:
     """A run to epoch e of 20 costs 2 + e, 2 of it for starting; continuations pay some of that once more."""
     begun = [part(i, x=i / 10, to=e, cost=2.0 + e) for i, e in enumerate((2, 4, 8, 12, 16, 20))]
-    cost = run_cost(history(*begun), runs_of(history(*begun)))
-    assert isinstance(cost, LearntRunCost)
-    assert cost.model.fixed == pytest.approx(2.0, rel=0.05)
-    assert cost.again == 1.0
     gone_on = [part(6 + i, x=i / 10, begun=e, to=e + 5, source=i, cost=5 + 2 * paid) for i, e in enumerate((2, 4, 8))]
-    found = history(*begun, *gone_on)
-    assert paid_again(found, runs_of(found), cost) == pytest.approx(again, abs=0.05)
-
-
-def test_a_continuation_is_priced_at_its_work_where_starting_again_takes_nothing() -> None:
-    begun = [part(i, x=i / 10, to=e, cost=2.0 + e) for i, e in enumerate((2, 4, 8, 12, 16, 20))]
-    cost = run_cost(history(*begun), runs_of(history(*begun)))
-    assert isinstance(cost, LearntRunCost)
+    cost = cost_of_runs(history(*begun, *gone_on), runs_of(history(*begun, *gone_on)))
     X, S, stands = np.array([[0.5]]), np.array([[0.45]]), np.array([[0.4]])
-    assert cost(X, S, stands)[0] == pytest.approx(2.0, rel=0.05)
-    assert replace(cost, again=0.0)(X, S, stands)[0] == pytest.approx(1.0, rel=0.05)
+    assert cost(X, S, np.zeros((1, 1)))[0] == pytest.approx(2.0 + 9.0, rel=0.05)
+    assert cost(X, S, stands)[0] == pytest.approx(2.0 * paid + 1.0, rel=0.05)
+
+
+def test_a_continuation_is_priced_with_the_set_up_of_a_start_until_one_was_seen() -> None:
+    begun = [part(i, x=i / 10, to=e, cost=2.0 + e) for i, e in enumerate((2, 4, 8, 12, 16, 20))]
+    cost = cost_of_runs(history(*begun), runs_of(history(*begun)))
+    assert cost(np.array([[0.5]]), np.array([[0.45]]), np.array([[0.4]]))[0] == pytest.approx(2.0 + 1.0, rel=0.05)
 
 
 # --------------------------------------------------------------------------------------------------------- basket

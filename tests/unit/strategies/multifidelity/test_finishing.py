@@ -122,7 +122,7 @@ def test_what_cannot_be_paid_is_not_begun() -> None:
 
 def test_several_workers_continue_different_runs_and_none_that_is_in_training() -> None:
     runs = history(*[2] * 10)
-    ending = left_of(runs, cost=1.5 * runs.cost)
+    ending = left_of(runs, cost=1.52 * runs.cost)
     chosen = finishing(context(runs), ending, 3, trusts_model=False)
     assert chosen is not None
     places = [int(choice.candidate.source[0]) for choice in chosen]

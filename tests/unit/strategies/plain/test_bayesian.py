@@ -10,7 +10,7 @@ from farthing.costs import Remaining
 from farthing.errors import InvalidArgument
 from farthing.strategies import Randomness, Strategy
 from farthing.strategies.shared.cooling import share_left
-from farthing.strategies.shared.cost_model import DeclaredCost, LearntCost, cost_model
+from farthing.strategies.shared.cost_model import DeclaredCost, FullCost, LearntCost, full_cost
 from farthing.strategies.shared.modelling import observe
 from farthing.trials import History, Measurement, Params, Problem, State, Suggestion, Trial
 
@@ -183,20 +183,25 @@ def test_equal_costs_make_it_log_ei() -> None:
     assert [s.params for s in suggest(ft.EIPerCost(), done)] == [s.params for s in suggest(ft.LogEI(), done)]
 
 
+def modelled(found: History) -> FullCost:
+    costs = full_cost(found, observe(found).loss)
+    assert costs is not None
+    return costs
+
+
 def test_a_declared_cost_takes_the_place_of_the_learnt_one() -> None:
     done = spread_over_square(15, branin, cost=lambda x, y: math.exp(2 * x))
     learnt, declared = history(done), history(done, declared_cost=lambda params, fidelity: math.exp(2 * params["y"]))
-    assert isinstance(cost_model(learnt, observe(learnt)), LearntCost)
-    assert isinstance(cost_model(declared, observe(declared)), DeclaredCost)
+    assert isinstance(modelled(learnt).model, LearntCost)
+    assert isinstance(modelled(declared).model, DeclaredCost)
     [suggestion] = suggest(ft.EIPerCost(), declared)
     assert suggestion.predicted_cost is not None
     assert suggestion.predicted_cost.mean == pytest.approx(math.exp(2 * suggestion.params["y"]))
 
 
 def test_slopes_of_a_declared_cost_are_those_of_its_logarithm() -> None:
-    declared = DeclaredCost(
-        history([], declared_cost=lambda params, _: math.exp(2 * params["y"])).problem, np.zeros((0, 2))
-    )
+    problem = history([], declared_cost=lambda params, _: math.exp(2 * params["y"])).problem
+    declared = FullCost(DeclaredCost(problem, np.zeros((0, 2))))
     X = np.array([[0.2, 0.3], [0.9, 1.0]])
     log_cost, gradient = declared.value_and_gradient(X)
     np.testing.assert_allclose(log_cost, 2 * X[:, 1])
@@ -218,8 +223,8 @@ def test_a_declared_cost_is_asked_for_once_for_each_configuration() -> None:
 def test_few_or_equal_costs_are_no_model() -> None:
     few = history(spread_over_square(2, branin, cost=lambda x, y: math.exp(x)))
     equal = history(spread_over_square(20, branin, cost=lambda x, y: 1.0 + 0.01 * x))
-    assert cost_model(few, observe(few)) is None
-    assert cost_model(equal, observe(equal)) is None
+    assert full_cost(few, observe(few).loss) is None
+    assert full_cost(equal, observe(equal).loss) is None
 
 
 def noisy_cost(deviation: float, seed: int = 0) -> Callable[..., float]:
@@ -236,9 +241,7 @@ def test_costs_that_cannot_be_predicted_do_not_steer(deviation: float) -> None:
 
 def test_costs_that_can_be_predicted_steer() -> None:
     varied = history(spread_over_square(12, branin, cost=lambda x, y: math.exp(x)))
-    costs = cost_model(varied, observe(varied))
-    assert costs is not None
-    assert costs.steers
+    assert modelled(varied).steers
 
 
 def test_a_cost_model_is_noted_whether_it_steers_or_not() -> None:
