@@ -2,6 +2,9 @@
 
 import math
 import os
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -384,6 +387,38 @@ def processes(checkpoints):
 def test_a_worker_is_another_process_and_stays_for_the_next_job(processes):
     first, second = run(processes(lambda trial: os.getpid()), job(0), job(1))
     assert first.value == second.value != os.getpid()
+
+
+def test_the_first_job_of_a_process_says_so_and_so_does_that_of_the_next_process(processes):
+    """It pays for imports and data: a predictor of costs must tell it from the others."""
+
+    def work(trial):
+        if trial.number == 2:
+            os.kill(os.getpid(), 9)
+        return 0.5
+
+    executor = processes(work)
+    ended = []
+    for number in range(5):
+        executor.submit(job(number))
+        ended += executor.wait(Listener())
+    assert [one.began_its_worker for one in ended] == [True, False, False, True, False]
+
+
+def test_an_inline_job_is_the_first_once_in_a_process(checkpoints):
+    code = textwrap.dedent(f"""
+        import sys
+        sys.path.insert(0, {str(Path(__file__).parent)!r})
+        from test_executors import PLAIN, Checkpoints, InlineExecutor, Listener, Path, job
+        files = Checkpoints(Path({str(checkpoints.root)!r}))
+        for _ in range(2):
+            executor = InlineExecutor(lambda trial: 0.5, PLAIN, checkpoints=files)
+            for number in range(2):
+                executor.submit(job(number))
+                print(executor.wait(Listener())[0].began_its_worker)
+    """)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "False", "False", "False"]
 
 
 def test_workers_run_at_the_same_time(processes, tmp_path):
