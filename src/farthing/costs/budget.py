@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
+from farthing.costs.expected import cost_to_come
 from farthing.errors import InvalidArgument
 from farthing.fields import Declaration, Number, Rule, positive, whole
 from farthing.fields.rules import WRONG, Either, OneOf
@@ -149,7 +150,7 @@ class Budget(Declaration):
         spent = self.spent(history, seconds=seconds)
         left = {name: limit - spent[name] for name, limit in self.amounts.items()}
         if "cost" in left:
-            left["cost"] -= _committed(committed)
+            left["cost"] -= cost_to_come(history, committed)
         return Remaining(**left)
 
     def to_json(self) -> dict[str, Json]:
@@ -157,12 +158,3 @@ class Budget(Declaration):
         worth = {} if self.worth is None else {"worth": self.worth.to_json()}
         patience = {} if self.patience is None else {"patience": self.patience}
         return {**self.amounts, **worth, **patience, **({"hard": True} if self.hard else {})}
-
-
-def _committed(trials: Sequence[Trial]) -> float:
-    """The cost that these trials are predicted to have still."""
-    return math.fsum(
-        max(0.0, trial.suggestion.predicted_cost.mean - trial.cost)
-        for trial in trials
-        if trial.suggestion.predicted_cost
-    )

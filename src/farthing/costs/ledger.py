@@ -149,7 +149,7 @@ class Ledger:
 
 
 def _priced_seconds(history: History) -> tuple[dict[str, float], float]:
-    """The measured seconds behind the costs, by kind, and what they cost: each measurement has the rate it was paid at."""
+    """The measured seconds behind the costs, by kind, and what they cost: each measurement has the rate of its time."""
     seconds: dict[str, float] = {}
     paid: list[float] = []
     for trial in history:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from farthing.costs import Budget, Clock, Remaining
+from farthing.costs.expected import expected_cost
 from farthing.errors import StaleAttempt, StorageError, TrialFinished, WorkError
 from farthing.execution import Checkpoints, Ended, Executor, Job
 from farthing.execution.failures import is_for_want_of_room
@@ -268,9 +269,8 @@ class Loop:
                 return [], self._stopped
             if self._only is not None:
                 return self._claim(self._only, history), Stopped(StopReason.STOPPED, "the trials have ended")
-            if self._can_pay_for_waiting(history) and (
-                claimed := self._records.claim(self._room, taken=self._trials, waits=self._waits())
-            ):
+            payable = min(self._room, self._payable(history))
+            if payable and (claimed := self._records.claim(payable, taken=self._trials, waits=self._waits())):
                 return claimed, None
             left = self.remaining(history)
             if self._pays_for_no_more(left):
@@ -329,7 +329,7 @@ class Loop:
             return Stopped(StopReason.STOPPED, "no trial waits, and others suggest")
         if remaining.is_spent:
             return SPENT
-        predicted = answer.uncovered[0].predicted_cost if answer.uncovered else None
+        predicted = expected_cost(answer.question.history, answer.uncovered[0]) if answer.uncovered else None
         left = remaining.most_to_pay(in_seconds=self._records.problem.cost_unit == "seconds")
         if predicted is None:
             return self._finished(left)
@@ -343,12 +343,13 @@ class Loop:
         nothing = f"nothing that is worth suggesting fits the {left:.3g} that is left"
         return Stopped(StopReason.TOO_EXPENSIVE, nothing)
 
-    def _can_pay_for_waiting(self, history: History) -> bool:
-        """Whether a trial waits for a worker and the budget still has something for it."""
+    def _payable(self, history: History) -> int:
+        """How many of the trials that wait for a worker the budget pays for."""
         budget = self.budget(history)
         if budget is None or not history.waiting:
-            return history.waiting > 0
-        return not budget.remaining_for_waiting(history, seconds=self._seconds_run()).pays_nothing
+            return history.waiting
+        left = budget.remaining_for_waiting(history, seconds=self._seconds_run())
+        return self._records.payable(history, left)
 
     def _seconds_run(self) -> float:
         return self._seconds_before + self._clock.elapsed() - self._began
@@ -451,7 +452,7 @@ class Loop:
         in_question = [trial for trial in history.in_flight if self._only is None or trial.number in self._only]
         awaited = [trial for trial in in_question if not self._records.holds(trial)]
         is_running = any(trial.state is State.RUNNING for trial in awaited)
-        return is_running or (bool(awaited) and (self._only is not None or self._can_pay_for_waiting(history)))
+        return is_running or (bool(awaited) and (self._only is not None or self._payable(history) > 0))
 
     def _patience(self) -> float | None:
         """No limit when every event that matters will come from this process."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from farthing.costs import Budget, Clock, Remaining, ResourcePrices, SystemClock
+from farthing.costs.expected import expected_cost
 from farthing.costs.prices import ResourcesGiven
 from farthing.errors import FarthingError, HistoryMoved, InvalidArgument
 from farthing.storage import MemoryStorage, Storage, StudyRecord
@@ -16,7 +17,7 @@ from farthing.study.knowledge import Question, with_knowledge
 from farthing.study.leases import Leases, held_interrupts, is_gone, this_process
 from farthing.study.pricing import Prices
 from farthing.study.turns import Answer, Turns, usable_late
-from farthing.trials import Attempt, History, Json, Measurement, Outcome, Problem, Suggestion, Trial
+from farthing.trials import Attempt, History, Json, Measurement, Outcome, Problem, State, Suggestion, Trial
 from farthing.trials.best_so_far import with_best_so_far
 from farthing.trials.code_changes import CHANGED
 from farthing.trials.declared_noise import NOISE_DECLARED, noise_event
@@ -257,7 +258,7 @@ class Records:
 
         def choose(history: History) -> tuple[Sequence[Suggestion], float]:
             suggestions, left = usable_late(answer, history)
-            chosen = self._covered(suggestions, left)[: answer.question.count][:most]
+            chosen = self._covered(suggestions, left, history)[: answer.question.count][:most]
             return chosen, answer.overhead * len(chosen) / len(answer.suggestions)
 
         opened = self._open_locked(storage, choose, owner=owner, waited=waited)
@@ -295,10 +296,10 @@ class Records:
         began = self._clock.elapsed()
         suggestions = self._suggest(strategy, question)
         overhead = self._clock.elapsed() - began
-        covered = self._covered(suggestions, question.remaining)
+        covered = self._covered(suggestions, question.remaining, question.history)
         if suggestions and not covered:
             more = self._alternatives(strategy, question)
-            covered = self._covered(more, question.remaining)[: question.asked]
+            covered = self._covered(more, question.remaining, question.history)[: question.asked]
         return Answer(question, covered, () if covered else suggestions, overhead)
 
     def open_answer(
@@ -327,7 +328,17 @@ class Records:
 
     def covers(self, suggestions: Sequence[Suggestion], remaining: Remaining) -> bool:
         """Whether the rest of a budget pays for all of them."""
-        return len(self._covered(suggestions, remaining)) == len(suggestions)
+        return len(self._covered(suggestions, remaining, self._history)) == len(suggestions)
+
+    def payable(self, history: History, remaining: Remaining) -> int:
+        """How many of the trials that wait the rest of a budget pays for, in their order; they have been counted."""
+        waiting = [trial for trial in history.in_flight if trial.state is State.PENDING]
+        for place, trial in enumerate(waiting):
+            expected = expected_cost(history, trial.suggestion)
+            if not remaining.covers(expected, is_new=False, in_seconds=self.problem.cost_unit == "seconds"):
+                return place
+            remaining = remaining.less(expected, is_new=False)
+        return len(waiting)
 
     def record(self, attempt: Attempt, news: News) -> None:
         """Makes durable what a running trial says of itself."""
@@ -393,15 +404,15 @@ class Records:
     def log_eviction(self, eviction: Eviction) -> None:
         self._storage.log_event(self.name, EVICTED, eviction.to_json())
 
-    def log_idle(self, seconds: float) -> None:
-        """Says for how long workers had nothing to do, where that has a price."""
-        if self.rate is not None and seconds > 0.0:
-            self._storage.log_event(self.name, IDLE, {"seconds": seconds})
-
     def note_worker(self, attempt: Attempt) -> None:
         """Says that an attempt was the first work of its process, where its cost is measured by the clock."""
         if self.problem.measures_cost:
             self._storage.log_event(self.name, WORKER_BEGAN, worker_event(attempt.number, attempt.attempt))
+
+    def log_idle(self, seconds: float) -> None:
+        """Says for how long workers had nothing to do, where that has a price."""
+        if self.rate is not None and seconds > 0.0:
+            self._storage.log_event(self.name, IDLE, {"seconds": seconds})
 
     def close(self, attempt: Attempt, outcome: Outcome) -> Trial:
         try:
@@ -551,14 +562,14 @@ class Records:
         more = self._suggest(strategy, replace(question, count=question.count + MORE_CHOICES))
         return [suggestion for suggestion in more if (suggestion.params, suggestion.fidelity) not in tried]
 
-    def _covered(self, suggestions: Sequence[Suggestion], remaining: Remaining) -> list[Suggestion]:
-        """The suggestions whose predicted costs fit what those before them leave."""
+    def _covered(self, suggestions: Sequence[Suggestion], remaining: Remaining, history: History) -> list[Suggestion]:
+        """The suggestions whose expected costs fit what those before them leave."""
         covered: list[Suggestion] = []
         for suggestion in suggestions:
-            is_new, predicted = suggestion.resume_from is None, suggestion.predicted_cost
-            if remaining.covers(predicted, is_new=is_new, in_seconds=self.problem.cost_unit == "seconds"):
+            is_new, expected = suggestion.resume_from is None, expected_cost(history, suggestion)
+            if remaining.covers(expected, is_new=is_new, in_seconds=self.problem.cost_unit == "seconds"):
                 covered.append(suggestion)
-                remaining = remaining.less(predicted, is_new=is_new)
+                remaining = remaining.less(expected, is_new=is_new)
         return covered
 
     def _checked(self, suggestion: Suggestion) -> Suggestion:

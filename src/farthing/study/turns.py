@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from farthing.costs import Remaining
+from farthing.costs.expected import expected_cost
 from farthing.strategies import Strategy
 from farthing.study.knowledge import Question
 from farthing.trials import History, Prediction, Suggestion, Trial
@@ -96,7 +97,7 @@ def usable_late(answer: Answer, history: History) -> tuple[Sequence[Suggestion],
     usable = new if len(new) == len(suggestions) else later or new
     if not usable and len(suggestions) > len(opened):
         usable = [one for one in suggestions if one.resume_from is None]
-    return usable, _left(answer.question.remaining, opened)
+    return usable, _left(answer.question.remaining, opened, history)
 
 
 def _is_same_work(suggestion: Suggestion, trial: Trial) -> bool:
@@ -106,10 +107,10 @@ def _is_same_work(suggestion: Suggestion, trial: Trial) -> bool:
     return (suggestion.params, suggestion.fidelity, suggestion.resume_from) == same
 
 
-def _left(remaining: Remaining, opened: Sequence[Trial]) -> Remaining:
+def _left(remaining: Remaining, opened: Sequence[Trial], history: History) -> Remaining:
     for trial in opened:
-        predicted = trial.suggestion.predicted_cost
+        expected = expected_cost(history, trial.suggestion)
         is_added = isinstance(trial.note, dict) and ADDED in trial.note
-        cost = Prediction(max(trial.cost, predicted.mean if predicted else 0.0))
+        cost = Prediction(max(trial.cost, expected.mean if expected else 0.0))
         remaining = remaining.less(cost, is_new=trial.resume_from is None and not is_added)
     return remaining

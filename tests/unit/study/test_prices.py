@@ -79,7 +79,7 @@ def test_a_budget_of_money_ends_the_run() -> None:
     executor = SimulatedExecutor(workers=1, thinking=0.0)
     study = study_of(executor)
     run(study, executor, trials=99, budget=ft.Budget(cost=10.0))
-    assert len(study.trials) == 3, "4.05 dollars each"
+    assert len(study.trials) == 2, "4.05 dollars each, and a third does not fit"
 
 
 def test_a_change_of_prices_rewrites_no_bill(tmp_path: Path) -> None:

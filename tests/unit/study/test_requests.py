@@ -276,13 +276,13 @@ def test_who_asks_heeds_the_cost_and_the_seconds_of_the_budget() -> None:
     clock = ft.FakeClock()
     study = study_of(clock=clock)
     study.set_budget(ft.Budget(cost=10.0))
-    study.tell(study.ask(), 0.5, cost=9.0)
-    study.tell(study.ask(), 0.5, cost=9.0)
-    assert study.ask(count=1) == []
+    study.tell(study.ask(), 0.5, cost=4.0)
+    study.tell(study.ask(), 0.5, cost=5.0)
+    assert study.ask(count=1) == [], "what is left does not pay for one more"
 
     study = study_of(clock=clock, storage=MemoryStorage(clock=clock))
     study.run(lambda trial: clock.advance(20.0) or 0.5, budget=ft.Budget(seconds=50.0), executor="inline")
-    assert len(study.trials) == 3
+    assert len(study.trials) == 2
     assert study.ask(count=1) == []
     study.set_budget(ft.Budget(seconds=70.0))
     assert len(study.ask(count=1)) == 1

@@ -49,14 +49,40 @@ def test_budgets_are_totals_over_all_runs_of_a_study() -> None:
     assert len(study.trials) == 8
 
 
-def test_a_cost_budget_is_overspent_by_the_trial_in_flight_at_most() -> None:
+@pytest.mark.parametrize("strategy", [ft.Random(), ft.Sobol(), ft.CMAES()])
+def test_a_trial_is_not_started_if_those_before_it_cost_more_than_is_left(strategy: ft.Strategy) -> None:
+    def dear(trial: ft.RunningTrial) -> float:
+        trial.charge(3.0)
+        return 0.5
+
+    study = ft.Study(SPACE, minimize="error", strategy=strategy, cost_unit="dollars", seed=0)
+    stopped = run(study, dear, budget=ft.Budget(cost=10))
+    assert study.ledger.total == 9.0
+    assert str(stopped) == "the next trial is predicted to cost 3, more than the 1 that is left"
+
+
+def test_the_first_trial_starts_whatever_it_may_cost() -> None:
+    def dear(trial: ft.RunningTrial) -> float:
+        trial.charge(30.0)
+        return 0.5
+
+    study = study_of()
+    run(study, dear, budget=ft.Budget(cost=10))
+    assert study.ledger.total == 30.0
+
+
+def test_a_configuration_in_line_waits_for_a_budget_that_pays_for_it() -> None:
     def dear(trial: ft.RunningTrial) -> float:
         trial.charge(3.0)
         return 0.5
 
     study = study_of()
-    run(study, dear, budget=ft.Budget(cost=10))
-    assert study.ledger.total == 12.0
+    run(study, dear, budget=ft.Budget(cost=8))
+    study.enqueue({"x": 0.5})
+    run(study, dear, budget=ft.Budget(cost=8))
+    assert [trial.state for trial in study.trials] == [ft.State.DONE, ft.State.DONE, ft.State.PENDING]
+    run(study, dear, budget=ft.Budget(cost=9))
+    assert study.ledger.total == 9.0
 
 
 def test_the_cost_of_failures_is_part_of_the_budget() -> None:
@@ -78,7 +104,7 @@ def test_a_failed_trial_that_can_no_longer_be_paid_is_left_waiting() -> None:
         return 0.5
 
     study = study_of()
-    assert run(study, diverging, budget=ft.Budget(cost=10), retries=1).reason is ft.StopReason.BUDGET_SPENT
+    assert run(study, diverging, budget=ft.Budget(cost=13), retries=1).reason is ft.StopReason.BUDGET_SPENT
     assert [trial.state for trial in study.trials] == [ft.State.DONE, ft.State.DONE, ft.State.PENDING]
 
 
@@ -104,11 +130,11 @@ def test_wall_clock_seconds_are_counted_over_resumes() -> None:
         return 0.5
 
     run(study, slow, budget=ft.Budget(seconds=25))
-    assert len(study.trials) == 3
+    assert len(study.trials) == 2, "the third would not be done in the five that are left"
     run(study, slow, budget=ft.Budget(seconds=25))
-    assert len(study.trials) == 3
+    assert len(study.trials) == 2
     run(study, slow, budget=ft.Budget(seconds=45))
-    assert len(study.trials) == 5
+    assert len(study.trials) == 4
 
 
 def test_a_declared_cost_is_charged_and_what_does_not_fit_is_not_started() -> None:
