@@ -25,6 +25,7 @@ OTHER_RUNNERS = {
     "population-rl": "benchmarks.population.rl",
     "population-real": "benchmarks.population.real",
     "stopping": "benchmarks.stopping",
+    "predictions": "benchmarks.predictions.suite",
     **dict.fromkeys(ARENAS, "benchmarks.arena"),
 }
 """Suites that are not made of trials one after another, each with a module that has a `main` of its own."""

@@ -82,6 +82,7 @@ OTHERS = {
         ("problem", "method"),
         ("regret_at_cost 2", "regret_at_cost 5", "regret_at_cost 10", "wall", "cost", "trials"),
     ),
+    "predictions": (("method", "kind"), ("rms", "bias", "worst_ratio", "covered")),
     "real-live": (("method",), ("verified_error", "configurations", "finished", "spent", "overhead")),
     "demo-digits": (
         ("problem", "budget", "method"),

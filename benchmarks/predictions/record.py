@@ -210,7 +210,7 @@ PROGRAMS: Mapping[str, tuple[ft.Space, Callable[[], Any], Mapping[str, Any]]] = 
     "boosting-asha": (BOOSTING, lambda: boosting, {"seconds": 90, "strategy": ft.ASHA()}),
     "command": (COMMAND, command, {"seconds": 90}),
     "forest": (FOREST, lambda: forest, {"seconds": 90}),
-    "nuclei": (_nuclei_example().SPACE, nuclei, {"seconds": 75}),
+    "nuclei": (_nuclei_example().SPACE, nuclei, {"seconds": 75, "aim": {"maximize": "f1"}}),
 }
 
 
@@ -229,7 +229,7 @@ def record(name: str, *, seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         study = ft.Study(
             space,
-            minimize="error",
+            **settings.get("aim", {"minimize": "error"}),
             storage=f"sqlite:///{folder}/study.db",
             seed=seed,
             **({} if strategy is None else {"strategy": strategy}),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from farthing.study import Study
-from farthing.trials import Event, History, Measurement, Problem, State, Suggestion, Trial
+from farthing.trials import Event, History, Measurement, Prediction, Problem, State, Suggestion, Trial
 from farthing.trials.workers import WORKER_BEGAN, began_its_worker, worker_event
 
 FOLDER = Path(__file__).parents[1] / "data" / "predictions"
@@ -28,6 +28,7 @@ def write(study: Study, *, program: str, path: Path) -> None:
 
 def _to_json(history: History, trial: Trial) -> dict[str, Any]:
     points = [point for point in trial.measurements if point.attempt == trial.attempt]
+    predicted = trial.suggestion.predicted_cost
     return {
         "params": dict(trial.params),
         "fidelity": dict(trial.fidelity),
@@ -36,6 +37,7 @@ def _to_json(history: History, trial: Trial) -> dict[str, Any]:
         "state": trial.state.value,
         "value": trial.value,
         "began_its_worker": began_its_worker(history, trial),
+        "predicted": None if predicted is None else [predicted.mean, predicted.deviation],
         "points": [_point_to_json(point) for point in points],
     }
 
@@ -75,7 +77,10 @@ class Recorded:
 
 
 def _trial(number: int, form: dict[str, Any]) -> Trial:
-    suggestion = Suggestion(form["params"], form["fidelity"], resume_from=form["resume_from"])
+    predicted = Prediction(*form["predicted"]) if form.get("predicted") else None
+    suggestion = Suggestion(
+        form["params"], form["fidelity"], resume_from=form["resume_from"], predicted_cost=predicted
+    )
     points = [Measurement(**point, sequence=at) for at, point in enumerate(form["points"])]
     resumed = str(form["resume_from"]) if form["resumed"] else None
     return Trial(

@@ -1,7 +1,8 @@
 """python -m benchmarks.run predictions: predicts the cost of each trial of recorded studies before it is known.
 
 From the tenth trial on, one step ahead: all earlier trials are known, with what was predicted of them. An 80 % interval
-is the prediction times exp(± 1.28 of its relative deviation). The first trial of a worker process also pays for
+is the prediction times exp(± 1.28 of its relative deviation). What a stage of a pipeline costs depends on what is kept
+of it, which its strategy knows: there the predictions are those it made as the study ran. The first trial of a worker process also pays for
 starting it, which no prediction includes; it is counted apart.
 """
 
@@ -46,8 +47,7 @@ def told(study: Recorded, predict: Predict) -> dict[str, list[Told]]:
     found: dict[str, list[Told]] = {"new": [], "continued": [], "first": []}
     history = study.history()
     for trial in study.trials:
-        with one_thread():
-            predicted = predict(history, trial.suggestion)
+        predicted = trial.suggestion.predicted_cost if study.problem.space.stages else predict(history, trial.suggestion)
         known = replace(trial, suggestion=replace(trial.suggestion, predicted_cost=predicted))
         history = study.grown(history, known)
         if predicted is not None and trial.number >= FROM and trial.state is State.DONE and trial.cost > 0.0:
@@ -75,7 +75,12 @@ def summary(errors: Sequence[Told]) -> dict[str, float | int]:
     }
 
 
-def main(arguments: Sequence[str], predict: Predict = predicted_cost, method: str = "increments and set-up") -> int:
+def _predicted(history: History, suggestion: Suggestion) -> Prediction | None:
+    with one_thread():
+        return predicted_cost(history, suggestion)
+
+
+def main(arguments: Sequence[str], predict: Predict = _predicted, method: str = "increments and set-up") -> int:
     path = Path(arguments[1]) if len(arguments) > 1 else results_path("predictions")
     rows = []
     for study in recorded_studies():

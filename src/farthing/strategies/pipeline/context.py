@@ -15,6 +15,7 @@ from farthing.strategies.pipeline.layout import Layout
 from farthing.strategies.pipeline.meters import meters
 from farthing.strategies.pipeline.purchases import Purchase, Purchases
 from farthing.strategies.pipeline.stage_costs import PricedStages
+from farthing.strategies.shared.cost_model import PastErrors
 from farthing.strategies.shared.modelling import Observations, domain_of
 from farthing.trials import History, Json, Params, Prediction
 
@@ -45,7 +46,11 @@ class PipelineState:
         return float(self.prices.costs.price(row[None, :], np.array([kept], dtype=np.int64))[0])
 
     def predicted_cost(self, row: Array, kept: int) -> Prediction | None:
-        return Prediction(self.price(row, kept)) if self.prices.is_known else None
+        """With the deviation that past predictions show."""
+        if not self.prices.is_known:
+            return None
+        price, deviation = self.price(row, kept), PastErrors.of(self.history).seen(is_new=True)
+        return Prediction(price, None if deviation is None else price * deviation)
 
     @cached_property
     def meters(self) -> list[float]:

@@ -180,13 +180,15 @@ class PastErrors:
                 found[trial.resume_from is not None].append(float(np.log(trial.cost / predicted.mean)))
         return cls(tuple(found[0]), tuple(found[1]))
 
+    def seen(self, *, is_new: bool) -> float | None:
+        """The deviation of log cost within whose quantiles a share of `COVERED` of the errors lie; None without any."""
+        errors = np.abs(self.new if is_new else self.continued)
+        return float(np.quantile(errors, COVERED)) / QUANTILE if errors.size else None
+
     def combined(self, deviation: float, *, is_new: bool) -> float:
         """The deviation of log cost: the model's own, and what past errors show, the more of them the more."""
-        errors = np.abs(self.new if is_new else self.continued)
-        if not errors.size:
-            return deviation
-        seen = float(np.quantile(errors, COVERED)) / QUANTILE
-        return float(np.sqrt((PRIOR_ERRORS * deviation**2 + errors.size * seen**2) / (PRIOR_ERRORS + errors.size)))
+        count, seen = len(self.new if is_new else self.continued), self.seen(is_new=is_new) or 0.0
+        return float(np.sqrt((PRIOR_ERRORS * deviation**2 + count * seen**2) / (PRIOR_ERRORS + count)))
 
 
 @dataclass(frozen=True, eq=False)
