@@ -149,9 +149,11 @@ class Budget(Declaration):
     def _remaining(self, history: History, committed: Sequence[Trial], *, seconds: float) -> Remaining:
         spent = self.spent(history, seconds=seconds)
         left = {name: limit - spent[name] for name, limit in self.amounts.items()}
-        if "cost" in left:
-            left["cost"] -= cost_to_come(history, committed)
-        return Remaining(**left)
+        return Remaining(
+            cost=left["cost"] - cost_to_come(history, committed) if "cost" in left else math.inf,
+            seconds=left.get("seconds", math.inf),
+            trials=left.get("trials", math.inf),
+        )
 
     def to_json(self) -> dict[str, Json]:
         """The limits that are set, from which `Budget(**form)` makes the same budget."""

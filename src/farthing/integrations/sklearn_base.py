@@ -89,6 +89,7 @@ class SearchBase(BaseSearchCV):  # type: ignore[misc]
             callbacks=[stop_at_failure],
             progress=False,
             keep_going=True,  # as scikit-learn's searches do: what fails scores nan
+            verify=True,  # if that fails, it is a row of the results as any other is
         )
         failures = [trial.failure for trial in study.trials if trial.failure is not None]
         if failures and (fails or not study.history.done):

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state, indexable
 
 from farthing.costs import Budget
-from farthing.errors import FarthingError, InvalidArgument
+from farthing.errors import InvalidArgument
 from farthing.files.durable import remove
 from farthing.integrations.sklearn_base import SearchBase, column
 from farthing.integrations.sklearn_evaluation import FOLDS, Evaluation, Resource
@@ -23,7 +22,6 @@ from farthing.storage import Storage
 from farthing.strategies import Strategy
 from farthing.strategies.multifidelity.runs import Run, runs_of
 from farthing.study import Study
-from farthing.study.settings import ExecutorName
 from farthing.validation import refuse_unknown, shown
 
 
@@ -133,10 +131,6 @@ class SearchCV(SearchBase):
             if not study.history.done and study.trials:  # the estimator's own error says more
                 self._fitted({**study.trials[0].params}, X, y, work.data.fit_params[""])
             raise
-        if study.space.fidelities and not study.history.is_full(study.best.trial):
-            with suppress(FarthingError):  # a failure is a row of the results, as any other is
-                executor: ExecutorName = "inline" if workers == 1 else "processes"
-                study.verify(work, executor=executor, workers=workers, progress=False)
 
     def _read(self, study: Study, names: Sequence[str], resource: Resource, *, n_splits: int) -> None:
         runs = [run for run in runs_of(study.history) if not run.is_running]

@@ -32,6 +32,9 @@ class StopReason(StrEnum):
 IDLE = (StopReason.BUDGET_SPENT, StopReason.TOO_EXPENSIVE, StopReason.STRATEGY_FINISHED)
 """Reasons that a larger budget, or an enqueued trial, removes."""
 
+COMPLETE = (*IDLE, StopReason.NOT_WORTH_IT, StopReason.PATIENCE_OVER)
+"""Reasons after which a run has done what it was to do: nobody stopped it, and the work is not broken."""
+
 
 @dataclass(frozen=True)
 class Stopped:
@@ -54,7 +57,8 @@ class Limits:
     The budget is that of a verification; a run of the whole study has the study's own. `killed_retries` is how often a
     trial is tried again whose worker the system killed: that says little about the configuration. `keep_going` spends
     the budget even if the first trials all fail in the same way. After `most_trials`, or `seconds`, of one process it
-    starts no more. One that `waits_for_more` does not end because the budget does, or the strategy.
+    starts no more. One that `waits_for_more` does not end because the budget does, or the strategy. One that `verifies`
+    sets the cost of training its recommendation to the end aside.
     """
 
     budget: Budget | None
@@ -65,6 +69,7 @@ class Limits:
     most_trials: int | None = None
     seconds: float | None = None
     waits_for_more: bool = False
+    verifies: bool = False
 
     def __post_init__(self) -> None:
         check_budget(self.budget)

@@ -19,6 +19,7 @@ from farthing.study.first_failures import FirstFailures
 from farthing.study.knowledge import Question
 from farthing.study.limits import IDLE, Limits, Stopped, StopReason
 from farthing.study.records import Records, Taken
+from farthing.study.reserve import Reserve
 from farthing.study.sharing import SuggesterForAll
 from farthing.study.stopping import Stopping, end_beyond
 from farthing.study.suggesting import Suggester, SuggesterHere, SuggesterInThread
@@ -98,6 +99,7 @@ class Loop:
         self._lost_nodes: Counter[int] = Counter()
         self._first_failures: FirstFailures | None = None
         self._stopping = Stopping()
+        self._reserve = Reserve(records, strategy) if limits.verifies else None
         self._collector = CheckpointCollector(records, strategy, checkpoints)
         self._started = 0
         self._free_since: list[float] = []
@@ -173,6 +175,11 @@ class Loop:
     def remaining(self, history: History) -> Remaining:
         budget = self.budget(history)
         return Remaining() if budget is None else budget.remaining(history, seconds=self._seconds_run())
+
+    def _left(self, history: History) -> Remaining:
+        """What is left for new trials, without what is set aside for the verification."""
+        left = self.remaining(history)
+        return left if self._reserve is None else self._reserve.kept_back(left, history)
 
     def on_news(self, attempt: Attempt, news: News) -> None:
         self._records.record(attempt, news)
@@ -272,7 +279,7 @@ class Loop:
             payable = min(self._room, self._payable(history))
             if payable and (claimed := self._records.claim(payable, taken=self._trials, waits=self._waits())):
                 return claimed, None
-            left = self.remaining(history)
+            left = self._left(history)
             if self._pays_for_no_more(left):
                 return [], SPENT
             if stopped := self._stopping.reason(self.budget(history), history, left):
@@ -293,7 +300,7 @@ class Loop:
         if not (turns.is_due and turns.is_quick):
             return None
         opening = self._records.open_in_turn(
-            self._strategy, plan=lambda history: (self.remaining(history), self._room), taken=self._trials
+            self._strategy, plan=lambda history: (self._left(history), self._room), taken=self._trials
         )
         turns.win()
         return None if opening is None else list(opening.trials)
@@ -311,7 +318,7 @@ class Loop:
         if self._only is not None or not self._suggester.may_prepare:
             return
         history = self._records.refresh_to_suggest()
-        left = self.remaining(history)
+        left = self._left(history)
         if not self._pays_for_no_more(left):
             self._suggester.prepare(Question(history, left, 1))
 
@@ -349,7 +356,7 @@ class Loop:
         if budget is None or not history.waiting:
             return history.waiting
         left = budget.remaining_for_waiting(history, seconds=self._seconds_run())
-        return self._records.payable(history, left)
+        return self._records.payable(history, self._reserve.kept_back(left, history) if self._reserve else left)
 
     def _seconds_run(self) -> float:
         return self._seconds_before + self._clock.elapsed() - self._began

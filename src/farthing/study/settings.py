@@ -65,6 +65,7 @@ class RunSettings(WorkSettings, total=False):
     on_interrupt: OnInterrupt
     keep_going: bool
     harmless_change: bool
+    verify: bool
 
 
 class Settings(StudySettings, RunSettings, total=False):

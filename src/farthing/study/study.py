@@ -1,5 +1,6 @@
 """The study: what a user holds."""
 
+import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO, Unpack, overload
 
 from farthing.costs import Budget, Clock, Ledger, PricesGiven, SystemClock, as_clock
-from farthing.errors import NoResult, NoSuggestion
+from farthing.errors import InvalidArgument, NoResult, NoSuggestion
 from farthing.execution import CarriesOut, Checkpoints, Executor, RunningTrial, Work, as_work
 from farthing.execution.ranks import refuse_other_ranks
 from farthing.execution.ray import Resources
@@ -36,6 +37,7 @@ from farthing.study.extending import extension_of, refuse_retiring_for
 from farthing.study.folder import StudyFiles, chosen_folder, folder_path, mark_for, new_identity
 from farthing.study.learning import begin_with
 from farthing.study.limits import (
+    COMPLETE,
     Limits,
     Stopped,
     StopReason,
@@ -77,6 +79,8 @@ if TYPE_CHECKING:
     from farthing.study.importance import Share
     from farthing.study.outlook import Outlook
 
+
+log = logging.getLogger("farthing")
 
 WISH = "wish"
 """In the note of a trial that a study file put in line: its place there."""
@@ -261,6 +265,7 @@ class Study:
         on_interrupt: OnInterrupt = "raise",
         keep_going: bool = False,
         harmless_change: bool = False,
+        verify: bool = False,
     ) -> Stopped:
         """Runs trials of `work` until the budget, which counts all runs of the study, is spent; returns why it ended.
 
@@ -289,12 +294,16 @@ class Study:
                 succeeded, ends with the reason `StopReason.WORK_FAILS`; True spends the budget all the same.
             harmless_change: trials of an older version of a pipeline's stage leave the best and the model; True
                 declares that the last change left values as they were.
+            verify: ends with `study.verify`, which trains the recommendation to full fidelity. What that is predicted
+                to cost is set aside from the start, so that the budget holds for both.
         """
         check_on_interrupt(on_interrupt)
+        Flag().checked(verify, what="verify", advice="Write verify=True to train the recommendation to the end.")
         check_progress(progress)
         strategy = self._strategy.imported()
         check_budget(budget)
         limits = Limits.of(None, time_limit, retries=retries, strategy=strategy, keep_going=keep_going)
+        limits = replace(limits, verifies=verify)
         called, followers = read_callbacks(callbacks), read_trackers(trackers)
         shape = self._checked(work)
         require_budget(budget or self.budget, self.strategy)
@@ -309,12 +318,37 @@ class Study:
         if budget is not None:
             self._records.set_budget(budget, given=True)
         try:
-            return self._loop_through(strategy, runner, limits, callbacks=called, trackers=followers, progress=progress)
+            stopped = self._loop_through(
+                strategy, runner, limits, callbacks=called, trackers=followers, progress=progress
+            )
+            if verify and stopped.reason in COMPLETE and self.history.done:
+                self._verify_after_run(
+                    work,
+                    workers=workers,
+                    executor=executor,
+                    time_limit=time_limit,
+                    retries=retries,
+                    devices=devices,
+                    resources=resources,
+                    progress=progress,
+                )
+            return stopped
         except KeyboardInterrupt:
             say_how_to_resume(self._records)
             if on_interrupt == "raise":
                 raise
             return Stopped(StopReason.INTERRUPTED, "interrupted")
+
+    def _verify_after_run(self, work: Work, **settings: Unpack[WorkSettings]) -> None:
+        """Trains the recommendation to the end. If that fails, its trial and a warning say so: the run has its result.
+
+        Its cost was set aside; only a hard budget may end it.
+        """
+        budget = self.budget
+        try:
+            self.verify(work, budget=budget if budget is not None and budget.hard else None, **settings)
+        except (NoResult, InvalidArgument) as error:
+            log.warning("The recommendation was not trained to the end: %s", error)
 
     @overload
     def verify(

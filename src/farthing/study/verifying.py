@@ -1,11 +1,13 @@
 """Training recommended configurations to full fidelity: these trials, and no others."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
 from farthing.costs import Remaining
-from farthing.costs.warm_starts import work_behind
 from farthing.errors import InvalidArgument, NoResult
+from farthing.models.threads import one_thread
+from farthing.strategies.shared.cost_model import predicted_cost
 from farthing.trials import History, Params, Prediction, State, Suggestion, Trial
 
 
@@ -20,12 +22,8 @@ def verification(history: History, params: Params) -> Suggestion:
     """These params at full fidelity, from the furthest of their runs that leads there."""
     source = furthest(history, params)
     full = history.problem.space.full_fidelity
-    return Suggestion(
-        params,
-        full,
-        resume_from=None if source is None else source.number,
-        predicted_cost=_predicted_cost(history, params, full, source=source),
-    )
+    suggestion = Suggestion(params, full, resume_from=None if source is None else source.number)
+    return replace(suggestion, predicted_cost=_predicted_cost(history, suggestion, source))
 
 
 def furthest(history: History, params: Params) -> Trial | None:
@@ -90,21 +88,14 @@ def require_done(trial: Trial) -> Trial:
     )
 
 
-def _predicted_cost(
-    history: History, params: Params, full: Mapping[str, float], *, source: Trial | None
-) -> Prediction | None:
-    """As declared, or in proportion to what the configuration has cost so far; None where it has cost nothing."""
-    start = source if source is not None and source.checkpoint is not None else None
+def _predicted_cost(history: History, suggestion: Suggestion, source: Trial | None) -> Prediction | None:
+    """As declared, or learnt from the costs so far; None where nothing was paid."""
     problem = history.problem
-    if problem.declared_cost is not None:
-        head_start = problem.cost_of(params, start.fidelity) if start else 0.0
-        return Prediction(max(0.0, problem.cost_of(params, full) - head_start))
-    known = source or max(_done(history, params), key=history.reach, default=None)
-    paid = 0.0 if known is None else work_behind(history, [known.number])[known.number]
-    if known is None or not paid:
-        return None
-    whole = paid / history.reach(known)
-    return Prediction(whole - paid if start else whole)
+    if problem.declared_cost is None:
+        with one_thread():
+            return predicted_cost(history, suggestion)
+    head_start = problem.cost_of(suggestion.params, source.fidelity) if source and source.checkpoint else 0.0
+    return Prediction(max(0.0, problem.cost_of(suggestion.params, suggestion.fidelity) - head_start))
 
 
 def _done(history: History, params: Params) -> list[Trial]:

@@ -415,3 +415,46 @@ def test_a_worker_has_as_many_threads_in_verifying_as_in_tuning(monkeypatch: pyt
     study.run(threads, budget=ft.Budget(trials=2), workers=workers, progress=False)
     study.verify(threads, progress=False)
     assert {trial.points[-1].metrics["threads"] for trial in study.trials} == {usable_cores() // workers or 1.0}
+
+
+@pytest.mark.parametrize("strategy", [ft.ASHA(), ft.TraceKG(), ft.FreezeThawEI()])
+def test_a_run_that_ends_with_a_verification_sets_its_cost_aside(strategy: ft.Strategy) -> None:
+    def train(trial: ft.RunningTrial) -> None:
+        done = int((trial.resume_dir / "epochs").read_text()) if trial.resume_dir else 0
+        for epoch in range(done + 1, 1 + int(trial.fidelity["epochs"])):
+            trial.charge(1.0)
+            trial.report(trial.params["x"] + 1.0 / epoch, epochs=epoch)
+        (trial.checkpoint_dir / "epochs").write_text(str(int(trial.fidelity["epochs"])))
+
+    study = ft.Study(CURVES, minimize="error", strategy=strategy, cost_unit="epochs", seed=0)
+    stopped = study.run(train, budget=ft.Budget(cost=60), executor="inline", progress=False, verify=True)
+    assert stopped.reason in (ft.StopReason.BUDGET_SPENT, ft.StopReason.TOO_EXPENSIVE)
+    assert study.history.is_full(study.best.trial)
+    assert 50.0 < study.ledger.total <= 60.0
+
+
+def test_a_verification_after_a_run_that_fails_leaves_the_result(caplog: pytest.LogCaptureFixture) -> None:
+    def fragile(trial: ft.RunningTrial) -> float:
+        trial.charge(trial.fidelity["epochs"])
+        if trial.fidelity["epochs"] == 27:
+            raise ValueError("out of memory")
+        return trial.params["x"]
+
+    study = ft.Study(CURVES, minimize="error", strategy=ft.ASHA(), cost_unit="epochs", seed=0)
+    study.run(fragile, budget=ft.Budget(trials=4), executor="inline", progress=False, verify=True)
+    assert study.trials[-1].failure is not None
+    assert "not trained to the end" in caplog.text
+    assert study.best.value < 1.0
+
+
+def test_a_run_that_is_stopped_verifies_nothing() -> None:
+    study = study_of(trials=0)
+    study.run(
+        train,
+        budget=ft.Budget(trials=9),
+        executor="inline",
+        progress=False,
+        verify=True,
+        callbacks=[lambda study, trial: study.stop()],
+    )
+    assert [trial.tags for trial in study.trials] == [()]
