@@ -6,18 +6,19 @@ import gzip
 import hashlib
 import json
 import logging
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, BinaryIO
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from farthing.dashboard.answers import Download
@@ -166,9 +167,19 @@ def _download(found: Download) -> Response:
         "content-security-policy": "default-src 'none'; sandbox",
         "cache-control": "private, no-store",
     }
-    if isinstance(found.content, Path):
-        return FileResponse(found.content, media_type=found.media, headers=headers)
-    return Response(found.content, media_type=found.media, headers=headers)
+    if isinstance(found.content, bytes):
+        return Response(found.content, media_type=found.media, headers=headers)
+    headers["content-length"] = str(os.fstat(found.content.fileno()).st_size)
+    return StreamingResponse(_pieces(found.content), media_type=found.media, headers=headers)
+
+
+def _pieces(file: BinaryIO) -> Iterator[bytes]:
+    """As much as the file had when it was opened: it may grow meanwhile."""
+    with file:
+        left = os.fstat(file.fileno()).st_size
+        while piece := file.read(min(PIECE, left)):
+            left -= len(piece)
+            yield piece
 
 
 def _error(status: int, text: str) -> Response:

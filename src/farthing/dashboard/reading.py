@@ -167,7 +167,7 @@ class StudyReader:
         mark = mark_for(record)
         beside = self.storage.folder
         root = find_folder(mark, settings=record.settings, place=None, beside=beside, is_in_memory=beside is None)
-        return Checkpoints(root)
+        return Checkpoints(root, mark=mark)
 
     def version(self) -> int:
         if isinstance(self.storage, ReadsOutlines):
