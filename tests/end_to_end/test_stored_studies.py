@@ -23,11 +23,10 @@ NEXT_TEN: dict[str, Any] = json.loads(SUGGESTIONS.read_text())
 
 def is_same(found: Any, expected: Any, tolerance: float = 1e-4) -> bool:
     if isinstance(expected, dict):
-        return found.keys() == expected.keys() and all(
-            is_same(found[key], expected[key], tolerance) for key in expected
-        )
+        return found.keys() == expected.keys() and all(is_same(found[one], expected[one], tolerance) for one in found)
     if isinstance(expected, list):
-        return len(found) == len(expected) and all(is_same(*pair, tolerance) for pair in zip(found, expected))
+        pairs = zip(found, expected, strict=True)
+        return len(found) == len(expected) and all(is_same(*pair, tolerance) for pair in pairs)
     if isinstance(expected, float):
         return math.isclose(found, expected, rel_tol=tolerance, abs_tol=tolerance / 100)
     return bool(found == expected)
