@@ -1,6 +1,5 @@
 """Puts the endpoints, the pages and the guard together."""
 
-import asyncio
 import base64
 import gzip
 import hashlib
@@ -48,7 +47,6 @@ MEDIA = {
 }
 STYLES = ("vendor/uPlot.min.css", "style.css")
 STYLE_PLACE = "<!-- style -->"
-SECONDS_FOR_A_SLOW_READER = 20.0
 PIECE = 64 * 1024
 STATUS: tuple[tuple[type[FarthingError], int], ...] = (
     (StudyNotFound, 404),
@@ -77,21 +75,16 @@ def application(studies: Studies, access: Access) -> App:
         exception_handlers={404: _not_found, 405: _not_allowed},
     )
     app.router.redirect_slashes = False
-    return Guard(_bounded(app), access)
+    return Guard(_in_pieces(app), access)
 
 
-def _bounded(app: Any) -> App:
-    """A reader that takes nothing for a while is let go of: it would hold its answer in memory for ever."""
-
+def _in_pieces(app: Any) -> App:
     async def answering(scope: Any, receive: Any, send: Any) -> None:
         async def sending(message: Any) -> None:
             for part in _parts(message):
-                await asyncio.wait_for(send(part), SECONDS_FOR_A_SLOW_READER)
+                await send(part)
 
-        try:
-            await app(scope, receive, sending)
-        except TimeoutError:
-            log.info("A reader took nothing for %s seconds, and is let go of.", SECONDS_FOR_A_SLOW_READER)
+        await app(scope, receive, sending)
 
     return answering
 
