@@ -12,7 +12,7 @@ import farthing as ft
 from farthing.costs import FakeClock
 from farthing.execution import Ended, InlineExecutor, Job
 from farthing.execution.executor import Listener
-from farthing.study.knowledge import knowledge_of
+from farthing.session.questions import knowledge_of
 from farthing.testing import check_replay
 from farthing.trials import Attempt
 

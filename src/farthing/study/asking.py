@@ -12,10 +12,10 @@ from farthing.execution.curve import fidelity_of_report, next_step
 from farthing.execution.results import GRADIENT, read_gradient
 from farthing.fields import Flag, Several, Text
 from farthing.scalars import as_int
+from farthing.session.records import Records, Taken
 from farthing.strategies import Randomness, Strategy
 from farthing.strategies.shared.design import draw
 from farthing.study.folder import StudyFiles
-from farthing.study.records import Records, Taken
 from farthing.study.stopping import Stopping
 from farthing.trials import Attempt, Failure, History, Measurement, Outcome, Params, Problem, State, Suggestion, Trial
 from farthing.trials.best_so_far import stops_early

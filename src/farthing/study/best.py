@@ -5,8 +5,8 @@ from html import escape
 from typing import NoReturn
 
 from farthing.errors import NoResult
+from farthing.session.records import Records
 from farthing.strategies import Recommendation, Strategy, best_by_value
-from farthing.study.records import Records
 from farthing.study.schedule import Schedule, schedule_along, schedule_of
 from farthing.study.views import short_number, short_params, short_prediction
 from farthing.trials import History, Json, Params, Prediction, Problem, Trial

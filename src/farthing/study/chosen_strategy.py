@@ -3,9 +3,9 @@
 import logging
 from typing import Any
 
+from farthing.session.records import Records
 from farthing.storage import StudyRecord
 from farthing.strategies import Strategy, as_strategy, strategy_from_json
-from farthing.study.records import Records
 from farthing.study.stored_strategy import is_at_hand, name_of, shown_form, strategy_at_hand
 from farthing.trials import Json, Problem
 

@@ -14,8 +14,8 @@ from farthing.execution.folder_mark import Mark, carries, is_free, mark_of
 from farthing.execution.stored_checkpoints import StoredCheckpoints
 from farthing.files.object_store import is_url
 from farthing.files.scratch import remove_abandoned, scratch_folder
+from farthing.session.records import Records
 from farthing.storage import MemoryStorage, Storage, StudyRecord
-from farthing.study.records import Records
 from farthing.trials import Json
 from farthing.validation import shown
 

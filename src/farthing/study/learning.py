@@ -5,11 +5,11 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from farthing.errors import InvalidArgument, NoResult
+from farthing.session.records import Records
 from farthing.storage import Storage, StudySummary
 from farthing.strategies import Randomness, Strategy
 from farthing.strategies.shared.starts import is_drawn
 from farthing.study.carried_over import carried_over, in_common
-from farthing.study.records import Records
 from farthing.trials import History, Params, Problem, State, Trial
 from farthing.trials.history import ADDED
 from farthing.trials.learned import EarlierCost, Learned, LearnedStart, RandomResult

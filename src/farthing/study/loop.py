@@ -12,16 +12,16 @@ from farthing.costs import Budget, Clock, Remaining
 from farthing.errors import StaleAttempt, StorageError, TrialFinished, WorkError
 from farthing.execution import Checkpoints, Ended, Executor, Job
 from farthing.execution.failures import is_for_want_of_room
+from farthing.session.questions import Question
+from farthing.session.records import Records, Taken
+from farthing.session.turns import Answer
 from farthing.strategies import Strategy
 from farthing.study.collecting import CheckpointCollector, collect_leftovers
 from farthing.study.first_failures import FirstFailures
-from farthing.study.knowledge import Question
 from farthing.study.limits import IDLE, Limits, Stopped, StopReason
-from farthing.study.records import Records, Taken
 from farthing.study.sharing import SuggesterForAll
 from farthing.study.stopping import Stopping
 from farthing.study.suggesting import Suggester, SuggesterHere, SuggesterInThread
-from farthing.study.turns import Answer
 from farthing.trials import Attempt, History, Json, Measurement, State, Trial
 from farthing.trials.news import News
 from farthing.trials.prefixes import Eviction

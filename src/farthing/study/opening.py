@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from farthing.errors import InvalidArgument, InvalidSpace, StudyExists, StudyMismatch
 from farthing.fields import Text
+from farthing.session.records import IS_EXTENDED
 from farthing.space import Space
 from farthing.storage import Storage, StudyRecord
 from farthing.strategies import strategy_from_json
 from farthing.study.extending import differences
-from farthing.study.records import IS_EXTENDED
 from farthing.study.stored_strategy import is_at_hand
 from farthing.trials import History, Problem
 from farthing.validation import shown

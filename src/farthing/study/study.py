@@ -12,6 +12,7 @@ from farthing.execution import CarriesOut, Checkpoints, Executor, RunningTrial, 
 from farthing.execution.ranks import refuse_other_ranks
 from farthing.execution.ray import Resources
 from farthing.fields import Flag, Number, Whole
+from farthing.session.records import PRICES, Records
 from farthing.space import Space
 from farthing.storage import Storage, StudyRecord, open_storage
 from farthing.strategies import Strategy, as_strategy
@@ -49,7 +50,6 @@ from farthing.study.limits import (
 from farthing.study.lineage import Lineage
 from farthing.study.loop import Loop, Observer
 from farthing.study.opening import closed_on_error, create_or_continue, require_space, value_name
-from farthing.study.records import PRICES, Records
 from farthing.study.settings import (
     Callback,
     ExecutorLike,

@@ -12,9 +12,9 @@ import pytest
 import farthing as ft
 from farthing.costs import EFFORT_LEVELS, Remaining
 from farthing.models.threads import one_thread
-from farthing.study.knowledge import KNEW, Question, knowledge_of
+from farthing.session.questions import KNEW, Question, knowledge_of
+from farthing.session.turns import Answer
 from farthing.study.suggesting import AnsweringThread
-from farthing.study.turns import Answer
 from farthing.testing import check_replay
 from farthing.trials import History, Problem, Suggestion
 

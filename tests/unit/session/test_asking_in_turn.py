@@ -15,12 +15,12 @@ import pytest
 
 import farthing as ft
 from farthing.costs import Remaining
+from farthing.session import turns as turns_module
+from farthing.session.questions import Question, knowledge_of
+from farthing.session.records import Records, Taken
+from farthing.session.turns import LONGEST_TURN, TRIES_BEFORE_A_TURN, Answer, Turns
 from farthing.storage import MemoryStorage, Storage, StudyRecord, open_storage
-from farthing.study import turns as turns_module
-from farthing.study.knowledge import Question, knowledge_of
-from farthing.study.records import Records, Taken
 from farthing.study.sharing import SuggesterForAll
-from farthing.study.turns import LONGEST_TURN, TRIES_BEFORE_A_TURN, Answer, Turns
 from farthing.testing import check_replay
 from farthing.trials import History, Outcome, Problem, State, Suggestion
 

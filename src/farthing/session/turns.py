@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from farthing.costs import Remaining
+from farthing.session.questions import Question
 from farthing.strategies import Strategy
-from farthing.study.knowledge import Question
 from farthing.trials import History, Prediction, Suggestion, Trial
 from farthing.trials.history import ADDED
 

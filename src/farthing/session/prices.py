@@ -19,7 +19,7 @@ from farthing.trials import (
 )
 
 if TYPE_CHECKING:
-    from farthing.study.first_costs import FirstCosts
+    from farthing.session.first_costs import FirstCosts
 
 
 class Prices:
@@ -53,7 +53,7 @@ class Prices:
         is_first = suggestion.resume_from is None and suggestion.predicted_value is None
         if history.learned is None or not is_first:
             return suggestion
-        from farthing.study.first_costs import first_costs
+        from farthing.session.first_costs import first_costs
 
         if self._first is None or self._first.space != history.problem.space:
             self._first = first_costs(history)

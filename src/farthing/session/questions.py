@@ -25,7 +25,7 @@ class Question:
     """What a strategy is asked: the history and the rest of the budget that it knows, and how many suggestions.
 
     With `ahead`, so many more are asked for, and the answer is used although others opened trials meanwhile
-    (`study/turns.py`).
+    (`session/turns.py`).
     """
 
     history: History
