@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from farthing.cli.tables import aligned
+from farthing.session.strategy import class_name
 from farthing.study import Best, Study
 from farthing.study.online import Online, played_rounds
 from farthing.study.online.stored import BAD
-from farthing.study.stored_strategy import class_name
 from farthing.study.views import short_number
 from farthing.trials import Measurement, Problem, Trial
 

@@ -11,8 +11,8 @@ from farthing.cli.file_work import FileWork, declared_cost, make_importable
 from farthing.costs import Budget
 from farthing.errors import InvalidArgument
 from farthing.fields import Declaration, positive, whole
+from farthing.session.strategy import name_of
 from farthing.study import Study
-from farthing.study.stored_strategy import name_of
 from farthing.trials import DeclaredCost, Json
 
 SETTING = "run"

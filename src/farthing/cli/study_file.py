@@ -15,11 +15,11 @@ from farthing.costs import WorthRule
 from farthing.errors import InvalidArgument, InvalidFile
 from farthing.fields import Flag, Number, Rule, Several, Text, Whole
 from farthing.fields.rules import Either
+from farthing.session.creation import check_prices
 from farthing.space import Space
 from farthing.space.space import space_from_tables
 from farthing.strategies import Strategy, strategy_from_json
 from farthing.study import Study
-from farthing.study.limits import check_prices
 from farthing.trials import Problem
 from farthing.validation import did_you_mean, refuse_unknown, shown
 

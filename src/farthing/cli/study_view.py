@@ -12,11 +12,12 @@ from farthing.cli.storages import StorageAddress
 from farthing.cli.tables import aligned
 from farthing.cli.terminal_chart import chart
 from farthing.errors import NoResult
+from farthing.files.durable import short_bytes
+from farthing.session.strategy import class_name
 from farthing.strategies.shared.starts import is_misled
 from farthing.study import Best, Study
 from farthing.study.runs import ranked_runs
-from farthing.study.stored_strategy import class_name
-from farthing.study.views import found_best, short_bytes, short_number, short_params, short_point
+from farthing.study.views import found_best, short_number, short_params, short_point
 from farthing.trials import History, State, Trial
 from farthing.views.curves import Curve, curve_axis, learning_curves
 

@@ -13,8 +13,8 @@ from farthing.integrations.optuna_history import STEP, seconds_of
 from farthing.integrations.optuna_space import distribution_of, parameter_of, usable_names
 from farthing.space import Fidelity, Parameter, Space
 from farthing.space.parameters import with_condition
+from farthing.storage import StorageLike
 from farthing.study import Study
-from farthing.study.settings import StorageLike
 from farthing.trials import Failure, Measurement, Outcome, State, Suggestion, Trial
 from farthing.trials.history import ADDED
 

@@ -17,10 +17,10 @@ from farthing.plots.look import (
     set_value_axis,
     set_whole_ticks,
 )
+from farthing.session.strategy import class_name
 from farthing.space import Choice
 from farthing.study import Best, Study
 from farthing.study.lineage import Copy, Lineage
-from farthing.study.stored_strategy import class_name
 from farthing.study.views import found_best
 from farthing.trials import Trial
 from farthing.views.curves import curve_axis

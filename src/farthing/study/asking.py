@@ -12,10 +12,10 @@ from farthing.execution.curve import fidelity_of_report, next_step
 from farthing.execution.results import GRADIENT, read_gradient
 from farthing.fields import Flag, Several, Text
 from farthing.scalars import as_int
+from farthing.session.folder import StudyFiles
 from farthing.session.records import Records, Taken
 from farthing.strategies import Randomness, Strategy
 from farthing.strategies.shared.design import draw
-from farthing.study.folder import StudyFiles
 from farthing.study.stopping import Stopping
 from farthing.trials import Attempt, Failure, History, Measurement, Outcome, Params, Problem, State, Suggestion, Trial
 from farthing.trials.best_so_far import stops_early
@@ -189,7 +189,8 @@ def told(
     """The outcome that `tell` describes. Raises for any mistake in it, before anything is recorded."""
     Flag().checked(pruned, what="pruned", advice="Write pruned=True, or leave it out.")
     if failure is not None:
-        Text().checked(failure, what="A failure", advice="Write for example failure='out of memory'.")
+        text = spelled_out(failure) if isinstance(failure, str) else failure  # an exception's text is nobody's choice
+        Text().checked(text, what="A failure", advice="Write for example failure='out of memory'.")
     if sum([value is not None, failure is not None, pruned]) > 1:
         raise InvalidArgument(
             f"A trial has one result, got value={value!r}, failure={failure!r}, pruned={pruned}. Tell one of them."

@@ -15,8 +15,8 @@ from farthing.execution.failures import is_for_want_of_room
 from farthing.session.questions import Question
 from farthing.session.records import Records, Taken
 from farthing.session.turns import Answer
+from farthing.session.upkeep import CheckpointCollector, collect_leftovers
 from farthing.strategies import Strategy
-from farthing.study.collecting import CheckpointCollector, collect_leftovers
 from farthing.study.first_failures import FirstFailures
 from farthing.study.limits import IDLE, Limits, Stopped, StopReason
 from farthing.study.sharing import SuggesterForAll

@@ -12,9 +12,21 @@ from farthing.execution import CarriesOut, Checkpoints, Executor, RunningTrial, 
 from farthing.execution.ranks import refuse_other_ranks
 from farthing.execution.ray import Resources
 from farthing.fields import Flag, Number, Whole
+from farthing.session.creation import (
+    check_leases,
+    check_prices,
+    closed_on_error,
+    create_or_continue,
+    require_space,
+    value_name,
+)
+from farthing.session.extension import extension_of, refuse_retiring_for
+from farthing.session.folder import StudyFiles, chosen_folder, folder_path, mark_for, new_identity
 from farthing.session.records import PRICES, Records
+from farthing.session.strategy import ChosenStrategy
+from farthing.session.upkeep import collect_checkpoints, log_lost_prefixes, note_code
 from farthing.space import Space
-from farthing.storage import Storage, StudyRecord, open_storage
+from farthing.storage import Storage, StorageLike, StudyRecord, open_storage
 from farthing.strategies import Strategy, as_strategy
 from farthing.study import exporting
 from farthing.study.asking import (
@@ -29,34 +41,26 @@ from farthing.study.asking import (
     told,
 )
 from farthing.study.best import Best, LearnedBest, find_best
-from farthing.study.chosen_strategy import ChosenStrategy
-from farthing.study.collecting import collect_checkpoints, log_lost_prefixes, note_code
 from farthing.study.display import Callbacks, check_progress, display_for, read_callbacks, say_how_to_resume
 from farthing.study.executors import executor_for
-from farthing.study.extending import extension_of, refuse_retiring_for
-from farthing.study.folder import StudyFiles, chosen_folder, folder_path, mark_for, new_identity
 from farthing.study.learning import begin_with
 from farthing.study.limits import (
     Limits,
     Stopped,
     StopReason,
     check_budget,
-    check_leases,
     check_on_interrupt,
-    check_prices,
     require_budget,
     require_set_budget,
 )
 from farthing.study.lineage import Lineage
 from farthing.study.loop import Loop, Observer
-from farthing.study.opening import closed_on_error, create_or_continue, require_space, value_name
 from farthing.study.settings import (
     Callback,
     ExecutorLike,
     ExportFormat,
     LearnFrom,
     OnInterrupt,
-    StorageLike,
     WorkSettings,
 )
 from farthing.study.top import Top

@@ -5,8 +5,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from farthing.errors import NoResult
+from farthing.session.strategy import name_of
 from farthing.study.runs import ranked_runs
-from farthing.study.stored_strategy import name_of
 from farthing.trials import History, Measurement, Params, Prediction, Trial
 
 if TYPE_CHECKING:
@@ -18,16 +18,6 @@ ROWS_SHOWN = 10
 
 def short_number(number: Any) -> str:
     return f"{number:.4g}" if isinstance(number, float) else str(number)
-
-
-def short_bytes(count: int) -> str:
-    """12.3 MB"""
-    number, unit = float(count), "bytes"
-    for larger in ("kB", "MB", "GB", "TB"):
-        if number < 1000:
-            break
-        number, unit = number / 1000, larger
-    return f"{number:.3g} {unit}"
 
 
 def short_params(params: Params) -> str:

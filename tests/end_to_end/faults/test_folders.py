@@ -13,8 +13,8 @@ import farthing as ft
 from farthing.cli.app import farthing as program
 from farthing.errors import InvalidArgument
 from farthing.execution.folder_mark import MARK, Mark, mark_of
+from farthing.session.folder import folder_name
 from farthing.storage import open_storage
-from farthing.study.folder import folder_name
 
 SPACE = ft.Space({"x": ft.Float(0, 1)}, fidelities={"n": ft.Fidelity(1, 9, integer=True, trace=True)})
 

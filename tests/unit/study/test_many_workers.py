@@ -7,9 +7,9 @@ from types import FrameType
 import pytest
 
 import farthing as ft
+from farthing.session.upkeep import KEPT_FOR_EACH_TOO_MANY
 from farthing.storage import MemoryStorage
 from farthing.storage.storage import Changes
-from farthing.study.collecting import KEPT_FOR_EACH_TOO_MANY
 from farthing.testing import SimulatedExecutor
 
 TRIALS = 120

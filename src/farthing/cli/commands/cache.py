@@ -158,7 +158,7 @@ def _list_text(outputs: "Sequence[StageOutput]", *, each: bool) -> str:
 
 
 def _row(name: str, outputs: "Sequence[StageOutput]") -> list[str]:
-    from farthing.study.views import short_bytes
+    from farthing.files.durable import short_bytes
 
     return [
         name,
@@ -169,7 +169,8 @@ def _row(name: str, outputs: "Sequence[StageOutput]") -> list[str]:
 
 
 def _cells(output: "StageOutput") -> list[str]:
-    from farthing.study.views import short_bytes, short_params
+    from farthing.files.durable import short_bytes
+    from farthing.study.views import short_params
 
     params = {f"{stage}.{name}": value for stage, own in output.params.items() for name, value in own.items()}
     written = datetime.fromtimestamp(output.written_at).strftime("%Y-%m-%d %H:%M")
@@ -183,7 +184,7 @@ def _pruned_json(chosen: "Sequence[StageOutput]", gone: "Sequence[StageOutput]",
 
 
 def _pruned_text(chosen: "Sequence[StageOutput]", gone: "Sequence[StageOutput]", dry_run: bool) -> str:
-    from farthing.study.views import short_bytes
+    from farthing.files.durable import short_bytes
 
     verb = "Would remove" if dry_run else "Removed"
     said = f"{verb} {_plural(len(gone))}, {short_bytes(_bytes(gone))}, {_seconds(gone):.4g} seconds of work."
