@@ -1,7 +1,7 @@
 """What the searches share: scorers, folds, the study and its run, and the columns of `cv_results_`."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -74,22 +74,29 @@ class SearchBase(BaseSearchCV):  # type: ignore[misc]
         study._remember(**{SEARCH: digest})
         return study
 
-    def _run(self, study: Study, work: Work, *, workers: int) -> None:
+    def _budgets(self, study: Study) -> Iterator[Budget]:
+        """What to run with, one budget after the other."""
+        yield self.budget or Budget(trials=self.n_trials)
+
+    def _run(self, study: Study, work: Work, *, workers: int, progress: bool = False) -> None:
         fails = self.error_score == "raise"
 
         def stop_at_failure(study: Study, trial: Trial) -> None:
             if fails and trial.failure is not None:
                 study.stop()
 
-        study.run(
-            work,
-            budget=self.budget or Budget(trials=self.n_trials),
-            workers=workers,
-            executor="inline" if workers == 1 else "processes",
-            callbacks=[stop_at_failure],
-            progress=False,
-            keep_going=True,  # as scikit-learn's searches do: what fails scores nan
-        )
+        for budget in self._budgets(study):
+            study.run(
+                work,
+                budget=budget,
+                workers=workers,
+                executor="inline" if workers == 1 else "processes",
+                callbacks=[stop_at_failure],
+                progress=progress,
+                keep_going=True,  # as scikit-learn's searches do: what fails scores nan
+            )
+            if fails and any(trial.failure for trial in study.trials):
+                break
         failures = [trial.failure for trial in study.trials if trial.failure is not None]
         if failures and (fails or not study.history.done):
             what = "A trial" if fails else f"All {len(failures)} trials"
