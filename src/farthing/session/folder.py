@@ -1,6 +1,7 @@
 """The folder of a study's files: checkpoints and logs."""
 
 import hashlib
+import os
 import re
 import weakref
 from collections.abc import Mapping
@@ -79,6 +80,12 @@ def folder_path(given: str | Path | None) -> Path | str | None:
         return given
     if not isinstance(given, (str, Path)):
         raise InvalidArgument(f"A folder must be a text or a path, got {shown(given)}. Write folder='runs'.")
+    try:
+        os.fsencode(given)
+    except UnicodeEncodeError:
+        raise InvalidArgument(
+            f"A folder must be a path that a disk can hold, got {shown(given)}. Use whole characters: folder='runs'."
+        ) from None
     return Path(given).absolute()
 
 

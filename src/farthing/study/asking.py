@@ -20,7 +20,7 @@ from farthing.study.stopping import Stopping
 from farthing.trials import Attempt, Failure, History, Measurement, Outcome, Params, Problem, State, Suggestion, Trial
 from farthing.trials.best_so_far import stops_early
 from farthing.trials.measurement import cost_amount, finite_number
-from farthing.validation import refuse_non_mapping, refuse_unknown, shown
+from farthing.validation import refuse_non_mapping, refuse_unknown, shown, spelled_out
 
 Trace: TypeAlias = Iterable[tuple[Mapping[str, float], float]]
 """Points of a curve: where each was measured, as `trial.report` names it, and its value."""

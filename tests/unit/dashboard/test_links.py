@@ -151,6 +151,14 @@ def test_a_pipe_in_a_checkpoint_is_no_file_and_makes_nobody_wait(study, storage)
     assert client.get("/api/studies/linked/trials/0/file", params={"name": "pipe"}).status_code == 404
 
 
+def test_a_name_that_no_page_could_ask_for_is_left_out(study, storage) -> None:
+    with open(os.fsencode(checkpoint_of(study)) + b"/\xff.txt", "wb"):
+        pass
+    files = client_of(storage).get("/api/studies/linked/trials/0").json()["files"]
+
+    assert [one["name"] for one in files] == ["weights.txt", "parts/first.txt"]
+
+
 def test_the_log_of_the_tenth_attempt_is_later_than_that_of_the_second(study, storage) -> None:
     for attempt in (2, 10):
         study.checkpoints.log_path(0, attempt).write_text(f"attempt {attempt}")

@@ -16,7 +16,7 @@ from farthing.errors import InvalidArgument, TrialNotFound
 from farthing.files.inside import files_inside, open_inside
 from farthing.study.exporting import export
 from farthing.trials import History, Json, State, Trial
-from farthing.validation import shown
+from farthing.validation import shown, spelled_out
 from farthing.views.table import PLAIN_COLUMNS, Query, matching_lines, matching_trials
 from farthing.views.trial_views import trial_form, trial_row
 
@@ -153,7 +153,8 @@ def _files(reader: StudyReader, trial: Trial) -> list[dict[str, Json]]:
     """The files of the trial's checkpoint, by their names in it. Links are left out: they may lead anywhere."""
     folder = _checkpoint(reader, trial)
     found = []
-    for name in islice(files_inside(reader.files.root, folder), MOST_FILES):
+    whole = (name for name in files_inside(reader.files.root, folder) if spelled_out(name) == name)
+    for name in islice(whole, MOST_FILES):  # a name that is no UTF-8 could not be asked for
         with suppress(OSError), open_inside(reader.files.root, f"{folder}/{name}") as file:
             found.append({"name": name, "bytes": _size(file), "image": _image(file) is not None})
     return found
