@@ -11,6 +11,7 @@ from optuna.trial import FrozenTrial, TrialState
 from farthing.errors import InvalidArgument
 from farthing.integrations.optuna_history import STEP, seconds_of
 from farthing.integrations.optuna_space import distribution_of, parameter_of, usable_names
+from farthing.session import session_of
 from farthing.space import Fidelity, Parameter, Space
 from farthing.space.parameters import with_condition
 from farthing.storage import StorageLike
@@ -59,7 +60,7 @@ def import_study(
         )
     renamed = {own: theirs for theirs, own in names.items() if own != theirs}
     if renamed:
-        study._remember(**{NAMES: renamed})
+        session_of(study).remember(**{NAMES: renamed})
     for trial in trials:
         _add(study, trial, names)
     return study
@@ -73,7 +74,7 @@ def export_study(
     What ended short of full fidelity is pruned there. The cost by kind, the fidelity and the trial's number here are
     user attributes.
     """
-    problem, renamed = study.problem, study._settings.get(NAMES, {})
+    problem, renamed = study.problem, session_of(study).settings.get(NAMES, {})
     target = optuna.create_study(storage=storage, study_name=study_name or study.name, direction=problem.direction)
     parameters = problem.space.parameters
     distributions = {name: distribution_of(parameter) for name, parameter in parameters.items()}
@@ -158,7 +159,7 @@ def _add(study: Study, trial: FrozenTrial, names: Mapping[str, str]) -> None:
         return  # it failed before it had asked for all of them
     ended = _Ended.of(trial, space)
     suggestion = Suggestion(space.check(params), ended.fidelity, note={ADDED: True})
-    study._records.add(suggestion, ended.outcome, tags=["optuna"])
+    session_of(study).records.add(suggestion, ended.outcome, tags=["optuna"])
 
 
 @dataclass(frozen=True)

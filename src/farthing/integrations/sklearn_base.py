@@ -17,6 +17,7 @@ from farthing.errors import InvalidArgument
 from farthing.execution import Work
 from farthing.integrations.sklearn_folds import VALUE, split_name
 from farthing.integrations.sklearn_identity import digest_of, identity_of
+from farthing.session import session_of
 from farthing.space import Space
 from farthing.study import Study
 from farthing.trials import Trial
@@ -66,12 +67,12 @@ class SearchBase(BaseSearchCV):  # type: ignore[misc]
         study = Study(space, maximize=VALUE, strategy=self.strategy, storage=self.storage, name=self.name, seed=seed)
         counts = self.refit if self.multimetric_ else None
         digest = digest_of([*identity, identity_of(self.scoring), counts])
-        if study._settings.get(SEARCH) not in (None, digest):
+        if session_of(study).settings.get(SEARCH) not in (None, digest):
             raise InvalidArgument(
                 f"A stored search must continue with the estimator or pipeline, the data, the folds and the score it "
                 f"began with, got others for {self.name!r}. Give the search a new name, or delete the study."
             )
-        study._remember(**{SEARCH: digest})
+        session_of(study).remember(**{SEARCH: digest})
         return study
 
     def _budgets(self, study: Study) -> Iterator[Budget]:

@@ -23,7 +23,8 @@ class ChosenStrategy:
     """Makes the strategy when it is first needed: a study that is only read imports none."""
 
     def __init__(self, given: Strategy | str | None, record: StudyRecord) -> None:
-        self._strategy = None if given is None else as_strategy(given)
+        self.given = None if given is None else as_strategy(given)
+        self._strategy = self.given
         self._stored = record.strategy
         self._record = record
 

@@ -12,6 +12,7 @@ from farthing.execution.curve import fidelity_of_report, next_step
 from farthing.execution.results import GRADIENT, read_gradient
 from farthing.fields import Flag, Several, Text
 from farthing.scalars import as_int
+from farthing.session import Session
 from farthing.session.folder import StudyFiles
 from farthing.session.records import Records, Taken
 from farthing.strategies import Randomness, Strategy
@@ -24,6 +25,9 @@ from farthing.validation import refuse_non_mapping, refuse_unknown, shown, spell
 
 Trace: TypeAlias = Iterable[tuple[Mapping[str, float], float]]
 """Points of a curve: where each was measured, as `trial.report` names it, and its value."""
+
+WISH = "wish"
+"""In the note of a trial that a study file put in line: its place there."""
 
 DRAWS = 1000
 """Draws among which every parameter is active at least once, unless it hardly ever is."""
@@ -154,6 +158,17 @@ def completed(history: History, params: Params, strategy: Callable[[], Strategy]
         whole[missing[0]] = source[missing[0]]
         missing = [name for name in space.active_names(whole) if name not in whole]
     return whole
+
+
+def enqueue_once(session: Session, place: int, params: Params, *, fidelity: Mapping[str, float] | None = None) -> None:
+    """As `Study.enqueue`, for the wish of that place in a study file, once, also if two do it at the same moment."""
+    records = session.records
+
+    def wished(history: History) -> Suggestion:
+        whole = completed(history, params, session.strategy.imported, records.randomness)
+        return suggested(records.problem, whole, fidelity)
+
+    records.enqueue_once(wished, note={WISH: place})
 
 
 def read_tags(given: Sequence[str]) -> tuple[str, ...]:

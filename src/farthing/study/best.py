@@ -5,6 +5,7 @@ from html import escape
 from typing import NoReturn
 
 from farthing.errors import NoResult
+from farthing.session import Session
 from farthing.session.records import Records
 from farthing.strategies import Recommendation, Strategy, best_by_value
 from farthing.study.schedule import Schedule, schedule_along, schedule_of
@@ -140,11 +141,12 @@ def best_measured(history: History) -> Trial | None:
     return min(full, key=lambda trial: history.loss(trial.value or 0.0), default=None)
 
 
-def find_best(records: Records, strategy: Strategy | None) -> Best:
-    """The recommendation; without a strategy, because only the database names it, the best measured.
+def find_best(session: Session) -> Best:
+    """The recommendation by the study's own trials; the best measured if only the database names the strategy.
 
     Raises `NoResult` before any trial is done.
     """
+    records, strategy = session.records, session.strategy.get_if_at_hand()
     return _by_search(records, strategy) or _by_history(records.refresh(), strategy)
 
 

@@ -5,10 +5,12 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from farthing.errors import InvalidArgument, NoResult
+from farthing.session import session_of
 from farthing.session.records import Records
 from farthing.storage import Storage, StudySummary
 from farthing.strategies import Randomness, Strategy
 from farthing.strategies.shared.starts import is_drawn
+from farthing.study.best import find_best
 from farthing.study.carried_over import carried_over, in_common
 from farthing.trials import History, Params, Problem, State, Trial
 from farthing.trials.history import ADDED
@@ -140,7 +142,7 @@ def _best_of(study: "Study", problem: Problem, place: int) -> "EarlierBest | Non
     from farthing.study.portfolio import EarlierBest
 
     try:
-        best = study._measured_best
+        best = find_best(session_of(study))
     except NoResult:
         return None
     return EarlierBest(study.name, best.params, _with_drawn(best.params, problem, "learned", place), study.history)

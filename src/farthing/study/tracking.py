@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from farthing.costs import Ledger
 from farthing.errors import InvalidArgument
 from farthing.names import name_of
+from farthing.session import session_of
 from farthing.trials import History, Measurement, Problem, State, Trial
 from farthing.validation import shown
 
@@ -144,7 +145,8 @@ class Tracking:
 
 
 def _facts(study: "Study") -> StudyFacts:
-    return StudyFacts(study.name, study._files.identity, name_of(type(study.strategy)), study.problem)
+    identity = session_of(study).files.identity
+    return StudyFacts(study.name, identity, name_of(type(study.strategy)), study.problem)
 
 
 class Delivery:

@@ -11,6 +11,8 @@ import farthing as ft
 from farthing.cli.file_work import FileWork
 from farthing.cli.study_file import read_study_file
 from farthing.execution import Checkpoints, Job
+from farthing.session import session_of
+from farthing.study.asking import enqueue_once
 from farthing.trials import Attempt, Problem
 from farthing.trials.news import News
 
@@ -341,7 +343,7 @@ def test_what_a_file_puts_in_line_is_there_once_whoever_is_killed_while_it_is_pu
     )
     declared = read_study_file(folder / "study.toml")
     with declared._study("wishes.db") as killed:
-        killed._enqueue_once(0, {"x": 0.25})
+        enqueue_once(session_of(killed), 0, {"x": 0.25})
     programs = [threading.Thread(target=lambda: declared.create_or_continue("wishes.db").close()) for _ in range(3)]
     for program in programs:
         program.start()

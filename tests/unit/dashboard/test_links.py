@@ -8,6 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 import farthing as ft
+from farthing.session import session_of
 from farthing.storage import Storage
 from tests.unit.dashboard.conftest import client_of
 
@@ -134,8 +135,8 @@ def test_a_folder_of_another_study_is_not_served_for_ones_own(study, storage, tm
         return 0.5
 
     thief.run(work, budget=ft.Budget(trials=1), executor="inline", progress=False)
-    thief._records.remember({"folder": str(root_of(study))})
-    client = client_of(thief._records._storage)
+    session_of(thief).records.remember({"folder": str(root_of(study))})
+    client = client_of(session_of(thief).records._storage)
 
     assert client.get("/api/studies/thief/trials/0").json()["files"] == []
     assert client.get("/api/studies/thief/trials/0/file", params={"name": "weights.txt"}).status_code == 404

@@ -15,6 +15,7 @@ import pytest
 
 import farthing as ft
 from farthing.costs import Remaining
+from farthing.session import session_of
 from farthing.session import turns as turns_module
 from farthing.session.questions import Question, knowledge_of
 from farthing.session.records import Records, Taken
@@ -276,7 +277,7 @@ def test_a_run_inline_that_thinks_long_does_not_starve_beside_others(storage: St
 def test_what_one_suggests_for_all_does_not_starve_either(storage: Storage, others: Others) -> None:
     """`farthing worker` puts suggestions in line for every worker; others may open trials meanwhile."""
     slow, quick = joined(storage, SlowRandom(), others), joined(storage, ft.Random(), others)
-    records = slow._records
+    records = session_of(slow).records
     suggester = SuggesterForAll(records, slow.strategy, workers=1, on_answer=lambda: None)
     others.act = lambda: quick.tell(quick.ask(), 0.5) and None
     taken: Taken = {}

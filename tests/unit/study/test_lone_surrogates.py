@@ -14,6 +14,7 @@ import pytest
 
 import farthing as ft
 from farthing.errors import InvalidArgument
+from farthing.session import session_of
 from farthing.storage import MemoryStorage, Storage, open_storage
 
 HALF = "half\ud83d"
@@ -107,7 +108,7 @@ def test_the_name_of_a_column_is_spelled_out(tmp_path: Path) -> None:
 def test_commands_survive_what_is_stored(tmp_path: Path, command: str) -> None:
     with ft.Study(SPACE, minimize="loss", storage=tmp_path / "half.db", name="half") as study:
         study.tell(study.ask(), 0.5, cost=1.0)
-        study._records._storage.annotate("half", 0, tags=[HALF], comment=HALF)
+        session_of(study).records.storage.annotate("half", 0, tags=[HALF], comment=HALF)
     called = [sys.executable, "-m", "farthing", *command.split(), "--storage", "half.db"]
     ran = subprocess.run(called, cwd=tmp_path, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "utf-8"})
     assert ran.returncode == 0, ran.stderr

@@ -4,6 +4,7 @@ import pytest
 
 import farthing as ft
 from farthing.errors import InvalidArgument, MissingExtra
+from farthing.session import session_of
 from farthing.study.tracking import Delivery, SoFar, StudyFacts
 from farthing.trackers import contents
 from farthing.trials import Problem
@@ -113,7 +114,7 @@ def test_a_tracker_that_hangs_holds_up_no_trial_and_the_end_only_for_its_patienc
     study = run(tracker)
     tracker.may.set()
     assert len(study.history.done) == 2
-    assert tracker.told in ([], [("begin", "study", study._files.identity, "Random")])
+    assert tracker.told in ([], [("begin", "study", session_of(study).files.identity, "Random")])
     assert [record.getMessage() for record in caplog.records] == [
         "The tracker Blocked did not take all of it within 0.1 seconds, and the rest is left out"
     ]

@@ -13,7 +13,7 @@ from farthing.cli.options import json_option, storage_option, study_argument
 from farthing.cli.tables import aligned
 
 if TYPE_CHECKING:
-    from farthing.study.stage_outputs import StageOutput, StageOutputs
+    from farthing.session.stage_outputs import StageOutput, StageOutputs
 
 BY_STAGE = ("stage", "outputs", "size", "seconds")
 EACH = ("output", "stage", "size", "seconds", "written", "params")
@@ -141,10 +141,11 @@ def prune(
 @contextmanager
 def _outputs(study: str | None, storage: str | None) -> "Iterator[StageOutputs]":
     from farthing.cli.storages import address_to_read, opened_study
-    from farthing.study.stage_outputs import StageOutputs
+    from farthing.session import session_of
+    from farthing.session.stage_outputs import StageOutputs
 
     with opened_study(study, address_to_read(storage)) as found:
-        yield StageOutputs(found)
+        yield StageOutputs(session_of(found))
 
 
 def _list_text(outputs: "Sequence[StageOutput]", *, each: bool) -> str:
