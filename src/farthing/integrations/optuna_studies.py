@@ -17,7 +17,7 @@ from farthing.space.parameters import with_condition
 from farthing.storage import StorageLike
 from farthing.study import Study
 from farthing.trials import Failure, Measurement, Outcome, State, Suggestion, Trial
-from farthing.trials.history import ADDED
+from farthing.trials.notes import ADDED
 
 NAMES = "optuna_names"
 """The setting of an imported study that has Optuna's names of parameters that a space does not take."""

@@ -13,7 +13,7 @@ from farthing.costs import Remaining
 from farthing.session.questions import Question
 from farthing.strategies import Strategy
 from farthing.trials import History, Prediction, Suggestion, Trial
-from farthing.trials.history import ADDED
+from farthing.trials.notes import is_added
 
 TRIES_BEFORE_A_TURN = 3
 """Number of suggestions of which all but the last may be in vain because others were quicker; a guess, not tuned."""
@@ -109,7 +109,6 @@ def _is_same_work(suggestion: Suggestion, trial: Trial) -> bool:
 def _left(remaining: Remaining, opened: Sequence[Trial]) -> Remaining:
     for trial in opened:
         predicted = trial.suggestion.predicted_cost
-        is_added = isinstance(trial.note, dict) and ADDED in trial.note
         cost = Prediction(max(trial.cost, predicted.mean if predicted else 0.0))
-        remaining = remaining.less(cost, is_new=trial.resume_from is None and not is_added)
+        remaining = remaining.less(cost, is_new=trial.resume_from is None and not is_added(trial))
     return remaining

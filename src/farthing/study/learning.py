@@ -13,8 +13,8 @@ from farthing.strategies.shared.starts import is_drawn
 from farthing.study.best import find_best
 from farthing.study.carried_over import carried_over, in_common
 from farthing.trials import History, Params, Problem, State, Trial
-from farthing.trials.history import ADDED
 from farthing.trials.learned import EarlierCost, Learned, LearnedStart, RandomResult
+from farthing.trials.notes import ADDED, is_by_model
 from farthing.validation import shown
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def _random_results(source: str, history: History) -> list[RandomResult]:
     """Results of the initial design; of a study that learnt itself, those that it was given, if it has no others."""
     drawn: list[Trial] = []
     for trial in history:
-        if isinstance(trial.note, dict) and "theta" in trial.note:
+        if is_by_model(trial):
             break
         if is_drawn(trial, added=ADDED) and trial.state is State.DONE and trial.value is not None:
             drawn.append(trial)

@@ -53,7 +53,7 @@ from farthing.study.verification import Chosen, Verification
 from farthing.study.verifying import require_covered
 from farthing.study.views import study_html, study_text
 from farthing.trials import DeclaredCost, History, Params, Problem, Trial
-from farthing.trials.history import ADDED
+from farthing.trials.notes import ADDED
 
 if TYPE_CHECKING:
     import pandas as pd
