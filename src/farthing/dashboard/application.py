@@ -13,7 +13,6 @@ from types import MappingProxyType
 from typing import Any, BinaryIO
 
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
@@ -24,6 +23,7 @@ from farthing.dashboard.answers import Download
 from farthing.dashboard.endpoints import Endpoint, openapi
 from farthing.dashboard.keys import name_of
 from farthing.dashboard.live import Changes
+from farthing.dashboard.pulse import Pulse
 from farthing.dashboard.reading import Studies
 from farthing.dashboard.routes import ENDPOINTS
 from farthing.dashboard.security import CSP, Access, App, BodyTooLarge, Guard
@@ -61,10 +61,11 @@ PASSWORD = re.compile(r"(://[^/@:\s]*):[^/@\s]*@")
 
 def application(studies: Studies, access: Access) -> App:
     """The whole server as an ASGI application."""
-    changes = Changes(studies.versions)
+    pulse = Pulse(studies.versions)
+    changes = Changes(pulse.versions)
     base = access.base_path
     routes = [
-        *(Route(base + one.path, _answering(one, studies), methods=[one.method]) for one in ENDPOINTS),
+        *(Route(base + one.path, _answering(one, studies, pulse), methods=[one.method]) for one in ENDPOINTS),
         Route(f"{base}/api/events", _events(changes), methods=["GET"]),
         Route(f"{base}/api/openapi.json", _document(ENDPOINTS), methods=["GET"]),
         *_static_routes(base),
@@ -97,7 +98,7 @@ def _parts(message: Any) -> Iterator[Any]:
     yield {**message, "body": body[(len(body) - 1) // PIECE * PIECE :]} if len(body) > PIECE else message
 
 
-def _answering(endpoint: Endpoint, studies: Studies) -> Callable[[Request], Any]:
+def _answering(endpoint: Endpoint, studies: Studies, pulse: Pulse) -> Callable[[Request], Any]:
     async def answer(request: Request) -> Response:
         if endpoint.changes and not studies.may_change:
             return _error(403, "This server only shows. Start it with --allow-changes.")
@@ -110,7 +111,12 @@ def _answering(endpoint: Endpoint, studies: Studies) -> Callable[[Request], Any]
             }
             if endpoint.body is not None:
                 arguments["body"] = endpoint.body.read(_json(await request.body()))
-            found = await run_in_threadpool(endpoint.handle, studies, **arguments)
+
+            def made() -> Response:
+                found = endpoint.handle(studies, **arguments)
+                return _download(found) if isinstance(found, Download) else _fresh(request, found)
+
+            return await pulse.beside(made)
         except FarthingError as error:
             if isinstance(error, StudyNotFound) and "study" in request.path_params:
                 studies.forget(name_of(request.path_params["study"]))
@@ -120,7 +126,6 @@ def _answering(endpoint: Endpoint, studies: Studies) -> Callable[[Request], Any]
         except Exception:
             log.exception("The dashboard failed to answer %s", endpoint.path)
             return _error(503, "The dashboard failed at this; its log says why.")
-        return _download(found) if isinstance(found, Download) else await run_in_threadpool(_fresh, request, found)
 
     answer.__name__ = endpoint.handle.__name__
     return answer
