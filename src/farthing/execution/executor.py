@@ -1,13 +1,13 @@
 """Executors: they run the work."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from farthing.execution.checkpoints import Checkpoints
 from farthing.fields import Whole
-from farthing.trials import Attempt, Outcome, Params, Problem, Trial
+from farthing.trials import Attempt, Json, Outcome, Params, Problem, Trial
 from farthing.trials.news import News
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ class Job:
 
     `resume_from` is the trial to continue and `resume_dir` its checkpoint, or one that an earlier attempt at this
     same trial left; `reported` is then the value which that attempt reported last. `time_limit` is in seconds of wall
-    clock.
+    clock. `trackers` says how work reaches its runs in trackers, by their names.
     """
 
     attempt: Attempt
@@ -30,9 +30,17 @@ class Job:
     resume_dir: Path | None = None
     reported: float | None = None
     time_limit: float | None = None
+    trackers: Mapping[str, Json] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, trial: Trial, checkpoints: Checkpoints, *, time_limit: float | None = None) -> "Job":
+    def of(
+        cls,
+        trial: Trial,
+        checkpoints: Checkpoints,
+        *,
+        time_limit: float | None = None,
+        trackers: Mapping[str, Json] | None = None,
+    ) -> "Job":
         """The job of a trial that was opened or claimed."""
         start = trial.checkpoint or trial.resume_checkpoint
         return cls(
@@ -43,6 +51,7 @@ class Job:
             resume_dir=checkpoints.named(start) if start else None,
             reported=trial.points[-1].value if trial.checkpoint and trial.points else None,
             time_limit=time_limit,
+            trackers=trackers or {},
         )
 
 

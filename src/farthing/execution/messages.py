@@ -62,6 +62,7 @@ def job_to_json(job: Job) -> Json:
         "resume_from": job.resume_from,
         "resume_dir": None if job.resume_dir is None else str(job.resume_dir),
         "reported": job.reported,
+        "trackers": dict(job.trackers),
     }
 
 
@@ -75,6 +76,7 @@ def job_from_json(form: dict[str, Any]) -> Job:
         resume_from=form["resume_from"],
         resume_dir=None if resume_dir is None else Path(resume_dir),
         reported=form["reported"],
+        trackers=form["trackers"],
     )
 
 

@@ -85,6 +85,8 @@ class Loop:
         self._clock = clock
         self._observers = observers
         self._only = only
+        self.trackers: dict[str, Json] = {}
+        """How work reaches its runs in trackers, which say so when they begin to watch."""
         self._trials: Taken = {}
         self._seconds_before = 0.0
         self._began = 0.0
@@ -346,7 +348,8 @@ class Loop:
         return left.trials < 1 and not self._records.problem.space.fidelities and not self._records.history.waiting
 
     def _submit(self, trial: Trial) -> None:
-        self._executor.submit(Job.of(trial, self._checkpoints, time_limit=self._limits.time_limit))
+        limit = self._limits.time_limit
+        self._executor.submit(Job.of(trial, self._checkpoints, time_limit=limit, trackers=self.trackers))
         for observer in self._observers:
             observer.on_start(trial)
 
