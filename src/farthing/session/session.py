@@ -30,7 +30,7 @@ DECLARES_COST = "declares cost"
 class Session:
     """What the parts of Farthing share of a study that a user holds; `session_of(study)` is it.
 
-    A storage that was given open is left open at the end.
+    `given` is what the user gave for its storage: one that was given open is left open at the end.
     """
 
     def __init__(
@@ -38,20 +38,20 @@ class Session:
         storage: Storage,
         record: StudyRecord,
         *,
-        is_given: bool,
+        given: StorageLike | None,
         strategy: Strategy | str | None,
         cost: DeclaredCost | None,
-        folder: Path | str | None,
         lease: float,
         lost_retries: int,
-        clock: Clock,
+        folder: Path | str | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self.name = record.name
-        self.clock = clock
+        self.clock = SystemClock() if clock is None else clock
         self.strategy = ChosenStrategy(strategy, record)
         known = replace(record, problem=replace(record.problem, declared_cost=cost))
         self.records = Records(
-            storage, known, lease=lease, retries=lost_retries, closes_storage=not is_given, clock=clock
+            storage, known, lease=lease, retries=lost_retries, closes_storage=storage is not given, clock=self.clock
         )
         self.files = StudyFiles(self.records, mark_for(record), place=folder)
 
@@ -102,7 +102,7 @@ class Session:
         session = cls(
             place,
             record,
-            is_given=place is storage,
+            given=storage,
             strategy=strategy,
             cost=cost,
             folder=own_folder,
@@ -133,17 +133,7 @@ class Session:
         place = open_storage(storage, patience=lease)
         with closed_on_error(place, given=storage):
             record = place.load_study(name)
-        return cls(
-            place,
-            record,
-            is_given=place is storage,
-            strategy=strategy,
-            cost=cost,
-            folder=None,
-            lease=lease,
-            lost_retries=lost_retries,
-            clock=SystemClock(),
-        )
+        return cls(place, record, given=storage, strategy=strategy, cost=cost, lease=lease, lost_retries=lost_retries)
 
     @property
     def settings(self) -> Mapping[str, Json]:

@@ -4,10 +4,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TextIO, Unpack, overload
+from typing import TYPE_CHECKING, Any, Self, TextIO, Unpack, cast, overload
 
 from farthing.costs import Budget, Clock, Ledger, PricesGiven
-from farthing.errors import NoResult, NoSuggestion
+from farthing.errors import InvalidArgument, NoResult, NoSuggestion
 from farthing.execution import CarriesOut, Checkpoints, Executor, RunningTrial, Work, as_work
 from farthing.execution.ranks import refuse_other_ranks
 from farthing.execution.ray import Resources
@@ -46,7 +46,17 @@ from farthing.study.limits import (
 )
 from farthing.study.lineage import Lineage
 from farthing.study.loop import Loop, Observer
-from farthing.study.settings import Callback, ExecutorLike, ExportFormat, LearnFrom, OnInterrupt, WorkSettings
+from farthing.study.settings import (
+    Callback,
+    ExecutorLike,
+    ExportFormat,
+    LearnFrom,
+    OnInterrupt,
+    RunSettings,
+    Settings,
+    StudySettings,
+    WorkSettings,
+)
 from farthing.study.top import Top
 from farthing.study.tracking import Tracker, Tracking, read_trackers
 from farthing.study.verification import Chosen, Verification
@@ -54,6 +64,7 @@ from farthing.study.verifying import require_covered
 from farthing.study.views import study_html, study_text
 from farthing.trials import DeclaredCost, History, Params, Problem, Trial
 from farthing.trials.notes import ADDED
+from farthing.validation import refuse_unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -223,11 +234,7 @@ class Study:
         check_budget(budget)
         limits = Limits.of(None, time_limit, retries=retries, strategy=strategy, keep_going=keep_going)
         called, followers = read_callbacks(callbacks), read_trackers(trackers)
-        shape = self._checked(work)
-        require_budget(budget or self.budget, self.strategy)
-        log_lost_prefixes(self._session.records, shape, self.checkpoints)
-        note_code(self._session.records, shape, harmless=harmless_change)
-        strategy = self._session.strategy.stored_in(self._session.records)
+        shape, strategy = self._taken_up(work, budget, harmless=harmless_change)
         runner = self._executor(
             shape, executor, workers=workers, devices=devices, resources=resources, time_limit=time_limit
         )
@@ -377,6 +384,15 @@ class Study:
             resources=resources,
             time_limit=time_limit,
         )
+
+    def _taken_up(self, work: Work, budget: Budget | None, *, harmless: bool) -> tuple[CarriesOut, Strategy]:
+        """The work and the strategy of a run that may begin; what changed since the last one is noted."""
+        records, strategy = self._session.records, self._session.strategy
+        shape = self._checked(work)
+        require_budget(budget or self.budget, strategy.imported())
+        log_lost_prefixes(records, shape, self.checkpoints)
+        note_code(records, shape, harmless=harmless)
+        return shape, strategy.stored_in(records)
 
     def _checked(self, work: Work) -> CarriesOut:
         refuse_other_ranks()
@@ -705,14 +721,44 @@ def run_as_worker(
 
     Unlike `run`, it ends at once if the study was asked to stop.
     """
-    shape = study._checked(work)
-    require_budget(budget or study.budget, study._session.strategy.imported())
-    log_lost_prefixes(study._session.records, shape, study.checkpoints)
-    note_code(study._session.records, shape, harmless=False)
-    strategy = study._session.strategy.stored_in(study._session.records)
+    shape, strategy = study._taken_up(work, budget, harmless=False)
     runner = study._executor(
         shape, "processes", workers=workers, devices=None, resources=resources, time_limit=limits.time_limit
     )
     if budget is not None:
         study._session.records.set_budget(budget, given=True)
     return study._loop_through(strategy, runner, limits, progress=progress, shares=True)
+
+
+# ---- a whole study in one line ---------------------------------------------------------------------------------------
+
+
+def minimize(
+    work: Work, space: Space, *, budget: Budget | None = None, value: str = "value", **settings: Unpack[Settings]
+) -> Study:
+    """Runs a whole study in one line and returns it; `settings` go to `Study` and to `Study.run`."""
+    of_study, of_run = _split(settings)
+    return _run_whole(Study(space, minimize=value, **of_study), work, budget, of_run)
+
+
+def maximize(
+    work: Work, space: Space, *, budget: Budget | None = None, value: str = "value", **settings: Unpack[Settings]
+) -> Study:
+    """Like `minimize`, for a value that should be large."""
+    of_study, of_run = _split(settings)
+    return _run_whole(Study(space, maximize=value, **of_study), work, budget, of_run)
+
+
+def _split(settings: Settings) -> tuple[StudySettings, RunSettings]:
+    refuse_unknown(settings, list(Settings.__annotations__), what="Settings", error=InvalidArgument)
+    given = cast(dict[str, Any], settings)
+    of_study, of_run = (
+        {name: value for name, value in given.items() if name in known.__annotations__}
+        for known in (StudySettings, RunSettings)
+    )
+    return cast(StudySettings, of_study), cast(RunSettings, of_run)
+
+
+def _run_whole(study: Study, work: Work, budget: Budget | None, settings: RunSettings) -> Study:
+    study.run(work, budget=budget, **settings)
+    return study
