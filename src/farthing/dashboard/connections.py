@@ -68,11 +68,19 @@ class Connection(H11Protocol):
 
     def _stall(self) -> None:
         self.stalled_at = time.monotonic()
-        self._limit = self.loop.call_later(PATIENCE, self.cut)
-        stalled = [one for one in self.connections if isinstance(one, Connection) and one.stalled_at is not None]
+        self._limit = self.loop.call_later(PATIENCE, self.transport.abort)
+        self.loop.call_soon(self.loop.call_soon, self._make_room)  # what has come already is read first
+
+    def _make_room(self) -> None:
+        stalled = [one for one in self.connections if isinstance(one, Connection) and one.is_stalled]
         if len(stalled) > MOST_STALLED:
             ((crowd, _),) = Counter(one.address for one in stalled).most_common(1)
-            min((one for one in stalled if one.address == crowd), key=lambda one: one.stalled_at or 0.0).cut()
+            oldest = min((one for one in stalled if one.address == crowd), key=lambda one: one.stalled_at or 0.0)
+            oldest.transport.close()  # after what was written to it; for that it still has its time
+
+    @property
+    def is_stalled(self) -> bool:
+        return self.stalled_at is not None and not self.transport.is_closing()
 
     def _go_on(self) -> None:
         self.stalled_at = None
@@ -82,7 +90,3 @@ class Connection(H11Protocol):
     @property
     def address(self) -> str:
         return self.client[0] if self.client else ""
-
-    def cut(self) -> None:
-        self._go_on()
-        self.transport.abort()

@@ -137,7 +137,6 @@ def serve(
         server_header=False,
         date_header=False,
         proxy_headers=False,
-        limit_concurrency=200,
         timeout_keep_alive=int(PATIENCE),
         timeout_graceful_shutdown=1,
         h11_max_incomplete_event_size=32 * 1024,

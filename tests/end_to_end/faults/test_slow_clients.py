@@ -1,8 +1,10 @@
 """Clients that keep a dashboard waiting shut it for nobody, and are let go of; none of them needs a token for it."""
 
 import json
+import os
 import re
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -32,6 +34,7 @@ class Served:
 
     port: int
     token: str
+    process: int
 
     def connection(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=600)
@@ -56,7 +59,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         assert process.stdout is not None
         found = re.search(r":(\d+)/\?token=(\S+)", process.stdout.readline())
         assert found is not None
-        yield Served(int(found[1]), found[2])
+        yield Served(int(found[1]), found[2], process.pid)
         process.terminate()
 
 
@@ -74,6 +77,19 @@ def test_of_those_who_wait_the_one_who_waited_longest_goes(served: Served) -> No
         assert is_closed(waiting[0])
         waiting[-1].sendall(A_READ)
         assert waiting[-1].recv(12) == b"HTTP/1.1 401"
+
+
+def test_a_crowd_that_asks_while_the_server_is_busy_is_answered(served: Served) -> None:
+    """Whoever has sent a whole request is not cut, though all connect before the server comes to read any."""
+    with ExitStack() as opened:
+        os.kill(served.process, signal.SIGSTOP)
+        try:
+            asking = [opened.enter_context(served.connection()) for _ in range(MOST_STALLED + 40)]
+            for one in asking:
+                one.sendall(A_READ)
+        finally:
+            os.kill(served.process, signal.SIGCONT)
+        assert [one.recv(12) for one in asking] == [b"HTTP/1.1 401"] * len(asking)
 
 
 def is_closed(connection: socket.socket) -> bool:
