@@ -2,12 +2,14 @@
 
 import json
 import os
+import random
 import re
 import select
 import signal
 import socket
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -90,6 +92,39 @@ def test_a_crowd_that_asks_while_the_server_is_busy_is_answered(served: Served) 
         finally:
             os.kill(served.process, signal.SIGCONT)
         assert [one.recv(12) for one in asking] == [b"HTTP/1.1 401"] * len(asking)
+
+
+WHOLE = A_READ.replace(b"\r\n\r\n", b"\r\nAccept: text/html\r\nCookie: a=b\r\nContent-Length: 3\r\n\r\n{}x")
+
+
+def odd_request(dice: random.Random) -> bytes:
+    """A request in which some bytes were changed, left out or repeated, or which is nothing but bytes."""
+    if dice.random() < 0.1:
+        return dice.randbytes(dice.randrange(1, 400))
+    text = bytearray(WHOLE)
+    for _ in range(dice.randrange(1, 6)):
+        place = dice.randrange(len(text))
+        other = dice.choice(
+            [b"", dice.randbytes(1), b"\r\n", b"\x00", b": ", b"%00", b"\xff" * 50, bytes(text[:place])]
+        )
+        text[place : place + dice.randrange(3)] = other
+    return bytes(text)
+
+
+def test_requests_of_any_bytes_end_in_an_answer_or_a_closed_connection(served: Served) -> None:
+    dice, statuses = random.Random(0), Counter[bytes]()
+    for _ in range(2000):
+        request = odd_request(dice)
+        with served.connection() as asking:
+            asking.sendall(request)
+            with suppress(ConnectionError):
+                asking.shutdown(socket.SHUT_WR)
+                answer = b"".join(iter(lambda: asking.recv(65536), b""))
+                assert re.match(rb"HTTP/1.1 (4\d\d|2\d\d) |$", answer), (request, answer)
+                statuses[answer[9:12]] += 1
+    assert statuses[b"400"], "some are refused by their form"
+    assert statuses[b"401"], "some are requests still"
+    assert served.studies() == ["slow"]
 
 
 def is_closed(connection: socket.socket) -> bool:
