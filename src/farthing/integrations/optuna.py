@@ -125,7 +125,7 @@ class FarthingSampler(BaseSampler):  # type: ignore[misc]
         chosen = translation.external(params)
         inner = {name: translation.distributions[name].to_internal_repr(value) for name, value in chosen.items()}
         for name, value in ((CHOSEN, inner), (NOTE, suggestion.note)):
-            study._storage.set_trial_system_attr(trial._trial_id, name, value)
+            study._storage.set_trial_system_attr(trial._trial_id, name, value)  # noqa: SLF001 - its own samplers do so
         return chosen
 
     def _say_what_is_hidden(self, name: str) -> None:
