@@ -20,6 +20,7 @@ from benchmarks.problems.data import REPOSITORY
 from benchmarks.problems.problem import for_one_run
 from benchmarks.suites import Allowance
 from farthing.costs import Budget
+from farthing.session import session_of
 from farthing.storage import Storage, open_storage
 from farthing.strategies.multifidelity import TraceKG
 from farthing.study import Study
@@ -145,9 +146,9 @@ def earlier_study(name: str, direction: str, *, relation: Relation) -> Study:
         seed=EARLIER_SEED,
         cost_unit="cost",
     )
-    if not study._settings.get(ENDED):
+    if not session_of(study).settings.get(ENDED):
         _run_to_the_end(study, Negated(original) if is_negated else for_one_run(original), original)
-        study._remember(**{ENDED: True})
+        session_of(study).remember(**{ENDED: True})
     return study
 
 

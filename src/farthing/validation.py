@@ -18,6 +18,11 @@ def shown(value: object) -> str:
     return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"
 
 
+def spelled_out(text: str) -> str:
+    """The text with `\\ud83d` for half a character, a lone surrogate, which no file, terminal or database takes."""
+    return text.encode(errors="backslashreplace").decode()
+
+
 def listed(values: Iterable[object]) -> str:
     """The values that would be right; the first few when there are many."""
     texts = [shown(value) for value in values]

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.speed._large_study import write_large_study
-from farthing.dashboard.application import SECONDS_FOR_A_SLOW_READER
+from farthing.dashboard.connections import PATIENCE
 from farthing.dashboard.live import MOST_READERS
 from tests.browser.conftest import ROOT, start
 
@@ -139,7 +139,7 @@ def test_a_slow_reader_of_a_long_answer_is_let_go(tmp_path) -> None:
             assert get(dashboard, "/api/studies")["studies"], "others are answered meanwhile"
             slow.settimeout(600)
             answer = slow.recv(1)
-            time.sleep(3 * SECONDS_FOR_A_SLOW_READER)
+            time.sleep(3 * PATIENCE)
             with suppress(ConnectionResetError):
                 while part := slow.recv(1 << 20):
                     answer += part

@@ -10,7 +10,7 @@ sys.platform = "darwin"
 del os.sched_getaffinity
 import farthing as ft
 from farthing.execution import platform
-from farthing.study.leases import is_gone, this_process
+from farthing.session.leases import is_gone, this_process
 
 assert not platform.IS_LINUX and platform.machine_marks() == []
 assert not is_gone(this_process())

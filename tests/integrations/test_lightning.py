@@ -72,14 +72,17 @@ def loader():
 class Work:
     """Fits, and keeps the modules."""
 
-    def __init__(self, *, built_with=None, scheduled=False, knobs=None):
+    def __init__(self, *, built_with=None, scheduled=False, knobs=None, stopping=None, **settings):
         self.modules, self.callbacks = [], []
         self._built_with, self._scheduled, self._knobs = built_with, scheduled, knobs
+        self._stopping, self._settings = stopping, settings
 
     def __call__(self, trial):
         callback = TrialCallback(trial, monitor="val_loss", knobs=self._knobs)
         module = Net(self._built_with or trial.params["lr"], self._scheduled)
-        trainer = trainer_with(callback, callback.epochs)
+        trainer = trainer_with(callback, callback.epochs, **self._settings)
+        if self._stopping is not None:
+            trainer.callbacks.append(self._stopping())
         trainer.fit(module, loader(), loader(), ckpt_path=callback.resume_path)
         self.modules.append(module)
         self.callbacks.append(trainer)
@@ -102,6 +105,44 @@ def test_a_continued_trial_trains_only_what_it_adds_and_ends_where_the_uninterru
     assert [point.fidelity["epochs"] for point in study.trials[1].points] == [3, 4, 5]
     for one, other in zip(whole.modules[0].parameters(), parts.modules[1].parameters(), strict=True):
         assert torch.equal(one, other)
+
+
+def epochs_reported(study):
+    return [[point.fidelity["epochs"] for point in trial.points] for trial in study.trials]
+
+
+def test_the_last_epoch_of_a_trial_is_validated_also_where_only_every_second_one_is():
+    work = Work(check_val_every_n_epoch=2)
+    study = run_along(SPACE, work, [1, 3, 6, 8], [{"lr": 0.1}] * 4)
+    assert epochs_reported(study) == [[1], [2, 3], [4, 6], [8]]
+    assert [module.validated for module in work.modules] == [1, 2, 2, 1]
+
+
+def test_the_last_epoch_is_validated_also_where_validations_are_counted_in_steps():
+    work = Work(check_val_every_n_epoch=None, val_check_interval=6)
+    study = run_along(SPACE, work, [1, 4], [{"lr": 0.1}] * 2)
+    assert epochs_reported(study) == [[1], [2, 3, 4]], "after steps 4, 6, 12 and 16"
+
+
+def test_several_validations_of_an_epoch_are_one_point_of_what_it_ended_with():
+    study = run_along(SPACE, Work(val_check_interval=0.5), [1, 3], [{"lr": 0.1}] * 2)
+    whole = run_along(SPACE, Work(), [3], [{"lr": 0.1}])
+    values = [point.value for trial in study.trials for point in trial.points]
+    assert values == [point.value for point in whole.trials[0].points]
+
+
+def test_early_stopping_ends_a_trial_that_then_counts_as_a_full_run():
+    def stopping():
+        return L.callbacks.EarlyStopping("val_loss", min_delta=0.01, patience=1)
+
+    best = ft.Fidelity(1, 8, integer=True, trace=True, best_so_far=True)
+    space = ft.Space(SPACE.parameters, fidelities={"epochs": best})
+    study = run_along(space, Work(stopping=stopping), [8], [{"lr": 1e-9}])
+    assert epochs_reported(study) == [[1, 2]]
+    assert study.history.ended_early(study.trials[0])
+    refused = ft.Study(SPACE, minimize="loss", strategy=ft.Random(), seed=0)
+    refused.run(Work(stopping=stopping), budget=ft.Budget(trials=1), executor="inline", progress=False, retries=0)
+    assert "Add best_so_far=True" in refused.trials[0].failure.reason
 
 
 def test_params_take_effect_after_a_restore():

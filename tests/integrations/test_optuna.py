@@ -2,6 +2,8 @@
 
 import pickle
 import re
+import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -326,3 +328,31 @@ def test_the_command_line_names_what_is_not_there(tmp_path, monkeypatch):
     said = farthing("import", "optuna", "sqlite:///optuna.db", "--study", "mixd", "--storage", "ours.db")
     assert said.exit_code == 1
     assert "must be there and have the study, got 'sqlite:///optuna.db' and 'mixd'" in said.output
+
+
+def tables_in(path):
+    with closing(sqlite3.connect(path)) as database:
+        return {name for (name,) in database.execute("select name from sqlite_master")}
+
+
+def test_a_misspelt_storage_leaves_nothing_behind(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = farthing("import", "optuna", "sqlite:///misspelt.db", "--study", "mixed", "--storage", "ours.db")
+    assert said.exit_code == 1
+    assert "got 'sqlite:///misspelt.db' and 'mixed': there is no such file" in said.output
+    with pytest.raises(InvalidArgument, match="there is no such file"):
+        import_study("sqlite:///misspelt.db", study_name="mixed")
+    assert not list(tmp_path.iterdir())
+    said = farthing("import", "optuna", "optuna.log", "--study", "mixed", "--storage", "ours.db")
+    assert "got 'optuna.log' and 'mixed'" in said.output
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_database_of_others_stays_as_it_is(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ft.Study(ft.Space({"x": ft.Float(0, 1)}), minimize="loss", storage="ours.db", name="own").close()
+    before = tables_in("ours.db")
+    said = farthing("import", "optuna", "sqlite:///ours.db", "--study", "own", "--storage", "ours.db")
+    assert said.exit_code == 1
+    assert "it holds no studies of Optuna" in said.output
+    assert tables_in("ours.db") == before

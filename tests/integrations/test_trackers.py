@@ -103,6 +103,98 @@ def test_wandb_offline_has_a_run_for_each_trial_and_one_for_the_study(tmp_path: 
     assert runs["study"]["summary"]["spent.total"] == study.ledger.total
 
 
+def test_work_reaches_its_own_run_of_mlflow(tmp_path: Path) -> None:
+    need("mlflow")
+    import mlflow
+
+    uri = f"sqlite:///{tmp_path / 'mlflow.db'}"
+    client = mlflow.MlflowClient(tracking_uri=uri)
+    client.create_experiment("tracked", artifact_location=(tmp_path / "artifacts").as_uri())
+
+    def work(trial):
+        with trial.tracker() as run:
+            mlflow.log_text(f"of trial {trial.number}", "note.txt")
+            mlflow.log_metric("gradient_norm", 0.25, step=1)
+            assert mlflow.active_run().info.run_id == run.info.run_id
+        return trial.params["lr"]
+
+    study = ft.Study(SPACE, minimize="loss", strategy=ft.Random(), seed=0, name="tracked")
+    study.run(work, budget=ft.Budget(trials=2), trackers=[ft.trackers.MLflow(tracking_uri=uri, patience=300.0)])
+    assert [trial.failure for trial in study.trials] == [None, None]
+    runs = client.search_runs([client.get_experiment_by_name("tracked").experiment_id])
+    assert sorted(run.info.run_name for run in runs) == ["tracked", "trial 0", "trial 1"], "no other run was made"
+    for run in (run for run in runs if run.info.run_name != "tracked"):
+        number = run.data.tags["farthing.trial"]
+        assert mlflow.artifacts.load_text(f"{run.info.artifact_uri}/note.txt") == f"of trial {number}"
+        assert run.data.metrics["gradient_norm"] == 0.25
+        assert run.data.metrics["cost"] == study.trials[int(number)].cost
+        assert run.info.status == "FINISHED"
+
+
+def test_work_has_a_run_of_wandb_beside_that_of_its_trial(tmp_path: Path) -> None:
+    need("wandb")
+
+    def work(trial):
+        with trial.tracker() as run:
+            run.log({"gradient_norm": 0.25}, step=1)
+        return trial.params["lr"]
+
+    study = ft.Study(SPACE, minimize="loss", strategy=ft.Random(), seed=0, name="tracked")
+    tracker = ft.trackers.WandB(mode="offline", folder=tmp_path, patience=300.0)
+    study.run(work, budget=ft.Budget(trials=1), trackers=[tracker])
+    assert study.trials[0].failure is None
+    paths = tmp_path.glob("wandb/offline-run-*/*.wandb")
+    runs = {path.stem.split("-", maxsplit=2)[2]: path for path in paths}
+    assert set(runs) == {"study", "0", "0-work"}
+    assert [row["gradient_norm"] for row in wandb_records(runs["0-work"])["history"]] == [0.25]
+
+
+def test_work_reaches_its_own_folder_of_tensorboard(tmp_path: Path) -> None:
+    need("tensorboard")
+
+    def work(trial):
+        with trial.tracker("TensorBoard") as folder:
+            (folder / "graph.txt").write_text(str(trial.number))
+        return trial.params["lr"]
+
+    study = ft.Study(SPACE, minimize="loss", strategy=ft.Random(), seed=0, name="tracked")
+    study.run(work, budget=ft.Budget(trials=2), trackers=[ft.trackers.TensorBoard(tmp_path, patience=300.0)])
+    assert [(tmp_path / f"tracked/trial-{number}/graph.txt").read_text() for number in (0, 1)] == ["0", "1"]
+
+
+def test_the_best_params_are_on_the_run_of_the_study(tmp_path: Path) -> None:
+    for library in ("mlflow", "wandb", "tensorboard"):
+        need(library)
+    import mlflow
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    uri = f"sqlite:///{tmp_path / 'mlflow.db'}"
+    mlflow.MlflowClient(uri).create_experiment("tracked", artifact_location=(tmp_path / "artifacts").as_uri())
+    trackers = [
+        ft.trackers.MLflow(tracking_uri=uri, patience=300.0),
+        ft.trackers.WandB(mode="offline", folder=tmp_path, patience=300.0),
+        ft.trackers.TensorBoard(tmp_path, patience=300.0),
+    ]
+    study = ft.Study(SPACE, minimize="loss", strategy=ft.Random(), seed=0, name="tracked")
+    study.run(train, budget=ft.Budget(trials=5), executor="inline", trackers=trackers, progress=False)
+    best = min(study.history.done, key=lambda trial: trial.value or 0.0)
+    assert best.number > 0, "it changed meanwhile"
+    client = mlflow.MlflowClient(tracking_uri=uri)
+    [parent] = client.search_runs(
+        [client.get_experiment_by_name("tracked").experiment_id], "tags.`farthing.trial` = 'study'"
+    )
+    assert parent.data.tags["best.trial"] == str(best.number)
+    assert {name: parent.data.tags[f"best.{name}"] for name in best.params} == {
+        name: str(value) for name, value in best.params.items()
+    }
+    [path] = [path for path in tmp_path.glob("wandb/offline-run-*/*.wandb") if path.stem.endswith("-study")]
+    summary = wandb_records(path)["summary"]
+    assert {name: summary[f"best.{name}"] for name in best.params} == best.params
+    events = EventAccumulator(str(tmp_path / "tracked" / "study")).Reload()
+    text = events.Tensors("best")[-1].tensor_proto.string_val[0].decode()
+    assert str(best.params["lr"]) in text
+
+
 def wandb_records(path: Path) -> dict:
     """What an offline file of wandb says: config, history and summary."""
     from wandb.proto.wandb_internal_pb2 import Record

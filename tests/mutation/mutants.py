@@ -60,8 +60,8 @@ TARGETS = {
     ),
     "acquisition": Target("farthing/acquisition/*.py", ("tests/unit/acquisition", "tests/papers/test_takg.py")),
     "records": Target(
-        "farthing/study/records.py",
-        ("tests/unit/study/test_records.py", "tests/unit/study/test_ask_tell.py", "tests/unit/study/test_run.py"),
+        "farthing/session/records.py",
+        ("tests/unit/session/test_records.py", "tests/unit/study/test_ask_tell.py", "tests/unit/study/test_run.py"),
     ),
     "costs": Target("farthing/costs/*.py", ("tests/unit/costs",)),
 }

@@ -12,7 +12,7 @@ import farthing as ft
 from farthing.costs import FakeClock
 from farthing.execution import Ended, InlineExecutor, Job
 from farthing.execution.executor import Listener
-from farthing.study.knowledge import knowledge_of
+from farthing.session.questions import Knowledge
 from farthing.testing import check_replay
 from farthing.trials import Attempt
 
@@ -135,16 +135,16 @@ def test_short_trials_are_suggested_ahead_with_little_effort_and_long_ones_with_
     short = ran(
         ft.Study(PLAIN, minimize="value", strategy=ft.LogEI(), seed=1), workers=2, seed=1, seconds=1e-4, trials=60
     )
-    assert {knowledge_of(trial)["effort"] for trial in short.trials} == {"ordinary", "several"}
+    assert {Knowledge.of(trial).effort for trial in short.trials} == {"ordinary", "several"}
     assert any(_is_stale(short, trial) for trial in short.trials)
     long = ran(
         ft.Study(PLAIN, minimize="value", strategy=ft.LogEI(), seed=1), workers=2, seed=1, seconds=1e4, trials=30
     )
-    assert {knowledge_of(trial)["effort"] for trial in long.trials} == {"ordinary"}
+    assert {Knowledge.of(trial).effort for trial in long.trials} == {"ordinary"}
 
 
 def _is_stale(study: ft.Study, trial: ft.Trial) -> bool:
     """Whether a trial that ran when the suggestion was made had ended before the suggestion was used."""
-    running = [number for number, _, _ in knowledge_of(trial).get("running", ())]
+    running = [number for number, _, _ in Knowledge.of(trial).running]
     ends = [study.trials[number].finished_at or float("inf") for number in running]
     return any(end < trial.opened_at for end in ends)

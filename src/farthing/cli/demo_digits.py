@@ -14,6 +14,7 @@ from farthing.cli.run_plan import RunPlan, store_plan
 from farthing.cli.running import ending_cleanly_on_sigterm
 from farthing.cli.storages import StorageAddress, address_of, opened_storage
 from farthing.plots import require_matplotlib
+from farthing.session import session_of
 from farthing.study import Best, Stopped, StopReason, Study
 from farthing.study.views import short_params
 from farthing.trials import Trial
@@ -37,7 +38,7 @@ def run_demo(folder: Path, *, seconds: float) -> int:
         best = study.best
         save_figure(study.plot(), _picture(study, folder))
         trained = study.verify(plan.work)
-        study._remember(**{FINISHED: True})
+        session_of(study).remember(**{FINISHED: True})
         click.echo(_ending(study, best, trained, folder, address=address))
     return 0
 

@@ -40,7 +40,7 @@ class FileWork:
 
     def run(self, trial: RunningTrial) -> object:
         with contextlib.chdir(self.folder):
-            with trial._waiting():  # the trial does not pay for importing
+            with trial._waiting():  # noqa: SLF001 - work too: the trial does not pay for importing
                 work = _looked_up(self)
             return work.run(trial)
 

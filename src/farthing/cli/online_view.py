@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Sequence
 
 from farthing.cli.tables import aligned
+from farthing.session import session_of
+from farthing.session.strategy import class_name
 from farthing.study import Best, Study
 from farthing.study.online import Online, played_rounds
 from farthing.study.online.stored import BAD
-from farthing.study.stored_strategy import class_name
 from farthing.study.views import short_number
 from farthing.trials import Measurement, Problem, Trial
 
@@ -15,7 +16,7 @@ MOST_RUNS = 5
 
 
 def is_online(study: Study) -> bool:
-    return class_name(study._strategy_json) == Online.__name__
+    return class_name(session_of(study).strategy.to_json()) == Online.__name__
 
 
 def best_run_text(study: Study, best: Best) -> str:

@@ -11,8 +11,9 @@ from farthing.cli.file_work import FileWork, declared_cost, make_importable
 from farthing.costs import Budget
 from farthing.errors import InvalidArgument
 from farthing.fields import Declaration, positive, whole
+from farthing.session import session_of
+from farthing.session.strategy import name_of
 from farthing.study import Study
-from farthing.study.stored_strategy import name_of
 from farthing.trials import DeclaredCost, Json
 
 SETTING = "run"
@@ -71,18 +72,20 @@ def stored_cost(settings: Mapping[str, Json]) -> DeclaredCost | None:
 
 def import_strategy(study: Study) -> None:
     """Imports a strategy of the user's own, which may stand beside the study file, and says what is imported."""
-    if SETTING in study._settings:
-        make_importable(RunPlan.from_json(study._settings[SETTING]).work.folder)
-    if not study._has_strategy:
-        click.echo(f"Importing {name_of(study._strategy_json)}, which {study.name} names as its strategy.", err=True)
-        study._import_strategy()
+    session = session_of(study)
+    if SETTING in session.settings:
+        make_importable(RunPlan.from_json(session.settings[SETTING]).work.folder)
+    if not session.strategy.is_at_hand:
+        name = name_of(session.strategy.to_json())
+        click.echo(f"Importing {name}, which {study.name} names as its strategy.", err=True)
+        session.strategy.imported()
 
 
 def stored_plan(study: Study, *, work: str | None = None, command: str | None = None) -> RunPlan:
     """How the study was run last, with the budget in force; and with the work that is named now, if any, which is
     looked up in this folder.
     """
-    form = study._settings.get(SETTING)
+    form = session_of(study).settings.get(SETTING)
     plan = None if form is None else _with_budget(RunPlan.from_json(form), study.budget)
     if work is not None or command is not None:
         named = FileWork(Path.cwd(), python=work, command=command)
@@ -101,4 +104,4 @@ def _with_budget(plan: RunPlan, budget: Budget | None) -> RunPlan:
 
 
 def store_plan(study: Study, plan: RunPlan) -> None:
-    study._remember(**{SETTING: plan.to_json()})
+    session_of(study).remember(**{SETTING: plan.to_json()})

@@ -83,9 +83,9 @@ def address_to_read(given: str | None) -> StorageAddress:
 
 
 @contextmanager
-def opened_storage(address: StorageAddress) -> Iterator[Storage]:
+def opened_storage(address: StorageAddress, *, patience: float = 60.0) -> Iterator[Storage]:
     """With an error that damage explains instead of one that it leads to."""
-    with closing(open_storage(address.place)) as storage:
+    with closing(open_storage(address.place, patience=patience)) as storage:
         try:
             yield storage
         except (FarthingError, click.ClickException, click.Abort, click.exceptions.Exit, OSError):

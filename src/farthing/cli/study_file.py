@@ -15,11 +15,13 @@ from farthing.costs import WorthRule
 from farthing.errors import InvalidArgument, InvalidFile
 from farthing.fields import Flag, Number, Rule, Several, Text, Whole
 from farthing.fields.rules import Either
+from farthing.session import session_of
+from farthing.session.creation import check_prices
 from farthing.space import Space
 from farthing.space.space import space_from_tables
 from farthing.strategies import Strategy, strategy_from_json
 from farthing.study import Study
-from farthing.study.limits import check_prices
+from farthing.study.asking import enqueue_once
 from farthing.trials import Problem
 from farthing.validation import did_you_mean, refuse_unknown, shown
 
@@ -95,10 +97,10 @@ class StudyFile:
         """The study in that storage, once it is certain that its work could be started."""
         self.plan.work.check(self.problem)
         study = self._study(storage)
-        if self.wishes and not study._settings.get(ENQUEUED):
+        if self.wishes and not session_of(study).settings.get(ENQUEUED):
             for place, (params, fidelity) in enumerate(self.wishes):
-                study._enqueue_once(place, params, fidelity=fidelity)
-            study._remember(**{ENQUEUED: True})
+                enqueue_once(session_of(study), place, params, fidelity=fidelity)
+            session_of(study).remember(**{ENQUEUED: True})
         return study
 
     def _study(self, storage: str | Path) -> Study:

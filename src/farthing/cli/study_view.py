@@ -12,11 +12,13 @@ from farthing.cli.storages import StorageAddress
 from farthing.cli.tables import aligned
 from farthing.cli.terminal_chart import chart
 from farthing.errors import NoResult
+from farthing.files.durable import short_bytes
+from farthing.session import session_of
+from farthing.session.strategy import class_name
 from farthing.strategies.shared.starts import is_misled
 from farthing.study import Best, Study
 from farthing.study.runs import ranked_runs
-from farthing.study.stored_strategy import class_name
-from farthing.study.views import found_best, short_bytes, short_number, short_params, short_point
+from farthing.study.views import found_best, short_number, short_params, short_point
 from farthing.trials import History, State, Trial
 from farthing.views.curves import Curve, curve_axis, learning_curves
 
@@ -27,7 +29,7 @@ MOST_COLUMNS = 10
 
 def study_text(study: Study, *, address: StorageAddress, all_trials: bool) -> str:
     """All that `farthing show` says, a paragraph for each part that has something to say, of one moment."""
-    with study._records.still() as history:
+    with session_of(study).records.still() as history:
         return _study_text(study, history, address=address, all_trials=all_trials)
 
 
@@ -77,7 +79,7 @@ def _best(study: Study, best: Best | None) -> str:
 
 def study_json(study: Study) -> str:
     """The contents of `farthing export --format json`, with the strategy, the best and the bill, of one moment."""
-    with study._records.still():
+    with session_of(study).records.still():
         return _study_json(study)
 
 
@@ -85,7 +87,7 @@ def _study_json(study: Study) -> str:
     best = found_best(study)
     summary = {
         "study": study.name,
-        "strategy": study._strategy_json,
+        "strategy": session_of(study).strategy.to_json(),
         "best": best.to_json() if best else None,
         "learned": None if study.history.learned is None else study.history.learned.to_json(),
         "ledger": study.ledger.to_json(),
@@ -97,7 +99,7 @@ def _title(study: Study, history: History, *, address: StorageAddress) -> str:
     states = ", ".join(f"{count} {state}" for state, count in study.ledger.trials.items())
     trials = f"{len(history)} trials ({states})" if states else "no trials yet"
     aim = f"{study.problem.direction} {study.problem.value}"
-    return f"{study.name}: {aim} with {class_name(study._strategy_json)}, {trials}, in {address}"
+    return f"{study.name}: {aim} with {class_name(session_of(study).strategy.to_json())}, {trials}, in {address}"
 
 
 def _running(history: History) -> str:
@@ -173,5 +175,5 @@ def _next_steps(study: Study, history: History, best: Best | None, *, address: S
     why = [f"farthing show {named} --trial {failed[-1]} --log  (why it failed)"] if failed else []
     picture = [f"farthing plot {named}"] if history.done else []
     model = [f"farthing verify {named}  (train the best to the end)"] if best and not is_verified(study, best) else []
-    steps = [*why, *picture, *(model if SETTING in study._settings else [])]
+    steps = [*why, *picture, *(model if SETTING in session_of(study).settings else [])]
     return "Next: " + ", ".join(steps) if steps else ""

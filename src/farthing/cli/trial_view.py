@@ -8,6 +8,7 @@ from farthing.errors import TrialNotFound
 from farthing.study import Study
 from farthing.study.views import short_number, short_params, short_prediction
 from farthing.trials import Json, Measurement, Trial
+from farthing.trials.notes import reason_of
 from farthing.trials.prefixes import is_stage, was_cached
 from farthing.validation import shown
 
@@ -57,7 +58,7 @@ def _facts(study: Study, trial: Trial) -> str:
         "run": _run(study, trial),
         "attempt": "" if trial.attempt == 1 else str(trial.attempt),
         "predicted": _predicted(study, trial),
-        "why": _why(trial),
+        "why": reason_of(trial),
         "note": note_text(trial.note),
         "code": "of an older version of the stages" if study.history.is_outdated(trial) else "",
         "tags": " ".join(trial.tags),
@@ -66,11 +67,6 @@ def _facts(study: Study, trial: Trial) -> str:
     width = max(map(len, facts))
     lines = [f"  {name:<{width}}  {fact}" for name, fact in facts.items() if fact]
     return "\n".join([f"{study.name}, trial {trial.number}: {trial.state}", *lines])
-
-
-def _why(trial: Trial) -> str:
-    """The strategy's reason for its choice, if it gives one."""
-    return str(trial.note.get("why", "")) if isinstance(trial.note, dict) else ""
 
 
 def _predicted(study: Study, trial: Trial) -> str:

@@ -6,6 +6,7 @@ from collections import Counter
 import click
 
 from farthing.cli.tables import aligned
+from farthing.session import session_of
 from farthing.study import Study
 from farthing.study.best import best_measured
 from farthing.study.runs import ranked_runs
@@ -16,8 +17,12 @@ from farthing.views.owners import where
 
 def standing_text(study: Study) -> str:
     """The title, the best so far, and a row for each trial in flight; all of one moment."""
-    with study._records.still() as history:
-        parts = [_title(study, history), _best(study, history), _in_flight(history, now=study._records.now())]
+    with session_of(study).records.still() as history:
+        parts = [
+            _title(study, history),
+            _best(study, history),
+            _in_flight(history, now=session_of(study).records.now()),
+        ]
         return "\n".join(part for part in parts if part)
 
 

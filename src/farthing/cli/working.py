@@ -14,8 +14,10 @@ from farthing.cli.run_plan import SETTING, RunPlan, store_plan, stored_plan
 from farthing.cli.storages import address_to_read, address_to_write, opened_study
 from farthing.cli.study_file import read_study_file
 from farthing.costs import Budget
+from farthing.session import session_of
 from farthing.study import Stopped, StopReason, Study
 from farthing.study.limits import Limits
+from farthing.study.study import run_as_worker
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,8 @@ def _run(study: Study, plan: RunPlan, budget: Budget | None, options: WorkerOpti
     limits = Limits.of(
         None, plan.time_limit, retries=plan.retries, strategy=study.strategy, keep_going=options.keep_going
     )
-    return study._run_as_worker(
+    return run_as_worker(
+        study,
         plan.work,
         budget=budget,
         workers=options.workers or 1,
@@ -82,7 +85,7 @@ def _found(name: str, options: WorkerOptions, opened: ExitStack) -> tuple[Study,
         file = read_study_file(Path(name))
         study = file.create_or_continue(address_to_write(options.storage, file.storage).place)
         opened.callback(study.close)
-        if SETTING not in study._settings:
+        if SETTING not in session_of(study).settings:
             store_plan(study, file.plan)
         return study, file.plan, file.plan.budget
     cost = None if options.declared_cost is None else declared_cost(options.declared_cost, folder=Path.cwd())

@@ -1,7 +1,7 @@
 """Answers that are not JSON."""
 
 from dataclasses import dataclass
-from pathlib import Path
+from typing import BinaryIO
 
 
 @dataclass(frozen=True)
@@ -10,5 +10,5 @@ class Download:
 
     name: str
     media: str
-    content: bytes | Path
+    content: bytes | BinaryIO
     is_shown: bool = False

@@ -1,29 +1,29 @@
 """Puts the endpoints, the pages and the guard together."""
 
-import asyncio
 import base64
 import gzip
 import hashlib
 import json
 import logging
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, BinaryIO
 
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from farthing.dashboard.answers import Download
 from farthing.dashboard.endpoints import Endpoint, openapi
 from farthing.dashboard.keys import name_of
 from farthing.dashboard.live import Changes
+from farthing.dashboard.pulse import Pulse
 from farthing.dashboard.reading import Studies
 from farthing.dashboard.routes import ENDPOINTS
 from farthing.dashboard.security import CSP, Access, App, BodyTooLarge, Guard
@@ -47,7 +47,6 @@ MEDIA = {
 }
 STYLES = ("vendor/uPlot.min.css", "style.css")
 STYLE_PLACE = "<!-- style -->"
-SECONDS_FOR_A_SLOW_READER = 20.0
 PIECE = 64 * 1024
 STATUS: tuple[tuple[type[FarthingError], int], ...] = (
     (StudyNotFound, 404),
@@ -62,10 +61,11 @@ PASSWORD = re.compile(r"(://[^/@:\s]*):[^/@\s]*@")
 
 def application(studies: Studies, access: Access) -> App:
     """The whole server as an ASGI application."""
-    changes = Changes(studies.versions)
+    pulse = Pulse(studies.versions)
+    changes = Changes(pulse.versions)
     base = access.base_path
     routes = [
-        *(Route(base + one.path, _answering(one, studies), methods=[one.method]) for one in ENDPOINTS),
+        *(Route(base + one.path, _answering(one, studies, pulse), methods=[one.method]) for one in ENDPOINTS),
         Route(f"{base}/api/events", _events(changes), methods=["GET"]),
         Route(f"{base}/api/openapi.json", _document(ENDPOINTS), methods=["GET"]),
         *_static_routes(base),
@@ -76,21 +76,16 @@ def application(studies: Studies, access: Access) -> App:
         exception_handlers={404: _not_found, 405: _not_allowed},
     )
     app.router.redirect_slashes = False
-    return Guard(_bounded(app), access)
+    return Guard(_in_pieces(app), access)
 
 
-def _bounded(app: Any) -> App:
-    """A reader that takes nothing for a while is let go of: it would hold its answer in memory for ever."""
-
+def _in_pieces(app: Any) -> App:
     async def answering(scope: Any, receive: Any, send: Any) -> None:
         async def sending(message: Any) -> None:
             for part in _parts(message):
-                await asyncio.wait_for(send(part), SECONDS_FOR_A_SLOW_READER)
+                await send(part)
 
-        try:
-            await app(scope, receive, sending)
-        except TimeoutError:
-            log.info("A reader took nothing for %s seconds, and is let go of.", SECONDS_FOR_A_SLOW_READER)
+        await app(scope, receive, sending)
 
     return answering
 
@@ -103,7 +98,7 @@ def _parts(message: Any) -> Iterator[Any]:
     yield {**message, "body": body[(len(body) - 1) // PIECE * PIECE :]} if len(body) > PIECE else message
 
 
-def _answering(endpoint: Endpoint, studies: Studies) -> Callable[[Request], Any]:
+def _answering(endpoint: Endpoint, studies: Studies, pulse: Pulse) -> Callable[[Request], Any]:
     async def answer(request: Request) -> Response:
         if endpoint.changes and not studies.may_change:
             return _error(403, "This server only shows. Start it with --allow-changes.")
@@ -116,7 +111,12 @@ def _answering(endpoint: Endpoint, studies: Studies) -> Callable[[Request], Any]
             }
             if endpoint.body is not None:
                 arguments["body"] = endpoint.body.read(_json(await request.body()))
-            found = await run_in_threadpool(endpoint.handle, studies, **arguments)
+
+            def made() -> Response:
+                found = endpoint.handle(studies, **arguments)
+                return _download(found) if isinstance(found, Download) else _fresh(request, found)
+
+            return await pulse.beside(made)
         except FarthingError as error:
             if isinstance(error, StudyNotFound) and "study" in request.path_params:
                 studies.forget(name_of(request.path_params["study"]))
@@ -126,7 +126,6 @@ def _answering(endpoint: Endpoint, studies: Studies) -> Callable[[Request], Any]
         except Exception:
             log.exception("The dashboard failed to answer %s", endpoint.path)
             return _error(503, "The dashboard failed at this; its log says why.")
-        return _download(found) if isinstance(found, Download) else await run_in_threadpool(_fresh, request, found)
 
     answer.__name__ = endpoint.handle.__name__
     return answer
@@ -166,9 +165,19 @@ def _download(found: Download) -> Response:
         "content-security-policy": "default-src 'none'; sandbox",
         "cache-control": "private, no-store",
     }
-    if isinstance(found.content, Path):
-        return FileResponse(found.content, media_type=found.media, headers=headers)
-    return Response(found.content, media_type=found.media, headers=headers)
+    if isinstance(found.content, bytes):
+        return Response(found.content, media_type=found.media, headers=headers)
+    headers["content-length"] = str(os.fstat(found.content.fileno()).st_size)
+    return StreamingResponse(_pieces(found.content), media_type=found.media, headers=headers)
+
+
+def _pieces(file: BinaryIO) -> Iterator[bytes]:
+    """As much as the file had when it was opened: it may grow meanwhile."""
+    with file:
+        left = os.fstat(file.fileno()).st_size
+        while piece := file.read(min(PIECE, left)):
+            left -= len(piece)
+            yield piece
 
 
 def _error(status: int, text: str) -> Response:

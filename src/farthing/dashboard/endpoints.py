@@ -169,7 +169,8 @@ def openapi(endpoints: Sequence[Endpoint]) -> dict[str, Json]:
             "version": "1",
             "description": "Studies and what they cost. Every request needs the cookie of a page that was opened with "
             "the token, or the header Authorization: Bearer TOKEN. Requests that change something are answered only by "
-            "a server that was started with --allow-changes.",
+            "a server that was started with --allow-changes, and the cookie is not enough for them: a page adds the "
+            "secret that came with the token, in the header X-Farthing-Secret.",
         },
         "paths": paths,
         "components": {

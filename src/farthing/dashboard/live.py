@@ -4,9 +4,7 @@ import asyncio
 import json
 import secrets
 import weakref
-from collections.abc import AsyncIterator, Callable
-
-from starlette.concurrency import run_in_threadpool
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 from farthing.dashboard.keys import key_of
 
@@ -20,7 +18,9 @@ MOST_REMEMBERED = 10_000
 class Changes:
     """Numbers every change that it sees. A reader that comes back with its last number gets what it missed."""
 
-    def __init__(self, versions: Callable[[], dict[str, int]], *, every: float = SECONDS_BETWEEN_LOOKS) -> None:
+    def __init__(
+        self, versions: Callable[[], Awaitable[dict[str, int]]], *, every: float = SECONDS_BETWEEN_LOOKS
+    ) -> None:
         self._versions = versions
         self._every = every
         self._boot = secrets.token_hex(4)
@@ -93,7 +93,7 @@ class Changes:
     async def _look_again_and_again(self) -> None:
         while True:
             try:
-                versions, failure = await run_in_threadpool(self._versions), None
+                versions, failure = await self._versions(), None
             except Exception as error:  # the storage is away: pages say so, and go on once it is back
                 versions, failure = self._known or {}, type(error).__name__
             await self._note(versions, failure)

@@ -13,10 +13,10 @@ from typing import Any
 from farthing.costs import Budget
 from farthing.errors import StudyNotFound
 from farthing.execution import Checkpoints
+from farthing.session.folder import find_folder, mark_for
+from farthing.session.records import IS_EXTENDED
 from farthing.storage import Storage, StudyRecord
 from farthing.storage.storage import ReadsOutlines
-from farthing.study.folder import find_folder, mark_for
-from farthing.study.records import IS_EXTENDED
 from farthing.trials import Event, History, Json, Problem, Trial
 from farthing.trials.requests import is_to_stop, limits_in_force
 from farthing.views.lines import Lines
@@ -167,7 +167,7 @@ class StudyReader:
         mark = mark_for(record)
         beside = self.storage.folder
         root = find_folder(mark, settings=record.settings, place=None, beside=beside, is_in_memory=beside is None)
-        return Checkpoints(root)
+        return Checkpoints(root, mark=mark)
 
     def version(self) -> int:
         if isinstance(self.storage, ReadsOutlines):

@@ -2,7 +2,9 @@
 
 A dashboard listens on a machine where a browser runs pages of strangers. They can send requests to it (cross-site
 requests), and give their own name its address (DNS rebinding). So every request must name a host of ours, and carry a
-cookie that only our page gets; whatever changes something must also say that it comes from our page.
+cookie that only our page gets. A browser sends that cookie to every other port of the host, too, and whoever listens
+there can replay it. So it lets only look: whatever changes something must also say that it comes from our page, and
+bring a second secret, which is told to a page that comes with the token, and travels in a header of our own.
 """
 
 import hashlib
@@ -10,7 +12,7 @@ import hmac
 import json
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -25,6 +27,7 @@ LARGEST_BODY = 64 * 1024
 SHORTEST_TOKEN = 16
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 SAFE_METHODS = ("GET", "HEAD")
+SECRET_HEADER = "x-farthing-secret"  # noqa: S105  # the name of a header
 
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -55,6 +58,7 @@ class Access:
     base_path: str = ""
     is_tls: bool = False
     proxy: str | None = None
+    change_secret: str = field(default_factory=new_token)
 
     @property
     def cookie_name(self) -> str:
@@ -85,6 +89,9 @@ class Access:
 
     def is_session(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(errors="replace"), self.session.encode())
+
+    def is_change_secret(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode(errors="replace"), self.change_secret.encode())
 
 
 def _host_name(host: str) -> str:
@@ -141,11 +148,14 @@ class Guard:
     def _refusal_of_a_change(self, headers: dict[str, list[str]], host: str) -> Refusal | None:
         """Browsers say where a request comes from; a program with the token in a header says nothing."""
         origin, site = _one(headers, "origin"), _one(headers, "sec-fetch-site")
-        by_program = origin is None and site is None and "authorization" in headers
+        has_token = _bearer(headers) is not None
+        by_program = origin is None and site is None and has_token
         if not by_program and not (origin is not None and self.access.is_own(origin, host)):
             return Refusal(403, "A change must come from a page of this server.")
         if site is not None and site != "same-origin":
             return Refusal(403, "A change must come from a page of this server.")
+        if not has_token and not self.access.is_change_secret(_one(headers, SECRET_HEADER) or ""):
+            return Refusal(403, "To change something, open the address with the token again: this browser only looks.")
         length = _one(headers, "content-length")
         if length is not None and length.isdecimal() and int(length) > LARGEST_BODY:
             return Refusal(413, f"A request's body must be at most {LARGEST_BODY} bytes.")
@@ -158,9 +168,8 @@ class Guard:
     def _is_known(self, scope: Scope, headers: dict[str, list[str]]) -> bool:
         if self._enters(scope):
             return True
-        kind, _, given = (_one(headers, "authorization") or "").partition(" ")
-        if kind.lower() == "bearer":
-            return self.access.is_token(given.strip())
+        if (given := _bearer(headers)) is not None:
+            return self.access.is_token(given)
         return any(
             self.access.is_session(value) for value in _cookies(headers.get("cookie", []), self.access.cookie_name)
         )
@@ -173,16 +182,18 @@ class Guard:
         return len(given) == 1 and self.access.is_token(given[0])
 
     async def _let_in(self, send: Send) -> None:
-        """Sets the cookie; the page then asks for itself without the token, so that it stays in no history.
+        """Sets the cookie, and tells the secret of changes to a script, which keeps it and asks for the page.
 
-        Not by a redirect: a browser that was sent here from another site would leave a strict cookie out.
+        Without the token, so that it stays in no history. Not by a redirect: a browser that was sent here from another
+        site would leave a strict cookie out.
         """
         path = f"{self.access.base_path}/"
         secure = "; Secure" if self.access.is_tls or (self.access.proxy or "").startswith("https:") else ""
         cookie = f"{self.access.cookie_name}={self.access.session}; Path={path}; HttpOnly; SameSite=Strict{secure}"
         page = (
             '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Farthing</title>'
-            f'<meta http-equiv="refresh" content="0;url={path}"></head><body></body></html>'
+            f'<meta name="farthing-secret" content="{self.access.change_secret}">'
+            '<script src="static/enter.js" type="module"></script></head><body></body></html>'
         )
         headers = [(b"set-cookie", cookie.encode()), (b"content-type", b"text/html; charset=utf-8")]
         await _send_whole(send, 200, headers, page.encode())
@@ -221,6 +232,12 @@ def _one(headers: dict[str, list[str]], name: str) -> str | None:
     """Several of a header count as none of ours."""
     values = headers.get(name)
     return None if values is None else values[0] if len(values) == 1 else "several"
+
+
+def _bearer(headers: dict[str, list[str]]) -> str | None:
+    """The token that a program gives in a header."""
+    kind, _, given = (_one(headers, "authorization") or "").partition(" ")
+    return given.strip() if kind.lower() == "bearer" else None
 
 
 def _cookies(headers: Iterable[str], name: str) -> list[str]:

@@ -114,6 +114,7 @@ def serve(
     import uvicorn
 
     from farthing.dashboard.application import application
+    from farthing.dashboard.connections import PATIENCE, Connection
     from farthing.dashboard.reading import Studies
     from farthing.dashboard.security import LOOPBACK, Access
 
@@ -130,13 +131,13 @@ def serve(
     app = application(Studies(storage, place=place, may_change=may_change), access)
     config = uvicorn.Config(
         app,
+        http=Connection,
         log_level="critical",  # endpoints log their own faults; open streams at the end are none
         access_log=False,
         server_header=False,
         date_header=False,
         proxy_headers=False,
-        limit_concurrency=200,
-        timeout_keep_alive=15,
+        timeout_keep_alive=int(PATIENCE),
         timeout_graceful_shutdown=1,
         h11_max_incomplete_event_size=32 * 1024,
         ssl_certfile=listening.certificate,

@@ -1,13 +1,13 @@
 """Executors: they run the work."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from farthing.execution.checkpoints import Checkpoints
 from farthing.fields import Whole
-from farthing.trials import Attempt, Outcome, Params, Problem, Trial
+from farthing.trials import Attempt, Json, Outcome, Params, Problem, Trial
 from farthing.trials.news import News
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ class Job:
     `resume_from` is the trial to continue and `resume_dir` its checkpoint, or one that an earlier attempt at this
     same trial left; `reported` is then the value which that attempt reported last. `time_limit` is in seconds of wall
     clock. Of a hard budget, `seconds_left` is what there was of it when the job was submitted: the job is then ended
-    with the value that it has; and `tells_charges` says that each charge is told at once.
+    with the value that it has; and `tells_charges` says that each charge is told at once. `trackers` says how work
+    reaches its runs in trackers, by their names.
     """
 
     attempt: Attempt
@@ -33,6 +34,7 @@ class Job:
     time_limit: float | None = None
     seconds_left: float | None = None
     tells_charges: bool = False
+    trackers: Mapping[str, Json] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -43,6 +45,7 @@ class Job:
         time_limit: float | None = None,
         seconds_left: float | None = None,
         tells_charges: bool = False,
+        trackers: Mapping[str, Json] | None = None,
     ) -> "Job":
         """The job of a trial that was opened or claimed."""
         start = trial.checkpoint or trial.resume_checkpoint
@@ -56,6 +59,7 @@ class Job:
             time_limit=time_limit,
             seconds_left=seconds_left,
             tells_charges=tells_charges,
+            trackers=trackers or {},
         )
 
 

@@ -66,6 +66,7 @@ def job_to_json(job: Job) -> Json:
         "resume_dir": None if job.resume_dir is None else str(job.resume_dir),
         "reported": job.reported,
         "tells_charges": job.tells_charges,
+        "trackers": dict(job.trackers),
     }
 
 
@@ -80,6 +81,7 @@ def job_from_json(form: dict[str, Any]) -> Job:
         resume_dir=None if resume_dir is None else Path(resume_dir),
         reported=form["reported"],
         tells_charges=form["tells_charges"],
+        trackers=form["trackers"],
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from farthing.errors import InvalidParams, InvalidValue
+from farthing.fields import Text
 from farthing.space import Choice, Space
 from farthing.trials import Params
 from farthing.trials.measurement import finite_number
@@ -47,7 +48,7 @@ def read_value(value: object, *, name: str) -> float:
 
 def read_metrics(metrics: Mapping[str, object] | None) -> dict[str, float | None]:
     """Numbers by name; one that is not finite is kept as unknown, because it decides nothing."""
-    return {str(name): _metric(number, name=str(name)) for name, number in (metrics or {}).items()}
+    return {Text().read(str(name)): _metric(number, name=str(name)) for name, number in (metrics or {}).items()}
 
 
 def read_gradient(gradient: object, space: Space, params: Params) -> dict[str, float] | None:

@@ -1,23 +1,25 @@
 """A trial as the work sees it while it runs."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any, SupportsFloat, TypeAlias
 
 from farthing.costs.clock import Clock, SystemClock
-from farthing.errors import FarthingError, InvalidValue, Pruned
+from farthing.errors import FarthingError, InvalidArgument, InvalidValue, Pruned, WorkError
 from farthing.execution.checkpoints import Checkpoints
 from farthing.execution.curve import fidelity_of_report, next_step
 from farthing.execution.executor import Job
 from farthing.execution.failures import failure_of
 from farthing.execution.meter import Meter
 from farthing.execution.results import Result, read_gradient, read_metrics, read_result, read_value
+from farthing.names import TRACKER, find_class
 from farthing.trials import Failure, Kind, Measurement, Outcome, Problem, State
 from farthing.trials.best_so_far import stops_early
 from farthing.trials.news import Checkpointed, News
 from farthing.trials.prefixes import Eviction
+from farthing.validation import refuse_unknown
 
 Send: TypeAlias = Callable[[News], None]
 """Takes a running trial's news and returns when they are durable."""
@@ -129,6 +131,25 @@ class RunningTrial:
     def timing(self, kind: Kind) -> AbstractContextManager[None]:
         """The seconds inside `with trial.timing("validation"):` are of that kind instead of training."""
         return self._meter.timing(kind)
+
+    @contextmanager
+    def tracker(self, name: str | None = None) -> Iterator[Any]:
+        """The trial's own run in a tracker of the study; where there are several, the one of that name.
+
+        In the block MLflow's own functions write to the run. Weights & Biases gives its run, TensorBoard its folder.
+        """
+        given = self._job.trackers
+        if not given or (name is None and len(given) > 1):
+            raise WorkError(
+                f"A trial reaches a tracker of its run, got {'several: ' + ', '.join(given) if given else 'none'}. "
+                "Write study.run(…, trackers=[ft.trackers.MLflow()]), and of several trial.tracker('MLflow')."
+            )
+        refuse_unknown([name or next(iter(given))], given, what="Trackers of this run", error=InvalidArgument)
+        where: Any = given[name or next(iter(given))]
+        with ExitStack() as opened:
+            with self._waiting():
+                run = opened.enter_context(find_class(where["class"], TRACKER).reach(where["address"], self.number))
+            yield run
 
     def _count_as(self, kind: Kind) -> None:
         """Seconds since the last measurement are of that kind, as are those to come, outside of `timing` blocks."""

@@ -11,7 +11,7 @@ from typing import Any
 from farthing.errors import InvalidArgument
 from farthing.names import Kind
 from farthing.scalars import as_float, as_int, plain
-from farthing.validation import shown
+from farthing.validation import shown, spelled_out
 
 WRONG: Any = object()
 """Returned by `read` for a value that breaks the rule; None may be a value."""
@@ -123,7 +123,7 @@ class Flag(Rule):
 
 @dataclass(frozen=True)
 class Text(Rule):
-    """A text."""
+    """A text of whole characters. Half of one, a lone surrogate, could be written to no file later."""
 
     @property
     def words(self) -> str:
@@ -134,6 +134,11 @@ class Text(Rule):
         return "'name'"
 
     def read(self, given: object) -> Any:
+        if isinstance(given, str) and spelled_out(given) != given:
+            raise InvalidArgument(
+                f"A text must be made of whole characters, got {shown(given)}, which has half of one (a surrogate). "
+                "Decode what it came from with errors='replace'."
+            )
         return given if isinstance(given, str) else WRONG
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from farthing.errors import InvalidArgument, WorkError
 from farthing.execution import RunningTrial
 from farthing.fields import Whole
+from farthing.integrations.epochs import require_best_so_far
 from farthing.validation import shown
 
 STATE_FILE = "boosting.json"
@@ -90,11 +91,8 @@ def _only_trace(trial: RunningTrial, early_stopping: int | None) -> str:
             f"Boosting needs one trace fidelity, in whole rounds, got {shown(dict(fidelities))}. Declare "
             'fidelities={"rounds": ft.Fidelity(10, 500, integer=True, trace=True, best_so_far=True)}.'
         )
-    if early_stopping is not None and not fidelities[traces[0]].best_so_far:
-        raise InvalidArgument(
-            f"Early stopping needs a fidelity whose runs are worth their best point, got {fidelities[traces[0]]!r}. "
-            "Add best_so_far=True."
-        )
+    if early_stopping is not None:
+        require_best_so_far(trial, traces[0])
     return traces[0]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from farthing.errors import WorkError
+from farthing.errors import InvalidArgument, WorkError
 from farthing.execution import RunningTrial
 from farthing.trials import Params
 from farthing.validation import shown
@@ -21,6 +21,16 @@ def epochs_of(trial: RunningTrial) -> str:
             'fidelities={"epochs": ft.Fidelity(1, 20, integer=True, trace=True)}.'
         )
     return traces[0]
+
+
+def require_best_so_far(trial: RunningTrial, name: str) -> None:
+    """Refuses work that stops by itself where a run is worth its last point: it would count as trained to the end."""
+    fidelity = trial.problem.space.fidelities[name]
+    if not fidelity.best_so_far:
+        raise InvalidArgument(
+            f"Early stopping needs a fidelity whose runs are worth their best point, got {fidelity!r}. "
+            "Add best_so_far=True."
+        )
 
 
 PARAMS_FILE = "params.json"

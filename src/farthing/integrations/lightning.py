@@ -18,7 +18,7 @@ from typing import Any, Unpack
 from farthing.errors import InvalidArgument, MissingExtra, WorkError
 from farthing.execution import RunningTrial
 from farthing.execution.ranks import ADVICE
-from farthing.integrations.epochs import epochs_of, leave_params, refuse_without_effect
+from farthing.integrations.epochs import epochs_of, leave_params, refuse_without_effect, require_best_so_far
 from farthing.integrations.pytorch import BuiltOptimizer, Controls, Knobs, Snapshots
 from farthing.space import Space
 from farthing.study.online import Decision, OnlineTuner
@@ -80,6 +80,8 @@ class TrialCallback(Callback):  # type: ignore[misc]
 
     def setup(self, trainer: Trainer, module: LightningModule, stage: str) -> None:
         self._began = True
+        if trainer.early_stopping_callbacks and isinstance(self._trial, RunningTrial):
+            require_best_so_far(self._trial, self._fidelity)
         is_here = isinstance(self._trial, RunningTrial) and os.getpid() == self._process
         if trainer.world_size > 1 and is_here != trainer.is_global_zero:
             raise _several(trainer)
@@ -99,6 +101,13 @@ class TrialCallback(Callback):  # type: ignore[misc]
         controls = Controls(Knobs() if self._knobs is None else self._knobs(module), self._built, params)
         refuse_without_effect(self._trial, controls.takes)
         controls.apply(params, _schedulers(trainer))
+
+    def on_train_epoch_start(self, trainer: Trainer, module: LightningModule) -> None:
+        """The last epoch is validated, however few others are: its checkpoint has a value then."""
+        if trainer.current_epoch + 1 == self.epochs:
+            if trainer.check_val_every_n_epoch is None:  # counted in steps through all epochs
+                trainer.val_check_batch = trainer.num_training_batches
+            trainer.check_val_every_n_epoch = 1
 
     def on_validation_start(self, trainer: Trainer, module: LightningModule) -> None:
         if not trainer.sanity_checking:

@@ -17,6 +17,7 @@ from farthing.fields import Number, Whole
 from farthing.models.linalg import IntArray
 from farthing.models.sobol import BITS
 from farthing.models.threads import one_thread
+from farthing.session.strategy import default_strategy
 from farthing.space import Space
 from farthing.space.columns import Array
 from farthing.space.encoding import Encoder
@@ -26,7 +27,6 @@ from farthing.strategies.multifidelity.curve_model import CurveModel, fit_curves
 from farthing.strategies.multifidelity.levels import Fidelities
 from farthing.strategies.multifidelity.runs import runs_of
 from farthing.strategies.shared.design import sobol_unit
-from farthing.study.chosen_strategy import default_strategy
 from farthing.trials import History, Params
 
 try:
@@ -125,7 +125,7 @@ class FarthingSampler(BaseSampler):  # type: ignore[misc]
         chosen = translation.external(params)
         inner = {name: translation.distributions[name].to_internal_repr(value) for name, value in chosen.items()}
         for name, value in ((CHOSEN, inner), (NOTE, suggestion.note)):
-            study._storage.set_trial_system_attr(trial._trial_id, name, value)
+            study._storage.set_trial_system_attr(trial._trial_id, name, value)  # noqa: SLF001 - its own samplers do so
         return chosen
 
     def _say_what_is_hidden(self, name: str) -> None:

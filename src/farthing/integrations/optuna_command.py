@@ -10,15 +10,8 @@ from farthing.study import Study
 
 def import_from(url: str, *, study_name: str, storage: Path | str, name: str | None, value: str) -> Study:
     """Imports the study of that name from the storage with that URL."""
-    integration, optuna = _loaded()
-    try:
-        source = optuna.load_study(study_name=study_name, storage=url)
-    except Exception as error:
-        raise InvalidArgument(
-            f"An Optuna storage must be there and have the study, got {url!r} and {study_name!r}: {_short(error)}. "
-            "Check them with: optuna studies --storage URL."
-        ) from error
-    found: Study = integration.import_study(source, storage=storage, name=name, value=value)
+    integration, _ = _loaded()
+    found: Study = integration.import_study(url, study_name=study_name, storage=storage, name=name, value=value)
     return found
 
 
@@ -40,7 +33,3 @@ def _loaded() -> tuple[Any, Any]:
     optuna = import_module("optuna")
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     return integration, optuna
-
-
-def _short(error: Exception) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__

@@ -3,20 +3,26 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial, TrialState
+from sqlalchemy import URL, create_engine, inspect, make_url
 
 from farthing.errors import InvalidArgument
 from farthing.integrations.optuna_history import STEP, seconds_of
 from farthing.integrations.optuna_space import distribution_of, parameter_of, usable_names
+from farthing.session import session_of
 from farthing.space import Fidelity, Parameter, Space
 from farthing.space.parameters import with_condition
+from farthing.storage import StorageLike
 from farthing.study import Study
-from farthing.study.settings import StorageLike
 from farthing.trials import Failure, Measurement, Outcome, State, Suggestion, Trial
-from farthing.trials.history import ADDED
+from farthing.trials.notes import ADDED
+
+VERSIONS = "version_info"
+"""A table of every storage of Optuna, and of none of Farthing's."""
 
 NAMES = "optuna_names"
 """The setting of an imported study that has Optuna's names of parameters that a space does not take."""
@@ -42,7 +48,7 @@ def import_study(
         storage, name: of the new study; by default in memory, and with the same name.
         value: the name of the value.
     """
-    given = optuna.load_study(study_name=study_name, storage=source) if isinstance(source, str) else source
+    given = _loaded(source, study_name) if isinstance(source, str) else source
     if len(given.directions) > 1:
         raise InvalidArgument(
             f"A study must have one objective, got {len(given.directions)} in {given.study_name!r}. "
@@ -59,7 +65,7 @@ def import_study(
         )
     renamed = {own: theirs for theirs, own in names.items() if own != theirs}
     if renamed:
-        study._remember(**{NAMES: renamed})
+        session_of(study).remember(**{NAMES: renamed})
     for trial in trials:
         _add(study, trial, names)
     return study
@@ -73,7 +79,7 @@ def export_study(
     What ended short of full fidelity is pruned there. The cost by kind, the fidelity and the trial's number here are
     user attributes.
     """
-    problem, renamed = study.problem, study._settings.get(NAMES, {})
+    problem, renamed = study.problem, session_of(study).settings.get(NAMES, {})
     target = optuna.create_study(storage=storage, study_name=study_name or study.name, direction=problem.direction)
     parameters = problem.space.parameters
     distributions = {name: distribution_of(parameter) for name, parameter in parameters.items()}
@@ -84,6 +90,34 @@ def export_study(
 
 
 # ------------------------------------------------------------------------------------------------------------- import
+
+
+def _loaded(url: str, name: str | None) -> optuna.Study:
+    """The study, once it is certain that the storage is Optuna's: it would make one where there is none."""
+    try:
+        _require_tables(make_url(url))
+        return optuna.load_study(study_name=name, storage=url)
+    except Exception as error:
+        raise InvalidArgument(
+            f"An Optuna storage must be there and have the study, got {url!r} and {name!r}: {_short(error)}. "
+            "Check them with: optuna studies --storage URL."
+        ) from error
+
+
+def _require_tables(url: URL) -> None:
+    file = url.database if url.get_backend_name() == "sqlite" else None
+    if file and not file.startswith("file:") and not Path(file).exists():
+        raise FileNotFoundError("there is no such file")
+    engine = create_engine(url)
+    try:
+        if not inspect(engine).has_table(VERSIONS):
+            raise LookupError("it holds no studies of Optuna")
+    finally:
+        engine.dispose()
+
+
+def _short(error: Exception) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__
 
 
 def _space_of(trials: Sequence[FrozenTrial], names: Mapping[str, str]) -> Space:
@@ -158,7 +192,7 @@ def _add(study: Study, trial: FrozenTrial, names: Mapping[str, str]) -> None:
         return  # it failed before it had asked for all of them
     ended = _Ended.of(trial, space)
     suggestion = Suggestion(space.check(params), ended.fidelity, note={ADDED: True})
-    study._records.add(suggestion, ended.outcome, tags=["optuna"])
+    session_of(study).records.add(suggestion, ended.outcome, tags=["optuna"])
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """What the searches share: scorers, folds, the study and its run, and the columns of `cv_results_`."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from farthing.errors import InvalidArgument
 from farthing.execution import Work
 from farthing.integrations.sklearn_folds import VALUE, split_name
 from farthing.integrations.sklearn_identity import digest_of, identity_of
+from farthing.session import session_of
 from farthing.space import Space
 from farthing.study import Study
 from farthing.trials import Trial
@@ -66,31 +67,38 @@ class SearchBase(BaseSearchCV):  # type: ignore[misc]
         study = Study(space, maximize=VALUE, strategy=self.strategy, storage=self.storage, name=self.name, seed=seed)
         counts = self.refit if self.multimetric_ else None
         digest = digest_of([*identity, identity_of(self.scoring), counts])
-        if study._settings.get(SEARCH) not in (None, digest):
+        if session_of(study).settings.get(SEARCH) not in (None, digest):
             raise InvalidArgument(
                 f"A stored search must continue with the estimator or pipeline, the data, the folds and the score it "
                 f"began with, got others for {self.name!r}. Give the search a new name, or delete the study."
             )
-        study._remember(**{SEARCH: digest})
+        session_of(study).remember(**{SEARCH: digest})
         return study
 
-    def _run(self, study: Study, work: Work, *, workers: int) -> None:
+    def _budgets(self, study: Study) -> Iterator[Budget]:
+        """What to run with, one budget after the other."""
+        yield self.budget or Budget(trials=self.n_trials)
+
+    def _run(self, study: Study, work: Work, *, workers: int, progress: bool = False) -> None:
         fails = self.error_score == "raise"
 
         def stop_at_failure(study: Study, trial: Trial) -> None:
             if fails and trial.failure is not None:
                 study.stop()
 
-        study.run(
-            work,
-            budget=self.budget or Budget(trials=self.n_trials),
-            workers=workers,
-            executor="inline" if workers == 1 else "processes",
-            callbacks=[stop_at_failure],
-            progress=False,
-            keep_going=True,  # as scikit-learn's searches do: what fails scores nan
-            verify=True,  # if that fails, it is a row of the results as any other is
-        )
+        for budget in self._budgets(study):
+            study.run(
+                work,
+                budget=budget,
+                workers=workers,
+                executor="inline" if workers == 1 else "processes",
+                callbacks=[stop_at_failure],
+                progress=progress,
+                keep_going=True,  # as scikit-learn's searches do: what fails scores nan
+                verify=self.budget is not None,  # which pays for it, too
+            )
+            if fails and any(trial.failure for trial in study.trials):
+                break
         failures = [trial.failure for trial in study.trials if trial.failure is not None]
         if failures and (fails or not study.history.done):
             what = "A trial" if fails else f"All {len(failures)} trials"

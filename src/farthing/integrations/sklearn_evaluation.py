@@ -8,19 +8,21 @@ from typing import Any
 
 import numpy as np
 import sklearn
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from farthing.errors import InvalidArgument
 from farthing.execution import RunningTrial
-from farthing.integrations.sklearn_folds import VALUE, Data, as_score, split_name
+from farthing.integrations.sklearn_folds import VALUE, Data, as_score, called
+from farthing.integrations.sklearn_spaces import GivenSpace, put
 from farthing.space import Fidelity
 from farthing.validation import refuse_unknown
 
 FOLDS, SHARE, SAMPLES = "folds", "train_share", "n_samples"
 """The fidelities of a search, and scikit-learn's name of the resource that is the training data."""
 
+FIT_TIME, SCORE_TIME = "fit_time", "score_time"
 STATE_FILE = "folds.json"
 LEAST_SHARE, LEAST_OF_A_CLASS, LEAST_OF_ALL = 0.1, 20, 50
 """The smallest training set: a tenth of the data, with this many samples for each class, or in all. Guesses."""
@@ -78,48 +80,61 @@ def _share_of_samples(estimator: Any, data: Data, least: int | None) -> Fidelity
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The work of a search. What folds scored is left in the checkpoint, so that a continued trial pays for new ones.
+    """The work of a search. What folds gave is left in the checkpoint, so that a continued trial pays for new ones.
 
-    Smaller training sets are parts of larger ones, and of a classifier's each has all classes in their proportions.
+    A fold gives its scores and its seconds, by the names of scikit-learn: `test_score`, `fit_time`. Smaller training
+    sets are parts of larger ones, and of a classifier's each has all classes in their proportions.
     """
 
     estimator: Any
+    space: GivenSpace
     data: Data
     scorers: Mapping[str, Any]
     resource: Resource
     seed: int
+    return_train_score: bool = False
     config: Mapping[str, Any] = field(default_factory=sklearn.get_config)
     """scikit-learn's own settings, which worker processes do not inherit."""
 
     def __call__(self, trial: RunningTrial) -> dict[str, float] | None:
         wanted = int(trial.fidelity.get(FOLDS, len(self.data.splits)))
         amounts = {name: amount for name, amount in trial.fidelity.items() if name != FOLDS}
-        scores = _scores_before(trial.resume_dir, amounts)[:wanted]
+        folds = _folds_before(trial.resume_dir, amounts)[:wanted]
         with sklearn.config_context(**self.config):
-            for fold in range(len(scores), wanted):
-                scores.append(self._fold(fold, trial))
+            for fold in range(len(folds), wanted):
+                folds.append(self._fold(fold, trial))
                 if FOLDS in trial.fidelity:
-                    trial.report(self._mean(scores), metrics=_by_split(scores), folds=fold + 1)
+                    trial.report(self._mean(folds), metrics=_by_split(folds), folds=fold + 1)
         if FOLDS not in trial.fidelity:
-            return {VALUE: self._mean(scores), **_by_split(scores)}
-        state = {"amounts": amounts, "scores": scores}
+            return {VALUE: self._mean(folds), **_by_split(folds)}
+        state = {"amounts": amounts, FOLDS: folds}
         (trial.checkpoint_dir / STATE_FILE).write_text(json.dumps(state))
         return None
 
-    def _mean(self, scores: list[dict[str, float]]) -> float:
-        first = next(iter(self.scorers))
-        return float(np.mean([score[first] for score in scores]))
+    def _mean(self, folds: list[dict[str, float]]) -> float:
+        counts = called(next(iter(self.scorers)))
+        return float(np.mean([fold[counts] for fold in folds]))
 
     def _fold(self, fold: int, trial: RunningTrial) -> dict[str, float]:
         train, test = self.data.splits[fold]
         part = self._part(fold, np.asarray(train), self.resource.share(trial))
-        model = clone(self.estimator).set_params(**trial.params, **self.resource.params(trial.fidelity))
-        targets = () if self.data.y is None else (_safe_indexing(self.data.y, part),)
-        model.fit(_safe_indexing(self.data.X, part), *targets, **self.data.fit_params_at("", part))
-        against = () if self.data.y is None else (_safe_indexing(self.data.y, test),)
+        model = put(self.estimator, {**self.space.params(trial.params), **self.resource.params(trial.fidelity)})
+        began = trial.spent
+        model.fit(*self._rows(part), **self.data.fit_params_at("", part))
+        fitted = trial.spent
         with trial.timing("validation"):
-            X = _safe_indexing(self.data.X, test)
-            return {name: as_score(scorer(model, X, *against)) for name, scorer in self.scorers.items()}
+            scores = self._scores(model, test, of="test")
+            times = {FIT_TIME: fitted - began, SCORE_TIME: trial.spent - fitted}
+            return {**scores, **times, **(self._scores(model, part, of="train") if self.return_train_score else {})}
+
+    def _scores(self, model: Any, rows: Any, *, of: str) -> dict[str, float]:
+        given = self._rows(rows)
+        return {called(name, of=of): as_score(scorer(model, *given)) for name, scorer in self.scorers.items()}
+
+    def _rows(self, rows: Any) -> tuple[Any, ...]:
+        """The inputs and, where there are, the targets."""
+        X, y = self.data.X, self.data.y
+        return tuple(_safe_indexing(part, rows) for part in (X, y) if part is not None)
 
     def _part(self, fold: int, train: Any, share: float) -> Any:
         """The first samples of an order that is the same in every trial; all of them as they are."""
@@ -139,13 +154,13 @@ class Evaluation:
         return train[np.sort(order[: max(1, round(share * len(train)))])]
 
 
-def _by_split(scores: list[dict[str, float]]) -> dict[str, float]:
-    return {split_name(name, fold): score for fold, named in enumerate(scores) for name, score in named.items()}
+def _by_split(folds: list[dict[str, float]]) -> dict[str, float]:
+    return {f"split{place}_{name}": value for place, fold in enumerate(folds) for name, value in fold.items()}
 
 
-def _scores_before(folder: Path | None, amounts: Mapping[str, float]) -> list[dict[str, float]]:
-    """What the trial that is continued has scored, if it was with as much of everything else."""
+def _folds_before(folder: Path | None, amounts: Mapping[str, float]) -> list[dict[str, float]]:
+    """What the folds of the trial that is continued gave, if it was with as much of everything else."""
     if folder is None:
         return []
     state = json.loads((folder / STATE_FILE).read_text())
-    return list(state["scores"]) if state["amounts"] == dict(amounts) else []
+    return list(state.get(FOLDS, ())) if state["amounts"] == dict(amounts) else []

@@ -112,7 +112,12 @@ def as_score(given: Any) -> float:
 
 
 def split_name(name: str, fold: int) -> str:
-    return f"split{fold}_test_{name or VALUE}"
+    return f"split{fold}_{called(name)}"
+
+
+def called(name: str, *, of: str = "test") -> str:
+    """What scikit-learn calls a score; a single one has no name."""
+    return f"{of}_{name or VALUE}"
 
 
 def _has_length(part: Any, count: int) -> bool:

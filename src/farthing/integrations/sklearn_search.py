@@ -1,28 +1,32 @@
 """Searches the parameters of any scikit-learn estimator, cheap evaluations first."""
 
+import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.base import clone
 from sklearn.utils import check_random_state, indexable
 
 from farthing.costs import Budget
-from farthing.errors import InvalidArgument
+from farthing.errors import FarthingError, InvalidArgument
 from farthing.files.durable import remove
 from farthing.integrations.sklearn_base import SearchBase, column
-from farthing.integrations.sklearn_evaluation import FOLDS, Evaluation, Resource
-from farthing.integrations.sklearn_folds import VALUE, Data, split_name
+from farthing.integrations.sklearn_evaluation import FIT_TIME, FOLDS, SCORE_TIME, Evaluation, Resource
+from farthing.integrations.sklearn_folds import Data, called
 from farthing.integrations.sklearn_identity import spelled
-from farthing.space import Fidelity, Parameter, Space
+from farthing.integrations.sklearn_spaces import GivenSpace, put
+from farthing.space import Fidelity, Space
 from farthing.storage import Storage
 from farthing.strategies import Strategy
 from farthing.strategies.multifidelity.runs import Run, runs_of
 from farthing.study import Study
-from farthing.validation import refuse_unknown, shown
+from farthing.study.settings import ExecutorName
+from farthing.validation import shown
 
 
 class SearchCV(SearchBase):
@@ -35,14 +39,16 @@ class SearchCV(SearchBase):
 
     Args:
         estimator: any estimator.
-        space: its parameters, `{"C": ft.Float(0.01, 100, log=True)}`, or a `Space` of them.
+        space: its parameters, `{"C": ft.Float(0.01, 100, log=True)}`, or a `Space` of them. As in `RandomizedSearchCV`
+            a parameter may be a distribution of SciPy, or a list of options, which may be estimators and functions.
         budget: what may be spent: `ft.Budget(cost=60)` is a minute of fitting and scoring.
-        n_trials: how many configurations are tried, if there is no budget.
+        n_trials: how many configurations are tried, if there is no budget; each is a row of `cv_results_`.
         resource: what short trials have less of: "n_samples" is the training data, otherwise an integer parameter of
             the estimator such as "n_estimators" or "max_iter"; None always uses everything.
         min_resources, max_resources: its least and its largest amount: samples, or values of the parameter. By default
             a tenth, and all of it.
-        scoring, cv, refit, error_score: as in `RandomizedSearchCV`. Scorers return a number.
+        scoring, cv, refit, error_score, return_train_score: as in `RandomizedSearchCV`. Scorers return a number.
+        verbose: 1 shows how it goes.
         strategy, storage, name: of the study; a stored search is continued, with the same data.
         n_jobs: processes that evaluate configurations; None and 1 work in this process, -1 uses all processors.
         random_state: the seed of the search. The estimator has a random state of its own.
@@ -51,7 +57,7 @@ class SearchCV(SearchBase):
     def __init__(
         self,
         estimator: Any,
-        space: Space | Mapping[str, Parameter],
+        space: Space | Mapping[str, Any],
         *,
         budget: Budget | None = None,
         n_trials: int = 20,
@@ -62,6 +68,8 @@ class SearchCV(SearchBase):
         cv: Any = None,
         refit: Any = True,
         error_score: Any = np.nan,
+        return_train_score: bool = False,
+        verbose: int = 0,
         strategy: Strategy | str | None = None,
         storage: str | Path | Storage | None = None,
         name: str = "search",
@@ -79,6 +87,8 @@ class SearchCV(SearchBase):
         self.cv = cv
         self.refit = refit
         self.error_score = error_score
+        self.return_train_score = return_train_score
+        self.verbose = verbose
         self.strategy = strategy
         self.storage = storage
         self.name = name
@@ -99,12 +109,16 @@ class SearchCV(SearchBase):
             self.estimator, data, name=self.resource, least=self.min_resources, most=self.max_resources
         )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1)) if self.random_state is not None else 0
-        self.study_ = study = self._opened(
-            self._space(resource, len(data.splits)), [spelled(self.estimator), data.identity, self.resource]
-        )
-        work = Evaluation(self.estimator, data, scorers, resource, seed)
+        given = self._given_space()
+        identity = [spelled(self.estimator), data.identity, self.resource]
+        if given.objects:
+            identity.append(spelled(given.objects))
+        folds = {FOLDS: Fidelity(1, len(data.splits), integer=True, trace=True)} if len(data.splits) > 1 else {}
+        space = Space(dict(given.parameters), fidelities={**resource.fidelities, **folds})
+        self.study_ = study = self._opened(space, identity)
+        work = Evaluation(self.estimator, given, data, scorers, resource, seed, self.return_train_score)
         self._search(study, work, X, y)
-        self._read(study, list(scorers), resource, n_splits=len(data.splits))
+        self._read(study, given, list(scorers), n_splits=len(data.splits))
         self.ledger_ = study.ledger
         if self.storage is None:
             remove(study.checkpoints.root)  # it cannot be continued, and the search may live for long
@@ -112,51 +126,62 @@ class SearchCV(SearchBase):
             self._refit(resource, X, y, params)
         return self
 
-    def _space(self, resource: Resource, n_splits: int) -> Space:
+    def _given_space(self) -> GivenSpace:
         given = dict(self.space.parameters) if isinstance(self.space, Space) else self.space
         if not isinstance(given, Mapping) or (isinstance(self.space, Space) and self.space.fidelities):
             raise InvalidArgument(
                 f"The space of a search must have parameters only, got {shown(self.space)}. Write for example "
                 '{"C": ft.Float(0.01, 100, log=True)}; resource= says what short trials have less of.'
             )
-        refuse_unknown(given, self.estimator.get_params(), what="Parameters of the estimator", error=InvalidArgument)
-        folds = {FOLDS: Fidelity(1, n_splits, integer=True, trace=True)} if n_splits > 1 else {}
-        return Space(dict(given), fidelities={**resource.fidelities, **folds})
+        return GivenSpace.of(given, self.estimator)
+
+    def _budgets(self, study: Study) -> Iterator[Budget]:
+        """Trials until there are n_trials configurations: one that is tried again, on more data, is a trial too."""
+        yield from super()._budgets(study)
+        before, found = 0, len(_configurations(study))
+        while self.budget is None and before < found < self.n_trials:
+            yield Budget(trials=study.history.configurations + self.n_trials - found)
+            before, found = found, len(_configurations(study))
 
     def _search(self, study: Study, work: Evaluation, X: Any, y: Any) -> None:
         workers = effective_n_jobs(self.n_jobs)
         try:
-            self._run(study, work, workers=workers)
+            self._run(study, work, workers=workers, progress=bool(self.verbose))
         except ValueError:
             if not study.history.done and study.trials:  # the estimator's own error says more
-                self._fitted({**study.trials[0].params}, X, y, work.data.fit_params[""])
+                self._fitted(work.space.params(study.trials[0].params), X, y, work.data.fit_params[""])
             raise
+        if self.budget is None and study.space.fidelities and not study.history.is_full(study.best.trial):
+            with suppress(FarthingError):  # a failure is a row of the results, as any other is
+                executor: ExecutorName = "inline" if workers == 1 else "processes"
+                study.verify(work, executor=executor, workers=workers, progress=False)
 
-    def _read(self, study: Study, names: Sequence[str], resource: Resource, *, n_splits: int) -> None:
-        runs = [run for run in runs_of(study.history) if not run.is_running]
-        chosen = [dict(run.params) for run in runs]
+    def _read(self, study: Study, given: GivenSpace, names: Sequence[str], *, n_splits: int) -> None:
+        """A row for each configuration, with what its fullest evaluation gave."""
+        found = _configurations(study)
+        runs = [max(of_one, key=lambda run: _reach(study, run)) for of_one in found]
+        chosen = [given.params(run.params) for run in runs]
         is_full = np.array([run.last is not None and study.history.is_full(run.last) for run in runs])
-        results: dict[str, Any] = {"mean_fit_time": np.array([run.cost / n_splits for run in runs])}
+        table = _Table([_metrics(run) for run in runs], n_splits)
+        results: dict[str, Any] = {**table.spread(FIT_TIME), **table.spread(SCORE_TIME)}
         results |= {f"param_{name}": column(name, chosen) for name in study.space.parameters} | {"params": chosen}
         for name in names:
-            results |= self._scores(runs, name, is_full, n_splits=n_splits)
+            results |= self._scores(table, name, is_full)
         results |= {amount: np.array([_reached(run, amount) for run in runs]) for amount in study.space.fidelities}
-        self._choose(results | {"cost": np.array([run.cost for run in runs])}, names[0])
+        costs = [sum(run.cost for run in of_one) for of_one in found]
+        self._choose(results | {"cost": np.array(costs)}, names[0])
 
-    def _scores(self, runs: Sequence[Run], name: str, is_full: Any, *, n_splits: int) -> dict[str, Any]:
-        """The scores under one name. Folds that were not evaluated are nan; what was evaluated in full ranks first."""
-        metrics = [run.last.points[-1].metrics if run.last and run.last.points else {} for run in runs]
-        keys = [split_name(name, fold) for fold in range(n_splits)]
-        table = np.array([[_number(point.get(key)) for point in metrics] for key in keys])
-        has_any = np.isfinite(table).any(axis=0)
-        means, deviations = np.full(len(runs), self._missing_score), np.full(len(runs), np.nan)
-        means[has_any] = np.nanmean(table[:, has_any], axis=0)
-        deviations[has_any] = np.nanstd(table[:, has_any], axis=0)
+    def _scores(self, table: "_Table", name: str, is_full: Any) -> dict[str, Any]:
+        """The scores under one name. What was evaluated in full ranks first."""
+        score = called(name)
+        columns = table.splits(score) | table.spread(score, missing=self._missing_score)
+        means = columns[f"mean_{score}"]
         order = list(zip(~is_full, np.where(np.isnan(means), np.inf, -means), strict=True))
-        ranks = np.array([1 + sum(other < own for other in order) for own in order], dtype=np.int32)
-        called = f"test_{name or VALUE}"
-        splits = dict(zip(keys, table, strict=True))
-        return {**splits, f"mean_{called}": means, f"std_{called}": deviations, f"rank_{called}": ranks}
+        columns[f"rank_{score}"] = np.array([1 + sum(other < own for other in order) for own in order], dtype=np.int32)
+        if self.return_train_score:
+            train = called(name, of="train")
+            columns |= table.splits(train) | table.spread(train, missing=self._missing_score)
+        return columns
 
     def _refit(self, resource: Resource, X: Any, y: Any, params: Mapping[str, Any]) -> None:
         began = time.perf_counter()
@@ -167,14 +192,50 @@ class SearchCV(SearchBase):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
 
     def _fitted(self, chosen: Mapping[str, Any], X: Any, y: Any, params: Mapping[str, Any]) -> Any:
-        model = clone(self.estimator).set_params(**chosen)
+        model = put(self.estimator, chosen)
         return model.fit(X, **params) if y is None else model.fit(X, y, **params)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """What the folds of each row gave. Folds that were not evaluated are nan."""
+
+    rows: Sequence[Mapping[str, float | None]]
+    n_splits: int
+
+    def splits(self, name: str) -> dict[str, Any]:
+        keys = [f"split{fold}_{name}" for fold in range(self.n_splits)]
+        return {key: np.array([row.get(key, np.nan) for row in self.rows], float) for key in keys}
+
+    def spread(self, name: str, *, missing: float = np.nan) -> dict[str, Any]:
+        """Mean and deviation over the folds that were evaluated."""
+        table = np.array(list(self.splits(name).values()))
+        means, deviations = np.full(len(self.rows), missing), np.full(len(self.rows), np.nan)
+        has_any = np.isfinite(table).any(axis=0)
+        means[has_any], deviations[has_any] = (
+            np.nanmean(table[:, has_any], axis=0),
+            np.nanstd(table[:, has_any], axis=0),
+        )
+        return {f"mean_{name}": means, f"std_{name}": deviations}
+
+
+def _configurations(study: Study) -> list[list[Run]]:
+    """The runs of each configuration: one may be tried again, with more data, and its recommended value measured."""
+    runs = [run for run in runs_of(study.history) if not run.is_running]
+    found: dict[str, list[Run]] = {}
+    for run in runs:
+        found.setdefault(json.dumps(run.params, sort_keys=True), []).append(run)
+    return list(found.values())
+
+
+def _reach(study: Study, run: Run) -> float:
+    return -1.0 if run.last is None else study.history.reach(run.last)
+
+
+def _metrics(run: Run) -> Mapping[str, float | None]:
+    return run.last.points[-1].metrics if run.last and run.last.points else {}
 
 
 def _reached(run: Run, amount: str) -> float:
     trial = run.last or run.trials[-1]
     return float(trial.fidelity[amount])
-
-
-def _number(score: float | None) -> float:
-    return float("nan") if score is None else score

@@ -12,7 +12,8 @@ from sklearn.pipeline import Pipeline as SklearnPipeline
 
 from farthing.errors import InvalidArgument
 from farthing.integrations.sklearn_identity import digest_of, spelled
-from farthing.space import Choice, Float, Int, Parameter, Space
+from farthing.integrations.sklearn_spaces import as_parameter, objects_in
+from farthing.space import Choice, Parameter, Space
 from farthing.space.parameters import with_condition
 from farthing.space.stages import local_name
 from farthing.validation import listed, refuse_unknown, shown
@@ -159,13 +160,13 @@ def _by_full_name(space: SpaceLike) -> dict[str, Parameter]:
     return flat
 
 
-def _parameter(name: str, given: object) -> Parameter:
-    if not isinstance(given, Float | Int | Choice):
+def _parameter(name: str, given: Any) -> Parameter:
+    if isinstance(given, list | tuple) and objects_in(given):
         raise InvalidArgument(
-            f"A parameter must be a Float, an Int or a Choice, got {shown(given)} for {name!r}. "
-            f"Write ft.Choice(0.1, 1, 10) for a list, ft.Float(0.1, 10, log=True) for a distribution."
+            f"Options of a step must be plain values, got {shown(given)} for {name!r}. Name them: a Choice of names in "
+            "the space, and the estimators in alternatives=."
         )
-    return given
+    return as_parameter(name, given)
 
 
 def _matters(param: str) -> bool:

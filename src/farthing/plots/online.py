@@ -8,6 +8,7 @@ import numpy as np
 
 from farthing.errors import NoResult
 from farthing.plots.look import ACCENT, MUTED, SHADES, add_legend, set_whole_ticks
+from farthing.session import session_of
 from farthing.space import Choice
 from farthing.strategies.online import OnlineProblem, online_strategy_from_json
 from farthing.strategies.online.gp_player import GPPlayer
@@ -28,7 +29,7 @@ WIDTH, HEIGHT = 12.0, 2.6
 
 
 def is_online(study: Study) -> bool:
-    return study._has_strategy and isinstance(study.strategy, Online)
+    return session_of(study).strategy.is_at_hand and isinstance(study.strategy, Online)
 
 
 def online_figure(study: Study) -> "Figure":

@@ -17,10 +17,11 @@ from farthing.plots.look import (
     set_value_axis,
     set_whole_ticks,
 )
+from farthing.session import session_of
+from farthing.session.strategy import class_name
 from farthing.space import Choice
 from farthing.study import Best, Study
 from farthing.study.lineage import Copy, Lineage
-from farthing.study.stored_strategy import class_name
 from farthing.study.views import found_best
 from farthing.trials import Trial
 from farthing.views.curves import curve_axis
@@ -148,8 +149,9 @@ class _Picture:
         ledger, height = self.study.ledger, figure.get_size_inches()[1]
         found = f"{self.study.problem.value} {self.best.value:.4g}"
         title = f"{self.study.name}: {found} after {ledger.total:.4g} {ledger.unit}"
+        strategy = class_name(session_of(self.study).strategy.to_json())
         told = (
-            f"{class_name(self.study._strategy_json)}, {len(self.lineage)} members, {len(self.lineage.copies)} copies; "
+            f"{strategy}, {len(self.lineage)} members, {len(self.lineage.copies)} copies; "
             f"the winner is member {self.lineage.member_of(self.best.trial)}, trained through "
             f"{len({self.lineage.member_of(trial) for trial in self.path})} of them"
         )

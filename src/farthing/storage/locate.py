@@ -1,17 +1,21 @@
 """From what a user calls a storage to the storage itself."""
 
 from pathlib import Path
+from typing import TypeAlias
 
 from farthing.errors import InvalidArgument
 from farthing.storage.memory import MemoryStorage
 from farthing.storage.storage import Storage
 from farthing.validation import shown
 
+StorageLike: TypeAlias = str | Path | Storage
+"""`sqlite:///file.db`, the path of such a file, `postgresql://…`, or a storage."""
+
 _SUFFIXES = (".db", ".sqlite", ".sqlite3")
 _SCHEMES = ("sqlite", "postgresql", "postgres")
 
 
-def open_storage(storage: "str | Path | Storage | None" = None, *, patience: float = 60.0) -> Storage:
+def open_storage(storage: StorageLike | None = None, *, patience: float = 60.0) -> Storage:
     """The storage at an address, created where there is none yet; nothing means one in memory.
 
     Addresses are `sqlite:///path.db`, the path of a `.db` or `.sqlite` file, and

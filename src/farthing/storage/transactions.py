@@ -3,6 +3,7 @@
 import logging
 import random
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
@@ -49,6 +50,7 @@ class Transactions:
         self._has_answered = False
         self._is_away = False
         close_before_forks(self)
+        weakref.finalize(self, self.engine.dispose)  # many studies go out of scope without having been closed
 
     def look(self, steps: Steps[Result]) -> Result:
         """Reads with `steps`, each statement at its own moment: no transaction, so the fewest round trips."""

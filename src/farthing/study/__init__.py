@@ -1,13 +1,12 @@
 """Joining them: the study, its loop and its results."""
 
+from farthing.session.studies import Deleted, delete_study, studies
 from farthing.study.best import Best
 from farthing.study.limits import Stopped, StopReason
 from farthing.study.lineage import Lineage
-from farthing.study.one_line import maximize, minimize
 from farthing.study.replaying import Replay, replay
 from farthing.study.schedule import Schedule
-from farthing.study.studies import Deleted, delete_study, studies
-from farthing.study.study import Study
+from farthing.study.study import Study, maximize, minimize
 from farthing.study.verification import Checked, Verification
 
 __all__ = [

@@ -13,19 +13,23 @@ from farthing.execution.inline import begins_this_process
 from farthing.execution.results import GRADIENT, read_gradient
 from farthing.fields import Flag, Several, Text
 from farthing.scalars import as_int
+from farthing.session import Session
+from farthing.session.folder import StudyFiles
+from farthing.session.records import Records, Taken
 from farthing.strategies import Randomness, Strategy
 from farthing.strategies.shared.design import draw
-from farthing.study.folder import StudyFiles
-from farthing.study.records import Records, Taken
 from farthing.study.stopping import Stopping, end_beyond
 from farthing.trials import Attempt, Failure, History, Measurement, Outcome, Params, Problem, State, Suggestion, Trial
 from farthing.trials.best_so_far import stops_early
 from farthing.trials.measurement import cost_amount, finite_number
 from farthing.trials.news import News
-from farthing.validation import refuse_non_mapping, refuse_unknown, shown
+from farthing.validation import refuse_non_mapping, refuse_unknown, shown, spelled_out
 
 Trace: TypeAlias = Iterable[tuple[Mapping[str, float], float]]
 """Points of a curve: where each was measured, as `trial.report` names it, and its value."""
+
+WISH = "wish"
+"""In the note of a trial that a study file put in line: its place there."""
 
 DRAWS = 1000
 """Draws among which every parameter is active at least once, unless it hardly ever is."""
@@ -171,6 +175,17 @@ def completed(history: History, params: Params, strategy: Callable[[], Strategy]
     return whole
 
 
+def enqueue_once(session: Session, place: int, params: Params, *, fidelity: Mapping[str, float] | None = None) -> None:
+    """As `Study.enqueue`, for the wish of that place in a study file, once, also if two do it at the same moment."""
+    records = session.records
+
+    def wished(history: History) -> Suggestion:
+        whole = completed(history, params, session.strategy.imported, records.randomness)
+        return suggested(records.problem, whole, fidelity)
+
+    records.enqueue_once(wished, note={WISH: place})
+
+
 def read_tags(given: Sequence[str]) -> tuple[str, ...]:
     return tuple(Several(Text()).checked(given, what="tags", advice="Write for example tags=['baseline']."))
 
@@ -204,7 +219,8 @@ def told(
     """The outcome that `tell` describes. Raises for any mistake in it, before anything is recorded."""
     Flag().checked(pruned, what="pruned", advice="Write pruned=True, or leave it out.")
     if failure is not None:
-        Text().checked(failure, what="A failure", advice="Write for example failure='out of memory'.")
+        text = spelled_out(failure) if isinstance(failure, str) else failure  # an exception's text is nobody's choice
+        Text().checked(text, what="A failure", advice="Write for example failure='out of memory'.")
     if sum([value is not None, failure is not None, pruned]) > 1:
         raise InvalidArgument(
             f"A trial has one result, got value={value!r}, failure={failure!r}, pruned={pruned}. Tell one of them."

@@ -5,8 +5,9 @@ from html import escape
 from typing import NoReturn
 
 from farthing.errors import NoResult
+from farthing.session import Session
+from farthing.session.records import Records
 from farthing.strategies import Recommendation, Strategy, best_by_value
-from farthing.study.records import Records
 from farthing.study.schedule import Schedule, schedule_along, schedule_of
 from farthing.study.views import short_number, short_params, short_prediction
 from farthing.trials import History, Json, Params, Prediction, Problem, Trial
@@ -140,11 +141,16 @@ def best_measured(history: History) -> Trial | None:
     return min(full, key=lambda trial: history.loss(trial.value or 0.0), default=None)
 
 
-def find_best(records: Records, strategy: Strategy | None) -> Best:
-    """The recommendation; without a strategy, because only the database names it, the best measured.
+def find_best(session: Session) -> Best:
+    """The recommendation by the study's own trials; the best measured if only the database names the strategy.
 
     Raises `NoResult` before any trial is done.
     """
+    return best_of(session.records, session.strategy.get_if_at_hand())
+
+
+def best_of(records: Records, strategy: Strategy | None) -> Best:
+    """The recommendation of that strategy, or the best measured without one."""
     return _by_search(records, strategy) or _by_history(records.refresh(), strategy)
 
 

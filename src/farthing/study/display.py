@@ -15,8 +15,8 @@ from farthing.trials import Measurement, State, Trial
 from farthing.validation import shown
 
 if TYPE_CHECKING:
+    from farthing.session.records import Records
     from farthing.study.loop import Loop, Observer
-    from farthing.study.records import Records
     from farthing.study.settings import Callback
     from farthing.study.study import Study
 

@@ -8,7 +8,7 @@ from farthing.execution import CarriesOut, Executor, InlineExecutor, ProcessExec
 from farthing.execution.executor import TakesWork, check_workers
 from farthing.execution.ray import RayExecutor, Resources
 from farthing.fields import Several, Text
-from farthing.study.folder import StudyFiles
+from farthing.session.folder import StudyFiles
 from farthing.study.settings import ExecutorLike
 from farthing.trials import Problem
 

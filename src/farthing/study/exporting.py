@@ -12,7 +12,7 @@ from farthing.fields import OneOf
 from farthing.scalars import is_number
 from farthing.trials import History, Json, Trial
 from farthing.trials.measurement import metric_names
-from farthing.validation import shown
+from farthing.validation import shown, spelled_out
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +28,7 @@ def write_csv(history: History, file: TextIO) -> None:
     """A row for each trial."""
     columns = _columns(history)
     writer = csv.DictWriter(file, fieldnames=columns, lineterminator="\n", extrasaction="ignore")
-    writer.writeheader()
+    writer.writerow({column: spelled_out(column) for column in columns})
     for trial in map(_on_its_own, history):
         writer.writerow({column: _inert(cell) for column, cell in _row(columns, trial).items()})
 
@@ -104,11 +104,12 @@ def _known(format: str) -> str:
 def _inert(cell: Json) -> Json:
     """The cell as a spreadsheet shows it: a text that it would take for a formula begins with an apostrophe.
 
-    Carriage returns, which are written without quotes and would begin a row of their own, become new lines.
+    Carriage returns, which are written without quotes and would begin a row of their own, become new lines. Half a
+    character, which no file takes, is spelled out.
     """
     if not isinstance(cell, str):
         return cell
-    text = cell.replace("\r\n", "\n").replace("\r", "\n")
+    text = spelled_out(cell).replace("\r\n", "\n").replace("\r", "\n")
     return f"'{text}" if text.startswith(FORMULA_STARTS) and not is_number(text) else text
 
 

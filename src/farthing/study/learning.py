@@ -5,14 +5,16 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from farthing.errors import InvalidArgument, NoResult
+from farthing.session import session_of
+from farthing.session.records import Records
 from farthing.storage import Storage, StudySummary
 from farthing.strategies import Randomness, Strategy
 from farthing.strategies.shared.starts import is_drawn
+from farthing.study.best import find_best
 from farthing.study.carried_over import carried_over, in_common
-from farthing.study.records import Records
 from farthing.trials import History, Params, Problem, State, Trial
-from farthing.trials.history import ADDED
 from farthing.trials.learned import EarlierCost, Learned, LearnedStart, RandomResult
+from farthing.trials.notes import ADDED, is_by_model
 from farthing.validation import shown
 
 if TYPE_CHECKING:
@@ -140,7 +142,7 @@ def _best_of(study: "Study", problem: Problem, place: int) -> "EarlierBest | Non
     from farthing.study.portfolio import EarlierBest
 
     try:
-        best = study._measured_best
+        best = find_best(session_of(study))
     except NoResult:
         return None
     return EarlierBest(study.name, best.params, _with_drawn(best.params, problem, "learned", place), study.history)
@@ -156,7 +158,7 @@ def _random_results(source: str, history: History) -> list[RandomResult]:
     """Results of the initial design; of a study that learnt itself, those that it was given, if it has no others."""
     drawn: list[Trial] = []
     for trial in history:
-        if isinstance(trial.note, dict) and "theta" in trial.note:
+        if is_by_model(trial):
             break
         if is_drawn(trial, added=ADDED) and trial.state is State.DONE and trial.value is not None:
             drawn.append(trial)

@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import get_args
 
-from farthing.costs import Budget, PricesGiven, ResourcePrices
+from farthing.costs import Budget
 from farthing.errors import InvalidArgument
-from farthing.fields import Number, Whole
+from farthing.fields import Number
+from farthing.session.creation import check_retries
 from farthing.strategies import Strategy
 from farthing.study.settings import OnInterrupt
-from farthing.trials.measurement import LARGEST_WHOLE
 from farthing.validation import listed, shown
 
 
@@ -97,27 +97,6 @@ class Limits:
     def of_a_process(self, *, most_trials: int | None, seconds: float | None, waits_for_more: bool) -> "Limits":
         """The same, for a process that starts no more than that, and not for longer."""
         return replace(self, most_trials=most_trials, seconds=seconds, waits_for_more=waits_for_more)
-
-
-def check_leases(lease: float, *, lost_retries: int) -> None:
-    Number(above=0.0).checked(lease, what="A lease, in seconds,", advice="60 suits most work.")
-    check_retries(lost_retries, name="lost_retries")
-
-
-def check_prices(prices: PricesGiven | None, *, cost: object, cost_unit: str) -> None:
-    if prices is None:
-        return
-    ResourcePrices(prices)
-    if cost is not None or cost_unit == "seconds":
-        what = "a declared cost" if cost is not None else "cost_unit='seconds'"
-        raise InvalidArgument(
-            f"Prices turn measured seconds into another unit of cost, got prices with {what}. "
-            "Write prices={…}, cost_unit='dollars', and no cost=."
-        )
-
-
-def check_retries(retries: int, *, name: str) -> None:
-    Whole(least=0, most=LARGEST_WHOLE).checked(retries, what=f"The number of {name}", advice="Use 0 for none.")
 
 
 def check_budget(budget: object) -> None:

@@ -13,17 +13,17 @@ from farthing.costs.expected import expected_cost
 from farthing.errors import StaleAttempt, StorageError, TrialFinished, WorkError
 from farthing.execution import Checkpoints, Ended, Executor, Job
 from farthing.execution.failures import is_for_want_of_room
+from farthing.session.questions import Question
+from farthing.session.records import Records, Taken
+from farthing.session.turns import Answer
+from farthing.session.upkeep import CheckpointCollector, collect_leftovers
 from farthing.strategies import Strategy
-from farthing.study.collecting import CheckpointCollector, collect_leftovers
 from farthing.study.first_failures import FirstFailures
-from farthing.study.knowledge import Question
 from farthing.study.limits import IDLE, Limits, Stopped, StopReason
-from farthing.study.records import Records, Taken
 from farthing.study.reserve import Reserve
 from farthing.study.sharing import SuggesterForAll
 from farthing.study.stopping import Stopping, end_beyond
 from farthing.study.suggesting import Suggester, SuggesterHere, SuggesterInThread
-from farthing.study.turns import Answer
 from farthing.trials import Attempt, History, Json, Measurement, State, Trial
 from farthing.trials.news import News
 from farthing.trials.prefixes import Eviction
@@ -87,6 +87,8 @@ class Loop:
         self._clock = clock
         self._observers = observers
         self._only = only
+        self.trackers: dict[str, Json] = {}
+        """How work reaches its runs in trackers, which say so when they begin to watch."""
         self._trials: Taken = {}
         self._seconds_before = 0.0
         self._began = 0.0
@@ -376,6 +378,7 @@ class Loop:
                 time_limit=self._limits.time_limit,
                 seconds_left=left,
                 tells_charges=is_hard,
+                trackers=self.trackers,
             )
         )
         for observer in self._observers:

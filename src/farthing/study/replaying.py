@@ -10,8 +10,8 @@ from farthing.errors import InvalidArgument, WorkError
 from farthing.execution import CarriesOut, Checkpoints, Job, RunningTrial, Work, as_work
 from farthing.execution.attempts import run_attempt
 from farthing.execution.stored_checkpoints import checkpoints_at
+from farthing.session.folder import folder_path
 from farthing.space import Choice, Fidelity, Space
-from farthing.study.folder import folder_path
 from farthing.study.schedule import Change, Schedule
 from farthing.trials import Attempt, Measurement, Problem, State
 from farthing.trials.news import News

@@ -5,9 +5,9 @@ from dataclasses import replace
 from farthing.costs import Remaining
 from farthing.costs.expected import expected_cost
 from farthing.errors import NoResult
+from farthing.session.records import Records
 from farthing.strategies import Strategy
-from farthing.study.best import find_best
-from farthing.study.records import Records
+from farthing.study.best import best_of
 from farthing.study.verifying import verification, verified
 from farthing.trials import History, Suggestion
 
@@ -43,7 +43,7 @@ class Reserve:
 
     def _of_the_recommendation(self, history: History) -> float:
         try:
-            best = find_best(self._records, self._strategy)
+            best = best_of(self._records, self._strategy)
         except NoResult:
             return 0.0
         if verified(history, best.params) is not None:

@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, Union
 from farthing.costs import Clock, PricesGiven
 from farthing.execution import Executor
 from farthing.execution.ray import RayExecutor, Resources
-from farthing.storage import Storage
+from farthing.storage import StorageLike
 from farthing.strategies import Strategy
 from farthing.study.tracking import Tracker
 from farthing.trials import DeclaredCost, Trial
 
 if TYPE_CHECKING:
     from farthing.study.study import Study
-
-StorageLike: TypeAlias = str | Path | Storage
-"""`sqlite:///file.db`, the path of such a file, `postgresql://…`, or a storage."""
 
 ExecutorName: TypeAlias = Literal["processes", "inline", "ray"]
 ExecutorLike: TypeAlias = ExecutorName | RayExecutor | Executor

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 from farthing.costs import Remaining
 from farthing.errors import HistoryMoved
+from farthing.session.questions import Question
+from farthing.session.records import Records, Taken
+from farthing.session.turns import Answer, Turns
 from farthing.strategies import Strategy
 from farthing.strategies.shared.effort import allowed_effort
-from farthing.study.knowledge import Question
 from farthing.study.pace import queued_ahead
-from farthing.study.records import Records, Taken
 from farthing.study.suggesting import AnsweringThread, Wake
-from farthing.study.turns import Answer, Turns
 from farthing.trials import History, Trial
 
 

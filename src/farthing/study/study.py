@@ -5,17 +5,21 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TextIO, Unpack, overload
+from typing import TYPE_CHECKING, Any, Self, TextIO, Unpack, cast, overload
 
-from farthing.costs import Budget, Clock, Ledger, PricesGiven, SystemClock, as_clock
+from farthing.costs import Budget, Clock, Ledger, PricesGiven
 from farthing.errors import InvalidArgument, NoResult, NoSuggestion
 from farthing.execution import CarriesOut, Checkpoints, Executor, RunningTrial, Work, as_work
 from farthing.execution.ranks import refuse_other_ranks
 from farthing.execution.ray import Resources
 from farthing.fields import Flag, Number, Whole
+from farthing.session import Session
+from farthing.session.creation import closed_on_error, require_space
+from farthing.session.extension import extension_of, refuse_retiring_for
+from farthing.session.upkeep import collect_checkpoints, log_lost_prefixes, note_code
 from farthing.space import Space
-from farthing.storage import Storage, StudyRecord, open_storage
-from farthing.strategies import Strategy, as_strategy
+from farthing.storage import StorageLike
+from farthing.strategies import Strategy
 from farthing.study import exporting
 from farthing.study.asking import (
     HandedOut,
@@ -29,12 +33,8 @@ from farthing.study.asking import (
     told,
 )
 from farthing.study.best import Best, LearnedBest, find_best
-from farthing.study.chosen_strategy import ChosenStrategy
-from farthing.study.collecting import collect_checkpoints, log_lost_prefixes, note_code
 from farthing.study.display import Callbacks, check_progress, display_for, read_callbacks, say_how_to_resume
 from farthing.study.executors import executor_for
-from farthing.study.extending import extension_of, refuse_retiring_for
-from farthing.study.folder import StudyFiles, chosen_folder, folder_path, mark_for, new_identity
 from farthing.study.learning import begin_with
 from farthing.study.limits import (
     COMPLETE,
@@ -42,23 +42,21 @@ from farthing.study.limits import (
     Stopped,
     StopReason,
     check_budget,
-    check_leases,
     check_on_interrupt,
-    check_prices,
     require_budget,
     require_set_budget,
 )
 from farthing.study.lineage import Lineage
 from farthing.study.loop import Loop, Observer
-from farthing.study.opening import closed_on_error, create_or_continue, require_space, value_name
-from farthing.study.records import PRICES, Records
 from farthing.study.settings import (
     Callback,
     ExecutorLike,
     ExportFormat,
     LearnFrom,
     OnInterrupt,
-    StorageLike,
+    RunSettings,
+    Settings,
+    StudySettings,
     WorkSettings,
 )
 from farthing.study.top import Top
@@ -66,8 +64,9 @@ from farthing.study.tracking import Tracker, Tracking, read_trackers
 from farthing.study.verification import Chosen, Verification
 from farthing.study.verifying import require_covered
 from farthing.study.views import study_html, study_text
-from farthing.trials import DeclaredCost, History, Json, Params, Problem, Suggestion, Trial
-from farthing.trials.history import ADDED
+from farthing.trials import DeclaredCost, History, Params, Problem, Trial
+from farthing.trials.notes import ADDED
+from farthing.validation import refuse_unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,12 +81,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("farthing")
 
-WISH = "wish"
-"""In the note of a trial that a study file put in line: its place there."""
 WORKERS = "workers"
 """The setting that has the number of workers of the last run, so that a verification has as many threads for each."""
-DECLARES_COST = "declares cost"
-"""The setting of a study whose cost is a function that the user gave."""
 
 
 class Study:
@@ -140,48 +135,27 @@ class Study:
         learn_from: LearnFrom | None = None,
         prices: PricesGiven | None = None,
     ) -> None:
-        require_space(space)
-        check_prices(prices, cost=cost, cost_unit=cost_unit)
-        check_leases(lease, lost_retries=lost_retries)
-        clock, own_folder = as_clock(clock), folder_path(folder)
-        if noise is not None:
-            Flag().checked(noise, what="noise=", advice="Write noise=False where equal params give equal values.")
-        strategy = None if strategy is None else as_strategy(strategy)
-        problem = Problem(
-            space if strategy is None else strategy.shaped(space),
-            value=value_name(minimize, maximize),
-            minimize=minimize is not None,
-            seed=0 if seed is None else seed,
-            cost_unit=cost_unit,
-            measures_cost=cost is None and (cost_unit == "seconds" or prices is not None),
-            declared_cost=cost,
-        )
-        place = open_storage(storage, patience=lease)
-        with closed_on_error(place, given=storage):
-            settings = new_identity() | chosen_folder(own_folder, name, storage=place)
-            settings |= {} if cost is None else {DECLARES_COST: True}
-            settings |= {} if prices is None else {PRICES: dict(prices)}
-            form = None if strategy is None else strategy.to_json()
-            record = create_or_continue(place, StudyRecord(name, problem, form, settings), seed=seed)
-        self._join(
-            place,
-            record,
-            is_given=place is storage,
+        session = Session.created(
+            space,
+            minimize=minimize,
+            maximize=maximize,
             strategy=strategy,
+            storage=storage,
+            name=name,
+            seed=seed,
             cost=cost,
-            folder=own_folder,
+            cost_unit=cost_unit,
+            folder=folder,
             lease=lease,
             lost_retries=lost_retries,
             clock=clock,
+            noise=noise,
+            prices=prices,
         )
-        if noise is not None:
-            self._records.declare_noise(noise)
-        if prices is not None and self._settings.get(PRICES) != dict(prices):
-            self._remember(**{PRICES: dict(prices)})
-            self._records.hold(None, must_cost=False)
         if learn_from is not None:
-            with closed_on_error(place, given=storage):
-                begin_with(self._records, learn_from, strategy=strategy)
+            with closed_on_error(session.records.storage, given=storage):
+                begin_with(session.records, learn_from, strategy=session.strategy.given)
+        self._speak_for(session)
 
     @classmethod
     def load(
@@ -200,50 +174,18 @@ class Study:
         Reading it imports nothing that the database names. A strategy of your own is imported when the study runs or is
         asked for a trial; with `import_strategy` at once, so that `best` is its recommendation.
         """
-        check_leases(lease, lost_retries=lost_retries)
         Flag().checked(import_strategy, what="import_strategy", advice="Leave it out to import nothing.")
-        study = cls.__new__(cls)
-        place = open_storage(storage, patience=lease)
-        with closed_on_error(place, given=storage):
-            record = place.load_study(name)
-        study._join(
-            place,
-            record,
-            is_given=place is storage,
-            strategy=strategy,
-            cost=cost,
-            folder=None,
-            lease=lease,
-            lost_retries=lost_retries,
-            clock=SystemClock(),
-        )
+        session = Session.loaded(name, storage, strategy=strategy, cost=cost, lease=lease, lost_retries=lost_retries)
         if import_strategy:
-            study._strategy.imported()
+            session.strategy.imported()
+        study = cls.__new__(cls)  # the constructor is for users, who give a space
+        study._speak_for(session)
         return study
 
-    def _join(
-        self,
-        storage: Storage,
-        record: StudyRecord,
-        *,
-        is_given: bool,
-        strategy: Strategy | str | None,
-        cost: DeclaredCost | None,
-        folder: Path | str | None,
-        lease: float,
-        lost_retries: int,
-        clock: Clock,
-    ) -> None:
-        self.name = record.name
-        self._clock = clock
-        problem = replace(record.problem, declared_cost=cost)
-        self._strategy = ChosenStrategy(strategy, record)
-        known = replace(record, problem=problem)
-        self._records = Records(
-            storage, known, lease=lease, retries=lost_retries, closes_storage=not is_given, clock=clock
-        )
-        self._files = StudyFiles(self._records, mark_for(record), place=folder)
-        self._handed_out = HandedOut(self._records, self._files, clock=self._clock)
+    def _speak_for(self, session: Session) -> None:
+        self.name = session.name
+        self._session = session
+        self._handed_out = HandedOut(session.records, session.files, clock=session.clock)
         self._loop: Loop | None = None
 
     # ---- running ----------------------------------------------------------------------------------------------------
@@ -300,23 +242,19 @@ class Study:
         check_on_interrupt(on_interrupt)
         Flag().checked(verify, what="verify", advice="Write verify=True to train the recommendation to the end.")
         check_progress(progress)
-        strategy = self._strategy.imported()
+        strategy = self._session.strategy.imported()
         check_budget(budget)
         limits = Limits.of(None, time_limit, retries=retries, strategy=strategy, keep_going=keep_going)
         limits = replace(limits, verifies=verify)
         called, followers = read_callbacks(callbacks), read_trackers(trackers)
-        shape = self._checked(work)
-        require_budget(budget or self.budget, self.strategy)
-        log_lost_prefixes(self._records, shape, self.checkpoints)
-        note_code(self._records, shape, harmless=harmless_change)
-        strategy = self._strategy.stored_in(self._records)
+        shape, strategy = self._taken_up(work, budget, harmless=harmless_change)
         runner = self._executor(
             shape, executor, workers=workers, devices=devices, resources=resources, time_limit=time_limit
         )
-        if self._settings.get(WORKERS, 1) != workers:
-            self._remember(**{WORKERS: workers})
+        if self._session.records.settings.get(WORKERS, 1) != workers:
+            self._session.records.remember({WORKERS: workers})
         if budget is not None:
-            self._records.set_budget(budget, given=True)
+            self._session.records.set_budget(budget, given=True)
         try:
             stopped = self._loop_through(
                 strategy, runner, limits, callbacks=called, trackers=followers, progress=progress
@@ -334,7 +272,7 @@ class Study:
                 )
             return stopped
         except KeyboardInterrupt:
-            say_how_to_resume(self._records)
+            say_how_to_resume(self._session.records)
             if on_interrupt == "raise":
                 raise
             return Stopped(StopReason.INTERRUPTED, "interrupted")
@@ -414,14 +352,14 @@ class Study:
             repeats: the number of full trainings of each, those that there are counted. New ones start afresh.
         """
         check_progress(progress)
-        limits = Limits.of(budget, time_limit, retries=retries, strategy=self._strategy.imported())
-        chosen = Chosen.of(self._measured_best, self.history, measured=measured, top=top, repeats=repeats)
+        limits = Limits.of(budget, time_limit, retries=retries, strategy=self._session.strategy.imported())
+        chosen = Chosen.of(find_best(self._session), self.history, measured=measured, top=top, repeats=repeats)
         numbers = chosen.waiting(self.history)
         missing = chosen.missing(self.history)
         if missing or numbers:
             shape = self._checked(work)
             if budget is not None:
-                left = budget.remaining(self.history, seconds=self._records.seconds_run())
+                left = budget.remaining(self.history, seconds=self._session.records.seconds_run())
                 require_covered(missing, left, in_seconds=self.problem.cost_unit == "seconds")
             runner = self._executor(
                 shape,
@@ -430,9 +368,9 @@ class Study:
                 devices=devices,
                 resources=resources,
                 time_limit=time_limit,
-                sharing=self._settings.get(WORKERS, 1),
+                sharing=self._session.records.settings.get(WORKERS, 1),
             )
-            numbers += [self._records.enqueue(one, tags=["verification"]).number for one in missing]
+            numbers += [self._session.records.enqueue(one, tags=["verification"]).number for one in missing]
             self._loop_through(self.strategy, runner, limits, progress=progress, only=numbers)
         done = chosen.checked(self.history, ran=numbers)
         return done if top is not None or repeats is not None else done[0].trials[0]
@@ -450,58 +388,25 @@ class Study:
         shares: bool = False,
     ) -> Stopped:
         if not shares:
-            self._records.withdraw_stop()
+            self._session.records.withdraw_stop()
         display = display_for(self, wanted=progress)
         observers: list[Observer] = [Callbacks(self, tuple(callbacks)), *(Tracking(self, one) for one in trackers)]
         self._loop = Loop(
-            self._records,
+            self._session.records,
             strategy,
             executor,
             limits=limits,
             checkpoints=self.checkpoints,
-            clock=self._clock,
+            clock=self._session.clock,
             observers=[*observers, *([display] if display else [])],
             only=only,
             shares=shares,
-            only_runs=shares and self._lacks_declared_cost,
+            only_runs=shares and self._session.lacks_declared_cost,
         )
         try:
             return self._loop.run()
         finally:
             self._loop = None
-
-    def _run_as_worker(
-        self,
-        work: Work,
-        *,
-        budget: Budget | None,
-        workers: int,
-        limits: Limits,
-        resources: Resources | None = None,
-        progress: bool | None = None,
-    ) -> Stopped:
-        """One of many that work on the study, as `farthing worker` does: one of them suggests for all.
-
-        Unlike `run`, it ends at once if the study was asked to stop.
-        """
-        shape = self._checked(work)
-        require_budget(budget or self.budget, self._strategy.imported())
-        log_lost_prefixes(self._records, shape, self.checkpoints)
-        note_code(self._records, shape, harmless=False)
-        strategy = self._strategy.stored_in(self._records)
-        runner = self._executor(
-            shape, "processes", workers=workers, devices=None, resources=resources, time_limit=limits.time_limit
-        )
-        if budget is not None:
-            self._records.set_budget(budget, given=True)
-        return self._loop_through(strategy, runner, limits, progress=progress, shares=True)
-
-    @property
-    def _lacks_declared_cost(self) -> bool:
-        """Whether this process was not given the declared cost that the study has: what it suggested would be free."""
-        problem = self.problem
-        is_certain = problem.cost_unit == "seconds" and not problem.measures_cost  # an older version noted no more
-        return (is_certain or bool(self._settings.get(DECLARES_COST))) and problem.declared_cost is None
 
     def _executor(
         self,
@@ -514,19 +419,28 @@ class Study:
         time_limit: float | None,
         sharing: int = 1,
     ) -> Executor:
-        self._records.hold(resources, must_cost=True)
+        self._session.records.hold(resources, must_cost=True)
         return executor_for(
             work,
             self.problem,
             executor,
-            files=self._files,
-            clock=self._clock,
+            files=self._session.files,
+            clock=self._session.clock,
             workers=workers,
             devices=devices,
             resources=resources,
             time_limit=time_limit,
             sharing=sharing,
         )
+
+    def _taken_up(self, work: Work, budget: Budget | None, *, harmless: bool) -> tuple[CarriesOut, Strategy]:
+        """The work and the strategy of a run that may begin; what changed since the last one is noted."""
+        records, strategy = self._session.records, self._session.strategy
+        shape = self._checked(work)
+        require_budget(budget or self.budget, strategy.imported())
+        log_lost_prefixes(records, shape, self.checkpoints)
+        note_code(records, shape, harmless=harmless)
+        return shape, strategy.stored_in(records)
 
     def _checked(self, work: Work) -> CarriesOut:
         refuse_other_ranks()
@@ -555,7 +469,7 @@ class Study:
         It is an event of the history. Trials that run are finished; a run that has ended does not begin again.
         """
         require_set_budget(budget)
-        self._records.set_budget(budget)
+        self._session.records.set_budget(budget)
         self._wake()
 
     def request_stop(self) -> None:
@@ -563,7 +477,7 @@ class Study:
 
         They start no trial after two seconds. The request stands until a `run` or `verify` is started.
         """
-        self._records.request_stop()
+        self._session.records.request_stop()
         self._wake()
 
     def _wake(self) -> None:
@@ -587,7 +501,9 @@ class Study:
             Whole(least=1).checked(count, what="The count of trials to ask for", advice="Leave it out for one trial.")
         refuse_other_ranks()
         check_budget(budget)
-        asked = self._handed_out.ask(count or 1, budget, lambda: self._strategy.stored_in(self._records))
+        asked = self._handed_out.ask(
+            count or 1, budget, lambda: self._session.strategy.stored_in(self._session.records)
+        )
         if count is not None:
             return asked
         if not asked:
@@ -624,8 +540,8 @@ class Study:
             pruned=pruned,
         )
         closed = self._handed_out.close(running, outcome)
-        if self._has_strategy:
-            collect_checkpoints(self._records, self.strategy, self.checkpoints, ended=closed)
+        if self._session.strategy.is_at_hand:
+            collect_checkpoints(self._session.records, self.strategy, self.checkpoints, ended=closed)
         return closed
 
     # ---- results from elsewhere, and wishes --------------------------------------------------------------------------
@@ -646,7 +562,7 @@ class Study:
         """
         suggestion = replace(suggested(self.problem, params, fidelity), note={ADDED: True})
         outcome = obtained(self.problem, value, cost=cost, fidelity=suggestion.fidelity, trace=trace)
-        return self._records.add(suggestion, outcome, tags=read_tags(tags))
+        return self._session.records.add(suggestion, outcome, tags=read_tags(tags))
 
     def enqueue(
         self, params: Params, *, fidelity: Mapping[str, float] | None = None, tags: Sequence[str] = ()
@@ -655,17 +571,8 @@ class Study:
 
         It may have some of the params only; the strategy proposes the others.
         """
-        whole = completed(self.history, params, self._strategy.imported, self._records.randomness)
-        return self._records.enqueue(suggested(self.problem, whole, fidelity), tags=read_tags(tags))
-
-    def _enqueue_once(self, place: int, params: Params, *, fidelity: Mapping[str, float] | None = None) -> None:
-        """As `enqueue`, for the wish of that place in a study file, unless it is in line: also if two do it at once."""
-
-        def wished(history: History) -> Suggestion:
-            whole = completed(history, params, self._strategy.imported, self._records.randomness)
-            return suggested(self.problem, whole, fidelity)
-
-        self._records.enqueue_once(wished, note={WISH: place})
+        whole = completed(self.history, params, self._session.strategy.imported, self._session.records.randomness)
+        return self._session.records.enqueue(suggested(self.problem, whole, fidelity), tags=read_tags(tags))
 
     def extend(self, space: Space, *, fill: Params | None = None) -> None:
         """Changes the space: wider bounds, more options, new parameters, retired ones. All results are kept.
@@ -681,22 +588,24 @@ class Study:
                 retired one the value that it has from now on.
         """
         require_space(space)
-        refuse_retiring_for(self._strategy.imported(), self.space, space)
-        self._records.extend(extension_of(self.history, self._strategy.imported().shaped(space), fill or {}))
+        refuse_retiring_for(self._session.strategy.imported(), self.space, space)
+        self._session.records.extend(
+            extension_of(self.history, self._session.strategy.imported().shaped(space), fill or {})
+        )
 
     def annotate(
         self, trial: RunningTrial | Trial | int, *, tags: Sequence[str] | None = None, comment: str | None = None
     ) -> None:
         """Replaces a trial's tags or comment."""
         own = None if tags is None else read_tags(tags)
-        self._records.annotate(number_of(trial), tags=own, comment=read_comment(comment))
+        self._session.records.annotate(number_of(trial), tags=own, comment=read_comment(comment))
 
     # ---- results -----------------------------------------------------------------------------------------------------
 
     @property
     def problem(self) -> Problem:
         """The space, the value that is optimised, and the unit in which cost is paid."""
-        return self._records.problem
+        return self._session.records.problem
 
     @property
     def space(self) -> Space:
@@ -705,23 +614,12 @@ class Study:
     @property
     def strategy(self) -> Strategy:
         """The strategy in use: the one given, else the one stored, else one chosen by the shape of the problem."""
-        return self._strategy.get()
-
-    @property
-    def _has_strategy(self) -> bool:
-        return self._strategy.is_at_hand
-
-    @property
-    def _strategy_json(self) -> dict[str, Json]:
-        return self._strategy.to_json()
-
-    def _import_strategy(self) -> None:
-        self._strategy.imported()
+        return self._session.strategy.get()
 
     @property
     def history(self) -> History:
         """Everything that happened so far, as one immutable value."""
-        return self._records.refresh()
+        return self._session.records.refresh()
 
     @property
     def trials(self) -> list[Trial]:
@@ -742,7 +640,7 @@ class Study:
         `is_fallback` says so.
         """
         try:
-            return self._measured_best
+            return find_best(self._session)
         except NoResult:
             learned = self.history.learned
             if learned is None or not learned.starts:
@@ -750,21 +648,9 @@ class Study:
             return LearnedBest(learned.starts[0], self.problem)
 
     @property
-    def _measured_best(self) -> Best:
-        """The recommendation by this study's own trials."""
-        return find_best(self._records, self._strategy.get_if_at_hand())
-
-    @property
     def checkpoints(self) -> Checkpoints:
         """The study's files: checkpoints and logs. Nothing is written before a trial runs."""
-        return self._files.checkpoints
-
-    @property
-    def _settings(self) -> Mapping[str, Json]:
-        return self._records.settings
-
-    def _remember(self, **settings: Json) -> None:
-        self._records.remember(settings)
+        return self._session.files.checkpoints
 
     @overload
     def export(self, path: None = None, *, format: ExportFormat | None = None) -> str: ...
@@ -834,7 +720,7 @@ class Study:
         """
         from farthing.dashboard.report import report
 
-        made = report(self._records.storage, self.name)
+        made = report(self._session.records.storage, self.name)
         if path is not None:
             Path(path).write_text(made.text, encoding="utf-8")
         return made
@@ -849,7 +735,7 @@ class Study:
 
         Trials that were asked for and not told keep their lease until it ends.
         """
-        self._records.let_go()
+        self._session.records.let_go()
 
     def __enter__(self) -> Self:
         return self
@@ -867,3 +753,60 @@ class Study:
 
     def _repr_html_(self) -> str:
         return study_html(self)
+
+
+def run_as_worker(
+    study: Study,
+    work: Work,
+    *,
+    budget: Budget | None,
+    workers: int,
+    limits: Limits,
+    resources: Resources | None = None,
+    progress: bool | None = None,
+) -> Stopped:
+    """One of many that work on the study, as `farthing worker` does: one of them suggests for all.
+
+    Unlike `run`, it ends at once if the study was asked to stop.
+    """
+    shape, strategy = study._taken_up(work, budget, harmless=False)
+    runner = study._executor(
+        shape, "processes", workers=workers, devices=None, resources=resources, time_limit=limits.time_limit
+    )
+    if budget is not None:
+        study._session.records.set_budget(budget, given=True)
+    return study._loop_through(strategy, runner, limits, progress=progress, shares=True)
+
+
+# ---- a whole study in one line ---------------------------------------------------------------------------------------
+
+
+def minimize(
+    work: Work, space: Space, *, budget: Budget | None = None, value: str = "value", **settings: Unpack[Settings]
+) -> Study:
+    """Runs a whole study in one line and returns it; `settings` go to `Study` and to `Study.run`."""
+    of_study, of_run = _split(settings)
+    return _run_whole(Study(space, minimize=value, **of_study), work, budget, of_run)
+
+
+def maximize(
+    work: Work, space: Space, *, budget: Budget | None = None, value: str = "value", **settings: Unpack[Settings]
+) -> Study:
+    """Like `minimize`, for a value that should be large."""
+    of_study, of_run = _split(settings)
+    return _run_whole(Study(space, maximize=value, **of_study), work, budget, of_run)
+
+
+def _split(settings: Settings) -> tuple[StudySettings, RunSettings]:
+    refuse_unknown(settings, list(Settings.__annotations__), what="Settings", error=InvalidArgument)
+    given = cast(dict[str, Any], settings)
+    of_study, of_run = (
+        {name: value for name, value in given.items() if name in known.__annotations__}
+        for known in (StudySettings, RunSettings)
+    )
+    return cast(StudySettings, of_study), cast(RunSettings, of_run)
+
+
+def _run_whole(study: Study, work: Work, budget: Budget | None, settings: RunSettings) -> Study:
+    study.run(work, budget=budget, **settings)
+    return study

@@ -13,12 +13,12 @@ from typing import Protocol
 
 from farthing.costs import EFFORT_LEVELS, EffortLevel
 from farthing.errors import HistoryMoved
+from farthing.session.questions import Question
+from farthing.session.records import Records, Taken
+from farthing.session.turns import Answer, Turns
 from farthing.strategies import Strategy
 from farthing.strategies.shared.effort import allowed_effort
-from farthing.study.knowledge import Question
 from farthing.study.pace import is_long_to_wait, may_miss, suggested_together
-from farthing.study.records import Records, Taken
-from farthing.study.turns import Answer, Turns
 from farthing.trials import History, Trial
 
 Suggest = Callable[[Question], Answer]

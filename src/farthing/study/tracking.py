@@ -2,18 +2,19 @@
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from queue import Full, Queue
 from threading import Thread
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from farthing.costs import Ledger
 from farthing.errors import InvalidArgument
 from farthing.names import name_of
-from farthing.trials import History, Measurement, Problem, State, Trial
+from farthing.session import session_of
+from farthing.trials import History, Json, Measurement, Problem, State, Trial
 from farthing.validation import shown
 
 if TYPE_CHECKING:
@@ -50,11 +51,12 @@ class StudyFacts:
 
 @dataclass(frozen=True)
 class SoFar:
-    """How a study stands: the trials that have ended, what they cost, the best value measured."""
+    """How a study stands: the trials that have ended, what they cost, the best value measured and its trial."""
 
     trials: int = 0
     cost: float = 0.0
     best: float | None = None
+    best_trial: Trial | None = None
 
     @classmethod
     def of(cls, history: History) -> "SoFar":
@@ -65,10 +67,14 @@ class SoFar:
         return so_far
 
     def after(self, trial: Trial, problem: Problem) -> "SoFar":
-        best = self.best
-        if trial.state is State.DONE and trial.value is not None:
-            best = trial.value if best is None or problem.better(trial.value, best) else best
-        return SoFar(self.trials + 1, self.cost + trial.cost, best)
+        best, best_trial = self.best, self.best_trial
+        if (
+            trial.state is State.DONE
+            and trial.value is not None
+            and (best is None or problem.better(trial.value, best))
+        ):
+            best, best_trial = trial.value, trial
+        return SoFar(self.trials + 1, self.cost + trial.cost, best, best_trial)
 
 
 class Tracker(ABC):
@@ -81,6 +87,15 @@ class Tracker(ABC):
 
     patience: float = 10.0
     """Seconds that the end of a run waits for the last calls."""
+
+    def address(self, study: StudyFacts) -> dict[str, Json]:
+        """What `reach` needs in the process that works; empty where trials have nothing to be reached."""
+        return {}
+
+    @staticmethod
+    def reach(address: Mapping[str, Any], number: int) -> AbstractContextManager[Any]:
+        """What `trial.tracker` gives to work, in the process that does it: the run of the trial with this number."""
+        raise NotImplementedError
 
     @abstractmethod
     def begin(self, study: StudyFacts) -> None:
@@ -117,18 +132,26 @@ class Tracking:
     """Tells a tracker what happens, as an observer of the loop: through a bounded queue, from a thread of its own."""
 
     def __init__(self, study: "Study", tracker: Tracker, *, room: int = ROOM) -> None:
-        self._study = study
+        self._study, self._tracker = study, tracker
         self._delivery = Delivery(tracker, room=room)
         self._so_far = SoFar()
 
     @contextmanager
     def watching(self, loop: "Loop") -> Iterator[None]:
         self._so_far = SoFar.of(self._study.history)
+        loop.trackers.update(self._reached_at())
         self._delivery.open(_facts(self._study))
         try:
             yield
         finally:
             self._delivery.close(self._study.ledger)
+
+    def _reached_at(self) -> dict[str, Json]:
+        """How work reaches its own run of the tracker, by the tracker's name; empty where it cannot."""
+        kind, address = type(self._tracker), self._tracker.address(_facts(self._study))
+        return (
+            {kind.__name__: {"class": f"{kind.__module__}:{kind.__qualname__}", "address": address}} if address else {}
+        )
 
     def on_start(self, trial: Trial) -> None:
         self._delivery.start(trial)
@@ -144,7 +167,8 @@ class Tracking:
 
 
 def _facts(study: "Study") -> StudyFacts:
-    return StudyFacts(study.name, study._files.identity, name_of(type(study.strategy)), study.problem)
+    identity = session_of(study).files.identity
+    return StudyFacts(study.name, identity, name_of(type(study.strategy)), study.problem)
 
 
 class Delivery:

@@ -5,8 +5,9 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from farthing.errors import NoResult
+from farthing.session import session_of
+from farthing.session.strategy import name_of
 from farthing.study.runs import ranked_runs
-from farthing.study.stored_strategy import name_of
 from farthing.trials import History, Measurement, Params, Prediction, Trial
 
 if TYPE_CHECKING:
@@ -18,16 +19,6 @@ ROWS_SHOWN = 10
 
 def short_number(number: Any) -> str:
     return f"{number:.4g}" if isinstance(number, float) else str(number)
-
-
-def short_bytes(count: int) -> str:
-    """12.3 MB"""
-    number, unit = float(count), "bytes"
-    for larger in ("kB", "MB", "GB", "TB"):
-        if number < 1000:
-            break
-        number, unit = number / 1000, larger
-    return f"{number:.3g} {unit}"
 
 
 def short_params(params: Params) -> str:
@@ -46,8 +37,10 @@ def short_point(trial: Trial, point: Measurement | None) -> str:
 
 def found_best(study: "Study") -> "Best | None":
     """The recommendation so far, if any."""
+    from farthing.study.best import find_best
+
     try:
-        return study._measured_best
+        return find_best(session_of(study))
     except NoResult:
         return None
 
@@ -60,7 +53,7 @@ def best_lines(study: "Study", best: "Best") -> list[str]:
 def _fallback(study: "Study", best: "Best") -> list[str]:
     if not best.is_fallback:
         return []
-    name = name_of(study._strategy_json)
+    name = name_of(session_of(study).strategy.to_json())
     return [f"It is the best measured: {name} is not imported to read a study. --import asks what it recommends."]
 
 
@@ -96,14 +89,14 @@ def _best_table(study: "Study", history: History) -> list[list[str]]:
 
 
 def study_text(study: "Study") -> str:
-    with study._records.still():
+    with session_of(study).records.still():
         history = study.history
         table = text_table(_best_table(study, history))
         return "\n".join([_title(study, history), *_recommendation(study), "", table, "", str(study.ledger)])
 
 
 def study_html(study: "Study") -> str:
-    with study._records.still():
+    with session_of(study).records.still():
         history = study.history
         words = "".join(f"<br>{escape(line)}" for line in _recommendation(study))
         title = f"<p><b>{escape(_title(study, history))}</b>{words}</p>"

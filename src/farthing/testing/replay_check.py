@@ -2,8 +2,8 @@
 
 import json
 
+from farthing.session.questions import suggested_again, without_knowledge
 from farthing.study import Study
-from farthing.study.knowledge import suggested_again, without_knowledge
 from farthing.trials import History, Trial
 from farthing.trials.extension import as_suggested
 

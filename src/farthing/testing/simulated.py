@@ -15,9 +15,9 @@ from farthing.execution import CarriesOut, Checkpoints, Ended, Job, RunningTrial
 from farthing.execution.attempts import run_attempt
 from farthing.execution.executor import Listener, check_workers
 from farthing.fields import Number
+from farthing.session.questions import Question
+from farthing.session.turns import Answer
 from farthing.storage import MemoryStorage
-from farthing.study.knowledge import Question
-from farthing.study.turns import Answer
 from farthing.trials import Attempt, Failure, Measurement, Outcome, Problem, State
 from farthing.trials.news import News
 

@@ -42,6 +42,12 @@ def standing(study: StudyFacts, so_far: SoFar) -> dict[str, float]:
     return {"cost": so_far.cost, **best}
 
 
+def best_of(so_far: SoFar) -> dict[str, Any]:
+    """The params of the best trial so far, and its number."""
+    best = so_far.best_trial
+    return {} if best is None else {"best.trial": best.number, **{f"best.{name}": v for name, v in best.params.items()}}
+
+
 def bill_of(ledger: Ledger) -> dict[str, float]:
     """The ledger as plain numbers."""
     spent = {f"spent.{kind}": amount for kind, amount in ledger.spent.items()}

@@ -1,12 +1,15 @@
 """A study in MLflow: a parent run, and a nested run for each trial."""
 
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from farthing.costs import Ledger
+from farthing.errors import WorkError
 from farthing.study.tracking import SoFar, StudyFacts, Tracker
-from farthing.trackers.contents import bill_of, costs_of, library, numbers_at, settings_of, standing
-from farthing.trials import Measurement, State, Trial
+from farthing.trackers.contents import best_of, bill_of, costs_of, library, numbers_at, settings_of, standing
+from farthing.trials import Json, Measurement, State, Trial
 
 STUDY, TRIAL, STATE = "farthing.study", "farthing.trial", "farthing.state"
 """Tags by which a resumed study finds its runs again, and a reader the state of a trial."""
@@ -32,6 +35,23 @@ class MLflow(Tracker):
         self.patience = patience
         self._experiment_name, self._uri = experiment, tracking_uri
         self._runs: dict[int, str] = {}
+
+    def address(self, study: StudyFacts) -> dict[str, Json]:
+        uri, name = self._uri or self._library.get_tracking_uri(), self._experiment_name or study.name
+        return {"uri": str(uri), "experiment": name, "study": study.identity, "patience": self.patience}
+
+    @staticmethod
+    @contextmanager
+    def reach(address: Mapping[str, Any], number: int) -> Iterator[Any]:
+        """MLflow's active run, once the study has made it."""
+        mlflow = library("mlflow", tracker="MLflow", extra="mlflow")
+        before = mlflow.get_tracking_uri()
+        mlflow.set_tracking_uri(address["uri"])
+        try:
+            with mlflow.start_run(run_id=_awaited_run(mlflow.MlflowClient(address["uri"]), address, number)) as run:
+                yield run
+        finally:
+            mlflow.set_tracking_uri(before)
 
     def begin(self, study: StudyFacts) -> None:
         self._study = study
@@ -63,6 +83,9 @@ class MLflow(Tracker):
         is_good = trial.state in (State.DONE, State.PRUNED)
         self._client.set_terminated(run, status="FINISHED" if is_good else "FAILED")
         self._log_numbers(self._parent, standing(self._study, so_far), step=so_far.trials)
+        if so_far.best_trial is trial:  # as tags: MLflow's params cannot change
+            tags = [self._entities.RunTag(_named(name), str(value)) for name, value in best_of(so_far).items()]
+            self._client.log_batch(self._parent, tags=tags)
 
     def finish(self, ledger: Ledger) -> None:
         self._log_numbers(self._parent, bill_of(ledger))
@@ -74,9 +97,7 @@ class MLflow(Tracker):
         return str(found.experiment_id if found else self._client.create_experiment(name))
 
     def _find_run(self, tag: str, value: str) -> str | None:
-        wanted = f"tags.`{STUDY}` = '{self._study.identity}' and tags.`{tag}` = '{value}'"
-        found = self._client.search_runs([self._experiment], filter_string=wanted, max_results=1)
-        return str(found[0].info.run_id) if found else None
+        return _found(self._client, self._experiment, study=self._study.identity, tag=tag, value=value)
 
     def _create(self, name: str, tags: dict[str, str]) -> str:
         own = {STUDY: self._study.identity, **tags}
@@ -90,6 +111,33 @@ class MLflow(Tracker):
         milliseconds = int(1000 * (at or time.time()))
         metrics = [self._entities.Metric(_named(name), number, milliseconds, step) for name, number in numbers.items()]
         self._client.log_batch(run, metrics=metrics)
+
+
+def _found(client: Any, experiment: str, *, study: str, tag: str, value: str) -> str | None:
+    wanted = f"tags.`{STUDY}` = '{study}' and tags.`{tag}` = '{value}'"
+    found = client.search_runs([experiment], filter_string=wanted, max_results=1)
+    return str(found[0].info.run_id) if found else None
+
+
+LOOKS = 0.05
+"""Seconds between two looks for a run that the study has yet to make: some milliseconds as a rule. A guess."""
+
+
+def _awaited_run(client: Any, address: Mapping[str, Any], number: int) -> str:
+    until = time.monotonic() + address["patience"]
+    while True:
+        experiment = client.get_experiment_by_name(address["experiment"])
+        run = experiment and _found(
+            client, experiment.experiment_id, study=address["study"], tag=TRIAL, value=str(number)
+        )
+        if run:
+            return str(run)
+        if time.monotonic() > until:
+            raise WorkError(
+                f"A trial must have a run in MLflow before work writes to it, got none within {address['patience']:g} "
+                f"seconds from {address['uri']}. Look at the warnings of the study, or give MLflow more patience=."
+            )
+        time.sleep(LOOKS)
 
 
 def _named(name: str) -> str:

@@ -1,13 +1,15 @@
 """A study for TensorBoard: event files, a folder for each trial."""
 
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from farthing.costs import Ledger
 from farthing.study.tracking import SoFar, StudyFacts, Tracker
-from farthing.trackers.contents import bill_of, costs_of, library, numbers_at, settings_of, standing
-from farthing.trials import Measurement, Trial
+from farthing.trackers.contents import best_of, bill_of, costs_of, library, numbers_at, settings_of, standing
+from farthing.trials import Json, Measurement, Trial
 
 
 class TensorBoard(Tracker):
@@ -33,6 +35,17 @@ class TensorBoard(Tracker):
         self._folder = Path(folder)
         self._writers: dict[int, Any] = {}
 
+    def address(self, study: StudyFacts) -> dict[str, Json]:
+        return {"folder": str(self._folder.absolute() / study.name)}
+
+    @staticmethod
+    @contextmanager
+    def reach(address: Mapping[str, Any], number: int) -> Iterator[Path]:
+        """The folder of the trial, for event files of its own."""
+        folder = Path(address["folder"]) / f"trial-{number}"
+        folder.mkdir(parents=True, exist_ok=True)
+        yield folder
+
     def begin(self, study: StudyFacts) -> None:
         self._study = study
         self._writers.clear()
@@ -55,6 +68,9 @@ class TensorBoard(Tracker):
         self._add(writer, self._library["text"].text_pb("state", trial.state.value))
         writer.close()
         self._add_numbers(self._whole, standing(self._study, so_far), step=so_far.trials)
+        if so_far.best_trial is trial:
+            lines = "\n".join(f"{name} = {value}  " for name, value in best_of(so_far).items())
+            self._add(self._whole, self._library["text"].text_pb("best", lines), step=so_far.trials)
 
     def finish(self, ledger: Ledger) -> None:
         self._add_numbers(self._whole, bill_of(ledger))

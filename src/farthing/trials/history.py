@@ -15,6 +15,7 @@ from farthing.trials.durations import DURATION
 from farthing.trials.extension import EXTENDED, as_suggested, extensions_of, filled
 from farthing.trials.learned import Learned, learned_of
 from farthing.trials.memos import Memo, Memos
+from farthing.trials.notes import is_added
 from farthing.trials.problem import Problem
 from farthing.trials.requests import BUDGET, budgets_known, is_to_stop, limits_in_force, stop_requests
 from farthing.trials.suggestion import Json, Params
@@ -24,9 +25,6 @@ T = TypeVar("T")
 
 COUNTED = (DURATION, EXTENDED, NOISE_DECLARED)
 """Kinds of events that say how many trials there were."""
-
-ADDED = "added"
-"""In the note of a trial whose result was obtained elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +82,7 @@ class History(Sequence[Trial]):
             else:
                 self._trials.append(trial)
                 self._configurations += trial.resume_from is None
-                self._added += isinstance(trial.note, dict) and ADDED in trial.note
+                self._added += is_added(trial)
             if trial.is_finished:
                 self._in_flight.pop(trial.number, None)
             else:

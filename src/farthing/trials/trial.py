@@ -9,6 +9,7 @@ from farthing.scalars import as_int
 from farthing.trials.measurement import Measurement, payments, savings, total
 from farthing.trials.rounds import kept_rounds
 from farthing.trials.suggestion import Json, Params, Suggestion
+from farthing.validation import spelled_out
 
 
 class State(StrEnum):
@@ -34,8 +35,8 @@ class Failure:
     traceback: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "reason", _printable(self.reason))
-        object.__setattr__(self, "traceback", _printable(self.traceback))
+        object.__setattr__(self, "reason", spelled_out(self.reason))
+        object.__setattr__(self, "traceback", spelled_out(self.traceback))
 
 
 @dataclass(frozen=True)
@@ -130,11 +131,6 @@ class Trial:
     def saved(self) -> dict[str, float]:
         """Savings by reason, as the work reported them."""
         return total(savings(self.measurements))
-
-
-def _printable(text: str) -> str:
-    """The text without surrogates, which no file, terminal or database takes."""
-    return text.encode(errors="backslashreplace").decode()
 
 
 def _along_the_curve(point: Measurement) -> tuple[tuple[float, ...], int, int]:

@@ -6,9 +6,9 @@ from typing import Any, Literal
 import numpy as np
 
 from farthing.costs import Budget, Ledger
+from farthing.session.strategy import class_name
 from farthing.space import Choice, Int
 from farthing.space.parameters import Parameter
-from farthing.study.stored_strategy import class_name
 from farthing.trials import Json, Problem, Trial
 from farthing.views.lines import FAILED_CODES, Lines
 from farthing.views.progress import progress, worth

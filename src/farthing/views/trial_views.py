@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from farthing.space.stages import prefix_key
 from farthing.study.views import short_number
 from farthing.trials import History, Json, Measurement, Prediction, Trial
+from farthing.trials.notes import reason_of
 from farthing.trials.prefixes import is_stage, was_cached
 from farthing.views.owners import where
 from farthing.views.sampling import thinned
@@ -47,7 +48,7 @@ def trial_form(trial: Trial, lineage: Sequence[Trial], stages: Sequence[str]) ->
         "costs": trial.costs,
         "saved": trial.saved,
         "note": trial.note,
-        "why": str(trial.note.get("why", "")) if isinstance(trial.note, dict) else "",
+        "why": reason_of(trial),
         "overhead": trial.overhead,
         "checkpoint": trial.checkpoint,
         "resume_checkpoint": trial.resume_checkpoint,

@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable
 
 import farthing as ft
+from farthing.session import session_of
 
 SPACE = ft.Space({"x": ft.Float(0, 1)})
 LONG_LEASE = 3600.0
@@ -68,7 +69,7 @@ def owner_is_the_child(storage: str) -> None:
         return (
             trial.number,
             f":{os.getpid()}:" in str(study.trials[trial.number].owner),
-            len(study._records.leases.held),
+            len(session_of(study).records.leases.held),
         )
 
     child = Child(ask, lambda: study.tell(1, 0.25))
@@ -100,9 +101,9 @@ def lease_of(study: ft.Study, trial: ft.RunningTrial) -> float | None:
 def the_parent_keeps_its_own_trials(storage: str) -> None:
     study = used(study_in(storage))
     mine = study.ask()
-    child = Child(lambda: [study._records.leases.held, study.ask().number])
+    child = Child(lambda: [session_of(study).records.leases.held, study.ask().number])
     assert child.said() == f"[[], {mine.number + 1}]"
-    assert [attempt.number for attempt in study._records.leases.held] == [mine.number]
+    assert [attempt.number for attempt in session_of(study).records.leases.held] == [mine.number]
     child.end()
     study.tell(mine, 0.5)
 
@@ -167,7 +168,7 @@ def forks_in_the_midst_of_transactions(storage: str) -> None:
     for child in children:
         child.end()
     assert sum(trial.value == 0.25 for trial in study.trials) == 30
-    assert study._records._storage.check() == []
+    assert session_of(study).records.storage.check() == []
 
 
 def keep_adding(study: ft.Study, is_over: threading.Event) -> None:
@@ -196,7 +197,7 @@ def forks_in_the_midst_of_work_in_memory(storage: None = None) -> None:
 def keep_reading(study: ft.Study, is_over: threading.Event) -> None:
     while not is_over.is_set():
         study.annotate(0, comment="still here")
-        assert study._records._storage.check() == []
+        assert session_of(study).records.storage.check() == []
 
 
 if __name__ == "__main__":

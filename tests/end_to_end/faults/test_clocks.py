@@ -27,6 +27,7 @@ PROGRAM = """
 import json, sys, time
 from pathlib import Path
 import farthing as ft
+from farthing.session import session_of
 
 database, offset, steps = sys.argv[1], Path(sys.argv[2]), sys.argv[3:]
 
@@ -44,13 +45,13 @@ def work(trial):
     step("+0")
     trial.report(0.5)
     watcher.sweep("study")
-    study._records.leases.renew()
+    session_of(study).records.leases.renew()
 
 study = ft.Study(ft.Space({"x": ft.Float(0, 1)}), minimize="error", storage=database, strategy=ft.Random())
-watcher = ft.Study.load("study", database)._records._storage
+watcher = session_of(ft.Study.load("study", database)).records.storage
 stopped = study.run(work, budget=ft.Budget(trials=8, seconds=3000), executor="inline")
 trials = [(trial.state, trial.attempt, trial.cost) for trial in study.trials]
-print(json.dumps([str(stopped), study._records._storage.seconds_run("study"), trials]))
+print(json.dumps([str(stopped), session_of(study).records.storage.seconds_run("study"), trials]))
 """
 
 

@@ -13,8 +13,9 @@ import farthing as ft
 from farthing.cli.app import farthing as program
 from farthing.errors import InvalidArgument
 from farthing.execution.folder_mark import MARK, Mark, mark_of
+from farthing.session import session_of
+from farthing.session.folder import folder_name
 from farthing.storage import open_storage
-from farthing.study.folder import folder_name
 
 SPACE = ft.Space({"x": ft.Float(0, 1)}, fidelities={"n": ft.Fidelity(1, 9, integer=True, trace=True)})
 
@@ -134,7 +135,7 @@ def test_a_copy_with_its_files_leaves_those_of_the_original_alone(tmp_path):
 def unmark(study: ft.Study, *, stored: Path | None = None) -> None:
     """Makes the study one of a version that knew no marks."""
     (study.checkpoints.root / MARK).unlink()
-    study._remember(identity=None, **({} if stored is None else {"folder": str(stored)}))
+    session_of(study).remember(identity=None, **({} if stored is None else {"folder": str(stored)}))
     study.close()
 
 
@@ -173,7 +174,7 @@ def test_delete_leaves_a_folder_without_the_studys_mark(tmp_path, mark):
     if mark is not None:
         (victim.parent / MARK).write_text(json.dumps({"identity": mark.identity, "study": mark.study}))
     study = run(tmp_path / "a.db")
-    study._remember(folder=str(victim.parent))
+    session_of(study).remember(folder=str(victim.parent))
     study.close()
     result = delete(tmp_path / "a.db", "study")
     assert result.exit_code == 0

@@ -16,6 +16,7 @@ from taking_turns import Turns, TurnTakingExecutor
 import farthing as ft
 from farthing.errors import WorkError
 from farthing.execution import InlineExecutor
+from farthing.session import session_of
 from farthing.storage import MemoryStorage
 
 SPACE = ft.Space({"x": ft.Float(0, 1)})
@@ -50,20 +51,20 @@ def test_a_fault_at_any_step_of_a_run_leaves_nothing_running(act: Callable[[], N
     for at in itertools.count():
         storage, steps = MemoryStorage(), Steps(act, at=at, after=act is press_ctrl_c)
         study = study_in(storage, tmp_path)
-        study._records._storage = study._records.leases._storage = steps.watching(storage)
+        session_of(study).records._storage = session_of(study).records.leases._storage = steps.watching(storage)
         try:
             run(study, steps)
         except (KeyboardInterrupt, WorkError):
             assert steps.has_acted
         left = [trial.state for trial in study_in(storage, tmp_path).trials]
         assert ft.State.RUNNING not in left, f"step {at}: {left}"
-        assert not study._records.leases.held
+        assert not session_of(study).records.leases.held
         if not steps.has_acted:
             assert at > 40
             return
         assert run(study).reason is ft.StopReason.BUDGET_SPENT
         assert [trial.state for trial in study.trials] == [ft.State.DONE] * 6
-        study._records.leases.close()
+        session_of(study).records.leases.close()
 
 
 @pytest.mark.parametrize("act", [press_ctrl_c, run_out_of_files])
@@ -72,19 +73,19 @@ def test_a_fault_at_any_step_of_an_ask_leaves_nothing_running(act: Callable[[], 
         storage, steps = MemoryStorage(), Steps(act, at=at, after=act is press_ctrl_c)
         study = study_in(storage, tmp_path)
         study.enqueue({"x": 0.5})
-        study._records._storage = study._records.leases._storage = steps.watching(storage)
+        session_of(study).records._storage = session_of(study).records.leases._storage = steps.watching(storage)
         try:
             study.ask(3)
         except (KeyboardInterrupt, WorkError):
             left = [trial.state for trial in study_in(storage, tmp_path).trials]
             assert ft.State.RUNNING not in left, f"step {at}: {left}"
-            assert not study._records.leases.held
+            assert not session_of(study).records.leases.held
         else:
             assert not steps.has_acted
             assert at > 4
             return
         finally:
-            study._records.leases.close()
+            session_of(study).records.leases.close()
 
 
 NOTEBOOK = """

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import farthing as ft
+from farthing.session import session_of
 from farthing.trials import Attempt
 
 SPACE = ft.Space({"x": ft.Float(0, 1)})
@@ -70,7 +71,7 @@ def test_retries_count_for_killed_workers_too() -> None:
 def test_an_attempt_that_was_given_back_does_not_count_as_killed() -> None:
     tuned = study()
     first = tuned.ask()
-    tuned._records.release(Attempt(first.number, first.attempt))
+    session_of(tuned).records.release(Attempt(first.number, first.attempt))
 
     def work(trial: ft.RunningTrial) -> float:
         if trial.attempt == 2:

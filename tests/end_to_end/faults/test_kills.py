@@ -197,6 +197,12 @@ def test_nothing_is_lost_when_programs_that_share_a_study_are_killed(tmp_path: P
     three_programs(sqlite_files(tmp_path), tmp_path, kills=4)
 
 
+def test_nothing_is_lost_when_programs_that_share_a_study_on_postgresql_are_killed(
+    tmp_path: Path, postgres_urls: Iterator[str]
+) -> None:
+    three_programs(postgres_urls, tmp_path, kills=4)
+
+
 @pytest.mark.long
 @pytest.mark.timeout(36_000)
 def test_nothing_is_lost_when_programs_that_share_a_study_are_killed_many_times(

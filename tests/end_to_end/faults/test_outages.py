@@ -13,6 +13,7 @@ from sqlalchemy import make_url
 
 import farthing as ft
 from farthing.errors import StorageError
+from farthing.session import session_of
 from farthing.storage.sql import SqlStorage
 from farthing.testing.postgres import PostgresServer
 from farthing.trials import State
@@ -53,7 +54,7 @@ def assert_whole(study: ft.Study, *, trials: int) -> None:
     ]
     for trial in study.trials:
         assert [point.sequence for point in trial.measurements] == [0, 1, 2, 3]
-    assert study._records._storage.check() == []
+    assert session_of(study).records.storage.check() == []
 
 
 @pytest.mark.parametrize("end", [PostgresServer.pause, PostgresServer.crash], ids=["restart", "crash"])
@@ -183,8 +184,8 @@ def test_who_may_only_select_reads_everything(server: PostgresServer) -> None:
     reader = ft.Study.load("study", make_url(url).set(username="reader", password="reads").render_as_string(False))
     assert list(reader.trials) == list(study.trials)
     assert reader.best.value == study.best.value
-    assert reader._records._storage.list_studies() == study._records._storage.list_studies()
-    assert reader._records._storage.check() == []
+    assert session_of(reader).records.storage.list_studies() == session_of(study).records.storage.list_studies()
+    assert session_of(reader).records.storage.check() == []
     with pytest.raises(StorageError, match="Use a user who may"):
         reader.ask(budget=ft.Budget(trials=4))
     reader.close()

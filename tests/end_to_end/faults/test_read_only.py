@@ -14,13 +14,14 @@ PROGRAM = """
 import json, os, sys
 from pathlib import Path
 import farthing as ft
+from farthing.session import session_of
 from farthing.errors import StorageError
 
 path, same = map(Path, sys.argv[1:])
 
 def read(path):
     study = ft.Study.load("study", path)
-    storage = study._records._storage
+    storage = session_of(study).records._storage
     return [len(study.trials), study.best.value, storage.check(), len(storage.list_studies())]
 
 before = read(same)  # imports all there is to import, while that is allowed

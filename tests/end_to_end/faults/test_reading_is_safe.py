@@ -12,6 +12,7 @@ import pytest
 
 import farthing as ft
 from farthing.errors import InvalidArgument
+from farthing.session import session_of
 from farthing.storage import open_storage
 
 STRATEGY = """
@@ -42,7 +43,9 @@ def project(tmp_path: Path) -> Path:
     for x in (0.5, 0.25, 0.75):
         study.add({"x": x}, x)
     work = {"folder": str(folder), "command": "echo '{{\"error\": {x}}}'", "python": None}
-    study._remember(run={"work": work, "limits": {"trials": 4}, "workers": 1, "time_limit": None, "retries": None})
+    session_of(study).remember(
+        run={"work": work, "limits": {"trials": 4}, "workers": 1, "time_limit": None, "retries": None}
+    )
     open_storage(folder / "trap.db").update_study("trap", strategy={"name": "trap_strategy:Worst", "arguments": {}})
     return folder
 

@@ -12,6 +12,7 @@ from taking_turns import SharedStorage, Turns, TurnTakingExecutor
 import farthing as ft
 from farthing.execution import InlineExecutor
 from farthing.names import STRATEGIES
+from farthing.session import session_of
 from farthing.storage import MemoryStorage, Storage
 from farthing.trials import Params
 
@@ -84,7 +85,7 @@ class Ending:
         executor = TurnTakingExecutor(places, turns, seed=(self.seed, index))
         stopped = study.run(self._work, budget=self.budget, executor=executor, retries=1, progress=False)
         self.reasons.append(str(stopped))
-        study._records.leases.close()
+        session_of(study).records.leases.close()
 
     def _study(self, storage: object) -> ft.Study:
         return ft.Study(

@@ -18,7 +18,8 @@ from cached_study import SPACE, TRIALS, pipeline, study_in, value_of
 
 import farthing as ft
 from farthing.caching.stage_cache import CacheKey, StageCache
-from farthing.study.stage_outputs import StageOutputs
+from farthing.session import session_of
+from farthing.session.stage_outputs import StageOutputs
 from farthing.trials.prefixes import EVICTED, cached_prefixes
 
 PROGRAM = Path(__file__).with_name("cached_study.py")
@@ -184,7 +185,7 @@ def test_a_cache_may_be_listed_verified_and_pruned_while_its_study_runs(tmp_path
     pruned = 0
     while program.poll() is None:
         with closing(ft.Study.load("study", storage)) as study:
-            outputs = StageOutputs(study)
+            outputs = StageOutputs(session_of(study))
             assert [fault for _, fault in outputs.faults() if fault] == []
             pruned += len(outputs.prune(outputs.all()[:2]))
     assert program.returncode == 0

@@ -18,7 +18,7 @@ OPTIONS = {
     "cpus-per-task": r"\d+",
     "gres": r"gpu:\d+",
     "time": r"\d\d:\d\d:\d\d",
-    "signal": r"TERM@\d+",
+    "signal": r"B:TERM@\d+",
     "requeue": r"",
     "output": r"\S+%A_%a\S*",
 }

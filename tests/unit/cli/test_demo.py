@@ -9,12 +9,13 @@ import farthing as ft
 from farthing.cli import demo_pipeline, demo_population
 from farthing.cli.demo_digits import FINISHED, begin_or_continue
 from farthing.cli.storages import address_of
+from farthing.session import session_of
 
 
 def test_a_demo_begins_a_fresh_study_with_a_seed_of_its_own(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     address = address_of("demo.db")
     first = begin_or_continue(address)
-    first._remember(**{FINISHED: True})
+    session_of(first).remember(**{FINISHED: True})
     capsys.readouterr()
 
     second = begin_or_continue(address)

@@ -13,6 +13,7 @@ import pytest
 
 import farthing as ft
 from farthing.cli.ending import best_text
+from farthing.session import session_of
 from farthing.strategies import Recommendation
 from farthing.study.views import best_lines
 from farthing.trials import Prediction
@@ -285,7 +286,7 @@ def test_watching_follows_changes_until_it_is_interrupted(digits: ft.Study, caps
 
 def test_all_that_is_shown_is_of_one_moment(digits: ft.Study) -> None:
     other = ft.Study.load("digits", "digits.db")
-    with other._records.still() as history:
+    with session_of(other).records.still() as history:
         digits.add({"lr": 0.01, "layers": 2, "act": "relu"}, 0.1, cost=5.0)
         assert other.history is history
         assert other.ledger.total == history.cost

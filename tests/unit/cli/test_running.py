@@ -11,6 +11,8 @@ import farthing as ft
 from farthing.cli.file_work import FileWork
 from farthing.cli.study_file import read_study_file
 from farthing.execution import Checkpoints, Job
+from farthing.session import session_of
+from farthing.study.asking import enqueue_once
 from farthing.trials import Attempt, Problem
 from farthing.trials.news import News
 
@@ -122,7 +124,7 @@ def test_limits_of_a_resume_are_that_much_more_and_it_says_so(farthing, file: Pa
         assert budget.trials == 5
         assert budget.cost == pytest.approx(spent + 500.5)
         assert budget.seconds is not None
-        assert 1000.0 < budget.seconds < 1000.0 + study._records.seconds_run()
+        assert 1000.0 < budget.seconds < 1000.0 + session_of(study).records.seconds_run()
     assert "trials 5 in all: 2 spent and 3 more; it was 2" in said
     assert "in all: " in said
     assert "and 1000 more" in said
@@ -377,7 +379,7 @@ def test_what_a_file_puts_in_line_is_there_once_whoever_is_killed_while_it_is_pu
     )
     declared = read_study_file(folder / "study.toml")
     with declared._study("wishes.db") as killed:
-        killed._enqueue_once(0, {"x": 0.25})
+        enqueue_once(session_of(killed), 0, {"x": 0.25})
     programs = [threading.Thread(target=lambda: declared.create_or_continue("wishes.db").close()) for _ in range(3)]
     for program in programs:
         program.start()

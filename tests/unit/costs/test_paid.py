@@ -54,7 +54,7 @@ def history(*trials: Trial, first: tuple[int, ...] = ()) -> History:
 
 def test_the_rate_is_the_median_of_the_increments_and_the_rest_is_set_up() -> None:
     known = history(trained(0, [5.0, 1.0, 1.0, 9.0, 1.0]))
-    assert rate_of(known, known[0]) == pytest.approx(20.0), "an epoch is a twentieth, and the long one an accident of the machine"
+    assert rate_of(known, known[0]) == pytest.approx(20.0), "an epoch is a twentieth; the long one is an accident"
     paid = Paid.by(known, list(known))
     assert paid.work.tolist() == [0.25]
     assert paid.setup == pytest.approx(17.0 - 5.0)

@@ -13,6 +13,7 @@ from farthing.dashboard.security import Access
 from farthing.storage import Storage, open_storage
 
 TOKEN = "a-token-for-tests-only"
+SECRET = "what-only-our-page-holds"
 STORED = Path(__file__).parents[2] / "data" / "stored_studies.db"
 
 
@@ -30,7 +31,8 @@ def storage(database: Path) -> Iterator[Storage]:
 
 def client_of(storage: Storage, *, may_change: bool = False, with_token: bool = True, **access) -> TestClient:
     app = application(
-        Studies(storage, place="stored.db", may_change=may_change), Access(TOKEN, access.pop("port", 8000), **access)
+        Studies(storage, place="stored.db", may_change=may_change),
+        Access(TOKEN, access.pop("port", 8000), change_secret=SECRET, **access),
     )
     headers = {"authorization": f"Bearer {TOKEN}"} if with_token else {}
     return TestClient(app, base_url="http://localhost:8000", headers=headers, raise_server_exceptions=False)

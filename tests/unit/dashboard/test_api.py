@@ -18,6 +18,7 @@ from farthing.dashboard import application as served
 from farthing.dashboard.endpoints import openapi
 from farthing.dashboard.keys import key_of, name_of
 from farthing.dashboard.routes import ENDPOINTS
+from farthing.session import session_of
 from farthing.storage import MemoryStorage, open_storage
 from farthing.views.lines import Lines
 from tests.unit.dashboard.conftest import STORED, client_of
@@ -57,7 +58,7 @@ def test_the_list_has_what_each_study_cost_and_found(client, database) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_lines_agree_with_the_history(database, name: str) -> None:
     with ft.Study.load(name, database) as study:
-        storage: Any = study._records._storage
+        storage: Any = session_of(study).records._storage
         read, computed = Lines.from_rows(storage.lines(name).lines), Lines.of(study.history)
 
     assert read.counts == computed.counts

@@ -3,13 +3,14 @@
 import pytest
 
 from farthing.dashboard.security import LARGEST_BODY, LOOPBACK, Access
-from tests.unit.dashboard.conftest import TOKEN, client_of
+from tests.unit.dashboard.conftest import SECRET, TOKEN, client_of
 
 BEARER = {"authorization": f"Bearer {TOKEN}"}
 JSON = {"content-type": "application/json"}
 SESSION = Access(TOKEN, 8000).session
 COOKIE = {"cookie": f"farthing-8000={SESSION}"}
-OWN = {"origin": "http://localhost:8000", "sec-fetch-site": "same-origin"}
+REPLAYED = {"origin": "http://localhost:8000", "sec-fetch-site": "same-origin"}
+OWN = {**REPLAYED, "x-farthing-secret": SECRET}
 STOP = "/api/studies/asha/stop"
 
 HOSTILE = {
@@ -35,6 +36,18 @@ HOSTILE = {
     "a foreign origin with the token": ("POST", STOP, {**BEARER, **JSON, "origin": "https://evil.example"}, b"{}", 403),
     "a cookie without an origin": ("POST", STOP, {**COOKIE, **JSON}, b"{}", 403),
     "a same-site neighbour": ("POST", STOP, {**COOKIE, **JSON, **OWN, "sec-fetch-site": "same-site"}, b"{}", 403),
+    "a replayed cookie": ("POST", STOP, {**COOKIE, **JSON, **REPLAYED}, b"{}", 403),
+    "a replayed cookie and a guess": (
+        "POST", STOP, {**COOKIE, **JSON, **REPLAYED, "x-farthing-secret": "guess"}, b"{}", 403,
+    ),
+    "a replayed cookie as the secret": (
+        "POST", STOP, {**COOKIE, **JSON, **REPLAYED, "x-farthing-secret": SESSION}, b"{}", 403,
+    ),
+    "a replayed cookie of a program": ("POST", STOP, {**COOKIE, **JSON, "authorization": "Basic eDp5"}, b"{}", 403),
+    "the secret without a cookie": ("POST", STOP, {**JSON, **OWN}, b"{}", 401),
+    "the secret from elsewhere": (
+        "POST", STOP, {**COOKIE, **JSON, **OWN, "origin": "https://evil.example"}, b"{}", 403,
+    ),
     "a form": ("POST", STOP, {**COOKIE, **OWN, "content-type": "text/plain"}, b"{}", 415),
     "a form, urlencoded": (
         "POST", STOP, {**COOKIE, **OWN, "content-type": "application/x-www-form-urlencoded"}, b"_method=DELETE", 415,
@@ -98,6 +111,21 @@ def test_the_token_lets_a_page_in_once_and_leaves_a_strict_cookie(stranger) -> N
     assert stranger.get("/api/studies").status_code == 200
 
 
+def test_the_secret_of_changes_is_told_to_the_token_and_to_no_cookie(stranger) -> None:
+    """A cookie goes to every port of its host, so that whoever has it must not learn more by it."""
+    entered = stranger.get(f"/?token={TOKEN}")
+    assert SECRET in entered.text
+    assert SECRET not in str(entered.headers)
+    places = ["/", "/?token=", "/static/api.js", "/static/enter.js", "/api/studies", "/api/studies/asha"]
+    for answer in (stranger.get(place) for place in [*places, "/api/openapi.json"]):
+        assert SECRET not in answer.text + str(answer.headers), answer.url
+
+
+def test_a_server_makes_a_secret_of_its_own_each_time() -> None:
+    """A fixed token may be read by a program that took the port meanwhile; what that one kept is then of no use."""
+    assert Access(TOKEN, 8000).change_secret != Access(TOKEN, 8000).change_secret
+
+
 def test_a_page_of_ours_may_change_what_it_shows(stranger) -> None:
     answer = stranger.post(STOP, headers={**COOKIE, **JSON, **OWN}, content=b"{}")
 
@@ -121,7 +149,7 @@ def test_hosts_are_told_apart_without_their_port() -> None:
 
 def test_a_proxys_origin_is_ours(storage) -> None:
     client = client_of(storage, may_change=True, with_token=False, proxy="https://board.example")
-    headers = {**COOKIE, **JSON, "host": "board.example", "sec-fetch-site": "same-origin"}
+    headers = {**COOKIE, **JSON, **OWN, "host": "board.example"}
 
     assert client.post(STOP, headers={**headers, "origin": "https://board.example"}, content=b"{}").status_code == 200
     assert client.post(STOP, headers={**headers, "origin": "http://board.example"}, content=b"{}").status_code == 403

@@ -53,6 +53,22 @@ def test_a_configuration_is_put_in_line(acting, study) -> None:
         assert acting.post("/api/studies/acts/queue", json={"params": wrong}).status_code == 422, wrong
 
 
+def test_half_a_character_is_refused_and_what_is_stored_is_exported(acting, study, storage) -> None:
+    """A lone surrogate, which JSON can hold and no file can."""
+    study.tell(study.ask(), 0.5)
+    for body in (b'{"comment": "half\\ud83d"}', b'{"tags": ["half\\ud83d"]}'):
+        headers = {"content-type": "application/json"}
+        refused = acting.patch("/api/studies/acts/trials/0", content=body, headers=headers)
+        assert refused.status_code == 422, refused.text
+        assert "whole characters" in refused.json()["error"]
+    assert study.trials[0].comment == ""
+
+    storage.annotate("acts", 0, comment="half\ud83d", tags=["half\ud83d"])
+    assert "half\\ud83d,half\\ud83d" in acting.get("/api/studies/acts/trials.csv").text
+    assert acting.get("/api/studies/acts/trials/0").status_code == 200
+    assert acting.get("/api/studies/acts/trials?text=half").json()["matching"] == 1
+
+
 def test_a_trial_is_annotated_and_pruned(acting, study) -> None:
     going, waiting = study.ask(), study.enqueue({"x": 0.1, "kind": "a"})
     acting.patch(f"/api/studies/acts/trials/{going.number}", json={"comment": "<b>", "tags": ["t"]})

@@ -318,10 +318,11 @@ def test_a_search_can_be_cloned_pickled_and_set():
         ({"space": {"reduce": ft.Choice("pca", "ica")}}, "Options of the step 'reduce' must be among"),
         ({"alternatives": {"reduce": {"pca": PCA()}}}, "Steps with alternatives must be among"),
         (
-            {"space": {"clf__C": [0.1, 1]}},
-            r"Float, an Int or a Choice, got \[0\.1, 1\] for 'clf__C'\. Write ft\.Choice",
+            {"space": {"clf__C": 0.1}},
+            r"or a distribution of SciPy, got 0\.1 for 'clf__C'\. Write ft\.Choice",
         ),
-        ({"space": {"clf": {"C": [0.1, 1]}}}, r"a Float, an Int or a Choice, got \[0\.1, 1\]"),
+        ({"space": {"clf": {"C": 0.1}}}, r"or a distribution of SciPy, got 0\.1"),
+        ({"space": {"clf": [PCA()]}}, "must be plain values, got .* and the estimators in alternatives="),
         (
             {"space": {"reduce": ft.Choice("passthrough"), "reduce__n_components": ft.Int(1, 3)}},
             "got 'reduce__n_components', which 'passthrough' has not. Check the spelling",

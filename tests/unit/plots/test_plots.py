@@ -16,6 +16,7 @@ from farthing.plots import PlotKind
 from farthing.plots.learning import draw_curves
 from farthing.plots.look import STYLE, merit, plain_number
 from farthing.plots.spending import draw_spending
+from farthing.session import session_of
 from farthing.strategies import Recommendation
 from farthing.trials import Measurement, Outcome, Prediction
 from farthing.views.progress import progress_of
@@ -193,7 +194,7 @@ def two_fidelities() -> ft.Study:
             Measurement(value + 1 / n, fidelity={"epochs": n, "data": data}, sequence=n) for n in (epochs - 1, epochs)
         ]
         suggestion = ft.Suggestion({"x": value}, fidelity, resume_from=source)
-        study._records.add(suggestion, Outcome(ft.State.DONE, value=value, measurements=measured), tags=())
+        session_of(study).records.add(suggestion, Outcome(ft.State.DONE, value=value, measurements=measured), tags=())
     return study
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import farthing as ft
 from farthing.costs import Ledger
+from farthing.session import session_of
 from farthing.storage import measurement_rows, open_storage, rows
 from farthing.storage.measurement_rows import StoredMeasurements
 from farthing.study import best
@@ -227,7 +228,7 @@ def test_the_best_that_is_searched_for_is_the_best_of_the_history(tmp_path, name
     reader = ft.Study.load("study", tmp_path / "study.db")
     monkeypatch.setattr(best, "_by_history", lambda *_, **__: pytest.fail("the history was read"))
     assert reader.best == expected
-    assert reader._records.history.version == 0
+    assert session_of(reader).records.history.version == 0
 
 
 def test_a_study_without_a_result_has_no_best_to_search_for(tmp_path):

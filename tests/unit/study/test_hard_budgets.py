@@ -11,6 +11,7 @@ from farthing.errors import InvalidArgument, NoResult
 from farthing.storage import MemoryStorage
 from farthing.study.limits import Limits
 from farthing.study.settings import ExecutorName
+from farthing.study.study import run_as_worker
 from farthing.testing import SimulatedExecutor
 
 SPACE = ft.Space({"x": ft.Float(0, 1)})
@@ -202,7 +203,7 @@ def test_a_line_of_a_command_has_its_cost_and_its_value_together(tmp_path: Path,
 def test_workers_of_a_shared_study_are_held_to_it(tmp_path: Path) -> None:
     with study_of(storage=f"sqlite:///{tmp_path}/s.db") as study:
         limits = Limits(None).of_a_process(most_trials=None, seconds=None, waits_for_more=False)
-        study._run_as_worker(charging, budget=ft.Budget(cost=6.0, hard=True), workers=2, limits=limits, progress=False)
+        run_as_worker(study, charging, budget=ft.Budget(cost=6.0, hard=True), workers=2, limits=limits, progress=False)
         assert 6.0 <= study.ledger.total <= 7.0, "one charge of the other worker's trial may come after the last"
         assert {trial.state for trial in study.trials} == {ft.State.PRUNED}
 

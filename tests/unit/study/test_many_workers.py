@@ -7,9 +7,10 @@ from types import FrameType
 import pytest
 
 import farthing as ft
+from farthing.session import session_of
+from farthing.session.upkeep import KEPT_FOR_EACH_TOO_MANY
 from farthing.storage import MemoryStorage
 from farthing.storage.storage import Changes
-from farthing.study.collecting import KEPT_FOR_EACH_TOO_MANY
 from farthing.testing import SimulatedExecutor
 
 TRIALS = 120
@@ -82,7 +83,7 @@ def test_few_checkpoints_more_than_needed_lie_about_while_a_study_runs(tmp_path)
     seen: list[tuple[int, int]] = []
 
     def look(study: ft.Study, trial: ft.Trial) -> None:
-        history = study._records.history
+        history = session_of(study).records.history
         needed = study.strategy.resumable(history) | study.strategy.recommendable(history)
         seen.append((sum(one.checkpoint is not None for one in history if one.is_finished), len(needed)))
 

@@ -12,9 +12,9 @@ import pytest
 import farthing as ft
 from farthing.costs import EFFORT_LEVELS, Remaining
 from farthing.models.threads import one_thread
-from farthing.study.knowledge import KNEW, Question, knowledge_of
+from farthing.session.questions import KNEW, Knowledge, Question
+from farthing.session.turns import Answer
 from farthing.study.suggesting import AnsweringThread
-from farthing.study.turns import Answer
 from farthing.testing import check_replay
 from farthing.trials import History, Problem, Suggestion
 
@@ -93,8 +93,9 @@ def test_runs_with_worker_processes_are_replayed_exactly(workers: int) -> None:
     study = ft.Study(SQUARE, minimize="value", strategy=ft.LogEI(), seed=workers)
     study.run(_bowl, budget=ft.Budget(trials=25), workers=workers, progress=False)
     assert check_replay(study) == []
-    assert all(knowledge_of(trial)["effort"] in EFFORT_LEVELS for trial in study.trials)
-    assert [knowledge_of(trial)["trials"] <= trial.number for trial in study.trials] == [True] * 25
+    assert all(Knowledge.of(trial).effort in EFFORT_LEVELS for trial in study.trials)
+    known = [(Knowledge.of(trial).trials, trial.number) for trial in study.trials]
+    assert [knew is not None and knew <= number for knew, number in known] == [True] * 25
 
 
 def test_one_worker_that_runs_here_notes_only_that_it_knew_a_new_budget_and_suggests_as_before() -> None:

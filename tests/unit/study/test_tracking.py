@@ -1,9 +1,12 @@
+from contextlib import contextmanager
+from pathlib import Path
 from threading import Event
 
 import pytest
 
 import farthing as ft
 from farthing.errors import InvalidArgument, MissingExtra
+from farthing.session import session_of
 from farthing.study.tracking import Delivery, SoFar, StudyFacts
 from farthing.trackers import contents
 from farthing.trials import Problem
@@ -113,7 +116,7 @@ def test_a_tracker_that_hangs_holds_up_no_trial_and_the_end_only_for_its_patienc
     study = run(tracker)
     tracker.may.set()
     assert len(study.history.done) == 2
-    assert tracker.told in ([], [("begin", "study", study._files.identity, "Random")])
+    assert tracker.told in ([], [("begin", "study", session_of(study).files.identity, "Random")])
     assert [record.getMessage() for record in caplog.records] == [
         "The tracker Blocked did not take all of it within 0.1 seconds, and the rest is left out"
     ]
@@ -177,3 +180,58 @@ def test_the_best_so_far_follows_the_direction():
     for trial in study.history:
         best = best.after(trial, turned)
     assert best.best == max(values)
+
+
+def refused(work, trackers):
+    study = ft.Study(SPACE, minimize="error", strategy=ft.Random(), seed=0)
+    study.run(work, budget=ft.Budget(trials=1), executor="inline", trackers=trackers, progress=False, retries=0)
+    return study.trials[0].failure.reason
+
+
+class Folders(Listening):
+    """Work reaches the folder of its trial."""
+
+    def __init__(self, folder) -> None:
+        super().__init__()
+        self.folder = str(folder)
+
+    def address(self, study):
+        return {"folder": f"{self.folder}/{study.name}"}
+
+    @staticmethod
+    @contextmanager
+    def reach(address, number):
+        yield Path(address["folder"]) / str(number)
+
+
+def test_work_reaches_what_its_tracker_gives_it(tmp_path):
+    def work(trial):
+        with trial.tracker() as own:
+            assert own.name == str(trial.number)
+            return len(own.parent.name)
+
+    study = ft.Study(SPACE, minimize="error", strategy=ft.Random(), seed=0, name="four")
+    study.run(work, budget=ft.Budget(trials=2), executor="inline", trackers=[Folders(tmp_path)], progress=False)
+    assert [trial.value for trial in study.trials] == [4, 4]
+
+
+def test_work_says_which_tracker_it_means_if_there_are_several(tmp_path):
+    def any_tracker(trial):
+        with trial.tracker():
+            return 1.0
+
+    def one_by_name(trial):
+        with trial.tracker("Folders") as own:
+            return float(own.name)
+
+    assert "A trial reaches a tracker of its run, got none" in refused(any_tracker, [])
+    assert "got none" in refused(any_tracker, [Listening()]), "it has nothing to give"
+    assert "got several: Folders, Other" in refused(any_tracker, [Folders(tmp_path), Other(tmp_path)])
+    study = ft.Study(SPACE, minimize="error", strategy=ft.Random(), seed=0)
+    both = [Folders(tmp_path), Other(tmp_path)]
+    study.run(one_by_name, budget=ft.Budget(trials=1), executor="inline", trackers=both, progress=False)
+    assert study.trials[0].value == 0.0
+
+
+class Other(Folders):
+    pass

@@ -50,8 +50,10 @@ def command(
 
 
 def _form(study: "Study") -> "dict[str, Json]":
+    from farthing.session import session_of
+
     budget = study.budget
-    left = budget.remaining(study.history, seconds=study._records.seconds_run()) if budget else None
+    left = budget.remaining(study.history, seconds=session_of(study).records.seconds_run()) if budget else None
     limits = budget.to_json() if budget else {}
     rest = {name: max(0.0, getattr(left, name)) for name in (budget.amounts if budget else ())}
     return {"study": study.name, "unit": study.problem.cost_unit, "limits": limits, "left": rest}

@@ -13,7 +13,7 @@ from farthing.cli.options import json_option, storage_option, study_argument
 from farthing.cli.tables import aligned
 
 if TYPE_CHECKING:
-    from farthing.study.stage_outputs import StageOutput, StageOutputs
+    from farthing.session.stage_outputs import StageOutput, StageOutputs
 
 BY_STAGE = ("stage", "outputs", "size", "seconds")
 EACH = ("output", "stage", "size", "seconds", "written", "params")
@@ -141,10 +141,11 @@ def prune(
 @contextmanager
 def _outputs(study: str | None, storage: str | None) -> "Iterator[StageOutputs]":
     from farthing.cli.storages import address_to_read, opened_study
-    from farthing.study.stage_outputs import StageOutputs
+    from farthing.session import session_of
+    from farthing.session.stage_outputs import StageOutputs
 
     with opened_study(study, address_to_read(storage)) as found:
-        yield StageOutputs(found)
+        yield StageOutputs(session_of(found))
 
 
 def _list_text(outputs: "Sequence[StageOutput]", *, each: bool) -> str:
@@ -158,7 +159,7 @@ def _list_text(outputs: "Sequence[StageOutput]", *, each: bool) -> str:
 
 
 def _row(name: str, outputs: "Sequence[StageOutput]") -> list[str]:
-    from farthing.study.views import short_bytes
+    from farthing.files.durable import short_bytes
 
     return [
         name,
@@ -169,7 +170,8 @@ def _row(name: str, outputs: "Sequence[StageOutput]") -> list[str]:
 
 
 def _cells(output: "StageOutput") -> list[str]:
-    from farthing.study.views import short_bytes, short_params
+    from farthing.files.durable import short_bytes
+    from farthing.study.views import short_params
 
     params = {f"{stage}.{name}": value for stage, own in output.params.items() for name, value in own.items()}
     written = datetime.fromtimestamp(output.written_at).strftime("%Y-%m-%d %H:%M")
@@ -183,7 +185,7 @@ def _pruned_json(chosen: "Sequence[StageOutput]", gone: "Sequence[StageOutput]",
 
 
 def _pruned_text(chosen: "Sequence[StageOutput]", gone: "Sequence[StageOutput]", dry_run: bool) -> str:
-    from farthing.study.views import short_bytes
+    from farthing.files.durable import short_bytes
 
     verb = "Would remove" if dry_run else "Removed"
     said = f"{verb} {_plural(len(gone))}, {short_bytes(_bytes(gone))}, {_seconds(gone):.4g} seconds of work."

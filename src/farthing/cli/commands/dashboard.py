@@ -55,5 +55,5 @@ def command(
         if browser or (browser is None and sys.stdout.isatty()):
             click.launch(url)
 
-    with opened_storage(address) as opened:
+    with opened_storage(address, patience=0.0) as opened:  # a page waits for nobody: it says who is away
         serve(opened, listening, place=str(address), may_change=allow_changes, on_ready=say)

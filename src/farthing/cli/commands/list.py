@@ -71,6 +71,6 @@ def _form(summary: "StudySummary") -> "dict[str, Json]":
 
 
 def _strategy(summary: "StudySummary") -> str | None:
-    from farthing.study.stored_strategy import class_name
+    from farthing.session.strategy import class_name
 
     return class_name(summary.record.strategy) if summary.record.strategy else None

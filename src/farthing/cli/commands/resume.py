@@ -55,8 +55,9 @@ def resume(name: str | None, options: "RunOptions", *, work: str | None = None, 
 def _in_all(study: "Study", more: Mapping[str, Any], before: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """The limits of the whole study that leave so much more than was spent, and what is said about them."""
     from farthing.costs import Budget
+    from farthing.session import session_of
 
-    spent = Budget.spent(study.history, seconds=study._records.seconds_run())
+    spent = Budget.spent(study.history, seconds=session_of(study).records.seconds_run())
     amounts = {name: more[name] for name in spent if name in more}
     if amounts:
         Budget(**amounts)  # refuses what is no limit

@@ -12,6 +12,7 @@ from farthing.dashboard.endpoints import LONGEST_TEXT, STUDY, TRIAL, Body, Endpo
 from farthing.dashboard.keys import name_of
 from farthing.dashboard.reading import Studies
 from farthing.errors import InvalidArgument, NoResult, TrialFinished
+from farthing.session import session_of
 from farthing.study import Study
 from farthing.study.verification import Chosen
 from farthing.trials import Attempt, Json, Outcome, State
@@ -96,7 +97,7 @@ def verify_best(studies: Studies, study: str, body: dict[str, Json]) -> dict[str
         chosen = Chosen.of(found.best, history, measured=False, top=None, repeats=None)
         waiting = chosen.waiting(history)
         missing = [] if waiting else chosen.missing(history)
-        opened = [found._records.enqueue(one, tags=["verification"]) for one in missing]
+        opened = [session_of(found).records.enqueue(one, tags=["verification"]) for one in missing]
         done = None if waiting or opened else chosen.checked(history, ran=()).checked[0].trials[0]
         return {
             "enqueued": [trial.number for trial in opened],

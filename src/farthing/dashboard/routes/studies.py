@@ -8,9 +8,9 @@ from farthing.dashboard.endpoints import STUDY, Argument, Endpoint
 from farthing.dashboard.keys import key_of, name_of
 from farthing.dashboard.reading import Row, Studies, StudyReader
 from farthing.errors import InvalidArgument
+from farthing.session.strategy import class_name
 from farthing.storage.storage import ReadsOutlines, StudySummary
 from farthing.storage.summaries import best as best_value
-from farthing.study.stored_strategy import class_name
 from farthing.trials import Json, State
 from farthing.views.overview import (
     MOST_IN_FLIGHT,

@@ -1,7 +1,11 @@
 """Trials: the table, one of them, its log and the files that it left."""
 
 import io
-from pathlib import Path
+import os
+import re
+from contextlib import suppress
+from itertools import islice, takewhile
+from typing import BinaryIO
 
 from farthing.dashboard.answers import Download
 from farthing.dashboard.endpoints import STUDY, TRIAL, Argument, Endpoint
@@ -9,9 +13,10 @@ from farthing.dashboard.keys import key_of
 from farthing.dashboard.reading import Studies, StudyReader
 from farthing.dashboard.routes.studies import reader_of
 from farthing.errors import InvalidArgument, TrialNotFound
+from farthing.files.inside import files_inside, open_inside
 from farthing.study.exporting import export
 from farthing.trials import History, Json, State, Trial
-from farthing.validation import shown
+from farthing.validation import shown, spelled_out
 from farthing.views.table import PLAIN_COLUMNS, Query, matching_lines, matching_trials
 from farthing.views.trial_views import trial_form, trial_row
 
@@ -19,6 +24,8 @@ MOST_ROWS = 500
 MOST_FILES = 200
 LONGEST_LOG = 200_000
 """Bytes at the end of a log that are shown."""
+
+LOG = re.compile(r"attempt-(\d{1,9})\.log")
 
 LARGEST_IMAGE = 20_000_000
 IMAGES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
@@ -108,7 +115,7 @@ def show_trial(studies: Studies, study: str, number: int) -> dict[str, Json]:
         "study": reader.name,
         "continued_by": [int(n) for n, source in enumerate(reader.lines().resume_from) if source == number][:50],
         "files": _files(reader, trial),
-        "logs": [path.name for path in _logs(reader, trial)],
+        "logs": _logs(reader, trial),
     }
 
 
@@ -119,51 +126,56 @@ def _trial(reader: StudyReader, number: int) -> Trial:
     return found[0]
 
 
-def _logs(reader: StudyReader, trial: Trial) -> list[Path]:
-    folder = reader.files.log_path(trial.number, trial.attempt).parent
-    return sorted(path for path in folder.glob("attempt-*.log") if path.is_file() and not path.is_symlink())
+def _logs(reader: StudyReader, trial: Trial) -> list[str]:
+    """The names of its logs, the latest attempt's last."""
+    below = files_inside(reader.files.root, f"{trial.number:06d}") if reader.files.is_ours else ()
+    own = takewhile(lambda name: "/" not in name, below)
+    found = {int(match[1]): name for name in own if (match := LOG.fullmatch(name))}
+    return [found[attempt] for attempt in sorted(found)]
 
 
 def show_log(studies: Studies, study: str, number: int) -> dict[str, Json]:
     """The end of the log of the latest attempt."""
     reader = reader_of(studies, study)
     logs = _logs(reader, _trial(reader, number))
-    if not logs:
-        raise TrialNotFound(f"A trial's log is kept when a worker ran it, got none for trial {number}.")
-    with logs[-1].open("rb") as file:
+    try:
+        file = open_inside(reader.files.root, f"{number:06d}/{logs[-1]}")
+    except (OSError, IndexError):
+        raise TrialNotFound(f"A trial's log is kept when a worker ran it, got none for trial {number}.") from None
+    with file:
         size = file.seek(0, io.SEEK_END)
         file.seek(max(0, size - LONGEST_LOG))
         text = file.read(LONGEST_LOG).decode(errors="backslashreplace")
-    return {"name": logs[-1].name, "text": text, "bytes": size, "is_cut": size > LONGEST_LOG}
+    return {"name": logs[-1], "text": text, "bytes": size, "is_cut": size > LONGEST_LOG}
 
 
 def _files(reader: StudyReader, trial: Trial) -> list[dict[str, Json]]:
-    return [
-        {"name": name, "bytes": path.stat().st_size, "image": _image(path) is not None}
-        for name, path in _left(reader, trial).items()
-    ]
-
-
-def _left(reader: StudyReader, trial: Trial) -> dict[str, Path]:
     """The files of the trial's checkpoint, by their names in it. Links are left out: they may lead anywhere."""
-    if trial.checkpoint is None:
-        return {}
-    try:
-        folder = reader.files.path(trial.checkpoint)
-    except InvalidArgument:
-        return {}
-    found: dict[str, Path] = {}
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and not path.is_symlink() and path.resolve().is_relative_to(folder.resolve()):
-            found[path.relative_to(folder).as_posix()] = path
-        if len(found) >= MOST_FILES:
-            break
+    folder = _checkpoint(reader, trial)
+    found = []
+    whole = (name for name in files_inside(reader.files.root, folder) if spelled_out(name) == name)
+    for name in islice(whole, MOST_FILES):  # a name that is no UTF-8 could not be asked for
+        with suppress(OSError), open_inside(reader.files.root, f"{folder}/{name}") as file:
+            found.append({"name": name, "bytes": _size(file), "image": _image(file) is not None})
     return found
 
 
-def _image(path: Path) -> str | None:
-    with path.open("rb") as file:
-        head = file.read(16)
+def _checkpoint(reader: StudyReader, trial: Trial) -> str:
+    """Its name below the study's folder; empty if it has none, or if the folder is not the study's own."""
+    files = reader.files
+    try:
+        return files.named(trial.checkpoint or "").relative_to(files.root).as_posix() if files.is_ours else ""
+    except InvalidArgument:
+        return ""
+
+
+def _size(file: BinaryIO) -> int:
+    return os.fstat(file.fileno()).st_size
+
+
+def _image(file: BinaryIO) -> str | None:
+    head = file.read(16)
+    file.seek(0)
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for start, kind in IMAGES.items() if head.startswith(start)), None)
@@ -172,11 +184,12 @@ def _image(path: Path) -> str | None:
 def show_file(studies: Studies, study: str, number: int, name: str) -> Download:
     """A picture to look at; anything else to keep, and never to execute."""
     reader = reader_of(studies, study)
-    path = _left(reader, _trial(reader, number)).get(name)
-    if path is None:
-        raise TrialNotFound(f"A file must be one that trial {number} left, got {shown(name)}.")
-    image = _image(path) if path.stat().st_size <= LARGEST_IMAGE else None
-    return Download(path.name, image or "application/octet-stream", path, is_shown=image is not None)
+    try:
+        file = open_inside(reader.files.root, f"{_checkpoint(reader, _trial(reader, number))}/{name}")
+    except OSError:
+        raise TrialNotFound(f"A file must be one that trial {number} left, got {shown(name)}.") from None
+    image = _image(file) if _size(file) <= LARGEST_IMAGE else None
+    return Download(name.rpartition("/")[2], image or "application/octet-stream", file, is_shown=image is not None)
 
 
 TRIAL_ANSWER = {

@@ -27,8 +27,18 @@ export async function get(path) {
 let place = "";
 export const storagePlace = () => place;
 
+// Changes need a secret that no cookie holds: a browser sends cookies to every port of the host, and this to none but ours.
+const SECRET = `farthing-secret ${location.pathname}`;
+export function keepSecret(secret) {
+  try { localStorage.setItem(SECRET, secret); } catch { /* a browser that keeps nothing only looks */ }
+}
+
+function keptSecret() {
+  try { return localStorage.getItem(SECRET) || ""; } catch { return ""; }
+}
+
 export async function send(method, path, body) {
-  const headers = { "content-type": "application/json", accept: "application/json" };
+  const headers = { "content-type": "application/json", accept: "application/json", "x-farthing-secret": keptSecret() };
   return answer(await fetch(path, { method, headers, body: JSON.stringify(body || {}) }));
 }
 

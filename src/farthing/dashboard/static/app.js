@@ -38,6 +38,7 @@ async function show() {
     const [view, about] = await Promise.all([PAGES[found.page](), found.key ? get(at(found.key)) : null]);
     const drawn = await view.draw({ key: found.key, about, query: place.query, number: found.number, again: show });
     if (turn !== asked) return;
+    recovered();
     const made = JSON.stringify([...tags]);
     if (isSame && !isReport && made === shown.made && hash() === shown.text) return;
     const focus = isSame && document.activeElement?.id;
@@ -53,7 +54,9 @@ async function show() {
   } catch (error) {
     if (turn !== asked || error.name === "AbortError") return;
     main.removeAttribute("aria-busy");
-    if (shown && isSame && !(error instanceof Refused)) { setState("away"); return; }
+    const isAway = !(error instanceof Refused) || error.status === 503;
+    if (shown && isSame && isAway && !main.querySelector(".failure")) { lost(error); return; }
+    isLost = isAway;
     shown = { ...found, path: place.path };
     main.replaceChildren(h("div", { class: "failure", role: "alert" }, h("h1", {}, error.status === 404 ? "Not here" : "This could not be shown"),
       h("p", {}, error instanceof Refused ? error.message : "The server does not answer. Is `farthing dashboard` still running?"),
@@ -62,6 +65,21 @@ async function show() {
   } finally {
     follows();
   }
+}
+
+// What is shown stays while the server or the storage is away, and is drawn again once it is back.
+let isLost = false, notice = null;
+function lost(error) {
+  isLost = true;
+  if (!(error instanceof Refused)) { setState("away"); return; }
+  notice?.remove();
+  notice = h("p", { class: "warning", role: "alert" }, `${error.message} Below is what was known before.`);
+  main.prepend(notice);
+}
+
+function recovered() {
+  isLost = false;
+  notice?.remove();
 }
 
 // What changes is asked about once the first page is drawn: it has everything until then.
@@ -94,6 +112,7 @@ function setState(next) {
   if (next === state) return;
   state = next;
   drawTop();
+  if (state === "live" && isLost) show();
 }
 
 const STATES = { live: "live", connecting: "connecting", away: "server away", storage: "storage away", report: "report" };

@@ -143,7 +143,7 @@ def with_sizes(space: Space, X: Array, S: Array) -> Array:
 
 def _low(space: Space) -> Array:
     low = np.array([fidelity.low / fidelity.high for fidelity in space.fidelities.values()])
-    return np.minimum(low, MOST_LOW)
+    return np.asarray(np.minimum(low, MOST_LOW))
 
 
 def _is_trace(space: Space) -> BoolArray:

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from farthing.errors import StudyNotFound
+from farthing.session.creation import closed_on_error
 from farthing.storage import Storage, StudyRecord, open_storage
 from farthing.study.learning import learn
-from farthing.study.opening import closed_on_error
 from farthing.trials import Params, Problem
 
 

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from farthing.errors import StudyMismatch, StudyNotFound
+from farthing.session.creation import create_or_continue, require_same_problem
+from farthing.session.leases import Leases, held_interrupts, is_gone, this_process
 from farthing.storage import Storage, StudyRecord
-from farthing.study.leases import Leases, held_interrupts, is_gone, this_process
 from farthing.study.online.stored import BAD, Online, with_new_arguments
-from farthing.study.opening import create_or_continue, require_same_problem
 from farthing.trials import Attempt, Measurement, Outcome, Params, Problem, State, Suggestion, Trial
 
 LEASE = 60.0

@@ -12,6 +12,7 @@ from farthing.costs import Clock, as_clock
 from farthing.errors import InvalidArgument
 from farthing.fields import Number, OneOf, Whole
 from farthing.fields.serialization import to_json
+from farthing.session.creation import require_space, value_name
 from farthing.space import Space
 from farthing.storage import Storage, open_storage
 from farthing.strategies.online import CEGPUCB, OnlineProblem, OnlineStrategy, PairedProbes, as_online_strategy
@@ -23,7 +24,6 @@ from farthing.study.online.log import RoundLog
 from farthing.study.online.reading import Reading, read
 from farthing.study.online.run import Measured, OnlineRun
 from farthing.study.online.stored import BAD, Online, played_rounds, with_new_arguments
-from farthing.study.opening import require_space, value_name
 from farthing.study.settings import LearnFrom
 from farthing.trials import Json, Measurement, Params, Problem, Trial
 from farthing.trials.measurement import cost_amount

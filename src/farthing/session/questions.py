@@ -6,14 +6,14 @@ with the rest of the study's budget that follows from them.
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from itertools import islice
-from typing import Any
 
-from farthing.costs import Budget, Remaining
+from farthing.costs import Budget, EffortLevel, Remaining
 from farthing.strategies import Randomness, Strategy
 from farthing.trials import History, Json, State, Suggestion, Trial
+from farthing.trials.notes import noted
 from farthing.trials.requests import changed_just_now
 
 KNEW = "knew"
@@ -21,11 +21,33 @@ KNEW = "knew"
 
 
 @dataclass(frozen=True)
+class Knowledge:
+    """What a suggestion knew, as its note has it; the defaults go without saying.
+
+    `running` has the number, the attempt and the count of measurements of each trial that ran, `left` the limits of
+    what was left of the budget, and `place` is its own among those that were asked for.
+    """
+
+    trials: int | None = None
+    running: Sequence[tuple[int, int, int]] = ()
+    left: Mapping[str, float] | None = None
+    events: int | None = None
+    effort: EffortLevel | None = None
+    asked: int = 1
+    place: int = 0
+
+    @classmethod
+    def of(cls, trial: Trial) -> "Knowledge":
+        known = noted(noted(trial.note).get(KNEW))
+        return cls(**{field.name: known[field.name] for field in fields(cls) if field.name in known})
+
+
+@dataclass(frozen=True)
 class Question:
     """What a strategy is asked: the history and the rest of the budget that it knows, and how many suggestions.
 
     With `ahead`, so many more are asked for, and the answer is used although others opened trials meanwhile
-    (`study/turns.py`).
+    (`session/turns.py`).
     """
 
     history: History
@@ -61,22 +83,22 @@ def with_knowledge(suggestion: Suggestion, question: Question, *, place: int) ->
 
 def without_knowledge(note: Json) -> Json:
     """The note as the strategy wrote it."""
-    if not isinstance(note, dict) or KNEW not in note:
+    if KNEW not in noted(note):
         return note
-    return {key: part for key, part in note.items() if key != KNEW} or None
+    return {key: part for key, part in noted(note).items() if key != KNEW} or None
 
 
 def question_of(history: History, number: int) -> tuple[Question, int]:
     """The question that a trial of the history answered, and its place among the answers."""
-    knew = knowledge_of(history[number])
-    before = history.before(knew.get("trials", number))
+    knew = Knowledge.of(history[number])
+    before = history.before(number if knew.trials is None else knew.trials)
     known = History(
         before.problem,
-        _as_known(before, knew.get("running", ())),
-        events=history.events[: knew["events"]] if "events" in knew else before.events,
+        _as_known(before, knew.running),
+        events=before.events if knew.events is None else history.events[: knew.events],
     )
-    remaining = Remaining(**knew["left"], effort=knew.get("effort")) if "left" in knew else _assumed_rest(known)
-    return Question(known, remaining, knew.get("asked", 1)), knew.get("place", 0)
+    remaining = _assumed_rest(known) if knew.left is None else Remaining(**knew.left, effort=knew.effort)
+    return Question(known, remaining, knew.asked), knew.place
 
 
 def suggested_again(strategy: Strategy, history: History, number: int) -> Suggestion | None:
@@ -85,12 +107,6 @@ def suggested_again(strategy: Strategy, history: History, number: int) -> Sugges
     rng = Randomness(history.problem.seed)
     suggestions = list(strategy.suggest(question.history, question.remaining, question.count, rng))
     return suggestions[place] if place < len(suggestions) else None
-
-
-def knowledge_of(trial: Trial) -> Mapping[str, Any]:
-    """What its suggestion noted; nothing where that goes without saying."""
-    noted = trial.note.get(KNEW) if isinstance(trial.note, dict) else None
-    return noted if isinstance(noted, dict) else {}
 
 
 def _assumed_rest(history: History) -> Remaining:
@@ -112,7 +128,7 @@ def _knowledge(question: Question, place: int) -> dict[str, Json]:
     }
 
 
-def _as_known(history: History, running: Any) -> list[Trial]:
+def _as_known(history: History, running: Sequence[tuple[int, int, int]]) -> list[Trial]:
     known = list(history)
     for number, attempt, measurements in running:
         known[number] = _still_running(known[number], attempt, measurements)

@@ -4,15 +4,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from farthing.costs import PricesGiven, ResourcePrices
 from farthing.errors import InvalidArgument, InvalidSpace, StudyExists, StudyMismatch
-from farthing.fields import Text
+from farthing.fields import Number, Text, Whole
+from farthing.session.extension import differences
+from farthing.session.records import IS_EXTENDED
+from farthing.session.strategy import is_at_hand
 from farthing.space import Space
 from farthing.storage import Storage, StudyRecord
 from farthing.strategies import strategy_from_json
-from farthing.study.extending import differences
-from farthing.study.records import IS_EXTENDED
-from farthing.study.stored_strategy import is_at_hand
 from farthing.trials import History, Problem
+from farthing.trials.measurement import LARGEST_WHOLE
 from farthing.validation import shown
 
 
@@ -40,6 +42,27 @@ def value_name(minimize: str | None, maximize: str | None) -> str:
         )
     name = minimize if minimize is not None else maximize
     return str(Text().checked(name, what="The value's name", advice="Write minimize='error'."))
+
+
+def check_leases(lease: float, *, lost_retries: int) -> None:
+    Number(above=0.0).checked(lease, what="A lease, in seconds,", advice="60 suits most work.")
+    check_retries(lost_retries, name="lost_retries")
+
+
+def check_prices(prices: PricesGiven | None, *, cost: object, cost_unit: str) -> None:
+    if prices is None:
+        return
+    ResourcePrices(prices)
+    if cost is not None or cost_unit == "seconds":
+        what = "a declared cost" if cost is not None else "cost_unit='seconds'"
+        raise InvalidArgument(
+            f"Prices turn measured seconds into another unit of cost, got prices with {what}. "
+            "Write prices={…}, cost_unit='dollars', and no cost=."
+        )
+
+
+def check_retries(retries: int, *, name: str) -> None:
+    Whole(least=0, most=LARGEST_WHOLE).checked(retries, what=f"The number of {name}", advice="Use 0 for none.")
 
 
 def create_or_continue(storage: Storage, wanted: StudyRecord, *, seed: int | None) -> StudyRecord:

@@ -10,9 +10,9 @@ import pytest
 import farthing as ft
 from farthing.costs import FakeClock, Remaining
 from farthing.errors import InvalidArgument, InvalidValue, StaleAttempt
+from farthing.session.records import MORE_CHOICES, Records
 from farthing.storage import MemoryStorage, StudyRecord
 from farthing.storage.sql import SqlStorage
-from farthing.study.records import MORE_CHOICES, Records
 from farthing.trials import Attempt, History, Outcome, Prediction, Problem, State, Suggestion, Trial
 
 CURVES = ft.Space({"x": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(1, 9, integer=True, trace=True)})

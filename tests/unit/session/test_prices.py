@@ -7,9 +7,10 @@ import pytest
 import farthing as ft
 from farthing.costs import FakeClock
 from farthing.errors import InvalidArgument
+from farthing.session.prices import Prices
 from farthing.storage import MemoryStorage
 from farthing.testing import Faults, SimulatedExecutor
-from farthing.trials import Attempt
+from farthing.trials import Attempt, Measurement, State, Suggestion, Trial
 from farthing.trials.idle import IDLE
 
 SPACE = ft.Space({"x": ft.Float(0, 1)})
@@ -110,6 +111,15 @@ def test_preempted_work_is_failed_work_in_money() -> None:
     run(study, executor, trials=8, retries=50)
     assert {trial.state for trial in study.trials} == {ft.State.DONE}
     assert 0.0 < study.ledger.spent["failed"] == pytest.approx(study.ledger.seconds["failed"] * RATE)
+
+
+def test_savings_are_money_too() -> None:
+    """Otherwise a bill in dollars would have savings in seconds."""
+    prices = Prices(ft.Study(SPACE, minimize="loss", prices=PRICES, cost_unit="dollars").problem)
+    prices.rate = 0.5
+    measured = Measurement(value=0.1, cost={"training": 60.0}, saved={"cache": 8.0})
+    paid = prices.measurement(Trial(0, Suggestion({"x": 0.5}), State.RUNNING), measured)
+    assert (paid.cost, paid.saved, paid.rate) == ({"training": 30.0}, {"cache": 4.0}, 0.5)
 
 
 def test_lost_work_is_charged_at_the_rate_of_its_attempt() -> None:

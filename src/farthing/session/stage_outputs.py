@@ -9,7 +9,7 @@ from typing import Any
 from farthing.caching.stage_cache import FOLDER, Manifest, beyond
 from farthing.caching.stored_stages import stage_cache
 from farthing.errors import InvalidArgument, StorageError
-from farthing.study.study import Study
+from farthing.session.session import Session
 from farthing.trials import Json
 from farthing.validation import did_you_mean, listed
 
@@ -55,16 +55,17 @@ class StageOutputs:
     """Those of one study. Other processes may compute, load and evict outputs meanwhile: none of them waits for long,
     and none finds half an output."""
 
-    def __init__(self, study: Study) -> None:
-        self._study = study
-        self._stages = list(study.problem.space.stages)
+    def __init__(self, session: Session) -> None:
+        self._records = session.records
+        self._stages = list(session.records.problem.space.stages)
         if not self._stages:
             raise InvalidArgument(
-                f"Only pipelines keep outputs of stages, got the study {study.name!r}, whose space has no stages. "
+                f"Only pipelines keep outputs of stages, got the study {session.name!r}, whose space has no stages. "
                 "Name the study of a pipeline: `farthing list` shows all studies."
             )
-        self.folder: Path = study.checkpoints.root / FOLDER
-        self._cache = stage_cache(study.checkpoints.root, limit=None)
+        root = session.files.checkpoints.root
+        self.folder: Path = root / FOLDER
+        self._cache = stage_cache(root, limit=None)
 
     def all(self) -> list[StageOutput]:
         """By stage, the latest last."""
@@ -124,5 +125,5 @@ class StageOutputs:
             ) from error
         finally:
             for eviction in self._cache.news():
-                self._study._records.log_eviction(eviction)
+                self._records.log_eviction(eviction)
         return [known[entry.key] for entry in gone]

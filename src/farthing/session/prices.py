@@ -20,7 +20,7 @@ from farthing.trials import (
 from farthing.trials.durations import decade_of
 
 if TYPE_CHECKING:
-    from farthing.study.first_costs import FirstCosts
+    from farthing.session.first_costs import FirstCosts
 
 LEAST_DECADE = -1
 """The least power of ten of a trial's seconds at which its cost is predicted for strategies that do not: predicting
@@ -71,7 +71,7 @@ class Prices:
         is_first = suggestion.resume_from is None and suggestion.predicted_value is None
         if history.learned is None or not is_first:
             return suggestion
-        from farthing.study.first_costs import first_costs
+        from farthing.session.first_costs import first_costs
 
         if self._first is None or self._first.space != history.problem.space:
             self._first = first_costs(history)

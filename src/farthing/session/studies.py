@@ -8,11 +8,9 @@ from pathlib import Path
 from farthing.caching.stage_cache import FOLDER
 from farthing.execution.folder_mark import MARK, carries
 from farthing.execution.stored_checkpoints import StoredCheckpoints
-from farthing.files.durable import names_in, remove, size_of
-from farthing.storage import MemoryStorage, Storage, StudySummary, open_storage
-from farthing.study.folder import find_folder, mark_for, stored_at
-from farthing.study.settings import StorageLike
-from farthing.study.views import short_bytes
+from farthing.files.durable import names_in, remove, short_bytes, size_of
+from farthing.session.folder import find_folder, mark_for, stored_at
+from farthing.storage import MemoryStorage, Storage, StorageLike, StudySummary, open_storage
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import gc
 
 import farthing as ft
 from farthing.files.scratch import remove_abandoned
-from farthing.study.folder import temporary_folder
+from farthing.session.folder import temporary_folder
 
 
 class Owner:

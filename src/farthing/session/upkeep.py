@@ -4,8 +4,8 @@ import logging
 from collections.abc import Mapping
 
 from farthing.execution import CarriesOut, Checkpoints, HasStages, KeepsOutputs
+from farthing.session.records import Records
 from farthing.strategies import Strategy
-from farthing.study.records import Records
 from farthing.trials import Attempt, History, State, Trial
 from farthing.trials.code_changes import CHANGED, change
 from farthing.trials.prefixes import Eviction, cached_prefixes

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 from farthing.costs import Remaining
 from farthing.costs.expected import expected_cost
+from farthing.session.questions import Question
 from farthing.strategies import Strategy
-from farthing.study.knowledge import Question
 from farthing.trials import History, Prediction, Suggestion, Trial
-from farthing.trials.history import ADDED
+from farthing.trials.notes import is_added
 
 TRIES_BEFORE_A_TURN = 3
 """Number of suggestions of which all but the last may be in vain because others were quicker; a guess, not tuned."""
@@ -110,7 +110,6 @@ def _is_same_work(suggestion: Suggestion, trial: Trial) -> bool:
 def _left(remaining: Remaining, opened: Sequence[Trial], history: History) -> Remaining:
     for trial in opened:
         expected = expected_cost(history, trial.suggestion)
-        is_added = isinstance(trial.note, dict) and ADDED in trial.note
         cost = Prediction(max(trial.cost, expected.mean if expected else 0.0))
-        remaining = remaining.less(cost, is_new=trial.resume_from is None and not is_added)
+        remaining = remaining.less(cost, is_new=trial.resume_from is None and not is_added(trial))
     return remaining

@@ -10,13 +10,13 @@ from farthing.costs import Budget, Clock, Remaining, ResourcePrices, SystemClock
 from farthing.costs.expected import expected_cost
 from farthing.costs.prices import ResourcesGiven
 from farthing.errors import FarthingError, HistoryMoved, InvalidArgument
+from farthing.session.leases import Leases, held_interrupts, is_gone, this_process
+from farthing.session.prices import Prices
+from farthing.session.questions import Question, with_knowledge
+from farthing.session.turns import Answer, Turns, usable_late
 from farthing.storage import MemoryStorage, Storage, StudyRecord
 from farthing.storage.storage import Changes, FindsLeaders, Leaders, OpensInTurn
 from farthing.strategies import Randomness, Strategy
-from farthing.study.knowledge import Question, with_knowledge
-from farthing.study.leases import Leases, held_interrupts, is_gone, this_process
-from farthing.study.pricing import Prices
-from farthing.study.turns import Answer, Turns, usable_late
 from farthing.trials import Attempt, History, Json, Measurement, Outcome, Problem, State, Suggestion, Trial
 from farthing.trials.best_so_far import with_best_so_far
 from farthing.trials.code_changes import CHANGED

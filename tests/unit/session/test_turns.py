@@ -15,12 +15,13 @@ import pytest
 
 import farthing as ft
 from farthing.costs import Remaining
+from farthing.session import session_of
+from farthing.session import turns as turns_module
+from farthing.session.questions import Knowledge, Question
+from farthing.session.records import Records, Taken
+from farthing.session.turns import LONGEST_TURN, TRIES_BEFORE_A_TURN, Answer, Turns
 from farthing.storage import MemoryStorage, Storage, StudyRecord, open_storage
-from farthing.study import turns as turns_module
-from farthing.study.knowledge import Question, knowledge_of
-from farthing.study.records import Records, Taken
 from farthing.study.sharing import SuggesterForAll
-from farthing.study.turns import LONGEST_TURN, TRIES_BEFORE_A_TURN, Answer, Turns
 from farthing.testing import check_replay
 from farthing.trials import History, Outcome, Problem, State, Suggestion
 
@@ -178,7 +179,7 @@ def test_what_is_used_although_others_were_quicker_can_be_suggested_again(
             slow.tell(trial, trial.params["x"])
     others.act = None
     history = slow.history
-    late = [number for number in own if knowledge_of(history[number]).get("trials", number) < number]
+    late = [number for number in own if (knew := Knowledge.of(history[number]).trials) is not None and knew < number]
     assert late
     assert set(check_replay(slow)).isdisjoint(own)
 
@@ -269,14 +270,16 @@ def test_a_run_inline_that_thinks_long_does_not_starve_beside_others(storage: St
     slow.run(lambda trial: trial.params["x"], budget=ft.Budget(trials=20), executor="inline")
     others.act = None
     assert len(slow.history) == 20
-    assert set(check_replay(slow)).isdisjoint(trial.number for trial in slow.trials if knowledge_of(trial))
+    assert set(check_replay(slow)).isdisjoint(
+        trial.number for trial in slow.trials if Knowledge.of(trial) != Knowledge()
+    )
     assert storage.check() == []
 
 
 def test_what_one_suggests_for_all_does_not_starve_either(storage: Storage, others: Others) -> None:
     """`farthing worker` puts suggestions in line for every worker; others may open trials meanwhile."""
     slow, quick = joined(storage, SlowRandom(), others), joined(storage, ft.Random(), others)
-    records = slow._records
+    records = session_of(slow).records
     suggester = SuggesterForAll(records, slow.strategy, workers=1, on_answer=lambda: None)
     others.act = lambda: quick.tell(quick.ask(), 0.5) and None
     taken: Taken = {}
@@ -290,7 +293,7 @@ def test_what_one_suggests_for_all_does_not_starve_either(storage: Storage, othe
     others.act = None
     (mine,) = taken.values()
     assert (mine.number, others.thoughts) == (TRIES_BEFORE_A_TURN, TRIES_BEFORE_A_TURN)
-    assert knowledge_of(mine)["trials"] == TRIES_BEFORE_A_TURN - 1
+    assert Knowledge.of(mine).trials == TRIES_BEFORE_A_TURN - 1
     assert len({trial.params["x"] for trial in slow.history}) == len(slow.history)
     records.give_back(taken)
 

@@ -1,6 +1,7 @@
 """The folder of a study's files: checkpoints and logs."""
 
 import hashlib
+import os
 import re
 import weakref
 from collections.abc import Mapping
@@ -14,8 +15,8 @@ from farthing.execution.folder_mark import Mark, carries, is_free, mark_of
 from farthing.execution.stored_checkpoints import StoredCheckpoints
 from farthing.files.object_store import is_url
 from farthing.files.scratch import remove_abandoned, scratch_folder
+from farthing.session.records import Records
 from farthing.storage import MemoryStorage, Storage, StudyRecord
-from farthing.study.records import Records
 from farthing.trials import Json
 from farthing.validation import shown
 
@@ -79,6 +80,12 @@ def folder_path(given: str | Path | None) -> Path | str | None:
         return given
     if not isinstance(given, (str, Path)):
         raise InvalidArgument(f"A folder must be a text or a path, got {shown(given)}. Write folder='runs'.")
+    try:
+        os.fsencode(given)
+    except UnicodeEncodeError:
+        raise InvalidArgument(
+            f"A folder must be a path that a disk can hold, got {shown(given)}. Use whole characters: folder='runs'."
+        ) from None
     return Path(given).absolute()
 
 

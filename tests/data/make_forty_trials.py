@@ -1,0 +1,199 @@
+"""Makes forty_trials.db.xz and forty_trials.json: 40 trials of each strategy, and the ten that it suggests next.
+
+    python tests/data/make_forty_trials.py               # the studies too: once for each schema, before it changes
+    python tests/data/make_forty_trials.py TraceKG BOCA  # only what these suggest next, after a change of their rules
+
+A commit that makes suggestions again names the strategies. Those of all others stay, bit for bit.
+"""
+
+import hashlib
+import json
+import lzma
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import farthing as ft
+from farthing.names import ONLINE_STRATEGIES, STRATEGIES
+from farthing.strategies.online.bandits import RestartedGPUCB
+from farthing.testing.strategy_contract import MIXED_SPACE, learning_curve
+
+HERE = Path(__file__).parent
+STUDIES, SUGGESTIONS = HERE / "forty_trials.db.xz", HERE / "forty_trials.json"
+STORED, NEXT, ROUNDS = 40, 10, 60
+STAGED_SPACE = ft.Space(
+    stages={
+        "prepare": {"rate": ft.Float(1e-4, 1e-1, log=True), "layers": ft.Int(1, 3)},
+        "train": {"optimizer": ft.Choice("adam", "sgd"), "momentum": ft.Float(0.0, 0.99, when={"optimizer": "sgd"})},
+        "finish": {"units": ft.Int(4, 64, log=True)},
+    }
+)
+OWN_SPACES = dict.fromkeys(["PrefixEI", "LaMBO", "StagedBO", "EEIPU"], STAGED_SPACE)
+WITH_ARGUMENTS: dict[str, ft.Strategy] = {
+    "PB2": ft.PB2(population=6, interval=3),
+    "PB2.paper": ft.PB2.paper(population=6, interval=3),
+    "PBT": ft.PBT(population=6, interval=3),
+    "Clone": ft.Clone(population=6, interval=3),
+    "LaMBO": ft.LaMBO(restart=5),
+}
+NAMES = sorted({*STRATEGIES, *WITH_ARGUMENTS})
+ONLINE_SPACE = ft.Space({"rate": ft.Float(1e-3, 1.0, log=True), "kind": ft.Choice("a", "b")})
+ONLINE_WITH_ARGUMENTS: dict[str, ft.OnlineStrategy] = {
+    "CEGPUCB.paper": ft.CEGPUCB.paper(bandwidth=0.1, climbs=0),
+    "RestartedGPUCB": RestartedGPUCB(block=25),
+}
+ONLINE_NAMES = sorted({*ONLINE_STRATEGIES, *ONLINE_WITH_ARGUMENTS})
+ARMS = [{"rate": rate, "kind": kind} for rate in (0.01, 0.1, 0.3, 1.0) for kind in "ab"]
+
+
+class Asked:
+    """Asks for one trial after the other, and tells its result only when the next one is asked for.
+
+    So there is a trial in flight, as with two workers; a strategy that waits for it is told first.
+    """
+
+    def __init__(self, study: ft.Study) -> None:
+        self._study = study
+        self._in_flight: list[ft.RunningTrial] = []
+
+    def next(self) -> ft.RunningTrial:
+        asked = self._study.ask(count=1)
+        if not asked:
+            self.tell()
+            asked = self._study.ask(count=1)
+        self.tell()
+        self._in_flight = asked
+        return asked[0]
+
+    def tell(self) -> None:
+        for trial in self._in_flight:
+            self._tell(trial)
+        self._in_flight = []
+
+    def _tell(self, trial: ft.RunningTrial) -> None:
+        cost = 1.0 + 0.5 * float(trial.params["layers"])
+        if trial.number % 7 == 6:
+            self._study.tell(trial, failure="diverged")
+        elif "epochs" in trial.fidelity:
+            epochs = range(1, int(trial.fidelity["epochs"]) + 1)
+            trace = [({"epochs": epoch}, learning_curve(trial.params, {"epochs": epoch})) for epoch in epochs]
+            self._study.tell(trial, cost=cost * len(epochs), trace=trace)
+        else:
+            self._study.tell(trial, learning_curve(trial.params, {}), cost=cost)
+
+
+def new_study(name: str, storage: str) -> ft.Study:
+    return ft.Study(
+        OWN_SPACES.get(name, MIXED_SPACE),
+        minimize="error",
+        strategy=WITH_ARGUMENTS.get(name, name),
+        storage=storage,
+        name=name,
+        seed=11,
+    )
+
+
+def next_trials(study: ft.Study) -> Iterator[dict[str, Any]]:
+    asked = Asked(study)
+    for _ in range(NEXT):
+        number = asked.next().number
+        trial = study.trials[number]
+        yield {
+            "params": dict(trial.params),
+            "fidelity": dict(trial.fidelity),
+            "resume_from": trial.resume_from,
+            "note": trial.note,
+        }
+
+
+def online_tuner(name: str, storage: str) -> ft.OnlineTuner:
+    """What a validation costs is given, because the clock must not decide."""
+    return ft.OnlineTuner(
+        ONLINE_SPACE,
+        rounds=ROUNDS,
+        strategy=ONLINE_WITH_ARGUMENTS.get(name, name),
+        candidates=ARMS if name in ("EXP3S", "EpsilonGreedy", "Softmax", "UCB1") else None,
+        validation_cost=0.02,
+        storage=storage,
+        name=name,
+        seed=11,
+    )
+
+
+def play(tuner: ft.OnlineTuner, rounds: int) -> Iterator[dict[str, Any]]:
+    """The value is best at a rate that grows from round to round."""
+    for decision in islice(tuner, rounds):
+        yield {"round": decision.round, "params": dict(decision.params), "measure": decision.measure}
+        if decision.measure:
+            rate, kind = decision.params["rate"], decision.params["kind"]
+            decision.observe(-abs(rate - 0.1 - decision.round / ROUNDS) - 0.1 * (kind == "b"))
+
+
+def make_studies(database: Path) -> None:
+    storage = f"sqlite:///{database}"
+    for name in NAMES:
+        with new_study(name, storage) as study:
+            asked = Asked(study)
+            for _ in range(STORED):
+                asked.next()
+            asked.tell()
+    for name in ONLINE_NAMES:
+        list(play(online_tuner(name, storage), STORED))
+    _take_out_the_machine(database)
+    STUDIES.write_bytes(lzma.compress(database.read_bytes(), preset=9))
+
+
+def _take_out_the_machine(database: Path) -> None:
+    """Folders and owners; online runs are given back, so that they are taken up anywhere."""
+    with sqlite3.connect(database) as connection:
+        connection.execute("UPDATE study SET settings = '{}'")
+        connection.execute("UPDATE trial SET owner = 'ada'")
+        connection.execute(
+            "UPDATE trial SET state = 'pending', owner = NULL, lease_until = NULL, lease = NULL WHERE state = 'running'"
+        )
+    connection.execute("VACUUM")
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+
+
+def suggested_next(name: str, folder: Path) -> list[dict[str, Any]]:
+    """What the stored study of that name suggests, in a copy: it is written to."""
+    database = folder / f"{name}.db"
+    database.write_bytes(lzma.decompress(STUDIES.read_bytes()))
+    storage = f"sqlite:///{database}"
+    if name in ONLINE_NAMES:
+        return list(play(online_tuner(name, storage), NEXT))
+    with ft.Study.load(name, storage) as study:
+        return list(next_trials(study))
+
+
+def rounding() -> str:
+    """The same wherever numbers are rounded alike: there suggestions are the same to the last bit."""
+    A = np.random.default_rng(0).normal(size=(60, 60))
+    L = np.linalg.cholesky(A @ A.T + 60.0 * np.eye(60))
+    found = [A @ A.T, L, np.linalg.solve(L, A), np.exp(A), np.log(np.abs(A)), np.sin(A)]
+    return hashlib.sha256(b"".join(array.tobytes() for array in found)).hexdigest()[:16]
+
+
+def make_suggestions(names: list[str], folder: Path) -> None:
+    expected = json.loads(SUGGESTIONS.read_text()) if SUGGESTIONS.exists() else {}
+    for name in names:
+        expected[name] = [{"rounding": rounding()}, *suggested_next(name, folder)]
+    parts = [
+        f"{json.dumps(name)}: [\n" + ",\n".join(json.dumps(one) for one in expected[name]) + "\n]"
+        for name in sorted(expected)
+    ]
+    SUGGESTIONS.write_text("{\n" + ",\n".join(parts) + "\n}\n")
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        if not sys.argv[1:]:
+            make_studies(Path(folder) / "studies.db")
+        make_suggestions(sys.argv[1:] or [*NAMES, *ONLINE_NAMES], Path(folder))
