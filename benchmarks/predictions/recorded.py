@@ -78,9 +78,7 @@ class Recorded:
 
 def _trial(number: int, form: dict[str, Any]) -> Trial:
     predicted = Prediction(*form["predicted"]) if form.get("predicted") else None
-    suggestion = Suggestion(
-        form["params"], form["fidelity"], resume_from=form["resume_from"], predicted_cost=predicted
-    )
+    suggestion = Suggestion(form["params"], form["fidelity"], resume_from=form["resume_from"], predicted_cost=predicted)
     points = [Measurement(**point, sequence=at) for at, point in enumerate(form["points"])]
     resumed = str(form["resume_from"]) if form["resumed"] else None
     return Trial(

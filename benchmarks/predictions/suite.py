@@ -2,8 +2,8 @@
 
 From the tenth trial on, one step ahead: all earlier trials are known, with what was predicted of them. An 80 % interval
 is the prediction times exp(± 1.28 of its relative deviation). What a stage of a pipeline costs depends on what is kept
-of it, which its strategy knows: there the predictions are those it made as the study ran. The first trial of a worker process also pays for
-starting it, which no prediction includes; it is counted apart.
+of it, which its strategy knows: there the predictions are those it made as the study ran. The first trial of a worker
+process also pays for starting it, which no prediction includes; it is counted apart.
 """
 
 import json
@@ -47,7 +47,8 @@ def told(study: Recorded, predict: Predict) -> dict[str, list[Told]]:
     found: dict[str, list[Told]] = {"new": [], "continued": [], "first": []}
     history = study.history()
     for trial in study.trials:
-        predicted = trial.suggestion.predicted_cost if study.problem.space.stages else predict(history, trial.suggestion)
+        own = trial.suggestion.predicted_cost
+        predicted = own if study.problem.space.stages else predict(history, trial.suggestion)
         known = replace(trial, suggestion=replace(trial.suggestion, predicted_cost=predicted))
         history = study.grown(history, known)
         if predicted is not None and trial.number >= FROM and trial.state is State.DONE and trial.cost > 0.0:

@@ -10,8 +10,7 @@ from scipy.stats import norm
 
 import farthing as ft
 from farthing.acquisition.knowledge_gradient import KnowledgeGradient, antithetic_normals
-from farthing.costs.learned import learn_cost
-from farthing.costs.paid import Paid
+from farthing.costs.learned import Paid, learn_cost
 from farthing.models.gp import GP, condition
 from farthing.models.kernels import SE, Constant
 from farthing.models.linalg import Array

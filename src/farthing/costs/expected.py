@@ -4,7 +4,8 @@ import math
 from collections.abc import Iterable
 from itertools import islice
 
-from farthing.trials import History, Measurement, Prediction, State, Suggestion, Trial
+from farthing.costs.paid import rate_of, share_at, work_of
+from farthing.trials import History, Prediction, State, Suggestion, Trial
 
 LATEST = 100
 """Trials that say what one costs where nothing predicts it: the last that are done. A limit on time."""
@@ -60,33 +61,17 @@ class OwnPaces:
 
 
 def _rest_at_own_pace(history: History, trial: Trial) -> float:
-    """The cost of what it has not reported yet, by what it paid between its first report and its last; else 0."""
-    own = [point for point in trial.measurements if point.attempt == trial.attempt]
-    reports = [point for point in own if point.value is not None and point.fidelity]
-    if len(reports) < 2:
+    """The cost of what it has not reported yet, at the rate between its reports; 0 where they tell none."""
+    rate = rate_of(history, trial)
+    if math.isnan(rate):
         return 0.0
-    first, last = (_reach(history, trial, point) for point in (reports[0], reports[-1]))
-    if last <= first:
-        return 0.0
-    later = (point for point in own if reports[0].sequence < point.sequence <= reports[-1].sequence)
-    pace = math.fsum(amount for point in later for amount in point.cost.values()) / (last - first)
-    return pace * max(0.0, history.problem.reach(trial.fidelity) - last)
-
-
-def _reach(history: History, trial: Trial, point: Measurement) -> float:
-    return history.problem.reach({**trial.fidelity, **point.fidelity})
+    reported = max(share_at(history, trial, point) for point in trial.points if point.fidelity)
+    return rate * max(0.0, history.problem.reach(trial.fidelity) - reported)
 
 
 def _cost_of_a_training(history: History) -> float | None:
     """The mean cost of a full training among the latest trials that are done, those of shorter ones in proportion."""
     done = (trial for trial in reversed(history) if trial.state is State.DONE and trial.cost > 0.0)
     paid = list(islice(done, LATEST))
-    trained = math.fsum(_share_paid(history, trial) for trial in paid)
+    trained = math.fsum(max(0.0, work_of(history, trial)) for trial in paid)
     return math.fsum(trial.cost for trial in paid) / trained if trained > 0.0 else None
-
-
-def _share_paid(history: History, trial: Trial) -> float:
-    """The share of a training that it paid for: what was in the checkpoint it began with, it did not."""
-    is_warm = trial.resume_from is not None and trial.resume_checkpoint is not None
-    begun = history.reach(history[trial.resume_from or 0]) if is_warm else 0.0
-    return max(0.0, history.reach(trial) - begun)

@@ -10,15 +10,18 @@ run never has a negative cost.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from farthing.costs.paid import Paid
+from farthing.costs.paid import Rates, begun_at, work_of
 from farthing.models.fitting import fit, hyperparameter_posterior
 from farthing.models.gp import GP
 from farthing.models.kernels import Kernel
 from farthing.models.linalg import Array, BoolArray
 from farthing.models.transforms import Standardise
+from farthing.trials import History, Trial
+from farthing.trials.workers import began_its_worker
 
 FIXED_SHARES: Sequence[float] = tuple(part / 50 for part in range(50))
 """Values of A that are tried where only sums are known, as shares of the least cost; the likeliest is taken."""
@@ -32,6 +35,47 @@ LATELY = 5
 the recorded studies of `benchmarks.predictions`; without it, errors of continued runs are a fifth larger."""
 MAD = 1.4826
 """From the median absolute deviation to the standard deviation of a normal distribution."""
+
+
+@dataclass(frozen=True, eq=False)
+class Paid:
+    """Trials row by row: `work` is the share of the full work that each did, `cost` what it paid in all.
+
+    `rate` is what the full work would cost at the rate between its reports, NaN where a trial has too few of them.
+    `is_first` says that the trial was the first of its process, `is_continued` that it began from a checkpoint.
+    """
+
+    work: Array
+    cost: Array
+    rate: Array
+    is_first: BoolArray
+    is_continued: BoolArray
+
+    @classmethod
+    def whole(cls, cost: Array, work: Array | None = None) -> "Paid":
+        """Costs of which nothing is known but their sums; of the full work, unless `work` says otherwise."""
+        none = np.zeros(cost.size, dtype=bool)
+        return cls(np.ones(cost.size) if work is None else work, cost, np.full(cost.size, np.nan), none, none)
+
+    @classmethod
+    def by(cls, history: History, trials: Sequence[Trial], *, saves: bool = False) -> "Paid":
+        """What these trials paid, each of which `has_paid`; `saves` says that programs keep their own state."""
+        rates = history.memo(Rates)
+        return cls(
+            work=np.array([work_of(history, trial, saves=saves) for trial in trials], dtype=float),
+            cost=np.array([trial.cost for trial in trials], dtype=float),
+            rate=np.array([rates[trial.number] for trial in trials], dtype=float),
+            is_first=np.array([began_its_worker(history, trial) for trial in trials], dtype=bool),
+            is_continued=np.array([begun_at(history, trial, saves=saves) > 0.0 for trial in trials], dtype=bool),
+        )
+
+    def take(self, rows: BoolArray) -> "Paid":
+        return Paid(self.work[rows], self.cost[rows], self.rate[rows], self.is_first[rows], self.is_continued[rows])
+
+    @cached_property
+    def setup(self) -> Array:
+        """The cost beyond the rate, at least zero; NaN where no rate is known."""
+        return np.maximum(self.cost - self.rate * self.work, 0.0)
 
 
 @dataclass(frozen=True)

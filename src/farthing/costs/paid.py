@@ -6,59 +6,12 @@ checkpoint to read and to write.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
 
-import numpy as np
-
-from farthing.models.linalg import Array, BoolArray
 from farthing.trials import History, Measurement, State, Trial
 from farthing.trials.memos import places_changed
-from farthing.trials.workers import began_its_worker
-
-
-@dataclass(frozen=True, eq=False)
-class Paid:
-    """Trials row by row: `work` is the share of the full work that each did, `cost` what it paid in all.
-
-    `rate` is what the full work would cost at the rate between its reports, NaN where a trial has too few of them.
-    `is_first` says that the trial was the first of its process, `is_continued` that it began from a checkpoint.
-    """
-
-    work: Array
-    cost: Array
-    rate: Array
-    is_first: BoolArray
-    is_continued: BoolArray
-
-    @classmethod
-    def whole(cls, cost: Array, work: Array | None = None) -> "Paid":
-        """Costs of which nothing is known but their sums; of the full work, unless `work` says otherwise."""
-        none = np.zeros(cost.size, dtype=bool)
-        return cls(np.ones(cost.size) if work is None else work, cost, np.full(cost.size, np.nan), none, none)
-
-    @classmethod
-    def by(cls, history: History, trials: Sequence[Trial], *, saves: bool = False) -> "Paid":
-        """What these trials paid, each of which `has_paid`; `saves` says that programs keep their own state."""
-        rates = history.memo(Rates)
-        return cls(
-            work=np.array([work_of(history, trial, saves=saves) for trial in trials], dtype=float),
-            cost=np.array([trial.cost for trial in trials], dtype=float),
-            rate=np.array([rates[trial.number] for trial in trials], dtype=float),
-            is_first=np.array([began_its_worker(history, trial) for trial in trials], dtype=bool),
-            is_continued=np.array([begun_at(history, trial, saves=saves) > 0.0 for trial in trials], dtype=bool),
-        )
-
-    def take(self, rows: BoolArray) -> "Paid":
-        return Paid(self.work[rows], self.cost[rows], self.rate[rows], self.is_first[rows], self.is_continued[rows])
-
-    @cached_property
-    def setup(self) -> Array:
-        """The cost beyond the rate, at least zero; NaN where no rate is known."""
-        return np.maximum(self.cost - self.rate * self.work, 0.0)
 
 
 def has_paid(history: History, trial: Trial, *, saves: bool = False) -> bool:
@@ -118,12 +71,12 @@ def increments(history: History, trial: Trial) -> list[tuple[float, float]]:
             continue
         paid += math.fsum(point.cost.values())
         if point.value is not None and point.fidelity:
-            reached.append((paid, _share(history, trial, point)))
+            reached.append((paid, share_at(history, trial, point)))
     if not reached or reached[0][0] <= 0.0:
         return []
     return [(later[0] - earlier[0], later[1] - earlier[1]) for earlier, later in pairwise(reached)]
 
 
-def _share(history: History, trial: Trial, point: Measurement) -> float:
-    at: Mapping[str, float] = {**trial.fidelity, **point.fidelity}
-    return history.problem.reach(at)
+def share_at(history: History, trial: Trial, point: Measurement) -> float:
+    """The share of the full work that was done when a point was reported."""
+    return history.problem.reach({**trial.fidelity, **point.fidelity})

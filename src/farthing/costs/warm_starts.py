@@ -3,7 +3,8 @@
 import math
 from collections.abc import Iterable
 
-from farthing.trials import History, Measurement, State, Trial
+from farthing.costs.paid import rate_of, work_of
+from farthing.trials import History, State, Trial
 
 
 def saved_by_warm_starts(history: History) -> float:
@@ -52,30 +53,11 @@ def _source(trial: Trial) -> int | None:
 
 
 def _start_up(history: History, trial: Trial) -> float:
-    """The seconds that a run took before its training began, as far as its reports tell.
+    """The seconds that a run took besides its training, as far as its reports tell: beyond the rate between them.
 
-    They are the cost of the first report beyond the rate of the later ones. Charged or declared amounts have no
-    start-up: the difference between two of them is the cost of continuing. A single report tells nothing.
+    Charged or declared amounts have no start-up: the difference between two of them is the cost of continuing.
     """
-    own = [point for point in trial.measurements if point.attempt == trial.attempt]
-    reports = [point for point in own if point.value is not None]
-    traces = [name for name, fidelity in history.problem.space.fidelities.items() if fidelity.trace]
-    if not traces or len(reports) < 2 or any(point.charged for point in own):
+    rate = rate_of(history, trial)
+    if math.isnan(rate) or any(point.charged for point in trial.measurements):
         return 0.0
-    first, last = reports[0], reports[-1]
-    begun, axis = _begun_at(history, trial, traces[0]), traces[0]
-    paid_later = math.fsum(_paid(point) for point in own if first.sequence < point.sequence <= last.sequence)
-    trained_later = last.fidelity[axis] - first.fidelity[axis]
-    if trained_later <= 0:
-        return 0.0
-    paid_first = math.fsum(_paid(point) for point in own if point.sequence <= first.sequence)
-    return max(0.0, paid_first - paid_later / trained_later * (first.fidelity[axis] - begun))
-
-
-def _begun_at(history: History, trial: Trial, axis: str) -> float:
-    source = _source(trial)
-    return 0.0 if source is None else history[source].fidelity.get(axis, 0.0)
-
-
-def _paid(point: Measurement) -> float:
-    return math.fsum(point.cost.values())
+    return max(0.0, trial.cost - trial.costs.get("failed", 0.0) - rate * work_of(history, trial))

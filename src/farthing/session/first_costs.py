@@ -4,8 +4,7 @@ from statistics import median
 
 import numpy as np
 
-from farthing.costs.learned import LearnedCost, learn_cost
-from farthing.costs.paid import Paid
+from farthing.costs.learned import LearnedCost, Paid, learn_cost
 from farthing.models.threads import one_thread
 from farthing.strategies.shared.modelling import kernel_over
 from farthing.trials import History, Params, Prediction, Problem, State

@@ -103,7 +103,7 @@ class HandedOut:
         running = self._running(trial)
         if self._records.problem.measures_cost:
             seconds = self._records.now() - max([trial.opened_at, *(point.time for point in trial.measurements)])
-            running.charge(seconds if self._records.rate is None else seconds * self._records.rate)
+            running._charge_with_report(seconds if self._records.rate is None else seconds * self._records.rate)
         return running
 
     def close(self, running: RunningTrial, outcome: Outcome) -> Trial:

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from farthing.costs.learned import LearnedCost, learn_cost
-from farthing.costs.paid import Paid
+from farthing.costs.learned import LearnedCost, Paid, learn_cost
 from farthing.models.kernels import Constant, Covariance, Matern52
 from farthing.models.linalg import Array
 

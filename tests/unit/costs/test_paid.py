@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import farthing as ft
-from farthing.costs.learned import Setup, learn_cost
-from farthing.costs.paid import Paid, has_paid, rate_of, work_of
+from farthing.costs.learned import Paid, Setup, learn_cost
+from farthing.costs.paid import has_paid, rate_of, work_of
 from farthing.models.kernels import Constant, Matern52
 from farthing.strategies.shared.cost_model import PastErrors, predicted_cost
 from farthing.trials import Event, History, Measurement, Prediction, Problem, State, Suggestion, Trial

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from farthing.costs.learned import learn_cost
-from farthing.costs.paid import Paid
+from farthing.costs.learned import Paid, learn_cost
 from farthing.costs.switching import ConstantCost, StageCosts
 from farthing.models.kernels import Constant, Matern52
 

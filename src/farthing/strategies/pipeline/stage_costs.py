@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 import numpy as np
 from scipy.optimize import nnls
 
-from farthing.costs.learned import learn_cost
-from farthing.costs.paid import Paid
+from farthing.costs.learned import Paid, learn_cost
 from farthing.costs.switching import ConstantCost, LogCost, StageCosts
 from farthing.errors import InvalidArgument
 from farthing.fields import Named, Number

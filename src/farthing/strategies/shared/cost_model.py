@@ -15,8 +15,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from farthing.costs.learned import LearnedCost, learn_cost
-from farthing.costs.paid import Paid, has_paid
+from farthing.costs.learned import LearnedCost, Paid, learn_cost
+from farthing.costs.paid import has_paid
 from farthing.models.diagnostics import leave_one_out
 from farthing.models.gp import GP, condition
 from farthing.models.kernels import Kernel, Matern52
