@@ -3,8 +3,10 @@
 import ipaddress
 import os
 import socket
+import ssl
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -131,7 +133,8 @@ def serve(
     app = application(Studies(storage, place=place, may_change=may_change), access)
     config = uvicorn.Config(
         app,
-        http=Connection,
+        http=partial(Connection, tls=_tls(listening)),  # type: ignore[arg-type]  # it is called, and no more
+        loop="asyncio",
         log_level="critical",  # endpoints log their own faults; open streams at the end are none
         access_log=False,
         server_header=False,
@@ -140,8 +143,6 @@ def serve(
         timeout_keep_alive=int(PATIENCE),
         timeout_graceful_shutdown=1,
         h11_max_incomplete_event_size=32 * 1024,
-        ssl_certfile=listening.certificate,
-        ssl_keyfile=listening.key,
         ws="none",
         lifespan="off",
     )
@@ -154,6 +155,20 @@ def serve(
         server.run(sockets=[bound])
     finally:
         bound.close()
+
+
+def _tls(listening: Listening) -> ssl.SSLContext | None:
+    if listening.certificate is None:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(listening.certificate, listening.key)
+    except OSError as error:
+        raise InvalidArgument(
+            f"TLS needs a certificate and the key that belongs to it, got {str(listening.certificate)!r} and "
+            f"{str(listening.key)!r} ({error}). Give both as PEM files."
+        ) from None
+    return context
 
 
 def _bound(listening: Listening) -> socket.socket:
