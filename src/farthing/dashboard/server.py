@@ -120,10 +120,11 @@ def serve(
     from farthing.dashboard.reading import Studies
     from farthing.dashboard.security import LOOPBACK, Access
 
+    token, tls = token_to_use(), _tls(listening)
     bound = _bound(listening)
     port = int(bound.getsockname()[1])
     access = Access(
-        token=token_to_use(),
+        token=token,
         port=port,
         hosts=(*LOOPBACK, listening.host.lower(), *(name.lower() for name in listening.names)),
         base_path=listening.base_path,
@@ -133,7 +134,7 @@ def serve(
     app = application(Studies(storage, place=place, may_change=may_change), access)
     config = uvicorn.Config(
         app,
-        http=partial(Connection, tls=_tls(listening)),  # type: ignore[arg-type]  # it is called, and no more
+        http=partial(Connection, tls=tls),  # type: ignore[arg-type]  # it is called, and no more
         loop="asyncio",
         log_level="critical",  # endpoints log their own faults; open streams at the end are none
         access_log=False,
