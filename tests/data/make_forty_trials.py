@@ -1,9 +1,10 @@
 """Makes forty_trials.db.xz and forty_trials.json: 40 trials of each strategy, and the ten that it suggests next.
 
-    python tests/data/make_forty_trials.py               # the studies too: once for each schema, before it changes
-    python tests/data/make_forty_trials.py TraceKG BOCA  # only what these suggest next, after a change of their rules
+    python tests/data/make_forty_trials.py TraceKG BOCA  # what these suggest next, after a change of their rules
+    python tests/data/make_forty_trials.py               # everything anew, before a schema changes
 
-A commit that makes suggestions again names the strategies. Those of all others stay, bit for bit.
+The study of a strategy that has none yet is made too. A commit that makes suggestions again names the strategies. Those
+of all others stay, bit for bit.
 """
 
 import hashlib
@@ -135,16 +136,29 @@ def play(tuner: ft.OnlineTuner, rounds: int) -> Iterator[dict[str, Any]]:
             decision.observe(-abs(rate - 0.1 - decision.round / ROUNDS) - 0.1 * (kind == "b"))
 
 
-def make_studies(database: Path) -> None:
+def make_studies(names: list[str], database: Path) -> None:
+    """Those that the database lacks."""
     storage = f"sqlite:///{database}"
-    for name in NAMES:
-        with new_study(name, storage) as study:
-            asked = Asked(study)
-            for _ in range(STORED):
-                asked.next()
-            asked.tell()
-    for name in ONLINE_NAMES:
+    there = {found.record.name for found in ft.studies(storage)}
+    for name in names:
+        if name not in there:
+            make_study(name, storage)
+    if not there.issuperset(names):
+        keep(database)
+
+
+def make_study(name: str, storage: str) -> None:
+    if name in ONLINE_NAMES:
         list(play(online_tuner(name, storage), STORED))
+        return
+    with new_study(name, storage) as study:
+        asked = Asked(study)
+        for _ in range(STORED):
+            asked.next()
+        asked.tell()
+
+
+def keep(database: Path) -> None:
     _take_out_the_machine(database)
     STUDIES.write_bytes(lzma.compress(database.read_bytes(), preset=9))
 
@@ -194,6 +208,8 @@ def make_suggestions(names: list[str], folder: Path) -> None:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        if not sys.argv[1:]:
-            make_studies(Path(folder) / "studies.db")
-        make_suggestions(sys.argv[1:] or [*NAMES, *ONLINE_NAMES], Path(folder))
+        database, named = Path(folder) / "studies.db", sys.argv[1:]
+        if named:
+            database.write_bytes(lzma.decompress(STUDIES.read_bytes()))
+        make_studies(named or [*NAMES, *ONLINE_NAMES], database)
+        make_suggestions(named or [*NAMES, *ONLINE_NAMES], Path(folder))

@@ -1,12 +1,13 @@
 """Connections, before anybody knows whose they are: how long one may keep the server waiting, and how many may at once.
 
-A connection *stalls* while its request is not whole, and while its reader takes nothing of the answer. It may stall for
-`PATIENCE` seconds. Of those that stall at the same time there are few: one too many, and the one that has stalled for
-longest goes, of the address that has most of them. So whoever sends a whole request is answered, however many others
-do not, also from the same address.
+A connection *stalls* while its request is not whole, while encryption is not agreed on, and while its reader takes
+nothing of the answer. It may stall for `PATIENCE` seconds. Of those that stall at the same time there are few: one too
+many, and the one that has stalled for longest goes, of the address that has most of them. So whoever sends a whole
+request is answered, however many others do not, also from the same address.
 """
 
 import asyncio
+import ssl
 import time
 from collections import Counter
 from typing import Any
@@ -21,10 +22,16 @@ MOST_STALLED = 64
 
 
 class Connection(H11Protocol):
-    """One connection of uvicorn's that is cut when it stalls for too long."""
+    """One connection of uvicorn's that is cut when it stalls for too long.
 
-    def __init__(self, *arguments: Any, **named: Any) -> None:
+    With `tls` it is encrypted from here: asyncio would tell us of it only after both sides have agreed on that.
+    """
+
+    def __init__(self, *arguments: Any, tls: ssl.SSLContext | None = None, **named: Any) -> None:
         super().__init__(*arguments, **named)
+        self._tls = tls
+        self._early: bytes | None = None
+        self._greeting: asyncio.Task[None] | None = None
         self.stalled_at: float | None = None
         self._is_full = False
         self._limit: asyncio.TimerHandle | None = None
@@ -32,8 +39,27 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._look()
+        if self._tls is not None:
+            self._early = b""
+            self._greeting = self.loop.create_task(self._greet(transport, self._tls))
+
+    async def _greet(self, transport: asyncio.Transport, tls: ssl.SSLContext) -> None:
+        try:
+            encrypted = await self.loop.start_tls(transport, self, tls, server_side=True)
+        except OSError:  # they do not agree, or hang up
+            encrypted = None
+        early, self._early = self._early, None
+        if encrypted is None or transport.is_closing():
+            self.connection_lost(None)
+            return
+        super().connection_made(encrypted)
+        if early:
+            self.data_received(early)
 
     def data_received(self, data: bytes) -> None:
+        if self._early is not None:  # the first words may come with the last of the greeting
+            self._early += data
+            return
         super().data_received(data)
         self._look()
 
@@ -68,7 +94,7 @@ class Connection(H11Protocol):
 
     def _stall(self) -> None:
         self.stalled_at = time.monotonic()
-        self._limit = self.loop.call_later(PATIENCE, self.transport.abort)
+        self._limit = self.loop.call_later(PATIENCE, lambda: self.transport.abort())
         self.loop.call_soon(self.loop.call_soon, self._make_room)  # what has come already is read first
 
     def _make_room(self) -> None:

@@ -3,8 +3,10 @@
 import ipaddress
 import os
 import socket
+import ssl
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -118,10 +120,11 @@ def serve(
     from farthing.dashboard.reading import Studies
     from farthing.dashboard.security import LOOPBACK, Access
 
+    token, tls = token_to_use(), _tls(listening)
     bound = _bound(listening)
     port = int(bound.getsockname()[1])
     access = Access(
-        token=token_to_use(),
+        token=token,
         port=port,
         hosts=(*LOOPBACK, listening.host.lower(), *(name.lower() for name in listening.names)),
         base_path=listening.base_path,
@@ -131,7 +134,8 @@ def serve(
     app = application(Studies(storage, place=place, may_change=may_change), access)
     config = uvicorn.Config(
         app,
-        http=Connection,
+        http=partial(Connection, tls=tls),  # type: ignore[arg-type]  # it is called, and no more
+        loop="asyncio",
         log_level="critical",  # endpoints log their own faults; open streams at the end are none
         access_log=False,
         server_header=False,
@@ -140,8 +144,6 @@ def serve(
         timeout_keep_alive=int(PATIENCE),
         timeout_graceful_shutdown=1,
         h11_max_incomplete_event_size=32 * 1024,
-        ssl_certfile=listening.certificate,
-        ssl_keyfile=listening.key,
         ws="none",
         lifespan="off",
     )
@@ -154,6 +156,20 @@ def serve(
         server.run(sockets=[bound])
     finally:
         bound.close()
+
+
+def _tls(listening: Listening) -> ssl.SSLContext | None:
+    if listening.certificate is None:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(listening.certificate, listening.key)
+    except OSError as error:
+        raise InvalidArgument(
+            f"TLS needs a certificate and the key that belongs to it, got {str(listening.certificate)!r} and "
+            f"{str(listening.key)!r} ({error}). Give both as PEM files."
+        ) from None
+    return context
 
 
 def _bound(listening: Listening) -> socket.socket:

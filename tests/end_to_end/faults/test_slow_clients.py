@@ -5,14 +5,17 @@ import os
 import random
 import re
 import select
+import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
 
@@ -37,13 +40,21 @@ class Served:
     port: int
     token: str
     process: int
+    certificate: Path | None = None
 
     def connection(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=600)
 
+    def opened(self) -> socket.socket:
+        """One by which requests are sent: encrypted, if the dashboard is."""
+        if self.certificate is None:
+            return self.connection()
+        trusting = ssl.create_default_context(cafile=self.certificate)
+        return trusting.wrap_socket(self.connection(), server_hostname="localhost")
+
     def studies(self) -> list[str]:
         """What somebody with the token sees, by a connection of their own."""
-        with self.connection() as asking:
+        with self.opened() as asking:
             head = f"GET /api/studies HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {self.token}\r\n"
             asking.sendall(f"{head}Connection: close\r\n\r\n".encode())
             answer = b"".join(iter(lambda: asking.recv(65536), b""))
@@ -54,10 +65,28 @@ class Served:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    path = tmp_path_factory.mktemp("slow") / "slow.db"
+    with dashboard(tmp_path_factory.mktemp("slow")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def encrypted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("encrypted")
+    if not shutil.which("openssl"):
+        pytest.skip("A certificate is made by openssl, which is absent.")
+    made = "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -subj /CN=localhost"
+    names = "subjectAltName=DNS:localhost"
+    subprocess.run([*made.split(), "-addext", names], cwd=folder, check=True, capture_output=True)
+    with dashboard(folder, "--tls-cert", str(folder / "cert.pem"), "--tls-key", str(folder / "key.pem")) as started:
+        yield replace(started, certificate=folder / "cert.pem")
+
+
+@contextmanager
+def dashboard(folder: Path, *options: str) -> Iterator[Served]:
+    path = folder / "slow.db"
     ft.Study(ft.Space({"x": ft.Float(0, 1)}), minimize="loss", storage=path, name="slow").close()
     command = [sys.executable, "-m", "farthing", "dashboard", "--storage", str(path), "--port", "0", "--no-browser"]
-    with subprocess.Popen([*command, "--allow-changes"], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([*command, "--allow-changes", *options], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         found = re.search(r":(\d+)/\?token=(\S+)", process.stdout.readline())
         assert found is not None
@@ -71,6 +100,28 @@ def test_many_who_do_not_finish_their_requests_shut_it_for_nobody(served: Served
         for _ in range(MANY):
             opened.enter_context(served.connection()).sendall(said)
         assert served.studies() == ["slow"]
+
+
+HALF_A_HELLO = b"\x16\x03\x01\x02"
+
+
+@pytest.mark.parametrize("said", [b"", HALF_A_HELLO], ids=["nothing", "half a hello"])
+def test_many_who_do_not_agree_on_encryption_shut_it_for_nobody(encrypted: Served, said: bytes) -> None:
+    assert encrypted.studies() == ["slow"]
+    with ExitStack() as opened:
+        first = opened.enter_context(encrypted.connection())
+        for _ in range(MANY):
+            opened.enter_context(encrypted.connection()).sendall(said)
+        assert encrypted.studies() == ["slow"]
+        first.setblocking(False)
+        assert first.recv(1) == b"", "who had waited for longest went before the last was answered"
+
+
+def test_who_asks_in_the_clear_is_told_nothing(encrypted: Served) -> None:
+    with encrypted.connection() as asking, suppress(ConnectionError):
+        asking.sendall(A_READ)
+        assert b"HTTP" not in b"".join(iter(lambda: asking.recv(65536), b""))
+    assert encrypted.studies() == ["slow"]
 
 
 def test_of_those_who_wait_the_one_who_waited_longest_goes(served: Served) -> None:

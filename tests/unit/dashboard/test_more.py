@@ -6,7 +6,7 @@ import re
 import pytest
 
 import farthing as ft
-from farthing.dashboard.server import Listening, token_to_use
+from farthing.dashboard.server import Listening, serve, token_to_use
 from farthing.errors import InvalidArgument
 from farthing.storage.outlines import UnreadMeasurements
 from farthing.trials import History
@@ -207,6 +207,13 @@ def test_a_server_listens_elsewhere_only_on_purpose_and_encrypted(arguments, wor
 def test_a_server_may_listen_elsewhere_behind_a_proxy() -> None:
     assert Listening(host="0.0.0.0", is_exposed=True, proxy="https://board.example", base_path="/b").port == 8017
     assert Listening(host="::1").host == "::1"
+
+
+def test_a_certificate_that_is_none_is_refused_in_a_sentence(storage, tmp_path) -> None:
+    (tmp_path / "cert.pem").write_text("no certificate")
+    listening = Listening(port=0, certificate=tmp_path / "cert.pem", key=tmp_path / "cert.pem")
+    with pytest.raises(InvalidArgument, match="a certificate and the key that belongs to it"):
+        serve(storage, listening, place="stored.db")
 
 
 def test_a_token_is_random_or_long_enough(monkeypatch) -> None:
