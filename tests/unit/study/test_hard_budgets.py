@@ -180,11 +180,11 @@ def test_a_result_that_another_program_tells_is_taken_although_it_goes_beyond() 
     clock = FakeClock()
     storage = MemoryStorage(clock=clock)
     study = ft.Study(SPACE, minimize="loss", strategy=ft.Random(), clock=clock, storage=storage)
-    study.set_budget(ft.Budget(cost=100.0, hard=True))
+    study.set_budget(ft.Budget(cost=10.0, hard=True))
     number = study.ask().number
-    clock.advance(120.0)
+    clock.advance(20.0)
     told = ft.Study.load("study", storage).tell(number, 0.5)
-    assert (told.state, told.value, told.cost) == (ft.State.DONE, 0.5, 120.0)
+    assert (told.state, told.value, told.cost) == (ft.State.DONE, 0.5, 20.0)
 
 
 def test_who_asks_keeps_the_value_of_the_report_that_goes_beyond() -> None:
