@@ -75,10 +75,11 @@ def fashion(trial: Any) -> None:
         optimizer.load_state_dict(saved["optimizer"])
         begun = saved["epochs"]
     for epoch in range(begun, int(trial.fidelity["epochs"])):
-        for batch in torch.randperm(2000).split(params["batch"]):
+        order = torch.randperm(2000)
+        for batch in torch.split(order, params["batch"]):
             loss = torch.nn.functional.cross_entropy(net(images[batch]), answers[batch])
             optimizer.zero_grad()
-            loss.backward()
+            torch.autograd.backward(loss)
             optimizer.step()
         with torch.no_grad(), trial.timing("validation"):
             error = float((net(images[2000:]).argmax(1) != answers[2000:]).float().mean())
@@ -138,6 +139,7 @@ def boosting(trial: Any) -> None:
         chances = np.clip(model.predict(images[12000:]), 1e-6, 1 - 1e-6)
         truth = answers[12000:]
         trial.report(-np.mean(truth * np.log(chances) + (1 - truth) * np.log(1 - chances)), rounds=done)
+    assert model is not None, "at least ten rounds"
     model.save_model(trial.checkpoint_dir / "model.txt")
 
 

@@ -88,8 +88,8 @@ def main(arguments: Sequence[str], predict: Predict = _predicted, method: str = 
         errors = told(study, predict)
         for kind in ("continued", "new", "first"):
             if errors[kind]:
-                rows.append({"suite": "predictions", "problem": study.name, "kind": kind, "method": method})
-                rows[-1].update(summary(errors[kind]))
+                identity = {"suite": "predictions", "problem": study.name, "kind": kind, "method": method}
+                rows.append({**identity, **summary(errors[kind])})
                 sys.stdout.write(f"{study.name:16} {kind:10} {rows[-1]}\n")
         sys.stdout.flush()
     kept = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
