@@ -108,7 +108,7 @@ class HandedOut:
 
     def close(self, running: RunningTrial, outcome: Outcome) -> Trial:
         attempt = Attempt(running.number, running.attempt)
-        is_measured = not any(point.charged for point in outcome.measurements)
+        is_measured = outcome.state is State.DONE and not any(point.charged for point in outcome.measurements)
         if is_measured and begins_this_process():
             self._records.note_worker(attempt)
         closed = self._records.close(attempt, outcome)
