@@ -230,6 +230,32 @@ def test_an_attempt_that_was_taken_over_is_unwound_without_an_outcome(start, ref
     assert not went_on.exists()
 
 
+@pytest.mark.parametrize("charges", [False, True])
+def test_work_whose_news_is_the_last_is_unwound_with_the_value_that_it_has(start, tmp_path, charges):
+    went_on = tmp_path / "went on"
+
+    def work(trial):
+        trial.report(0.75)
+        try:
+            if charges:
+                trial.charge(2.0)
+            trial.report(0.5)
+        except Exception:
+            went_on.touch()
+        went_on.touch()
+        return 0.25
+
+    def spent():
+        if len(listener.reports) == 2:
+            raise Pruned("the budget is spent")
+
+    listener = Listener(on_report=spent)
+    outcome = run(start(work), job(tells_charges=True), listener=listener)
+    assert (outcome.state, outcome.value) == (State.PRUNED, 0.75 if charges else 0.5)
+    assert [measurement.value for _, measurement in listener.reports] == [0.75, None if charges else 0.5]
+    assert not went_on.exists()
+
+
 def test_work_that_will_not_be_unwound_has_no_outcome_either(start):
     def work(trial):
         for _ in range(2):

@@ -44,6 +44,7 @@ ALIKE = [
     "params_arrive_as_they_were_sent",
     "an_exception_is_kept_with_the_users_part_of_its_traceback",
     "an_attempt_that_was_taken_over_is_unwound_without_an_outcome",
+    "work_whose_news_is_the_last_is_unwound_with_the_value_that_it_has",
     "a_listener_that_fails_is_heard_and_not_blamed_on_the_work",
     "a_checkpoint_is_handed_on",
     "a_checkpoint_that_is_gone_fails_the_job",
