@@ -112,7 +112,12 @@ class DEHB:
 
 
 class FLAML:
-    """One of its searchers; it draws inactive parameters too, and proposes nothing where it would repeat itself."""
+    """One of its searchers; it draws inactive parameters too.
+
+    It proposes nothing where it would repeat itself, and nothing any more once its budget is spent.
+    """
+
+    ATTEMPTS = 1000
 
     def __init__(self, request: dict[str, Any]) -> None:
         import logging
@@ -132,10 +137,11 @@ class FLAML:
         )
 
     def ask(self) -> dict[str, Any]:
-        while True:
+        for _ in range(self.ATTEMPTS):
             self._configs.append(self._asker.suggest(str(len(self._configs))))
             if self._configs[-1] is not None:
                 return {"id": len(self._configs) - 1, "config": plain(self._configs[-1])}
+        return {}
 
     def tell(self, trial: int, loss: float, cost: float) -> None:
         self._asker.on_trial_complete(str(trial), {"config": self._configs[trial], "loss": loss, "cost": cost})

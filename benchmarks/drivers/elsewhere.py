@@ -54,6 +54,8 @@ class Environment:
         talk({**_tables(space), "seed": seed, **settings})
         while True:
             asked = talk({"ask": True})
+            if "config" not in asked:
+                return
             params = _params(space, asked["config"])
             fidelity = rounded(space, asked["fidelity"]) if "fidelity" in asked else space.full_fidelity
             evaluation, cost = runs.evaluate(params, fidelity)

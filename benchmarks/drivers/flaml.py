@@ -34,11 +34,11 @@ class FLAML:
 
     def run(self, problem: Problem, *, budget: Budget, seed: int) -> Iterator[Step]:
         return elsewhere.FLAML.run(
-            problem, seed=seed, searcher=self.searcher, cost_budget=budget.cost, cheap=_cheapest(problem)
+            problem, seed=seed, searcher=self.searcher, cost_budget=budget.cost, cheap=cheapest(problem)
         )
 
 
-def _cheapest(problem: Problem) -> dict[str, Any]:
+def cheapest(problem: Problem) -> dict[str, Any]:
     """The cheap values as the peer knows them: of an ordered choice the index."""
     declared = {name: one for name, one in cheap_space(problem).parameters.items() if one.cheap_values}
     return {

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 import farthing as ft
+from benchmarks.drivers.cheap import cheap_space
 from benchmarks.drivers.dehb import VERSION
 from benchmarks.drivers.elsewhere import DEHB, NEPS
+from benchmarks.drivers.flaml import cheapest
 from benchmarks.drivers.ours import Ours
 from benchmarks.drivers.paying import added_cost
 from benchmarks.drivers.promoting import Incumbent, PausedRuns, plain_value, rounded
@@ -117,6 +119,37 @@ def test_without_a_curve_the_pruner_pays_for_every_rung() -> None:
     paid = {step.cost for step in steps(METHODS["optuna-tpe-hyperband"], Work(False), 40)}
     assert paid <= {1.0, 4.0, 13.0}  # work of 1; of 1 and 3; of 1, 3 and 9
     assert len(paid) > 1
+
+
+@dataclass(frozen=True)
+class Wide(Work):
+    """The same, named as a family whose cheap ends are known: costs rise with the number of rounds."""
+
+    name: str = "rbv2_xgboost/made-up"
+
+    def space(self) -> ft.Space:
+        return ft.Space({"x": ft.Float(0, 1), "nrounds": ft.Int(1, 1000, log=True), "max_depth": ft.Int(1, 9)})
+
+    def evaluate(self, params: Params, fidelity: Mapping[str, float], *, seed: int) -> Evaluation:
+        assert self.space().check(params) == params
+        return Evaluation(self.full_value(params), float(params["nrounds"]))
+
+    def full_value(self, params: Params) -> float:
+        return abs(params["x"] - 0.3) + 1.0 / params["nrounds"]
+
+
+@pytest.mark.parametrize("name", ["ei-per-cost-cheap", "flaml-cfo", "flaml-blendsearch"])
+def test_a_method_that_is_told_the_cheap_ends_begins_there(name: str) -> None:
+    found = steps(METHODS[name], Wide(False), 30)
+    assert found[0].cost <= 1000**0.25 + 1
+    assert max(step.cost for step in found) > 100, "it leaves them"
+    assert Wide(False).full_value(found[-1].recommended) < Wide(False).full_value(found[0].recommended)
+
+
+def test_both_are_told_the_same_ends() -> None:
+    declared = {name: one.cheap_values for name, one in cheap_space(Wide(False)).parameters.items()}
+    assert declared == {"x": (), "nrounds": (1,), "max_depth": (1,)}
+    assert cheapest(Wide(False)) == {"nrounds": 1, "max_depth": 1}
 
 
 @pytest.mark.parametrize(("name", "folder"), [("neps", ".bench-venv"), ("dehb", ".dehb-venv")])

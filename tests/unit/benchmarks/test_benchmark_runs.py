@@ -121,6 +121,14 @@ def test_a_method_may_have_fewer_seeds_than_the_others() -> None:
     assert made == [("random", 0), ("sobol", 0), ("random", 1), ("sobol", 1), ("random", 2)]
 
 
+def test_seeds_count_from_the_first_one_of_the_suite() -> None:
+    contest = replace(SUITES["foundation"].contests[0], problems=("branin",), methods=("random", "sobol"))
+    later = Suite("made-up", (replace(contest, most_seeds={"sobol": 1}),), first_seed=7)
+    made = [(job.method.name, job.seed) for job in make_plan(later, seeds=2).runs]
+    assert made == [("random", 7), ("sobol", 7), ("random", 8)]
+    assert later.quick().first_seed == 7
+
+
 def test_a_record_is_one_line_and_comes_back(tmp_path: Path) -> None:
     path = tmp_path / "new" / "folder" / "results.jsonl"
     append_record(path, {"text": "two\nlines"})
