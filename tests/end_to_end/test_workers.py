@@ -227,7 +227,7 @@ def test_a_study_file_may_declare_the_cost(folder: Path) -> None:
     text = (folder / "study.toml").read_text()
     (folder / "study.toml").write_text(text.replace("seed = 3", 'cost = "shared_work.py:cost"\ncost_unit = "credits"'))
     run_here("study.toml", "--until-idle")
-    CliRunner().invoke(program, ["resume", "shared", "--storage", "shared.db", "--trials", "3", "--inline", "--quiet"])
+    CliRunner().invoke(program, ["resume", "shared", "--storage", "shared.db", "--trials", "1", "--inline", "--quiet"])
     study = loaded()
     assert [round(trial.cost - trial.params["x"], 9) for trial in study.trials] == [1.0, 1.0, 1.0]
 

@@ -92,9 +92,9 @@ def test_a_study_gets_the_points_of_the_curve_that_a_trial_adds() -> None:
     assert seen[:4] == [[1.0], [1.0], [1.0], [2.0, 3.0]]
 
 
-def test_what_is_spent_in_full_runs_ends_a_trajectory_at_the_first_evaluation_beyond() -> None:
+def test_what_is_spent_in_full_runs_ends_a_trajectory_before_the_first_evaluation_beyond() -> None:
     standings = list(trajectory(METHODS["random"], Slopes(), allowance=Allowance(2.5, "full runs"), seed=0))
-    assert [standing.spent for standing in standings] == [1.0, 2.0, 3.0]
+    assert [standing.spent for standing in standings] == [1.0, 2.0]
 
 
 def test_only_changes_of_the_recommendation_are_kept() -> None:
