@@ -1,6 +1,7 @@
 # Each target does all of its own set-up: a virtual environment, the install, then the job.
 PYTHON ?= python3
-VENV := .venv
+# Another interpreter has an environment of its own: make test PYTHON=python3.13
+VENV := .venv$(patsubst %,-%,$(filter-out python3,$(notdir $(PYTHON))))
 BIN := $(VENV)/bin
 export NO_MKDOCS_2_WARNING := 1
 PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m "not long and not ray"
@@ -8,11 +9,13 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 
 RAY_PYTEST := .venv-ray/bin/python -m pytest
 
-.PHONY: demo faketime chromium test test-long test-browser test-ray test-integrations screenshots coverage wholes mutants wheel check docs bench bench-setup clean help
+.PHONY: demo faketime chromium slurm test test-newest test-lowest test-long test-browser test-ray test-integrations screenshots coverage wholes mutants wheel check docs bench bench-setup clean help
 
 help:
 	@echo "make demo        tune a real model in about a minute"
 	@echo "make test        set up everything and run the tests of single parts, in ten minutes"
+	@echo "make test-newest  the tests of the core on the newest Python that is supported, where it is found"
+	@echo "make test-lowest  the tests of the core with the lowest versions that the package asks for"
 	@echo "make test-ray    the tests on a Ray cluster of three nodes, which they start on this machine"
 	@echo "make test-long   the tests that take minutes: more kills, more examples"
 	@echo "make test-browser  the dashboard in Debian's Chromium"
@@ -49,6 +52,10 @@ demo: $(VENV)/.demo
 faketime:
 	@command -v faketime >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && { apt-get install -y -qq faketime || { apt-get update -qq && apt-get install -y -qq faketime; }; } >/dev/null 2>&1; } || true
 
+# The test of the guide's SLURM script needs Debian's; without root it is skipped, and says so.
+slurm:
+	@command -v sbatch >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && { apt-get install -y -qq slurm-wlm || { apt-get update -qq && apt-get install -y -qq slurm-wlm; }; } >/dev/null 2>&1; } || true
+
 # Measured over the tests of single parts: whole programs reach nearly every line and pin down few of them.
 PARTS := tests/unit tests/contracts tests/papers
 
@@ -56,6 +63,30 @@ PARTS := tests/unit tests/contracts tests/papers
 # kills, power cuts, hostile work, every page of the documentation, properties over many examples.
 test: $(VENV)/.dev faketime
 	$(PYTEST) $(PARTS) tests/end_to_end/test_first_hour.py
+
+# The core on other interpreters and versions, without torch, which is large: what needs it is tested above.
+CORE := -m pytest --numprocesses 2 --dist worksteal -m "not long and not ray" \
+	$(addprefix --ignore=tests/unit/,acquisition benchmarks integrations models) tests/unit
+NEWEST = $(shell for python in python3.13 $(HOME)/.pyenv/versions/3.13*/bin/python3.13; do \
+	$$python -c '' 2>/dev/null && command -v $$python && break; done)
+
+.venv-newest/.installed: pyproject.toml constraints.txt
+	$(NEWEST) -m venv .venv-newest
+	.venv-newest/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test-core]'
+	@touch $@
+
+test-newest: faketime
+	@if [ -z "$(NEWEST)" ]; then echo "Python 3.13 is absent, and nothing was tested on it."; else \
+	$(MAKE) --no-print-directory .venv-newest/.installed && .venv-newest/bin/python $(CORE); fi
+
+.venv-lowest/.installed: pyproject.toml constraints-lowest.txt
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-lowest.txt --editable '.[test-core]' httpx
+	@touch $@
+
+# Libraries of that age call what has been deprecated since: their warnings are theirs. httpx is for Starlette's test client.
+test-lowest: .venv-lowest/.installed faketime
+	.venv-lowest/bin/python $(CORE) -W default
 
 # Ray is large, so it has an environment of its own, which has no more than these tests need.
 .venv-ray/.installed: pyproject.toml constraints.txt
@@ -66,7 +97,7 @@ test: $(VENV)/.dev faketime
 test-ray: .venv-ray/.installed
 	$(RAY_PYTEST) tests/ray_cluster -m "ray and not long"
 
-test-long: $(VENV)/.browser faketime chromium test-ray test-integrations
+test-long: $(VENV)/.browser faketime chromium slurm test-ray test-integrations
 	$(BIN)/python -m pytest -m "long and not ray"
 	$(BIN)/python -m pytest -m long tests/browser
 	$(RAY_PYTEST) tests/ray_cluster -m long
@@ -161,4 +192,4 @@ bench: $(VENV)/.dev
 bench-setup: $(VENV)/.bench .bench-venv/.neps .dehb-venv/.dehb .flaml-venv/.flaml
 
 clean:
-	rm -rf $(VENV) $(INTEGRATIONS) .venv-ray .bench-venv .dehb-venv .flaml-venv site build dist demo-output
+	rm -rf .venv .venv-* .bench-venv .dehb-venv .flaml-venv site build dist demo-output

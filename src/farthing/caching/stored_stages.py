@@ -30,6 +30,7 @@ class StoredStageCache(StageCache):
     def __init__(self, folder: Path, store: ObjectStore, *, limit: int | None) -> None:
         super().__init__(folder, limit=limit)
         self._store = store
+        self.url = store.url
         self._known: dict[str, Manifest] = {}
 
     def has(self, address: CacheKey) -> bool:

@@ -25,6 +25,13 @@ import_option = click.option(
     help="Import the strategy of your own that the database names, and ask it. Only for a database that you trust.",
 )
 
+follow_option = click.option(
+    "--follow",
+    "follows",
+    is_flag=True,
+    help="Ask the object store that the database names for the study's files. Only for a database that you trust.",
+)
+
 _workers = click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Number of trials to run at once.")
 _seconds = click.option("--seconds", type=float, metavar="LIMIT", help="Most seconds of wall clock, over all runs.")
 _cost = click.option("--cost", type=float, metavar="LIMIT", help="Most cost of all trials, in the study's unit.")

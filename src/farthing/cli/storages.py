@@ -121,6 +121,14 @@ def opened_study(
         yield study
 
 
+def not_followed(url: str) -> InvalidArgument:
+    """For a command that only reads: whoever wrote the database may have named any address."""
+    return InvalidArgument(
+        f"A store that only a database names is asked if you say so, got {url!r}. "
+        "Add --follow, if you trust the database."
+    )
+
+
 def _load(storage: Storage, name: str | None, *, imports: bool, cost: DeclaredCost | None) -> Study:
     found = _only_study(storage) if name is None else name
     try:

@@ -27,13 +27,13 @@ MOST_COLUMNS = 10
 """Of parameters and fidelities; more than that stand in one column."""
 
 
-def study_text(study: Study, *, address: StorageAddress, all_trials: bool) -> str:
+def study_text(study: Study, *, address: StorageAddress, all_trials: bool, follows: bool) -> str:
     """All that `farthing show` says, a paragraph for each part that has something to say, of one moment."""
     with session_of(study).records.still() as history:
-        return _study_text(study, history, address=address, all_trials=all_trials)
+        return _study_text(study, history, address=address, all_trials=all_trials, follows=follows)
 
 
-def _study_text(study: Study, history: History, *, address: StorageAddress, all_trials: bool) -> str:
+def _study_text(study: Study, history: History, *, address: StorageAddress, all_trials: bool, follows: bool) -> str:
     best = found_best(study)
     paragraphs = [
         _title(study, history, address=address),
@@ -46,7 +46,7 @@ def _study_text(study: Study, history: History, *, address: StorageAddress, all_
         _chart(history, best),
         str(study.ledger),
         outlook_text(study),
-        _disk_use(study),
+        _disk_use(study, follows=follows),
         _next_steps(study, history, best, address=address),
     ]
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
@@ -158,10 +158,12 @@ def _chart(history: History, best: Best | None) -> str:
     return chart(curves, _curve_of(best, curves), axis=curve_axis(problem.space), value=problem.value)
 
 
-def _disk_use(study: Study) -> str:
+def _disk_use(study: Study, *, follows: bool) -> str:
     kept = sum(trial.checkpoint is not None for trial in study.history)
     if not kept:
         return ""
+    if (url := session_of(study).files.url) and not follows:
+        return f"checkpoints: {kept} kept at {url} (--follow asks it for their size)"
     return f"checkpoints: {kept} kept, {short_bytes(study.checkpoints.disk_use())} on disk with the logs"
 
 

@@ -3,8 +3,10 @@
 import json
 from pathlib import Path
 
+from farthing.cli.storages import not_followed
 from farthing.cli.tables import aligned
 from farthing.errors import TrialNotFound
+from farthing.session import session_of
 from farthing.study import Study
 from farthing.study.views import short_number, short_params, short_prediction
 from farthing.trials import Json, Measurement, Trial
@@ -24,21 +26,23 @@ def chosen_trial(study: Study, number: int) -> Trial:
     return history[number]
 
 
-def trial_text(study: Study, trial: Trial) -> str:
+def trial_text(study: Study, trial: Trial, *, follows: bool) -> str:
     parts = (_facts, _stages, _measurements)
-    paragraphs = [*(part(study, trial) for part in parts), _failure(trial), _log_place(study, trial)]
+    paragraphs = [*(part(study, trial) for part in parts), _failure(trial), _log_place(study, trial, follows=follows)]
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
 
 
-def trial_json(study: Study, trial: Trial) -> str:
+def trial_json(study: Study, trial: Trial, *, follows: bool) -> str:
     """The trial as `farthing export --format json` has it, with the place of its log."""
     exported = json.loads(study.export(format="json"))["trials"][trial.number]
-    log = _log(study, trial)
-    return json.dumps(exported | {"log": str(log) if log.is_file() else None})
+    log = None if _store_to_ask(study, follows=follows) else _log(study, trial)
+    return json.dumps(exported | {"log": str(log) if log is not None and log.is_file() else None})
 
 
-def log_text(study: Study, trial: Trial) -> str:
+def log_text(study: Study, trial: Trial, *, follows: bool) -> str:
     """The output of the latest attempt."""
+    if url := _store_to_ask(study, follows=follows):
+        raise not_followed(url)
     path = _log(study, trial)
     if not path.is_file():
         raise TrialNotFound(
@@ -130,7 +134,14 @@ def _failure(trial: Trial) -> str:
     return f"Failed: {trial.failure.reason}\n{trial.failure.traceback}".rstrip()
 
 
-def _log_place(study: Study, trial: Trial) -> str:
+def _store_to_ask(study: Study, *, follows: bool) -> str | None:
+    """Where the study's files are, if that is a store which may not be asked for them."""
+    return None if follows else session_of(study).files.url
+
+
+def _log_place(study: Study, trial: Trial, *, follows: bool) -> str:
+    if url := _store_to_ask(study, follows=follows):
+        return f"Log: at {url}, if there is one (--follow asks it)"
     path = _log(study, trial)
     return f"Log: {path} (--log prints it)" if path.is_file() else ""
 

@@ -41,6 +41,13 @@ class StudyFiles:
         return self._mark.identity
 
     @property
+    def url(self) -> str | None:
+        """Where they are in an object store, by what the database or the user says; asking does not open it."""
+        if self._are_temporary:
+            return None
+        return stored_at(self._mark, settings=self._records.settings, place=self._place)
+
+    @property
     def checkpoints(self) -> Checkpoints:
         if self._found is None:
             self._found = self._find()
@@ -56,7 +63,7 @@ class StudyFiles:
     def _find(self) -> Checkpoints:
         if self._are_temporary:
             return Checkpoints(temporary_folder(self))
-        if url := stored_at(self._mark, settings=self._records.settings, place=self._place):
+        if url := self.url:
             return StoredCheckpoints(url, mark=self._mark)
         assert not isinstance(self._place, str)
         folder = find_folder(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from farthing.caching.stage_cache import FOLDER, Manifest, beyond
-from farthing.caching.stored_stages import stage_cache
+from farthing.caching.stored_stages import StoredStageCache, stage_cache
 from farthing.errors import InvalidArgument, StorageError
 from farthing.session.session import Session
 from farthing.trials import Json
@@ -66,6 +66,11 @@ class StageOutputs:
         root = session.files.checkpoints.root
         self.folder: Path = root / FOLDER
         self._cache = stage_cache(root, limit=None)
+
+    @property
+    def url(self) -> str | None:
+        """The store that the folder is in front of, if it is; asking does not open it."""
+        return self._cache.url if isinstance(self._cache, StoredStageCache) else None
 
     def all(self) -> list[StageOutput]:
         """By stage, the latest last."""

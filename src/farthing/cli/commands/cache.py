@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from farthing.cli.options import json_option, storage_option, study_argument
+from farthing.cli.options import follow_option, json_option, storage_option, study_argument
 from farthing.cli.tables import aligned
 
 if TYPE_CHECKING:
@@ -40,9 +40,10 @@ def command() -> None:
 @command.command("list")
 @study_argument
 @storage_option
+@follow_option
 @click.option("--all", "each", is_flag=True, help="Every output, instead of one line for each stage.")
 @json_option
-def list_outputs(study: str | None, storage: str | None, each: bool, as_json: bool) -> None:
+def list_outputs(study: str | None, storage: str | None, follows: bool, each: bool, as_json: bool) -> None:
     """List the kept outputs: how many, their size, and the seconds that they took to compute.
 
     STUDY may be left out if there is only one.
@@ -51,7 +52,7 @@ def list_outputs(study: str | None, storage: str | None, each: bool, as_json: bo
     Example:  farthing cache list nuclei --all
     Next:     farthing cache prune nuclei --limit "2 GB"
     """
-    with _outputs(study, storage) as kept:
+    with _outputs(study, storage, follows=follows) as kept:
         outputs = kept.all()
         if as_json:
             click.echo(json.dumps({"folder": str(kept.folder), **_total(outputs), "outputs": _forms(outputs)}))
@@ -62,8 +63,9 @@ def list_outputs(study: str | None, storage: str | None, each: bool, as_json: bo
 @command.command("verify")
 @study_argument
 @storage_option
+@follow_option
 @json_option
-def verify(study: str | None, storage: str | None, as_json: bool) -> None:
+def verify(study: str | None, storage: str | None, follows: bool, as_json: bool) -> None:
     """Compare every kept output with its checksums, and change nothing.
 
     A damaged output is never served: the trial that wants it computes it again. Ends with exit code 1 if any
@@ -73,7 +75,7 @@ def verify(study: str | None, storage: str | None, as_json: bool) -> None:
     Example:  farthing cache verify nuclei
     Next:     farthing cache prune nuclei --damaged
     """
-    with _outputs(study, storage) as kept:
+    with _outputs(study, storage, follows=follows) as kept:
         faults = dict(kept.faults())
     damaged = {key: fault for key, fault in faults.items() if fault}
     if as_json:
@@ -88,6 +90,7 @@ def verify(study: str | None, storage: str | None, as_json: bool) -> None:
 @command.command("prune")
 @study_argument
 @storage_option
+@follow_option
 @click.option("--limit", metavar="SIZE", help='Down to this size, as "2 GB": cheapest to compute per byte first.')
 @click.option("--stage", metavar="NAME", help="The outputs of this stage.")
 @click.option("--superseded", is_flag=True, help="Outputs that a changed source or changed code left behind.")
@@ -98,6 +101,7 @@ def verify(study: str | None, storage: str | None, as_json: bool) -> None:
 def prune(
     study: str | None,
     storage: str | None,
+    follows: bool,
     limit: str | None,
     stage: str | None,
     superseded: bool,
@@ -125,7 +129,7 @@ def prune(
         )
     from farthing.caching.stage_cache import read_limit
 
-    with _outputs(study, storage) as kept:
+    with _outputs(study, storage, follows=follows) as kept:
         if limit is not None:
             chosen = kept.beyond(read_limit(int(limit) if limit.isdigit() else limit) or 0)
         elif stage is not None:
@@ -139,13 +143,18 @@ def prune(
 
 
 @contextmanager
-def _outputs(study: str | None, storage: str | None) -> "Iterator[StageOutputs]":
-    from farthing.cli.storages import address_to_read, opened_study
+def _outputs(study: str | None, storage: str | None, *, follows: bool) -> "Iterator[StageOutputs]":
+    from farthing.cli.storages import address_to_read, not_followed, opened_study
     from farthing.session import session_of
     from farthing.session.stage_outputs import StageOutputs
 
     with opened_study(study, address_to_read(storage)) as found:
-        yield StageOutputs(session_of(found))
+        if (url := session_of(found).files.url) and not follows:
+            raise not_followed(url)
+        kept = StageOutputs(session_of(found))
+        if kept.url and not follows:
+            raise not_followed(kept.url)
+        yield kept
 
 
 def _list_text(outputs: "Sequence[StageOutput]", *, each: bool) -> str:

@@ -2,13 +2,14 @@
 
 import click
 
-from farthing.cli.options import import_option, json_option, storage_option, study_argument
+from farthing.cli.options import follow_option, import_option, json_option, storage_option, study_argument
 
 
 @click.command("show")
 @study_argument
 @storage_option
 @import_option
+@follow_option
 @click.option("--all", "all_trials", is_flag=True, help="Every trial by number, instead of the best first.")
 @click.option("--trial", "number", type=int, metavar="N", help="One trial, with all that was measured.")
 @click.option("--log", is_flag=True, help="With --trial: the output of the trial.")
@@ -18,6 +19,7 @@ def command(
     study: str | None,
     storage: str | None,
     imports: bool,
+    follows: bool,
     all_trials: bool,
     number: int | None,
     log: bool,
@@ -48,8 +50,12 @@ def command(
         if wants_model:
             text = model_json(found) if as_json else model_text(found, address=address)
         elif number is None:
-            text = study_json(found) if as_json else study_text(found, address=address, all_trials=all_trials)
+            text = (
+                study_json(found)
+                if as_json
+                else study_text(found, address=address, all_trials=all_trials, follows=follows)
+            )
         else:
             write = trial_json if as_json else log_text if log else trial_text
-            text = write(found, chosen_trial(found, number))
+            text = write(found, chosen_trial(found, number), follows=follows)
     click.echo(text)
