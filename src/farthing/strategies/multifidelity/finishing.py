@@ -17,7 +17,7 @@ from farthing.costs import Remaining
 from farthing.models.linalg import Array, IntArray
 from farthing.strategies.multifidelity.candidates import ChosenEvaluation, at_levels
 from farthing.strategies.multifidelity.context import CurveContext
-from farthing.strategies.multifidelity.recommending import believed
+from farthing.strategies.multifidelity.recommending import expected
 from farthing.strategies.multifidelity.runs import Run, loss_up_to, recommendable
 from farthing.strategies.shared.cooling import share_left
 from farthing.trials import History
@@ -140,8 +140,8 @@ class Contest:
         return np.array([[loss_up_to(run, level) for run in self.runs] for level in self.rungs])
 
     @cached_property
-    def believed(self) -> Array:
-        return believed(self.context.history, self.context.model, self.runs)
+    def expected(self) -> Array:
+        return expected(self.context.history, self.context.model, self.runs)
 
     @cached_property
     def places(self) -> list[int]:
@@ -178,13 +178,13 @@ class Contest:
         return found
 
     def _best(self, members: list[int], rung: int, count: int) -> list[int]:
-        """Of runs on a rung the best, by what they measured there and by what is believed of them, in equal parts.
+        """Of runs on a rung the best, by what they measured there and by what is expected of them, in equal parts.
 
         By what they measured alone where the model has no skill.
         """
         measured = _ranks(self.losses[rung, members])
-        believed = _ranks(self.believed[members]) if self.trusts_model else measured
-        order = np.lexsort((measured, measured + believed))
+        expected = _ranks(self.expected[members]) if self.trusts_model else measured
+        order = np.lexsort((measured, measured + expected))
         return [members[i] for i in order[:count]]
 
     def first(self, plan: Sequence[Promotion], count: int) -> list[ChosenEvaluation]:
@@ -212,12 +212,12 @@ class Contest:
         return self._prices[key]
 
     def best_that_wait(self, left: float) -> list[Promotion]:
-        """The runs that are not complete, as far as each can be trained; what is believed to be best comes first.
+        """The runs that are not complete, as far as each can be trained; what is expected to be best comes first.
 
         For workers that would be idle while those of a plan are in training.
         """
         found: list[Promotion] = []
-        for run in np.argsort(self.believed, kind="stable").tolist():
+        for run in np.argsort(self.expected, kind="stable").tolist():
             reached = float(self.reach[run])
             further = [level for level in self.rungs if level > reached + TINY]
             prices = [(level, self._price(run, reached, level)) for level in further]

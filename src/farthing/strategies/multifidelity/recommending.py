@@ -1,4 +1,4 @@
-"""The recommendation: the lowest loss that is believed of a configuration at full fidelity."""
+"""The recommendation: the lowest loss that was measured along a trace, or that is predicted at full fidelity."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,31 +21,26 @@ from farthing.trials import History, Params
 
 EFFORT = Effort(screened=256, restarts=4, rounds=4, most_calls=20)
 """A limit on time, not tuned."""
-DOUBT, MOST_DOUBT = 0.5, 2.0
-"""Of what further training is predicted to change, this share is not believed, up to so many standard deviations: a
-run that has only begun, beside good ones, may diverge later, which no Gaussian process foresees. The share was chosen
-on the problems for tuning of `docs/systems/multifidelity.md`, which lists others; the limit spares smooth functions."""
 
 
 def recommend_seen(settings: Settings, history: History) -> Recommendation | None:
-    """The configuration with a result of which the lowest loss at full fidelity is believed."""
-    found = _fitted(settings, history)
-    return None if found is None else _first(history, *found, believed(history, *found))
+    """Along a trace the configuration of which the lowest loss was measured last; elsewhere the lowest is predicted.
 
-
-def believed(history: History, model: CurveModel, seen: Sequence[Run]) -> Array:
-    """The losses at full fidelity (N,) on the model's scale: halfway from what was measured to what is predicted.
-
-    No further from the prediction than two deviations. Only along a trace, where a run keeps what it has reached:
-    elsewhere a measured loss may be of another problem.
+    A run keeps what it has reached along a trace, and one that has only begun may diverge, which no Gaussian process
+    foresees. Elsewhere a measured loss may be of another problem.
     """
-    mean, variance = model.gp.predict(_at_full(history, [run.params for run in seen]))
-    predicted = model.standard.undo(mean)
-    if only_trace(history) is None:
-        return predicted
-    measured = model.scale.apply(np.array([run.results[-1].loss for run in seen]))
-    most = MOST_DOUBT * np.sqrt(model.standard.undo_variance(variance))
-    return np.asarray(predicted + np.clip(DOUBT * (measured - predicted), -most, most))
+    found = _fitted(settings, history)
+    if found is None:
+        return None
+    model, seen = found
+    is_trace = only_trace(history) is not None
+    losses = np.array([run.results[-1].loss for run in seen]) if is_trace else expected(history, model, seen)
+    return _first(history, model, seen, losses)
+
+
+def expected(history: History, model: CurveModel, seen: Sequence[Run]) -> Array:
+    """The losses at full fidelity (N,) that the model predicts, on its scale."""
+    return model.gp.mean(_at_full(history, [run.params for run in seen]))
 
 
 def best_measured(history: History) -> Recommendation:
@@ -70,7 +65,7 @@ def recommend_anywhere(settings: Settings, history: History) -> Recommendation |
         return None
     model, seen = found
     space = history.problem.space
-    best = _first(history, model, seen, model.gp.mean(_at_full(history, [run.params for run in seen])))
+    best = _first(history, model, seen, expected(history, model, seen))
     fidelities = Fidelities(space)
     offered = space.encoder.encode([run.params for run in seen])
     mean = FixedFeatures(PosteriorMean(model.gp, sign=-1.0), fidelities.full)

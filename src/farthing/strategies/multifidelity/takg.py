@@ -35,7 +35,8 @@ class TraceKG(Strategy):
 
     Each suggestion is a configuration, how far to train it in every fidelity, and the paused run to continue, if that
     is the better buy. A Gaussian process over params and fidelities learns from the curves; a second model learns
-    costs. It recommends the tried configuration that it expects to be best at full fidelity (`recommending`).
+    costs. It recommends the tried configuration that measured best along a single trace, and elsewhere the one that it
+    expects to be best at full fidelity (`recommending`).
 
     Along a single trace a study begins with a small bracket of short looks (`handover`), takes no leaps (`screening`),
     and spends the end of its budget on comparing the runs at hand, if it is in doubt which is best (`finishing`). If
@@ -108,7 +109,7 @@ class TraceKG(Strategy):
             return hurried or self._modelled(history, budget, len(starts) + 1 if is_in_haste else count, rng, starts)
 
     def recommend(self, history: History) -> Recommendation | None:
-        """The best value believed at full fidelity, with its prediction; the fit is that of the last suggestion.
+        """The best value measured along a single trace, elsewhere predicted at full fidelity, with its prediction.
 
         While halving decides, the best value measured at the highest fidelity that any trial has.
         """

@@ -1,0 +1,212 @@
+"""python -m benchmarks.recommending NAME: which run of a study to recommend, scored on stored histories.
+
+The records of an arena say what each study tried, so that any rule can be asked what it would have recommended. Rules
+that need the model of curves are asked where the recorded rows tell the configurations: the history is built again, and
+the model is fitted to it. Regret is that of the arena; differences are to what the study recommended, with their
+standard errors. `real-curves` is reported; `tuning-recommending` has studies of other tables to choose on, made while
+halfway was the rule.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from statistics import fmean
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from benchmarks.arena import MOST, scale_of
+from benchmarks.markdown import section, table
+from benchmarks.paired import Difference
+from benchmarks.problems import PROBLEMS
+from benchmarks.problems.recorded import Rows, read_runs
+from benchmarks.records import Record, read_records, results_path
+from farthing.models.linalg import Array
+from farthing.strategies.multifidelity.curve_model import fit_curves
+from farthing.strategies.multifidelity.levels import Fidelities
+from farthing.strategies.multifidelity.runs import runs_of
+from farthing.strategies.multifidelity.takg import TraceKG
+from farthing.trials import History, Measurement, Problem, State, Suggestion, Trial
+
+RECORDED = "as recorded"
+
+
+class Reached(NamedTuple):
+    """The runs of a study in the order of their starts: how far each came, the loss there, and the regret at its end.
+
+    `loss` is of any scale; `predicted`, on the scale of `on_scale`, and its deviations are those of the model.
+    """
+
+    amount: Array
+    loss: Array
+    final: Array
+    is_full: Array
+    predicted: Array | None = None
+    deviation: Array | None = None
+    on_scale: Array | None = None
+
+
+Rule: TypeAlias = Callable[[Reached], Array | None]
+"""What is to be least, of each run; None where the rule cannot be asked."""
+
+
+def lowest_measured(runs: Reached) -> Array:
+    return runs.loss
+
+
+def furthest(runs: Reached) -> Array:
+    """The lowest measured of those that came furthest."""
+    return np.where(runs.amount == runs.amount.max(), runs.loss, np.inf)
+
+
+def finished(runs: Reached) -> Array:
+    """The lowest measured of those that are complete, of all where none is."""
+    return np.where(runs.is_full, runs.loss, np.inf) if runs.is_full.any() else runs.loss
+
+
+def predicted(runs: Reached) -> Array | None:
+    return runs.predicted
+
+
+def halfway(runs: Reached) -> Array | None:
+    """From the measured to the predicted loss, no further from the latter than two deviations."""
+    if runs.predicted is None or runs.on_scale is None or runs.deviation is None:
+        return None
+    most = 2.0 * runs.deviation
+    return np.asarray(runs.predicted + np.clip(0.5 * (runs.on_scale - runs.predicted), -most, most))
+
+
+def undominated(rule: Rule) -> Rule:
+    """The same without runs of which another measured less with no more training."""
+
+    def among_the_others(runs: Reached) -> Array | None:
+        losses = rule(runs)
+        less = (runs.loss[:, None] < runs.loss) & (runs.amount[:, None] <= runs.amount)
+        return None if losses is None else np.where(less.any(axis=0), np.inf, losses)
+
+    return among_the_others
+
+
+RULES: Mapping[str, Rule] = {
+    "lowest measured": lowest_measured,
+    "lowest measured of those that came furthest": furthest,
+    "best finished, else lowest measured": finished,
+    "predicted": predicted,
+    "predicted, not where another measured less with less training": undominated(predicted),
+    "halfway": halfway,
+    "halfway, not where another measured less with less training": undominated(halfway),
+}
+"""The lowest measured run is never one of which another measured less with less training."""
+
+
+def regrets(record: Record) -> dict[str, float]:
+    """By rule, those that can be asked: none where nothing was tried, or what is stored of all runs is the limit."""
+    if not record["tried"]:
+        return {}
+    runs = _runs_of(record)
+    if "measured" in record and runs.loss.min() >= 1000 * MOST:
+        return {}
+    losses = {name: rule(runs) for name, rule in RULES.items()}
+    asked = {name: float(runs.final[np.argmin(each)]) for name, each in losses.items() if each is not None}
+    return {RECORDED: record["regret"], **asked}
+
+
+def _runs_of(record: Record) -> Reached:
+    steps = list(zip(record["tried"][::2], record["tried"][1::2], strict=True))
+    problem = PROBLEMS[record["problem"]]
+    if isinstance(problem, Rows):
+        return _from_rows(problem, steps)
+    last = {run: (amount, loss) for (run, amount), loss in zip(steps, record["measured"], strict=True)}
+    amount, loss = np.array(list(last.values()), dtype=float).T
+    return Reached(amount, loss, np.array(record["finals"]) / 1000, amount == _full_amount(record["problem"]))
+
+
+@cache
+def _full_amount(problem: str) -> float:
+    """As the arena writes it: whole points or epochs, or hundredths."""
+    [declared] = PROBLEMS[problem].space().fidelities.values()
+    return declared.high if declared.integer else 100.0
+
+
+def _from_rows(problem: Rows, steps: Sequence[tuple[int, int]]) -> Reached:
+    values = read_runs(problem.file).values * (1.0 if problem.direction == "minimize" else -1.0)
+    last = dict(steps)
+    amount = np.array(list(last.values()))
+    final = [min(scale_of(problem).normalised(values[run, -1]), MOST) for run in last]
+    loss = np.array([values[run, amount - 1] for run, amount in last.items()])
+    return Reached(amount, loss, np.array(final), amount == values.shape[1], *_by_model(problem, steps))
+
+
+def _by_model(problem: Rows, steps: Sequence[tuple[int, int]]) -> tuple[Array, Array, Array]:
+    """What the default's model expects of each run at full fidelity, its deviations, and the losses measured."""
+    history = _history(problem, steps)
+    runs, settings = runs_of(history), TraceKG()
+    model = fit_curves(history, runs, retain=settings.retain, fidelity_kernel=settings.fidelity_kernel)
+    assert model is not None, "a step has a value"
+    space = history.problem.space
+    rows = Fidelities(space).at_full(space.encoder.encode([run.params for run in runs]))
+    mean, variance = model.gp.predict(rows)
+    measured = model.scale.apply(np.array([run.results[-1].loss for run in runs]))
+    return model.standard.undo(mean), np.sqrt(model.standard.undo_variance(variance)), measured
+
+
+def _history(problem: Rows, steps: Sequence[tuple[int, int]]) -> History:
+    [name], recorded = problem.declared.fidelities, read_runs(problem.file)
+    trials: list[Trial] = []
+    latest: dict[int, tuple[int, int]] = {}
+    for number, (run, amount) in enumerate(steps):
+        before, begun = latest.get(run, (None, 0))
+        curve = recorded.values[run, begun:amount].tolist()
+        points = tuple(Measurement(value, {name: begun + place}) for place, value in enumerate(curve, start=1))
+        suggestion = Suggestion(recorded.params[run], {name: amount}, resume_from=before)
+        trials.append(Trial(number, suggestion, State.DONE, measurements=points, value=points[-1].value))
+        latest[run] = (number, amount)
+    return History(Problem(problem.declared, minimize=problem.direction == "minimize"), trials)
+
+
+def sections(records: Iterable[Record]) -> list[str]:
+    """A table for each family of problems and one for all: mean regrets, and differences to what was recommended."""
+    scored: dict[str, dict[float, dict[tuple[str, int], dict[str, float]]]] = {}
+    for record in records:
+        budget, pair = float(record["settings"]["allowance"]["amount"]), (record["problem"], record["seed"])
+        found = regrets(record)
+        for family in (record["problem"].partition("/")[0], "all"):
+            scored.setdefault(family, {}).setdefault(budget, {})[pair] = found
+    return [_section(family, scores) for family, scores in sorted(scored.items(), key=lambda one: one[0] == "all")]
+
+
+def _section(family: str, scores: Mapping[float, Mapping[tuple[str, int], Mapping[str, float]]]) -> str:
+    budgets = sorted(scores)
+    heading = ["at a budget of", *(f"{budget:g}" for budget in budgets)]
+    rows = [[name, *(_cell(scores[budget], name) for budget in budgets)] for name in (RECORDED, *RULES)]
+    return section(family, table([heading, *rows]))
+
+
+def _cell(scores: Mapping[tuple[str, int], Mapping[str, float]], rule: str) -> str:
+    own = [by_rule[rule] for by_rule in scores.values() if rule in by_rule]
+    if not own:
+        return ""
+    difference = None if rule == RECORDED else Difference.of(scores, rule, RECORDED)
+    compared = f" {difference.mean:+.3f} ± {difference.error:.3f}" if difference else ""
+    return f"{fmean(own):.3f}{compared} n {len(own)}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser("python -m benchmarks.recommending", description=__doc__)
+    parser.add_argument("name", nargs="?", default="real-curves", help="the records; real-curves by default")
+    parser.add_argument("--method", default="TraceKG", help="whose studies; TraceKG by default")
+    parser.add_argument("--input", type=Path, metavar="FILE", help="JSON lines; benchmarks/results/ else")
+    options = parser.parse_args(arguments)
+    records = read_records(options.input or results_path(options.name))
+    own = [record for record in records if record["method"] == options.method]
+    if not own:
+        sys.stderr.write(f"No results of {options.method}. Make some: python -m benchmarks.run real-curves\n")
+        return 1
+    print("\n\n".join(sections(own)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
