@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from benchmarks.arena import MOST, scale_of
+from benchmarks.arena import MOST
 from benchmarks.markdown import section, table
 from benchmarks.paired import Difference
 from benchmarks.problems import PROBLEMS
@@ -134,7 +134,7 @@ def _from_rows(problem: Rows, steps: Sequence[tuple[int, int]]) -> Reached:
     values = read_runs(problem.file).values * (1.0 if problem.direction == "minimize" else -1.0)
     last = dict(steps)
     amount = np.array(list(last.values()))
-    final = [min(scale_of(problem).normalised(values[run, -1]), MOST) for run in last]
+    final = [min(problem.span.normalised(values[run, -1]), MOST) for run in last]
     loss = np.array([values[run, amount - 1] for run, amount in last.items()])
     return Reached(amount, loss, np.array(final), amount == values.shape[1], *_by_model(problem, steps))
 
