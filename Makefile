@@ -97,7 +97,7 @@ test-lowest: .venv-lowest/.installed faketime
 test-ray: .venv-ray/.installed
 	$(RAY_PYTEST) tests/ray_cluster -m "ray and not long"
 
-test-long: $(VENV)/.browser faketime chromium slurm test-ray test-integrations
+test-long: $(VENV)/.browser faketime chromium slurm test-lowest test-ray test-integrations
 	$(BIN)/python -m pytest -m "long and not ray"
 	$(BIN)/python -m pytest -m long tests/browser
 	$(RAY_PYTEST) tests/ray_cluster -m long
