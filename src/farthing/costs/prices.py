@@ -28,7 +28,8 @@ class ResourcePrices:
     given: PricesGiven
 
     def __post_init__(self) -> None:
-        if not isinstance(self.given, Mapping) or self.given.get(PER) not in SECONDS or len(self.given) < 2:
+        per = self.given.get(PER) if isinstance(self.given, Mapping) else None
+        if not isinstance(per, str) or per not in SECONDS or len(self.given) < 2:
             raise InvalidArgument(
                 f"Prices must name resources, and under 'per' one of {listed(SECONDS)}, got {shown(self.given)}. "
                 "Write prices={'gpu': 2.5, 'cpu': 0.05, 'per': 'hour'}."

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from farthing.costs import Budget
-from farthing.errors import StudyNotFound
+from farthing.errors import FarthingError, StudyNotFound
 from farthing.execution import Checkpoints
 from farthing.session.folder import find_folder, mark_for
 from farthing.session.records import IS_EXTENDED
@@ -235,8 +235,9 @@ class Studies:
 
     def rows(
         self, of_each: Callable[[Collection[str]], Mapping[str, Row]], of_one: Callable[[StudyReader], Row]
-    ) -> list[Row]:
-        """A row for each study by name, made again only where the study has changed.
+    ) -> tuple[list[Row], list[str]]:
+        """A row for each study by name, made again only where the study has changed, and the names of those without:
+        what is stored of them cannot be read.
 
         Studies that are seen for the first time are added up by the database (`of_each`). Those that change while they
         are looked at are followed (`of_one`): their readers know all but the latest of their trials.
@@ -247,11 +248,11 @@ class Studies:
         made = self._followed(changed, of_one) if is_followed else of_each(changed) if changed else {}
         rows = {**known, **{name: (versions[name], row) for name, row in made.items() if name in versions}}
         self._rows = {name: rows[name] for name in sorted(versions) if name in rows}
-        return [row for _, row in self._rows.values()]
+        return [row for _, row in self._rows.values()], sorted(name for name in versions if name not in rows)
 
     def _followed(self, names: Iterable[str], of_one: Callable[[StudyReader], Row]) -> dict[str, Row]:
         found = {}
         for name in names:
-            with suppress(StudyNotFound):  # deleted just now
+            with suppress(FarthingError):  # deleted just now, or it cannot be read
                 found[name] = of_one(self.reader(name))
         return found

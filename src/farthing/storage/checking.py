@@ -21,7 +21,15 @@ def found_faults(connection: Connection) -> list[str]:
     if damage:
         return damage
     names = connection.scalars(statements.STUDY_NAMES).all()
-    return [*_schema_faults(connection), *(fault for name in names for fault in _faults(connection, name))]
+    return [*_schema_faults(connection), *(fault for name in names for fault in _all_faults(connection, name))]
+
+
+def _all_faults(connection: Connection, name: str) -> list[str]:
+    """Also of a study of which not even its own row can be read."""
+    try:
+        return _faults(connection, name)
+    except UNREADABLE as error:
+        return [_sentence(name, f"it cannot be read: {_said(error)}")]
 
 
 def _schema_faults(connection: Connection) -> list[str]:

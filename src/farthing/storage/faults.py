@@ -1,5 +1,6 @@
 """Errors of a database, in Farthing's words."""
 
+import sqlite3
 from dataclasses import dataclass
 
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
@@ -68,7 +69,7 @@ def is_busy(error: SQLAlchemyError) -> bool:
 def is_outage(error: SQLAlchemyError) -> bool:
     """Whether a server is away, or has just cut us off: something that passes."""
     code = _code(error)
-    if not isinstance(error, DBAPIError) or code.startswith("SQLITE"):
+    if not isinstance(error, DBAPIError) or _is_of_sqlite(error):
         return False
     return error.connection_invalidated or _is_about_connecting(error) or code.startswith(_PASSING)
 
@@ -79,9 +80,20 @@ def _fault(error: SQLAlchemyError) -> _Fault:
         for beginning, fault in known.items():
             if code.startswith(beginning):
                 return fault
+    if _is_of_sqlite(error):
+        return _CORRUPT if _cannot_decode(error) else _OTHER
     if isinstance(error, DBAPIError) and error.connection_invalidated:
         return _LOST
     return _UNREACHABLE if _is_about_connecting(error) else _OTHER
+
+
+def _is_of_sqlite(error: SQLAlchemyError) -> bool:
+    """Some of its errors have no name, such as of a text that is no UTF-8."""
+    return isinstance(getattr(error, "orig", None), sqlite3.Error)
+
+
+def _cannot_decode(error: SQLAlchemyError) -> bool:
+    return not _code(error) and "decode" in str(getattr(error, "orig", ""))
 
 
 def _code(error: SQLAlchemyError) -> str:

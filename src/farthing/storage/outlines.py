@@ -4,6 +4,7 @@ A page about 50 000 trials shows a few of their curves. So the million measureme
 those of a trial are read when something looks at them.
 """
 
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -13,6 +14,8 @@ from sqlalchemy import Connection
 
 from farthing.costs import Clock
 from farthing.storage import lifecycle, rows, statements
+from farthing.storage.columns import Columns, damaged
+from farthing.storage.reading import standing
 from farthing.storage.storage import Changes, TrialLines
 from farthing.storage.validation import study_not_found
 from farthing.trials import Measurement, Trial
@@ -29,6 +32,8 @@ KIND_LETTERS = {f'{{"{kind[0]}': kind for kind in KINDS}
 
 ATTEMPT, CHARGED, KIND, AMOUNT, SEVERAL, SAVED, COUNT = range(1, 8)
 """Columns of a bill, after the number of its trial."""
+
+_LINE = Columns(statements.LINE_COLUMNS)
 
 Look = Callable[[Callable[[Connection], Any]], Any]
 _STANDING = len(statements.HISTORY.selected_columns) - len(rows.TRIAL_COLUMNS)
@@ -112,7 +117,9 @@ def read_outline(connection: Connection, name: str, look: Look, *, since: int, c
     found = list(chain.from_iterable(rows.plain(result)))
     if not found:
         raise study_not_found(name)
-    study_id, version, charges, now, last_event = found[0][:_STANDING]
+    study_id, version, charges, now, last_event = standing(found[0])
+    if since == 0:
+        rows.numbered([row[_STANDING] for row in found if row[_STANDING] is not None])
     span = {"this_study": study_id, "since": since, "until": version}
     bills = _bills(connection, span, everything=since == 0)
     shelf = Shelf(look, study_id)
@@ -142,9 +149,21 @@ def _payments(groups: Sequence[Sequence[Any]]) -> Payments | None:
     if len(attempts) > 1 or any(group[SEVERAL] or group[SAVED] for group in groups):
         return None
     costs: list[Mapping[str, float]] = [
-        {KIND_LETTERS[group[KIND]]: group[AMOUNT]} if group[KIND] else {} for group in groups
+        {_kind(group[KIND]): _finite(group[AMOUNT])} if group[KIND] else {} for group in groups
     ]
     return Payments([group[ATTEMPT] for group in groups], [bool(group[CHARGED]) for group in groups], costs)
+
+
+def _kind(letters: object) -> str:
+    if letters not in KIND_LETTERS:
+        raise damaged(f"A stored cost must be amounts of {', '.join(KINDS)}", letters)
+    return KIND_LETTERS[str(letters)]
+
+
+def _finite(amount: object) -> float:
+    if not isinstance(amount, (int, float)) or not math.isfinite(amount):
+        raise damaged("A stored amount must be a finite number", amount)
+    return amount
 
 
 def _bills(connection: Connection, span: Mapping[str, int], *, everything: bool) -> dict[int, list[Any]]:
@@ -161,19 +180,25 @@ def read_lines(connection: Connection, name: str, *, since: int) -> TrialLines:
     found = connection.execute(statements.STUDY_STANDING, {"this_name": name, "clock": 0.0}).first()
     if found is None:
         raise study_not_found(name)
+    if type(found[1]) is not int:
+        raise damaged("A stored version must be a whole number", found[1])
     span = {"this_study": found[0], "since": since, "until": found[1]}
     paid: dict[int, float] = {}
     for batch in rows.plain(
         connection.execute(statements.CHANGED_PAYMENTS if since else statements.ALL_PAYMENTS, span)
     ):
         for trial, amount in batch:
-            paid[trial] = paid.get(trial, 0.0) + amount
+            paid[trial] = paid.get(trial, 0.0) + _finite(amount)
     result = connection.execute(statements.CHANGED_LINES if since else statements.ALL_LINES, span)
-    lines: list[tuple[Any, ...]] = [
-        (number, state, value, paid.get(number, 0.0), *others)
-        for batch in rows.plain(result)
-        for number, state, value, *others in batch
-    ]
+    lines: list[tuple[Any, ...]] = []
+    for row in chain.from_iterable(rows.plain(result)):
+        _LINE.check(row)
+        number, state, value, *others = row
+        lines.append((number, rows.state_of(state).value, value, paid.get(number, 0.0), *others))
+    for text in {line[-1] for line in lines}:
+        rows.numbers_of(text, what="fidelity")
+    if since == 0:
+        rows.numbered(sorted(line[0] for line in lines))
     return TrialLines(found[1], sorted(lines))
 
 

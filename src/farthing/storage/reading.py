@@ -15,6 +15,7 @@ from sqlalchemy import Connection, CursorResult, Executable
 
 from farthing.costs import Clock
 from farthing.storage import lifecycle, rows, statements
+from farthing.storage.columns import damaged
 from farthing.storage.lifecycle import Entry
 from farthing.storage.measurement_rows import by_trial
 from farthing.storage.storage import Changes
@@ -26,6 +27,14 @@ Curves = Mapping[int, Sequence[Measurement]]
 
 _STANDING = len(statements.HISTORY.selected_columns) - len(rows.TRIAL_COLUMNS)
 """Number of columns of a row of `HISTORY` before the trial's own."""
+
+
+def standing(row: Sequence[Any]) -> Sequence[Any]:
+    """How the study stands, of a row of a history: its id and version, whether it charges, now and its last event."""
+    study_id, version, charges, now, last_event = row[:_STANDING]
+    if type(version) is not int or not isinstance(now, (int, float)) or type(last_event) not in (int, type(None)):
+        raise damaged("A stored version must be a whole number", version if type(version) is not int else last_event)
+    return study_id, version, charges, now, last_event
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +80,11 @@ class HistoryReader:
         found = list(chain.from_iterable(rows.plain(result)))
         if not found:
             raise study_not_found(name)
-        study_id, version, charges, now, last_event = found[0][:_STANDING]
+        study_id, version, charges, now, last_event = standing(found[0])
         span = _Span(connection, study_id, since, version)
         trials = [row[_STANDING:] for row in found if row[_STANDING] is not None]
+        if since == 0:
+            rows.numbered([row[0] for row in trials])
         curves = self._curves(span, read=[row[0] for row in trials])
         entries = [rows.entry(row, curves.get(row[0], ())) for row in trials]
         self._seen[study_id] = _Seen(version, _curves_in_flight(curves, entries))

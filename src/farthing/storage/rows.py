@@ -6,13 +6,16 @@ from typing import Any
 from sqlalchemy import CursorResult
 from sqlalchemy.exc import DBAPIError
 
-from farthing.errors import StorageError
 from farthing.storage import tables
+from farthing.storage.columns import LARGEST, Columns, damaged
 from farthing.storage.json_text import from_text, mapping_from_text, to_text
 from farthing.storage.lifecycle import Entry
+from farthing.storage.runs import Run
 from farthing.storage.storage import StudyRecord
 from farthing.trials import Event, Failure, Json, Measurement, Prediction, Problem, State, Suggestion, Trial
 from farthing.trials.event_payloads import fault_of_payload
+from farthing.trials.measurement import KINDS, LARGEST_WHOLE
+from farthing.validation import spelled_out
 
 Row = Mapping[str, Any]
 
@@ -22,8 +25,10 @@ MEASUREMENT_COLUMNS = [
     column for column in tables.measurement.c if column.name not in ("study_id", "version", "amount")
 ]
 
-LAST_SECOND = 253_402_300_800.0
-"""With it the year 10000 begins, which no calendar here has."""
+EVENT_COLUMNS = [tables.event.c[name] for name in ("kind", "payload", "time")]
+RUN_COLUMNS = [tables.run.c[name] for name in ("began", "seconds", "touched_at", "lease")]
+_RUN = Columns(RUN_COLUMNS)
+_STUDY, _TRIAL, _MEASUREMENT, _EVENT = map(Columns, (STUDY_COLUMNS, TRIAL_COLUMNS, MEASUREMENT_COLUMNS, EVENT_COLUMNS))
 
 _AT_ONCE = 5_000
 _NUMBERS = (int, float)
@@ -56,16 +61,14 @@ def study_row(record: StudyRecord) -> Row:
 
 
 def study_record(row: Sequence[Any]) -> StudyRecord:
+    _STUDY.check(row)
     name, problem, strategy, settings, created_at = row
-    if not isinstance(created_at, (int, float)) or not 0 <= created_at < LAST_SECOND:
-        raise StorageError(
-            f"A stored study must have been created between 1970 and 9999, got {created_at!r}. "
-            "Restore the database from a copy."
-        )
+    if created_at < 0:
+        raise damaged("A stored study must have been created after 1970", created_at)
     return StudyRecord(
         name=name,
-        problem=Problem.from_json(from_text(problem)),
-        strategy=_optional_value(strategy),
+        problem=_problem(problem),
+        strategy=_strategy(strategy),
         settings=mapping_from_text(settings),
         created_at=created_at,
     )
@@ -121,11 +124,9 @@ def entry(row: Sequence[Any], measurements: Sequence[Measurement] = ()) -> Entry
         failure, checkpoint, resume_checkpoint, overhead, owner, tags, comment, opened_at, paid_until, renewed_at,
         lease_until, finished_at, lease, waited, rate,
     ) = row  # fmt: skip
+    _TRIAL.check(row)
     if resume_from is not None and not 0 <= resume_from < number:
-        raise StorageError(
-            f"A stored trial must continue an earlier one, got {resume_from!r} in trial {number}. "
-            "Restore the database from a copy."
-        )
+        raise damaged("A stored trial must continue an earlier one", resume_from, where=f" in trial {number}")
     trial = Trial(
         number=number,
         suggestion=Suggestion(
@@ -136,17 +137,17 @@ def entry(row: Sequence[Any], measurements: Sequence[Measurement] = ()) -> Entry
             predicted_value=_prediction(predicted_value),
             note=_optional_value(note),
         ),
-        state=_state(state),
+        state=state_of(state),
         attempt=attempt,
         measurements=tuple(measurements) if isinstance(measurements, list) else measurements,
         value=value,
-        failure=Failure(*from_text(failure)) if failure else None,
+        failure=_failure(failure),
         checkpoint=checkpoint,
         resume_checkpoint=resume_checkpoint,
         overhead=overhead,
         owner=owner,
-        tags=tuple(from_text(tags)) if tags else (),
-        comment=from_text(comment) if comment else "",
+        tags=tuple(_texts(tags)) if tags else (),
+        comment=_texts(f"[{comment}]")[0] if comment else "",
         opened_at=opened_at,
         finished_at=finished_at,
         lease_until=lease_until,
@@ -179,17 +180,18 @@ def measurement_row(number: int, point: Measurement) -> Row:
 
 def measurement(row: Sequence[Any]) -> Measurement:
     """From the columns `MEASUREMENT_COLUMNS`."""
+    _MEASUREMENT.check(row)
     _, attempt, sequence, value, cost, charged, fidelity, step, metrics, saved, params, gradient, time, rate = row
     return Measurement(
         value=value,
-        cost=_mapping(cost),
+        cost=cost_of(cost),
         charged=bool(charged),
         fidelity=_fidelity(fidelity),
         step=step,
-        metrics=_mapping(metrics),
-        saved=_mapping(saved),
+        metrics=_metrics(metrics),
+        saved=numbers_of(saved, what="savings"),
         params=_optional_mapping(params),
-        gradient=_optional_mapping(gradient),
+        gradient=None if gradient is None else numbers_of(gradient, what="gradient"),
         attempt=attempt,
         sequence=sequence,
         time=time,
@@ -202,14 +204,24 @@ def event_row(event: Event) -> Row:
 
 
 def event(row: Sequence[Any]) -> Event:
+    _EVENT.check(row)
     kind, text, time = row
     payload = from_text(text)
     if fault := fault_of_payload(kind, payload):
-        raise StorageError(
-            f"A stored event must have the payload of its kind, got one of kind {kind!r}: {fault}. "
-            "Restore the database from a copy."
-        )
+        raise damaged("A stored event must have the payload of its kind", kind, where=f", of which {fault}")
     return Event(kind, payload, time)
+
+
+def run(row: Sequence[Any]) -> Run:
+    _RUN.check(row)
+    return Run(*row)
+
+
+def value_of(value: object) -> float:
+    """The value of a trial that has one."""
+    if type(value) not in _NUMBERS or not -LARGEST <= value <= LARGEST:  # type: ignore[operator]
+        raise damaged("A stored value must be a finite number", value)
+    return value  # type: ignore[return-value]
 
 
 def by_trial(rows: Iterable[Sequence[Any]]) -> dict[int, list[Measurement]]:
@@ -220,12 +232,49 @@ def by_trial(rows: Iterable[Sequence[Any]]) -> dict[int, list[Measurement]]:
     return measurements
 
 
-def _state(text: str) -> State:
+def numbered(numbers: Sequence[int]) -> None:
+    """All trials of a study have been read: they count from 0."""
+    if numbers and (numbers[0], numbers[-1]) != (0, len(numbers) - 1):
+        raise damaged("Stored trials must be numbered 0, 1, 2, …", list(numbers))
+
+
+def _problem(text: str) -> Problem:
+    try:
+        return Problem.from_json(mapping_from_text(text))
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise damaged("A stored problem must be as it was written", text, where=f" ({error})") from None
+
+
+def _strategy(text: str | None) -> Any:
+    """Its name and arguments. Whether there is such a strategy is seen when it is made."""
+    form = None if text is None else from_text(text)
+    if form is None or form == {}:
+        return form
+    name, arguments = (form.get("name"), form.get("arguments", {})) if type(form) is dict else (None, None)
+    if type(name) is not str or type(arguments) is not dict or spelled_out(name) != name:
+        raise damaged("A stored strategy must have a name and arguments", text)
+    return form
+
+
+def state_of(text: str) -> State:
     if text not in _STATES:
-        raise StorageError(
-            f"A stored state must be one of {', '.join(_STATES)}, got {text!r}. Restore the database from a copy."
-        )
+        raise damaged(f"A stored state must be one of {', '.join(_STATES)}", text)
     return _STATES[text]
+
+
+def _failure(text: str | None) -> Failure | None:
+    """Its reason and its traceback; an older Farthing stored no traceback."""
+    parts = _texts(text) if text else []
+    if len(parts) > 2 or (text and not parts):
+        raise damaged("A stored failure must be a reason and a traceback", text)
+    return Failure(*parts) if parts else None
+
+
+def _texts(text: str) -> list[str]:
+    found = from_text(text)
+    if type(found) is not list or not all(type(one) is str for one in found):
+        raise damaged("What is stored here must be texts", text)
+    return found
 
 
 def _optional_text(value: Json, *, what: str) -> str | None:
@@ -244,20 +293,40 @@ def _optional_mapping(text: str | None) -> dict[str, Any] | None:
     return None if text is None else mapping_from_text(text)
 
 
-def _mapping(text: str | None) -> dict[str, Any]:
-    return mapping_from_text(text) if text else {}
+def numbers_of(text: str | None, *, what: str) -> dict[str, float]:
+    """A stored mapping to finite numbers; an empty one for no text."""
+    if not text:
+        return {}
+    found = mapping_from_text(text)
+    for number in found.values():
+        if type(number) not in _NUMBERS or not -LARGEST <= number <= LARGEST:
+            raise damaged(f"A stored {what} must be finite numbers", text)
+    return found
+
+
+def cost_of(text: str | None) -> dict[str, float]:
+    found = numbers_of(text, what="cost")
+    for kind, amount in found.items():
+        if not 0 <= amount <= LARGEST_WHOLE or kind not in KINDS:
+            raise damaged(f"A stored cost must be amounts of {', '.join(KINDS)}", text)
+    return found
+
+
+def _metrics(text: str | None) -> dict[str, float | None]:
+    found = mapping_from_text(text) if text else {}
+    for number in found.values():
+        if number is not None and not _is_number(number):
+            raise damaged("A stored metric must be a number", text)
+    return found
+
+
+def _is_number(number: object) -> bool:
+    """Any that a float can be: infinity and NaN too, which whoever shows them heeds."""
+    return type(number) is float or (type(number) is int and abs(number) <= LARGEST)
 
 
 def _fidelity(text: str | None) -> dict[str, float]:
-    if not text:
-        return {}
-    at = mapping_from_text(text)
-    for value in at.values():
-        if type(value) not in _NUMBERS:
-            raise StorageError(
-                f"A stored fidelity must be numbers, got {text[:60]!r}. Restore the database from a copy."
-            )
-    return at
+    return numbers_of(text, what="fidelity")
 
 
 def _prediction_text(prediction: Prediction | None) -> str | None:
@@ -265,4 +334,10 @@ def _prediction_text(prediction: Prediction | None) -> str | None:
 
 
 def _prediction(text: str | None) -> Prediction | None:
-    return Prediction(*from_text(text)) if text else None
+    if not text:
+        return None
+    match from_text(text):
+        case [mean, deviation] if _is_number(mean) and (deviation is None or _is_number(deviation)):
+            return Prediction(mean, deviation)
+        case _:
+            raise damaged("A stored prediction must be a mean and a deviation", text)

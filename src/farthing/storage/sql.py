@@ -349,12 +349,15 @@ class SqlStorage:
 
     def versions(self) -> dict[str, int]:
         return self._database.look(
-            lambda connection: {row.name: row.version for row in connection.execute(statements.VERSIONS)}
+            lambda connection: {
+                str(name): version if type(version) is int else -1  # so that one study hides no other
+                for name, version in connection.execute(statements.VERSIONS)
+            }
         )
 
     def results(self, study: str) -> list[float]:
         def look(connection: Connection) -> list[float]:
-            return list(connection.scalars(statements.RESULTS, {"this_name": study}))
+            return [rows.value_of(value) for value in connection.scalars(statements.RESULTS, {"this_name": study})]
 
         return self._database.look(look)
 
@@ -541,7 +544,7 @@ def _are_opened(found: StudyRows, opened: Sequence[Trial]) -> bool:
 
 
 def _runs(found: StudyRows) -> list[Run]:
-    return [Run(*row) for row in found.execute(statements.RUNS)]
+    return [rows.run(row) for row in found.execute(statements.RUNS)]
 
 
 def _sweep(found: StudyRows, renewals: Sequence[Renewal], *, dead: Collection[str] = ()) -> list[int]:

@@ -19,7 +19,7 @@ from sqlalchemy import (
 from sqlalchemy.sql import literal
 
 from farthing.storage.engines import database_now
-from farthing.storage.rows import MEASUREMENT_COLUMNS, STUDY_COLUMNS, TRIAL_COLUMNS
+from farthing.storage.rows import MEASUREMENT_COLUMNS, RUN_COLUMNS, STUDY_COLUMNS, TRIAL_COLUMNS
 from farthing.storage.tables import event, in_flight, measurement, run, study, trial
 
 _this_study: BindParameter[int] = bindparam("this_study")
@@ -127,7 +127,7 @@ THIS_EVENT = select(literal(1)).where(
 INSERT_RUN = insert(run)
 LAST_RUN = select(func.coalesce(func.max(run.c.number), 0)).where(run.c.study_id == _this_study)
 UPDATE_RUN = update(run).where(run.c.study_id == _this_study, run.c.number == bindparam("this_run"))
-RUNS = select(run.c.began, run.c.seconds, run.c.touched_at, run.c.lease).where(run.c.study_id == _this_study)
+RUNS = select(*RUN_COLUMNS).where(run.c.study_id == _this_study)
 
 RUNS_GOING = (
     select(func.count())
@@ -224,16 +224,11 @@ CHANGED_PAYMENTS = _paid_by_attempt.where(measurement.c.trial.in_(union(_touched
 ALL_PAYMENTS = _paid_by_attempt
 """The cost of each attempt, by the rule of `COSTS`; of a trial it is the sum of them."""
 
-ALL_LINES = select(
-    trial.c.number,
-    trial.c.state,
-    trial.c.value,
-    trial.c.opened_at,
-    trial.c.finished_at,
-    trial.c.resume_from,
-    trial.c.owner,
-    trial.c.fidelity,
-).where(_of_study)
+LINE_COLUMNS = [
+    trial.c[name]
+    for name in ("number", "state", "value", "opened_at", "finished_at", "resume_from", "owner", "fidelity")
+]
+ALL_LINES = select(*LINE_COLUMNS).where(_of_study)
 CHANGED_LINES = ALL_LINES.where(trial.c.number.in_(union(_touched, _in_flight_now)))
 THESE_TRIALS = (
     select(*TRIAL_COLUMNS)

@@ -9,6 +9,7 @@ from sqlalchemy.exc import IntegrityError
 
 from farthing.costs import Clock, SystemClock
 from farthing.storage import rows, statements
+from farthing.storage.columns import damaged
 from farthing.storage.lifecycle import Entry, Moment, require_current, stamped
 from farthing.storage.measurement_rows import by_trial
 from farthing.storage.validation import check_resume_from, study_not_found, trial_not_found
@@ -60,6 +61,8 @@ class StudyRows:
         if row is None:
             raise study_not_found(name)
         study_id, version, trials, charges, now = row
+        if type(version) is not int or type(trials) is not int:
+            raise damaged("A stored study must count its versions and trials", (version, trials))
         return cls(connection, study_id, version, trials, charges, Moment(now, (clock or SystemClock()).elapsed()))
 
     @property

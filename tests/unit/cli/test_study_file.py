@@ -149,6 +149,11 @@ BAD = {
         "Did you mean 'reduction'?",
     ),
     "prices for no time": (DOLLARS + "[prices]\ngpu = 2.5", "{'gpu': 2.5}", "'per': 'hour'"),
+    "prices per a table": (
+        DOLLARS + "[prices]\ngpu = 2.5\nper = {hour = 1}",
+        "{'gpu': 2.5, 'per': {'hour': 1}}",
+        "'per': 'hour'",
+    ),
     "a price below zero": (DOLLARS + '[prices]\ngpu = -1\nper = "hour"', "got -1", "Leave out what is free."),
     "prices in seconds": (SMALL + '[prices]\ngpu = 2.5\nper = "hour"', "cost_unit='seconds'", "cost_unit='dollars'"),
     "a resource below zero": (DOLLARS + "[resources]\ngpu = -1", "got -1", "Write gpu = 1."),

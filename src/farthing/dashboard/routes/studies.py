@@ -12,6 +12,7 @@ from farthing.session.strategy import class_name
 from farthing.storage.storage import ReadsOutlines, StudySummary
 from farthing.storage.summaries import best as best_value
 from farthing.trials import Json, State
+from farthing.validation import spelled_out
 from farthing.views.overview import (
     MOST_IN_FLIGHT,
     latest_failures,
@@ -29,8 +30,13 @@ MOST_BILLED_AT_ONCE = 500
 
 
 def list_studies(studies: Studies) -> dict[str, Json]:
-    rows = studies.rows(partial(_rows_of, studies), _row_of)
-    return {"storage": studies.place, "may_change": studies.may_change, "studies": rows}
+    rows, unreadable = studies.rows(partial(_rows_of, studies), _row_of)
+    return {
+        "storage": studies.place,
+        "may_change": studies.may_change,
+        "studies": rows,
+        "unreadable": [spelled_out(name) for name in unreadable],
+    }
 
 
 def _rows_of(studies: Studies, names: Collection[str]) -> dict[str, Row]:

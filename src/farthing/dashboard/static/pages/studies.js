@@ -5,8 +5,8 @@ import { cost, num, plural, when } from "../format.js";
 import { address, filter, go } from "../places.js";
 
 export async function draw({ query }) {
-  const { studies } = await get("api/studies");
-  if (!studies.length) return empty("No studies yet", "Run one: farthing run study.toml. It appears here by itself.");
+  const { studies, unreadable } = await get("api/studies");
+  if (!studies.length && !unreadable.length) return empty("No studies yet", "Run one: farthing run study.toml. It appears here by itself.");
   const text = (query.get("text") || "").toLowerCase();
   const found = studies.filter((one) => one.name.toLowerCase().includes(text));
   const units = new Map();
@@ -15,6 +15,7 @@ export async function draw({ query }) {
   return [h("h1", {}, "Studies"),
     h("div", { class: "facts" }, fact("studies", studies.length, `${running.length} running`), ...[...units].map(([unit, spent]) => fact(`spent, ${unit}`, cost(spent, unit), "all studies")),
       fact("trials", studies.reduce((sum, one) => sum + total(one), 0).toLocaleString("en-GB"), "all studies")),
+    unreadable.length ? h("p", { class: "warning", role: "note" }, `Cannot be read, as farthing check says: ${unreadable.join(", ")}.`) : null,
     h("form", { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() },
       h("label", { for: "find" }, "Find"), h("input", { id: "find", type: "search", value: query.get("text") || "", placeholder: "name", onchange: (event) => filter({ text: event.target.value }) }),
       h("button", { type: "button", class: "quiet", onclick: choose }, "Compare the chosen")),
