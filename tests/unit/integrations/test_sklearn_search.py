@@ -192,7 +192,7 @@ def test_a_stored_search_is_continued(tmp_path):
         ([(50,), (50, 20)], ft.Choice((50,), (50, 20))),
         (ft.Int(1, 3), ft.Int(1, 3)),
     ],
-    ids=str,
+    ids=range(10),  # a distribution is named by its address
 )
 def test_what_scikit_learns_searches_take_is_a_parameter(given, meant):
     assert GivenSpace.of({"C": given}, LogisticRegression()).parameters["C"] == meant

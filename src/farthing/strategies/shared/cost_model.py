@@ -227,8 +227,12 @@ class LearntCost:
 
     is_in_units = True
 
-    @cached_property
+    @property
     def steers(self) -> bool:
+        return self._steers
+
+    @cached_property
+    def _steers(self) -> bool:
         """Whether there are enough costs that differ by much, and each is predicted from the others."""
         rates = self.model.scale.undo(self.model.gp.y)
         return _vary(rates) and leave_one_out(_of_few(self.model.gp)).explained >= LEAST_SKILL
@@ -300,8 +304,12 @@ class DeclaredCost:
 
     is_in_units = True
 
-    @cached_property
+    @property
     def steers(self) -> bool:
+        return self._steers
+
+    @cached_property
+    def _steers(self) -> bool:
         """Whether it differs by much among the first rows seen, which are spread over the space."""
         return _vary(
             np.log(self._cost(self.designed, np.ones((len(self.designed), len(self.problem.space.fidelities)))))
