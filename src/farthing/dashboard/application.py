@@ -27,6 +27,7 @@ from farthing.dashboard.pulse import Pulse
 from farthing.dashboard.reading import Studies
 from farthing.dashboard.routes import ENDPOINTS
 from farthing.dashboard.security import CSP, Access, App, BodyTooLarge, Guard
+from farthing.dashboard.strict_json import strict_json
 from farthing.errors import (
     FarthingError,
     InvalidArgument,
@@ -148,7 +149,7 @@ def _without_password(text: str) -> str:
 
 def _fresh(request: Request, found: Any) -> Response:
     """The answer, or a word that the page has it already."""
-    body = json.dumps(found, separators=(",", ":"), default=str, allow_nan=False).encode()
+    body = strict_json(found).encode()
     tag = f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
     headers = {"etag": tag, "cache-control": "private, no-cache"}
     if tag in request.headers.get("if-none-match", ""):

@@ -7,7 +7,6 @@ then allows no connection at all.
 import base64
 import hashlib
 import html
-import json
 import re
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,6 +16,7 @@ from typing import Any
 from farthing.dashboard.keys import key_of
 from farthing.dashboard.reading import Studies
 from farthing.dashboard.routes import charts, studies, trials
+from farthing.dashboard.strict_json import strict_json
 from farthing.errors import FarthingError
 from farthing.storage import Storage
 from farthing.trials import Json
@@ -163,5 +163,4 @@ def _digest(script: str) -> str:
 
 def _json(form: Any) -> str:
     """JSON that no parser of HTML takes for the end of its element."""
-    text = json.dumps(form, separators=(",", ":"), default=str, allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return strict_json(form).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

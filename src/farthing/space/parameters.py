@@ -318,8 +318,13 @@ class Choice:
         return len(self.options)
 
     def index_of(self, value: Option) -> int:
-        """The index of the option, from 0."""
-        return self._indices[value]
+        """The index of the option, from 0; InvalidParams when it is none."""
+        try:
+            return self._indices[value]
+        except (KeyError, TypeError):
+            raise InvalidParams(
+                f"A choice must be one of {listed(self.options)}, got {shown(value)}. Choose one of the options."
+            ) from None
 
     def value_at(self, index: int) -> Option:
         """The option with this index."""
@@ -329,7 +334,7 @@ class Choice:
         """The option as it was declared; InvalidParams when it is none."""
         try:
             return self.value_at(self.index_of(as_option(value)))
-        except (KeyError, TypeError):
+        except (InvalidParams, TypeError):
             raise InvalidParams(
                 f"{name} must be one of {listed(self.options)}, got {shown(value)}. "
                 + did_you_mean(value, self.options, otherwise="Choose one of the options.")

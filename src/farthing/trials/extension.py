@@ -4,9 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from farthing.errors import StorageError
 from farthing.space import Space
 from farthing.trials.suggestion import Json, Params
 from farthing.trials.trial import Trial
+from farthing.validation import shown
 
 if TYPE_CHECKING:
     from farthing.trials.history import Event
@@ -42,7 +44,13 @@ class Extension:
 
     def filled(self, params: Params) -> Params:
         """The params in the new space: parameters that are active there and have no value get theirs."""
-        missing = {name: self.fill[name] for name in self.after.active_names(params) if name not in params}
+        absent = [name for name in self.after.active_names(params) if name not in params]
+        if unknown := [name for name in absent if name not in self.fill]:
+            raise StorageError(
+                f"A stored trial must have a value of {unknown[0]!r}, got {shown(dict(params))}. "
+                "Restore the database from a copy."
+            )
+        missing = {name: self.fill[name] for name in absent}
         return {name: {**params, **missing}[name] for name in self.after.parameters if name in {**params, **missing}}
 
 
