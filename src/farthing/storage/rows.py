@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import CursorResult
 from sqlalchemy.exc import DBAPIError
 
+from farthing.errors import StorageError
 from farthing.storage import tables
 from farthing.storage.columns import LARGEST, Columns, damaged
 from farthing.storage.json_text import from_text, mapping_from_text, to_text
@@ -15,7 +16,7 @@ from farthing.storage.storage import StudyRecord
 from farthing.trials import Event, Failure, Json, Measurement, Prediction, Problem, State, Suggestion, Trial
 from farthing.trials.event_payloads import fault_of_payload
 from farthing.trials.measurement import KINDS, LARGEST_WHOLE
-from farthing.validation import spelled_out
+from farthing.validation import shown, spelled_out
 
 Row = Mapping[str, Any]
 
@@ -119,6 +120,17 @@ def changing_row(entry: Entry) -> Row:
 
 def entry(row: Sequence[Any], measurements: Sequence[Measurement] = ()) -> Entry:
     """From the columns `TRIAL_COLUMNS`."""
+    try:
+        return _entry(row, measurements)
+    except StorageError as error:
+        raise _of_trial(row[0], error) from None
+
+
+def _of_trial(number: object, error: StorageError) -> StorageError:
+    return StorageError(f"Trial {shown(number)} cannot be read: {error}")
+
+
+def _entry(row: Sequence[Any], measurements: Sequence[Measurement]) -> Entry:
     (
         number, state, attempt, retries, params, fidelity, resume_from, predicted_cost, predicted_value, note, value,
         failure, checkpoint, resume_checkpoint, overhead, owner, tags, comment, opened_at, paid_until, renewed_at,
@@ -180,6 +192,13 @@ def measurement_row(number: int, point: Measurement) -> Row:
 
 def measurement(row: Sequence[Any]) -> Measurement:
     """From the columns `MEASUREMENT_COLUMNS`."""
+    try:
+        return _measurement(row)
+    except StorageError as error:
+        raise _of_trial(row[0], error) from None
+
+
+def _measurement(row: Sequence[Any]) -> Measurement:
     _MEASUREMENT.check(row)
     _, attempt, sequence, value, cost, charged, fidelity, step, metrics, saved, params, gradient, time, rate = row
     return Measurement(
