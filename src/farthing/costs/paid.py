@@ -6,7 +6,7 @@ checkpoint to read and to write.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from itertools import pairwise
 from statistics import median
 
@@ -36,15 +36,14 @@ class Rates:
 
     def __init__(self) -> None:
         self._trials: list[Trial] = []
-        self._rates: list[float] = []
+        self._rates: dict[int, float] = {}
 
-    def of(self, history: History) -> Sequence[float]:
+    def of(self, history: History) -> Mapping[int, float]:
         trials = list(history)
-        rates = [*self._rates[: len(trials)], *[math.nan] * (len(trials) - len(self._rates))]
-        for place in places_changed(self._trials[: len(trials)], trials):
-            rates[place] = rate_of(history, trials[place])
-        self._trials, self._rates = trials, rates
-        return rates
+        changed = places_changed(self._trials[: len(trials)], trials)
+        self._rates = self._rates | {trials[place].number: rate_of(history, trials[place]) for place in changed}
+        self._trials = trials
+        return self._rates
 
 
 def rate_of(history: History, trial: Trial) -> float:

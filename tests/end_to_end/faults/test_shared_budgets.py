@@ -116,7 +116,7 @@ class Ending:
         study = self._study(self.storage)
         where = f"seed {self.seed}, {self.budget}, {self.reasons}"
         left = self.budget.remaining_for_waiting(study.history, seconds=self.storage.seconds_run(study.name))
-        assert left.pays_nothing or not study.history.in_flight, where
+        assert session_of(study).records.payable(study.history, left) == 0, where
         assert not any(trial.state is ft.State.RUNNING for trial in study.trials), where
         assert all(_is_an_ordinary_reason(reason) for reason in self.reasons), where
         if self.budget.trials is not None:
