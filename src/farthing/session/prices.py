@@ -22,6 +22,9 @@ from farthing.trials.durations import decade_of
 if TYPE_CHECKING:
     from farthing.session.first_costs import FirstCosts
 
+LATEST, NEAR = 100, 20.0
+"""Costs are predicted for strategies that do not once what is left is less than so many times the dearest of the
+latest trials: before, nothing is decided by it, and predicting takes milliseconds. A limit on time, not tuned."""
 LEAST_DECADE = -1
 """The least power of ten of a trial's seconds at which its cost is predicted for strategies that do not: predicting
 takes some milliseconds. A limit on time."""
@@ -51,10 +54,11 @@ class Prices:
 
     def _by_costs_so_far(self, suggestion: Suggestion, history: History, remaining: Remaining) -> Suggestion:
         """What the trials so far let expect, where a budget asks for it and a trial takes longer than predicting."""
-        in_seconds = self._problem.cost_unit == "seconds"
-        is_asked = remaining.most_to_pay(in_seconds=in_seconds) < math.inf
-        decade = decade_of(history.events)
-        if suggestion.predicted_cost is not None or not is_asked or (decade is not None and decade < LEAST_DECADE):
+        left = remaining.most_to_pay(in_seconds=self._problem.cost_unit == "seconds")
+        if suggestion.predicted_cost is not None or left == math.inf:
+            return suggestion
+        decade, dearest = decade_of(history.events), max((trial.cost for trial in history[-LATEST:]), default=0.0)
+        if left > NEAR * dearest or (decade is not None and decade < LEAST_DECADE):
             return suggestion
         from farthing.models.threads import one_thread
         from farthing.strategies.shared.cost_model import predicted_cost
