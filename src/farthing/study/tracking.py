@@ -11,7 +11,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from farthing.costs import Ledger
-from farthing.errors import InvalidArgument
+from farthing.errors import InvalidArgument, WorkError
 from farthing.names import name_of
 from farthing.session import session_of
 from farthing.trials import History, Json, Measurement, Problem, State, Trial
@@ -95,7 +95,10 @@ class Tracker(ABC):
     @staticmethod
     def reach(address: Mapping[str, Any], number: int) -> AbstractContextManager[Any]:
         """What `trial.tracker` gives to work, in the process that does it: the run of the trial with this number."""
-        raise NotImplementedError
+        raise WorkError(
+            f"A tracker that gives trials an address must say how work reaches it, got {shown(dict(address))} without "
+            "that. Define reach(address, number) beside address(study)."
+        )
 
     @abstractmethod
     def begin(self, study: StudyFacts) -> None:

@@ -204,6 +204,11 @@ class Folders(Listening):
         yield Path(address["folder"]) / str(number)
 
 
+class Halfway(Listening):
+    def address(self, study):
+        return {"folder": study.name}
+
+
 def test_work_reaches_what_its_tracker_gives_it(tmp_path):
     def work(trial):
         with trial.tracker() as own:
@@ -213,6 +218,14 @@ def test_work_reaches_what_its_tracker_gives_it(tmp_path):
     study = ft.Study(SPACE, minimize="error", strategy=ft.Random(), seed=0, name="four")
     study.run(work, budget=ft.Budget(trials=2), executor="inline", trackers=[Folders(tmp_path)], progress=False)
     assert [trial.value for trial in study.trials] == [4, 4]
+
+
+def test_a_tracker_with_an_address_and_no_way_to_it_says_what_is_missing():
+    def work(trial):
+        with trial.tracker():
+            return 1.0
+
+    assert "Define reach(address, number)" in refused(work, [Halfway()])
 
 
 def test_work_says_which_tracker_it_means_if_there_are_several(tmp_path):
