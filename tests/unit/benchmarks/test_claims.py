@@ -1,0 +1,117 @@
+"""Counts and means in README and docs are those of the committed records."""
+
+import math
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from statistics import mean, median
+from typing import Any
+
+import pytest
+
+from benchmarks.records import read_records, results_path
+
+ROOT = Path(__file__).parents[3]
+README = (ROOT / "README.md").read_text()
+BAYESIAN = (ROOT / "docs" / "systems" / "bayesian.md").read_text()
+MULTIFIDELITY = (ROOT / "docs" / "systems" / "multifidelity.md").read_text()
+MARKS = (5, 10, 25, 50)
+CONTESTS = {
+    "over orders of magnitude": "costs over orders of magnitude",
+    "within ten times": "costs within a factor of ten or so",
+    "good runs expensive": "good runs are expensive ones",
+}
+Record = Mapping[str, Any]
+
+
+@cache
+def cost_aware() -> dict[tuple[str, str], dict[tuple[str, int], Record]]:
+    found: dict[tuple[str, str], dict[tuple[str, int], Record]] = {}
+    for row in read_records(results_path("cost-aware")):
+        found.setdefault((row["method"], row["contest"]), {})[row["problem"], row["seed"]] = row
+    return found
+
+
+def regret(row: Record, spent: float) -> float:
+    """The regret after so many median runs; infinite where nothing could be recommended."""
+    return next((step["regret"] for step in reversed(row["steps"]) if step["spent"] <= spent), math.inf)
+
+
+def pairs(method: str, other: str, contest: str, spent: float) -> tuple[int, int, int]:
+    """Wins, ties and losses."""
+    ours, theirs = cost_aware()[method, contest], cost_aware()[other, contest]
+    gaps = [(regret(ours[key], spent), regret(theirs[key], spent)) for key in ours.keys() & theirs.keys()]
+    return sum(a < b for a, b in gaps), sum(a == b for a, b in gaps), sum(a > b for a, b in gaps)
+
+
+def rows_after(heading: str) -> list[list[str]]:
+    """The cells of the rows of the first table after that line."""
+    lines = BAYESIAN.partition(heading)[2].splitlines()
+    table = [line for line in lines[: lines.index("", 3)] if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table[2:]]
+
+
+@pytest.mark.parametrize(
+    ("heading", "method"),
+    [
+        ("Paired wins–ties–losses of `EIPerCost`, which is told nothing:", "ei-per-cost"),
+        ("With a declared cheap end:", "ei-per-cost-cheap"),
+    ],
+)
+def test_pairs_of_cost_aware_search_are_those_recorded(heading: str, method: str) -> None:
+    table = rows_after(heading)
+    assert len(table) >= 8
+    for other, costs, *cells in table:
+        recorded = [pairs(method, other, CONTESTS[costs], mark) for mark in MARKS]
+        assert cells == ["–".join(map(str, counts)) for counts in recorded], (method, other, costs)
+
+
+def test_what_the_text_says_of_random_search_is_recorded() -> None:
+    wins = [sum(pairs("ei-per-cost", "random", contest, mark)[0] for contest in CONTESTS.values()) for mark in (25, 50)]
+    count = sum(len(cost_aware()["ei-per-cost", contest]) for contest in CONTESTS.values())
+    assert f"in {wins[0]} of {count} pairs there and {wins[1]} of {count} at 50" in BAYESIAN
+    wide = CONTESTS["over orders of magnitude"]
+    none = {
+        method: sum(regret(row, 5) == math.inf for row in cost_aware()[method, wide].values())
+        for method in ("ei-per-cost", "random", "optuna-tpe")
+    }
+    assert f"in {none['ei-per-cost']} of {len(cost_aware()['random', wide])} runs" in BAYESIAN
+    assert f"(random search {none['random']}, TPE {none['optuna-tpe']})" in BAYESIAN
+
+
+def test_the_share_of_suggesting_is_the_one_recorded() -> None:
+    shares = {
+        contest: [row["suggest_cpu_seconds"] / row["cost"] for row in cost_aware()["ei-per-cost", contest].values()]
+        for contest in CONTESTS.values()
+    }
+    every, short = (
+        median([one for found in shares.values() for one in found]),
+        median(shares[CONTESTS["good runs expensive"]]),
+    )
+    assert f"it took {every:.1%}".replace("%", " %") + " of them in the median" in BAYESIAN
+    assert f"and {short:.1%}".replace("%", " %") + " on the recorded trainings" in BAYESIAN
+
+
+def test_live_errors_are_those_recorded() -> None:
+    rows = read_records(results_path("real-live"))
+    present = [row for row in rows if row["code"].startswith("now")]
+    errors = {
+        method: mean(row["verified_error"] for row in present if row["method"] == method)
+        for method in ("random", "bohb", "asha")
+    }
+    default = mean(row["verified_error"] for row in present if row["code"] != "now")
+    shown = [f"{error:.3f}"[1:] for error in (default, errors["random"], errors["bohb"], errors["asha"])]
+    assert "({}; random search {}, BOHB {}, ASHA {}; 18 seeds".format(*shown) in README
+    assert "mean error of {}, random search {}, BOHB {} and ASHA {}.".format(*shown) in MULTIFIDELITY
+
+
+def test_errors_of_predicted_costs_are_those_recorded() -> None:
+    rows = [row for row in read_records(results_path("predictions")) if row["kind"] == "continued"]
+    by_method: dict[str, list[float]] = {}
+    for row in rows:
+        by_method.setdefault(row["method"], []).append(row["rms"])
+    before, now = (math.exp(median(found)) for found in by_method.values())
+    said = re.search(r"off by a factor of (\S+) \(.*?were off by (\S+?)\. ", README, re.DOTALL)
+    assert said is not None
+    assert said.groups() == (f"{now:.2f}", f"{before:.2f}")
