@@ -3,9 +3,12 @@
 import faulthandler
 import os
 import pickle
+import signal
 import socket
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from farthing.errors import WorkError
@@ -28,6 +31,8 @@ from farthing.execution.stored_checkpoints import checkpoints_at
 from farthing.execution.work import CarriesOut
 from farthing.trials import Outcome, Problem
 from farthing.trials.news import News
+
+ASKS_TO_END = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main(wire_fd: int, lifeline_fd: int, coordinator_pid: int) -> None:
@@ -88,7 +93,8 @@ class _Worker:
         trial = RunningTrial(job, self._problem, send=channel.send, checkpoints=self._checkpoints)
         try:
             os.chdir(self._folder)
-            with self._log.writing_to(self._checkpoints.log_path(trial.number, trial.attempt)):
+            log = self._checkpoints.log_path(trial.number, trial.attempt)
+            with _ending_as_before(), self._log.writing_to(log):
                 return run_attempt(self._work, trial)
         except OSError as error:
             return trial._fail(failure_of(error))
@@ -100,6 +106,18 @@ class _Worker:
         """Work that forks may return twice; only the first process speaks for the trial."""
         if os.getpid() != self._process:
             os._exit(0)
+
+
+@contextmanager
+def _ending_as_before() -> Iterator[None]:
+    """Puts back how this process heeds what asks it to end: a job that ignores that must not make the next immortal."""
+    before = {number: signal.getsignal(number) for number in ASKS_TO_END}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            if handler is not None:  # None is a handler that was not set in Python
+                signal.signal(number, handler)
 
 
 class _WireChannel:

@@ -334,6 +334,12 @@ def test_rude_work_that_returns_counts_and_does_not_disturb_the_next(survivor, f
     assert files.log_path(1, 1).read_text() == "all is well\n"
 
 
+def test_work_that_ignores_signals_does_not_make_the_next_ignore_them(survivor):
+    assert run(survivor, number=0, params={"what": "ignore_all_signals"}).value == 2.0
+    ended = run(survivor, number=1, params={"what": "terminate_itself"})
+    assert ended.failure.reason.startswith(BAD[terminate_itself])
+
+
 HOSTILE = [name for name, function in WORKS.items() if function not in (*ENDLESS, close_all_descriptors)]
 
 
