@@ -38,9 +38,9 @@ def test_a_data_scientist_tunes_lightgbm_in_a_notebook(tmp_path: Path) -> None:
         fidelities={"rounds": ft.Fidelity(5, 60, integer=True, trace=True, best_so_far=True)},
     )
 
-    def boost(trial: ft.RunningTrial) -> None:
+    def boost(trial: ft.RunningTrial) -> Any:
         train = lightgbm.Dataset(X_train, y_train)
-        lightgbm.train(
+        return lightgbm.train(  # a model, which is no value: what was reported counts
             {"objective": "binary", "verbosity": -1, "num_threads": 1, "seed": trial.number, **trial.params},
             train,
             num_boost_round=int(trial.fidelity["rounds"]),
@@ -115,6 +115,12 @@ def test_a_researcher_tunes_a_script_that_stays_as_it_is(tmp_path: Path) -> None
     assert "--keep-going" in broken.stdout
 
     (tmp_path / "train.py").write_text(SCRIPT)
+    for right, wrong in (("val_loss=(", "value_loss=("), ("--weight-decay {", "--decay {")):
+        (tmp_path / wrong).mkdir()
+        (tmp_path / wrong / "train.py").write_text(SCRIPT)
+        (tmp_path / wrong / "study.toml").write_text(STUDY.replace(right, wrong))
+        stopped = farthing("run", "study.toml", folder=tmp_path / wrong)
+        assert "the first 3 trials failed in the same way" in stopped.stdout, wrong
     ended = farthing("run", "study.toml", folder=tmp_path)
     assert ended.returncode == 0, ended.stderr
     assert "script ended: the budget is spent." in ended.stdout

@@ -13,7 +13,7 @@ from queue import Empty, Queue
 from typing import IO, Any, Literal
 
 from farthing.errors import WorkError
-from farthing.execution.failures import WorkFailed, describe_exit
+from farthing.execution.failures import NO_VALUE, WorkFailed, describe_exit
 from farthing.execution.patterns import Patterns
 from farthing.execution.results import GRADIENT
 from farthing.execution.running_trial import RunningTrial
@@ -135,7 +135,7 @@ class _Reports:
             return
         last = f"; its last line was {shown(self._last_line)}" if self._last_line else " and no text at all"
         raise WorkFailed(
-            f"A command must print its value, got no {self._value!r}{last}. Print a line of JSON such as "
+            f"{NO_VALUE}, got no {self._value!r}{last}. Print a line of JSON such as "
             f'{{"{self._value}": 0.5}}, or give a pattern with a group (?P<value>…) that finds it in the text.'
         )
 

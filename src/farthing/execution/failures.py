@@ -9,16 +9,20 @@ from pathlib import Path
 from traceback import TracebackException
 
 from farthing.errors import FarthingError
-from farthing.trials import Failure
+from farthing.trials import Failure, Params
 from farthing.trials.measurement import IS_NOT_FINITE
 
 LONGEST_REASON = 300
 LONGEST_TRACEBACK = 10_000
 PLACE = re.compile(r'File "([^"]+)", line (\d+)')
 NO_ROOM = re.compile(rf"OSError: \[Errno ({errno.ENOSPC}|{errno.EDQUOT})\]")
-COMMANDS = ("The command exited", "A command must")
+VARIES = re.compile(r"(?<!exited with code )(?<!\S)\S*[\d/\\]\S*")
+"""Words that differ from trial to trial though the mistake is one: those with numbers, addresses and paths."""
+NO_VALUE = "A command must print its value"
+"""How the failure of a program begins that ended well and said nothing that is a value."""
+COMMANDS = ("The command exited", NO_VALUE)
 """How the failure of a program begins that ended by itself."""
-BY_THE_PARAMS = ("MemoryError", "OutOfMemoryError")
+OUT_OF_MEMORY = ("MemoryError", "OutOfMemoryError")
 """Exceptions that some params raise and others do not: they say little about the work."""
 OUR_FOLDERS = tuple(f"{Path(__file__).parents[1] / folder}{os.sep}" for folder in ("execution", "trials", "space"))
 
@@ -40,25 +44,40 @@ def failure_of(error: BaseException) -> Failure:
 
 @dataclass(frozen=True)
 class Cause:
-    """A mistake in the work: failures are alike if their causes are equal, whatever the message of the exception."""
+    """A mistake in the work: failures are alike if their causes are equal, whatever the message of the exception.
+
+    `may_be_the_params`: params can cause it too, if they are all of one kind, as rates that are too large.
+    """
 
     exception: str
     place: tuple[str, ...]
     text: str = field(compare=False)
+    may_be_the_params: bool = False
 
 
-def cause_of(failure: Failure) -> Cause | None:
+def cause_of(failure: Failure, params: Params) -> Cause | None:
     """The exception and the line of the work that raised it, or what a command said.
 
-    None where the machine, the time limit or the params may be the cause: a kill, no memory, a value that is NaN.
+    None where the machine, the time limit or the params may be the cause: a kill, no memory.
     """
     exception = failure.reason.partition(":")[0]
-    if IS_NOT_FINITE in failure.reason or exception in BY_THE_PARAMS:
+    if exception in OUT_OF_MEMORY:
         return None
+    if IS_NOT_FINITE in failure.reason:
+        return Cause(IS_NOT_FINITE, (), failure.reason, may_be_the_params=True)
     if places := PLACE.findall(failure.traceback):
-        return Cause(exception, places[-1], f"{failure.reason} ({Path(places[-1][0]).name}, line {places[-1][1]})")
+        text = f"{failure.reason} ({Path(places[-1][0]).name}, line {places[-1][1]})"
+        return Cause(_without_what_varies(exception, params), places[-1], text)
+    if failure.reason.startswith(NO_VALUE):
+        return Cause(NO_VALUE, (), failure.reason)
     is_said = bool(failure.traceback) or failure.reason.startswith(COMMANDS)
-    return Cause(failure.reason, (), failure.reason) if is_said else None
+    return Cause(_without_what_varies(failure.reason, params), (), failure.reason) if is_said else None
+
+
+def _without_what_varies(text: str, params: Params) -> str:
+    for chosen in params.values():
+        text = re.sub(rf"\b{re.escape(str(chosen))}\b", "", text)
+    return VARIES.sub("", text)
 
 
 def is_for_want_of_room(failure: Failure) -> bool:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, SupportsFloat
 
 from farthing.errors import InvalidParams, InvalidValue
 from farthing.fields import Text
@@ -39,6 +39,14 @@ def read_result(returned: object, *, name: str) -> Result:
     others = {str(key): number for key, number in returned.items() if key != name and _is_number(number)}
     gradient = None if GRADIENT in others else returned.get(GRADIENT)
     return Result(read_value(returned[name], name=name), read_metrics(others), gradient)
+
+
+def is_result(returned: object, *, name: str) -> bool:
+    """Whether the work meant its value: a number, also one that is not finite, or a mapping that holds it."""
+    if isinstance(returned, Mapping):
+        return name in returned
+    number = _element(returned)
+    return isinstance(number, SupportsFloat) and not isinstance(number, bool) and not hasattr(number, "__len__")
 
 
 def read_value(value: object, *, name: str) -> float:

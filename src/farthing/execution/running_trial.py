@@ -13,7 +13,7 @@ from farthing.execution.curve import fidelity_of_report, next_step
 from farthing.execution.executor import Job
 from farthing.execution.failures import failure_of
 from farthing.execution.meter import Meter
-from farthing.execution.results import Result, read_gradient, read_metrics, read_result, read_value
+from farthing.execution.results import Result, is_result, read_gradient, read_metrics, read_result, read_value
 from farthing.names import TRACKER, find_class
 from farthing.trials import Failure, Kind, Measurement, Outcome, Problem, State
 from farthing.trials.best_so_far import stops_early
@@ -186,9 +186,16 @@ class RunningTrial:
             self._announced = name
 
     def _finish(self, returned: object) -> Outcome:
-        """The outcome of the trial, given the work's return value. An invalid result makes a failed outcome."""
+        """The outcome of the trial, given the work's return value. An invalid result makes a failed outcome.
+
+        A report counts if the work returns something that is no result, such as its model.
+        """
+        name = self.problem.value
+        has_reported = self._last is not None or self._job.reported is not None
+        if has_reported and not is_result(returned, name=name):
+            returned = None
         try:
-            result = self._counting(read_result(returned, name=self.problem.value))
+            result = self._counting(read_result(returned, name=name))
             gradient = read_gradient(result.gradient, self.problem.space, self.params)
             self._commit()
         except (FarthingError, OSError) as error:

@@ -26,14 +26,15 @@ class FirstFailures:
     def stops_after(self, trial: Trial) -> Stopped | None:
         """Takes a trial that has ended. Says that the run ends when all fail in the same way, the third time or later.
 
-        While one option of a choice explains them all, as one solver that takes no such data, it waits for another.
+        While one option of a choice explains them all, as one solver that takes no such data, it waits for another; and
+        while all values that are NaN lie in one half of a range, it waits for one in the other.
         """
         self._is_watching &= not _succeeded(trial)
         if not self._is_watching or trial.failure is None or trial.state is not State.FAILED:
             return None
         self._failed.append(trial)
         cause = self._common_cause()
-        if len(self._failed) < FAILURES_THAT_TELL or (cause is not None and self._may_be_an_option()):
+        if len(self._failed) < FAILURES_THAT_TELL or (cause is not None and self._may_be_the_params(cause)):
             return None
         self._is_watching = False
         if cause is None or self._keeps_going:
@@ -42,13 +43,20 @@ class FirstFailures:
         return self._ending(cause)
 
     def _common_cause(self) -> Cause | None:
-        causes = [cause_of(trial.failure) for trial in self._failed if trial.failure is not None]
+        causes = [cause_of(trial.failure, trial.params) for trial in self._failed if trial.failure is not None]
         return causes[0] if all(cause == causes[0] for cause in causes) else None
 
-    def _may_be_an_option(self) -> bool:
-        """Whether all had the same option of a choice that has others."""
-        choices = [name for name, declared in self._space.parameters.items() if _has_options(declared)]
-        return any(len({trial.params.get(name) for trial in self._failed}) == 1 for name in choices)
+    def _may_be_the_params(self, cause: Cause) -> bool:
+        """Whether all had the same option of a choice that has others, or, where it may matter, one half of a range."""
+        encoder = self._space.encoder
+        for name, column in zip(encoder.names, encoder.encode([trial.params for trial in self._failed]).T, strict=True):
+            declared = self._space.parameters[name]
+            if _has_options(declared):
+                if len({trial.params.get(name) for trial in self._failed}) == 1:
+                    return True
+            elif cause.may_be_the_params and declared.count != 1 and len(set(column > 0.5)) == 1:
+                return True
+        return False
 
     def _ending(self, cause: Cause) -> Stopped:
         sentence = (

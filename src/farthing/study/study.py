@@ -232,8 +232,8 @@ class Study:
             progress: a live display; None shows it in a terminal or a notebook, and elsewhere a line a minute.
             on_interrupt: Ctrl-C gives running trials back, and then raises `KeyboardInterrupt`; "return" ends the run
                 with the reason `StopReason.INTERRUPTED` instead.
-            keep_going: a run whose first three trials fail with the same exception on the same line, before any
-                succeeded, ends with the reason `StopReason.WORK_FAILS`; True spends the budget all the same.
+            keep_going: a run whose first three trials fail in the same way, before any succeeded, ends with the
+                reason `StopReason.WORK_FAILS`; True spends the budget all the same.
             harmless_change: trials of an older version of a pipeline's stage leave the best and the model; True
                 declares that the last change left values as they were.
             verify: ends with `study.verify`, which trains the recommendation to full fidelity. What that is predicted

@@ -282,3 +282,19 @@ def test_a_checkpoint_that_raises_is_discarded(plain, make_trial, recorder, chec
         save_half(folder)
     assert recorder.checkpoints == []
     assert checkpoints.disk_use() == 0
+
+
+@pytest.mark.parametrize("returned", [object(), "model.txt", {"loss": 0.1}, [0.1, 0.2], np.zeros(3), True])
+def test_a_report_counts_whatever_the_work_returns(plain, make_trial, returned):
+    trial = make_trial(plain)
+    trial.report(0.4)
+    outcome = trial._finish(returned)
+    assert (outcome.state, outcome.value) == (State.DONE, 0.4)
+    assert make_trial(plain)._finish(returned).state is State.FAILED, "without a report there is no value"
+
+
+@pytest.mark.parametrize("returned", [math.nan, {"error": math.nan}, {"error": "bad"}])
+def test_a_returned_value_that_is_none_is_a_failure_also_after_a_report(plain, make_trial, returned):
+    trial = make_trial(plain)
+    trial.report(0.4)
+    assert trial._finish(returned).state is State.FAILED

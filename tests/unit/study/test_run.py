@@ -199,15 +199,36 @@ def test_failures_on_other_lines_or_after_a_success_end_nothing() -> None:
         assert run(study_of(), work, budget=ft.Budget(trials=6)).reason is ft.StopReason.BUDGET_SPENT
 
 
-@pytest.mark.parametrize("error", [MemoryError("of one row"), None])
-def test_values_that_are_nan_and_lack_of_memory_may_be_the_params_and_end_nothing(error: Exception | None) -> None:
+def test_lack_of_memory_may_be_the_params_and_ends_nothing() -> None:
     def diverging(trial: ft.RunningTrial) -> float:
-        if error is not None:
-            raise error
-        trial.report(float("nan"))
-        return 0.5
+        raise MemoryError("of one row")
 
     assert run(study_of(), diverging, budget=ft.Budget(trials=5)).reason is ft.StopReason.BUDGET_SPENT
+
+
+@pytest.mark.parametrize("is_reported", [True, False])
+def test_a_value_that_is_always_nan_ends_the_run(is_reported: bool) -> None:
+    def diverging(trial: ft.RunningTrial) -> float:
+        value = float("inf" if trial.number % 2 else "nan")
+        if is_reported:
+            trial.report(value)
+        return value
+
+    study = study_of(strategy=ft.Sobol())
+    stopped = run(study, diverging, budget=ft.Budget(trials=40))
+    assert (stopped.reason, len(study.trials)) == (ft.StopReason.WORK_FAILS, 3)
+    assert "The value 'error' must be finite, got nan" in str(stopped)
+
+
+def test_values_that_are_nan_on_one_side_of_a_range_end_nothing() -> None:
+    def diverging(trial: ft.RunningTrial) -> float:
+        return float("nan") if trial.params["x"] > 0.6 else 0.5
+
+    study = study_of()
+    for x in (0.7, 0.8, 0.9, 1.0):
+        study.enqueue({"x": x})
+    study.enqueue({"x": 0.1})
+    assert run(study, diverging, budget=ft.Budget(trials=6)).reason is ft.StopReason.BUDGET_SPENT
 
 
 def test_one_option_that_always_fails_is_not_taken_for_broken_work() -> None:
@@ -238,6 +259,30 @@ def test_commands_that_exit_alike_end_the_run() -> None:
     stopped = run(study, ft.Command("python -c 'import sys; sys.exit(3)' {x}"), budget=ft.Budget(trials=9))
     assert (stopped.reason, len(study.trials)) == (ft.StopReason.WORK_FAILS, 3)
     assert "The command exited with code 3" in str(stopped)
+
+
+MISTAKES = {
+    "a pattern that matches nothing": ft.Command(
+        'python -c \'print("loss", {x}, "{kind}")\'', pattern=r"error (?P<value>\S+)"
+    ),
+    "a misspelt flag": ft.Command(
+        "python -c 'import argparse; argparse.ArgumentParser().parse_args()' --rate {x} --kind {kind}"
+    ),
+    "no such file, in a folder of the trial's own": ft.Command("cat /tmp/nowhere-{trial}/{x}/{kind}.txt"),
+    "no Python exception": ft.Command("sh -c 'echo {x} steps of {kind} 0x7f{trial}a went wrong >&2; exit {trial}'"),
+    "a returned object": lambda trial: object(),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_whose_words_differ_by_numbers_params_addresses_and_paths_are_one(mistake: str) -> None:
+    study = study_of(ft.Space({"x": ft.Float(0, 1), "kind": ft.Choice("sgd", "adam")}), ft.Sobol())
+    for x, kind in ((0.25, "sgd"), (0.5, "adam"), (0.75, "sgd")):
+        study.enqueue({"x": x, "kind": kind})
+    stopped = run(study, MISTAKES[mistake], budget=ft.Budget(trials=20))
+    ends_alike = mistake != "no Python exception"  # those exit with other codes
+    assert (stopped.reason is ft.StopReason.WORK_FAILS) is ends_alike, study.trials[0].failure
+    assert (len(study.trials) == 3) is ends_alike
 
 
 def test_a_declared_cost_is_paid_in_steps_and_a_continuation_pays_the_difference() -> None:
