@@ -39,6 +39,7 @@ class Encoder:
         self.dimension = len(declared)
         self.categories = {j: p.count for j, p in enumerate(declared) if isinstance(p, Choice) and not p.ordered}
         self.discrete = {j: p.count for j, p in enumerate(declared) if p.count and j not in self.categories}
+        self._parameters = dict(parameters)
         self._columns: list[Column] = [column_of(parameter) for parameter in declared]
         self.has_retired = bool(retired)
         self._retire(retired or {})
@@ -53,12 +54,20 @@ class Encoder:
                 self.discrete[j] = 1
 
     def encode(self, params: Sequence[Mapping[str, Any]]) -> Array:
-        """The points, shape (n, d), of params in the form that `Space.check` returns."""
+        """The points, shape (n, d), of params as `Space.check` returns them; InvalidParams for others."""
         X = np.full((len(params), self.dimension), np.nan)
         for j, (name, column) in enumerate(zip(self.names, self._columns, strict=True)):
             rows = [i for i, chosen in enumerate(params) if name in chosen]
-            X[rows, j] = column.encode([params[i][name] for i in rows])
+            X[rows, j] = self._encoded(name, column, [params[i][name] for i in rows])
         return self._without_inactive(X)
+
+    def _encoded(self, name: str, column: Column, values: Sequence[Any]) -> Array:
+        try:
+            return column.encode(values)
+        except (TypeError, ValueError, OverflowError):
+            for value in values:
+                self._parameters[name].check(value, name=name)
+            raise
 
     def decode(self, X: Array) -> list[dict[str, Any]]:
         """The params nearest to each point, in plain Python values, without the inactive ones."""
@@ -85,7 +94,7 @@ class Encoder:
 
     def coordinates(self, name: str, values: Sequence[Any]) -> list[float]:
         """The coordinates of values of one parameter."""
-        found: list[float] = self._columns[self.names.index(name)].encode(values).tolist()
+        found: list[float] = self._encoded(name, self._columns[self.names.index(name)], values).tolist()
         return found
 
     def _is_met(self, condition: "ColumnCondition", value: Any) -> bool:

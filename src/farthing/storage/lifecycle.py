@@ -8,6 +8,7 @@ from typing import Any
 from farthing.errors import InvalidArgument, StaleAttempt, TrialFinished
 from farthing.trials import Attempt, Failure, Measurement, Outcome, State, Suggestion, Trial
 from farthing.trials.measurement import finite_number
+from farthing.validation import spelled_out
 
 SWEPT = -1
 """The sequence of the measurement that `expired` adds: no attempt writes under it."""
@@ -122,8 +123,8 @@ def annotated(entry: Entry, *, tags: Sequence[str] | None, comment: str | None) 
         entry,
         trial=replace(
             trial,
-            tags=trial.tags if tags is None else tuple(tags),
-            comment=trial.comment if comment is None else comment,
+            tags=trial.tags if tags is None else tuple(map(spelled_out, tags)),
+            comment=trial.comment if comment is None else spelled_out(comment),
         ),
     )
 

@@ -33,6 +33,7 @@ _STUDY, _TRIAL, _MEASUREMENT, _EVENT = map(Columns, (STUDY_COLUMNS, TRIAL_COLUMN
 
 _AT_ONCE = 5_000
 _NUMBERS = (int, float)
+_SCALARS = (*_NUMBERS, str, bool, type(None))
 _STATES = {state.value: state for state in State}
 
 
@@ -142,7 +143,7 @@ def _entry(row: Sequence[Any], measurements: Sequence[Measurement]) -> Entry:
     trial = Trial(
         number=number,
         suggestion=Suggestion(
-            params=mapping_from_text(params),
+            params=_params(params),
             fidelity=_fidelity(fidelity),
             resume_from=resume_from,
             predicted_cost=_prediction(predicted_cost),
@@ -209,7 +210,7 @@ def _measurement(row: Sequence[Any]) -> Measurement:
         step=step,
         metrics=_metrics(metrics),
         saved=numbers_of(saved, what="savings"),
-        params=_optional_mapping(params),
+        params=None if params is None else _params(params),
         gradient=None if gradient is None else numbers_of(gradient, what="gradient"),
         attempt=attempt,
         sequence=sequence,
@@ -308,8 +309,13 @@ def _mapping_text(mapping: Mapping[str, Any], *, what: str) -> str | None:
     return to_text(dict(mapping), what=what) if mapping else None
 
 
-def _optional_mapping(text: str | None) -> dict[str, Any] | None:
-    return None if text is None else mapping_from_text(text)
+def _params(text: str) -> dict[str, Any]:
+    """Whether they belong to the space is seen where they are encoded."""
+    found = mapping_from_text(text)
+    for value in found.values():
+        if type(value) not in _SCALARS and not (type(value) is list and all(type(one) in _SCALARS for one in value)):
+            raise damaged("Stored params must be numbers, texts, truth values, None, or lists of these", text)
+    return found
 
 
 def numbers_of(text: str | None, *, what: str) -> dict[str, float]:

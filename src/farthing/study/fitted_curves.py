@@ -43,7 +43,8 @@ class FittedCurves(FittedModel):
 
     @property
     def points(self) -> Array:
-        return self.encoder.encode([trial.params for trial in self.trials])
+        """Of each run what it began with, as the model has it: a population goes on with other params."""
+        return self.encoder.encode([run.params for run in self.runs])
 
     @property
     def loss(self) -> Array:

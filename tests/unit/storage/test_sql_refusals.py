@@ -1,6 +1,7 @@
 """A database that cannot be used is refused in one line, and nothing in it is touched."""
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -100,6 +101,8 @@ def test_a_torn_file_is_an_error_and_its_check_says_so(tmp_path: Path) -> None:
     ("change", "said"),
     [
         ("UPDATE trial SET params = '{'", "Stored values must be JSON"),
+        ('UPDATE trial SET params = \'{"x":{"a":1}}\'', "Trial 0 cannot be read: Stored params"),
+        ("UPDATE trial SET params = '{\"x\":[[]]}'", "Trial 0 cannot be read: Stored params"),
         ("UPDATE trial SET state = 'asleep'", "got 'asleep'"),
         ("UPDATE study SET trials = 5", "it counts 5 trials and has 1"),
         ("UPDATE trial SET number = 3; UPDATE measurement SET trial = 3", "the trials are not numbered 0, 1, 2"),
@@ -185,6 +188,20 @@ def test_a_read_only_file_can_be_read(tmp_path: Path) -> None:
     count, refusal = finished.stdout.splitlines()
     assert count == "0"
     assert "A storage must be writable" in refusal
+
+
+def test_an_older_file_that_may_only_be_read_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
+    saved = Path(__file__).parents[2] / "data" / "schema_0001.db"
+    with TemporaryDirectory() as folder:
+        path = Path(shutil.copy(saved, folder))
+        path.chmod(0o444)
+        Path(folder).chmod(0o755)
+        program = [sys.executable, "-c", READ_ONLY, str(path), str(tmp_path / "other.db")]
+        finished = subprocess.run(program, capture_output=True, text=True)
+        assert path.read_bytes() == saved.read_bytes()
+        assert [each.name for each in Path(folder).iterdir()] == [path.name]
+    assert "StorageError: A storage must be writable" in finished.stderr
+    assert "copy it to a place that is" in finished.stderr
 
 
 def test_a_server_that_does_not_answer_is_named_without_credentials() -> None:

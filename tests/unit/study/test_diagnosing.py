@@ -9,11 +9,12 @@ import pytest
 import farthing as ft
 from farthing.errors import NoResult
 from farthing.models.gp import condition
+from farthing.session import session_of
 from farthing.study.diagnosing import diagnose
 from farthing.study.fitted_curves import fit_curve_history
 from farthing.study.fitted_history import REACH, fit_history
 from farthing.study.slicing import RESOLUTION
-from farthing.trials import Params
+from farthing.trials import Outcome, Params, State, Suggestion
 
 PLANE = ft.Space({"strong": ft.Float(0.1, 10, log=True), "weak": ft.Float(-1, 1)})
 
@@ -261,6 +262,18 @@ def test_a_run_is_predicted_without_any_point_of_its_curve() -> None:
         mean, variance = without.predict(end[None, :])
         assert left_out.mean[row] == pytest.approx(mean[0], abs=1e-5)
         assert left_out.variance[row] == pytest.approx(variance[0] + gp.noise, rel=1e-4)
+
+
+def test_a_run_that_goes_on_with_other_params_is_diagnosed_by_those_it_began_with() -> None:
+    """As the members of a population do."""
+    study = short_runs()
+    storage = session_of(study).records.storage
+    other = Suggestion({"x": 0.9, "y": 0.1}, fidelity={"epochs": 6}, resume_from=0)
+    storage.add_trial(study.name, other, Outcome(State.DONE, value=0.2))
+
+    fitted = fit_curve_history(study.history)
+    assert fitted.points[0].tolist() == pytest.approx(list(study.trials[0].params.values()))
+    assert len(diagnose(study).trials) == 14
 
 
 def test_the_interval_holds_95_percent_of_a_normal_distribution() -> None:

@@ -16,6 +16,7 @@ import farthing as ft
 from farthing.errors import InvalidArgument
 from farthing.session import session_of
 from farthing.storage import MemoryStorage, Storage, open_storage
+from farthing.trials import Outcome, State, Suggestion
 
 HALF = "half\ud83d"
 SPELLED = "half\\ud83d"
@@ -88,7 +89,7 @@ def test_an_export_spells_out_what_is_stored(spoiled: ft.Study, tmp_path: Path) 
         assert (row["tags"], row["comment"]) == (SPELLED, SPELLED)
 
     spoiled.export(tmp_path / "trials.json")
-    assert json.loads((tmp_path / "trials.json").read_text())["trials"][0]["comment"] == HALF
+    assert json.loads((tmp_path / "trials.json").read_text())["trials"][0]["comment"] == SPELLED
 
 
 def test_the_name_of_a_column_is_spelled_out(tmp_path: Path) -> None:
@@ -102,6 +103,14 @@ def test_the_name_of_a_column_is_spelled_out(tmp_path: Path) -> None:
         assert f"metric.{SPELLED}" in str(study.export()).splitlines()[0].split(",")
 
 
+def test_params_come_back_spelled_out(storage: Storage, study: ft.Study) -> None:
+    """Names and texts at any depth; whole characters beyond the first plane are kept."""
+    note = {HALF: [HALF, {"deep": "🙂"}]}
+    storage.open_trials("half", [Suggestion({"x": HALF}, note=note)], owner=None, lease=1.0)
+    stored = storage.history("half").trials[-1].suggestion
+    assert (stored.params, stored.note) == ({"x": SPELLED}, {SPELLED: [SPELLED, {"deep": "🙂"}]})
+
+
 @pytest.mark.parametrize(
     "command", ["show half", "show half --trial 0", "best half", "export half", "check", "report half"]
 )
@@ -109,6 +118,7 @@ def test_commands_survive_what_is_stored(tmp_path: Path, command: str) -> None:
     with ft.Study(SPACE, minimize="loss", storage=tmp_path / "half.db", name="half") as study:
         study.tell(study.ask(), 0.5, cost=1.0)
         session_of(study).records.storage.annotate("half", 0, tags=[HALF], comment=HALF)
+        session_of(study).records.storage.add_trial("half", Suggestion({"x": HALF}), Outcome(State.DONE, value=0.25))
     called = [sys.executable, "-m", "farthing", *command.split(), "--storage", "half.db"]
     ran = subprocess.run(called, cwd=tmp_path, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "utf-8"})
     assert ran.returncode == 0, ran.stderr

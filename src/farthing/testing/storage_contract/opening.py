@@ -56,7 +56,7 @@ class Opening(Using):
 
     def test_a_suggestion_comes_back_as_it_was(self) -> None:
         proposal = Suggestion(
-            params={"x": 0.1 + 0.2, "name": "ü\x00\ud800", "flag": True, "many": [1, 2.5, None]},
+            params={"x": 0.1 + 0.2, "name": "ü\x00🙂", "flag": True, "many": [1, 2.5, None]},
             fidelity={"epochs": 3.0},
             predicted_cost=Prediction(1.5, 0.1),
             predicted_value=Prediction(-2.0),
