@@ -1,7 +1,7 @@
 """Makes schema_0001.db, a database as the first version of Farthing wrote it.
 
-Kept to show what is in it, and in schema_0002.db, which the last version with the second schema made by it. It is not
-run again: a later version would write a later schema.
+Kept to show what is in it, and in schema_0002.db and schema_0003.db, which the last versions with those schemas made by
+it. It is not run again: a later version would write a later schema.
 """
 
 from pathlib import Path

@@ -62,7 +62,7 @@ def _in_flight(history: History, *, now: float) -> str:
 
 
 def _row(trial: Trial, *, now: float) -> list[str]:
-    last = max([trial.opened_at, *(point.time for point in trial.measurements)])
+    last = max([trial.began_at, *(point.time for point in trial.measurements)])
     state, params, since = trial.state.value, short_params(trial.params), f"{max(0.0, now - last):.0f} s"
     if trial.state is State.PENDING:
         return [str(trial.number), state, "", since, "waits for a worker", params]

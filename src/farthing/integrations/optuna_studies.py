@@ -232,7 +232,7 @@ class _Ended:
 def _frozen(
     study: Study, trial: Trial, distributions: Mapping[str, BaseDistribution], renamed: Mapping[str, str]
 ) -> FrozenTrial:
-    began = datetime.fromtimestamp(trial.opened_at)
+    began = datetime.fromtimestamp(trial.began_at)
     state = _state_of(study, trial)
     ended = optuna.trial.create_trial(
         state=state,
@@ -248,10 +248,10 @@ def _frozen(
 
 
 def _seconds(study: Study, trial: Trial) -> float:
-    """What it cost, if that is seconds; else how long it was there."""
+    """What it cost, if that is seconds; else how long it ran."""
     if study.problem.cost_unit == "seconds":
         return trial.cost
-    return max(0.0, (trial.finished_at or trial.opened_at) - trial.opened_at)
+    return max(0.0, (trial.finished_at or trial.began_at) - trial.began_at)
 
 
 def _state_of(study: Study, trial: Trial) -> TrialState:

@@ -82,7 +82,12 @@ def claimed(entry: Entry, claim: Claim, *, at: Moment) -> Entry:
     """A pending trial, now running."""
     waited = entry.trial.waited + claim.waited
     trial = replace(
-        entry.trial, state=State.RUNNING, owner=claim.owner, lease_until=at.now + claim.lease, waited=waited
+        entry.trial,
+        state=State.RUNNING,
+        owner=claim.owner,
+        lease_until=at.now + claim.lease,
+        waited=waited,
+        started_at=at.now,
     )
     return Entry(trial, entry.retries, at.elapsed, at.elapsed, claim.lease, claim.rate)
 

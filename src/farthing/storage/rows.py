@@ -116,6 +116,7 @@ def changing_row(entry: Entry) -> Row:
         "lease": entry.lease,
         "waited": trial.waited,
         "rate": entry.rate,
+        "started_at": trial.started_at,
     }
 
 
@@ -135,7 +136,7 @@ def _entry(row: Sequence[Any], measurements: Sequence[Measurement]) -> Entry:
     (
         number, state, attempt, retries, params, fidelity, resume_from, predicted_cost, predicted_value, note, value,
         failure, checkpoint, resume_checkpoint, overhead, owner, tags, comment, opened_at, paid_until, renewed_at,
-        lease_until, finished_at, lease, waited, rate,
+        lease_until, finished_at, lease, waited, rate, started_at,
     ) = row  # fmt: skip
     _TRIAL.check(row)
     if resume_from is not None and not 0 <= resume_from < number:
@@ -165,6 +166,7 @@ def _entry(row: Sequence[Any], measurements: Sequence[Measurement]) -> Entry:
         finished_at=finished_at,
         lease_until=lease_until,
         waited=waited,
+        started_at=started_at,
     )
     if lease is None and lease_until is not None:  # written by an older Farthing, on the database's clock
         lease = lease_until - renewed_at

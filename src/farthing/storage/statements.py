@@ -226,7 +226,7 @@ ALL_PAYMENTS = _paid_by_attempt
 
 LINE_COLUMNS = [
     trial.c[name]
-    for name in ("number", "state", "value", "opened_at", "finished_at", "resume_from", "owner", "fidelity")
+    for name in "number state value started_at opened_at finished_at resume_from owner fidelity".split()
 ]
 ALL_LINES = select(*LINE_COLUMNS).where(_of_study)
 CHANGED_LINES = ALL_LINES.where(trial.c.number.in_(union(_touched, _in_flight_now)))

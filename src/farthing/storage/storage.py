@@ -72,8 +72,8 @@ class FindsLeaders(Protocol):
 class TrialLines:
     """The changes since a version, a line for each changed trial, by number.
 
-    A line is number, state, value, cost, when it was opened and finished, the trial that it continues, its owner, and
-    its fidelity as JSON.
+    A line is number, state, value, cost, when a worker took it, when it was opened and finished, the trial that it
+    continues, its owner, and its fidelity as JSON.
     """
 
     version: int

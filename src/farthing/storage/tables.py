@@ -82,6 +82,7 @@ trial = Table(
     Column("lease", Double),
     Column("waited", Double, nullable=False, server_default=text("0")),
     Column("rate", Double),
+    Column("started_at", Double),
 )
 Index("trial_by_version", trial.c.study_id, trial.c.version)
 

@@ -99,10 +99,10 @@ class HandedOut:
         return self._asked.get(number) or self._elsewhere(self._records.refresh()[number])
 
     def _elsewhere(self, trial: Trial) -> RunningTrial:
-        """A trial that another process handed out: what it cost is the time since it was opened or last reported."""
+        """A trial that another process handed out: what it cost is the time since it was taken or last reported."""
         running = self._running(trial)
         if self._records.problem.measures_cost:
-            seconds = self._records.now() - max([trial.opened_at, *(point.time for point in trial.measurements)])
+            seconds = self._records.now() - max([trial.began_at, *(point.time for point in trial.measurements)])
             running._charge_with_report(seconds if self._records.rate is None else seconds * self._records.rate)
         return running
 

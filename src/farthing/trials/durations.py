@@ -68,4 +68,4 @@ def seconds_taken(problem: Problem, trial: Trial) -> float:
     """The seconds of a trial: its cost if that is time, else by the storage's clock."""
     if problem.cost_is_time:
         return trial.cost
-    return max(0.0, (trial.finished_at or trial.opened_at) - trial.opened_at)
+    return max(0.0, (trial.finished_at or trial.began_at) - trial.began_at)

@@ -45,8 +45,8 @@ class Trial:
 
     `value` is the result; `checkpoint` names the checkpoint that the trial left; `resume_checkpoint` the one it
     started with. `overhead` is the seconds it took to suggest it, and `waited` those for which free workers waited for
-    the suggestion. `attempt` counts from 1 and fences off older
-    attempts at the same trial.
+    the suggestion. `started_at` is when a worker took it, the last one of several. `attempt` counts from 1 and fences
+    off older attempts at the same trial.
     """
 
     number: int
@@ -66,6 +66,7 @@ class Trial:
     finished_at: float | None = None
     lease_until: float | None = None
     waited: float = 0.0
+    started_at: float | None = None
 
     def __repr__(self) -> str:
         value = "" if self.value is None else f", value={self.value:.6g}"
@@ -96,6 +97,11 @@ class Trial:
     @property
     def is_finished(self) -> bool:
         return self.state.is_finished
+
+    @property
+    def began_at(self) -> float:
+        """When work on it began: before a worker took it, when it was opened."""
+        return self.opened_at if self.started_at is None else self.started_at
 
     @cached_property
     def points(self) -> tuple[Measurement, ...]:

@@ -11,8 +11,9 @@ import numpy as np
 from farthing.trials import History, Problem, State
 from farthing.views.sampling import Array, IntArray
 
-Line = tuple[int, str, float | None, float, float, float | None, int | None, str | None, str | None]
-"""Number, state, value, cost, when it was opened and finished, the trial it continues, owner, fidelity as JSON."""
+Line = tuple[int, str, float | None, float, float | None, float, float | None, int | None, str | None, str | None]
+"""Number, state, value, cost, when it was taken by a worker, opened and finished, the trial it continues, owner,
+fidelity as JSON."""
 
 CODES = {state.value: code for code, state in enumerate(State)}
 FAILED_CODES = [CODES[State.FAILED.value], CODES[State.LOST.value]]
@@ -26,6 +27,7 @@ class Lines:
     states: list[str]
     value: Array
     cost: Array
+    started_at: Array
     opened_at: Array
     finished_at: Array
     resume_from: list[int | None]
@@ -40,6 +42,7 @@ class Lines:
                 trial.state.value,
                 trial.value,
                 trial.cost,
+                trial.started_at,
                 trial.opened_at,
                 trial.finished_at,
                 trial.resume_from,
@@ -51,13 +54,14 @@ class Lines:
 
     @classmethod
     def from_rows(cls, rows: Iterable[Line]) -> "Lines":
-        columns: list[Sequence[Any]] = list(zip(*rows, strict=True)) or [[]] * 9
-        number, states, value, cost, opened, finished, resume_from, owners, fidelities = columns
+        columns: list[Sequence[Any]] = list(zip(*rows, strict=True)) or [[]] * 10
+        number, states, value, cost, started, opened, finished, resume_from, owners, fidelities = columns
         return cls(
             np.array(number, dtype=int),
             list(states),
             np.array(value, dtype=float),
             np.array(cost, dtype=float),
+            np.array(started, dtype=float),
             np.array(opened, dtype=float),
             np.array(finished, dtype=float),
             list(resume_from),
@@ -90,6 +94,7 @@ class Lines:
             texts(self.states, changed.states),
             numbers(self.value, changed.value),
             numbers(self.cost, changed.cost),
+            numbers(self.started_at, changed.started_at),
             numbers(self.opened_at, changed.opened_at),
             numbers(self.finished_at, changed.finished_at),
             texts(self.resume_from, changed.resume_from),
@@ -130,6 +135,11 @@ class Lines:
     def spent(self) -> Array:
         """What all trials had cost when each of those in `order` ended."""
         return np.asarray(np.cumsum(self.cost[self.order]))
+
+    @cached_property
+    def elapsed(self) -> Array:
+        """The seconds from when the first trial was opened to when each of those in `order` ended."""
+        return np.asarray(self.finished_at[self.order] - (self.opened_at.min() if len(self) else 0.0))
 
     @property
     def results(self) -> list[float]:

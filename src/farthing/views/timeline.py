@@ -1,5 +1,7 @@
 """Trials by the worker that ran them, along the clock."""
 
+import numpy as np
+
 from farthing.trials import Json
 from farthing.views.lines import Lines
 from farthing.views.owners import where
@@ -9,13 +11,14 @@ MOST_LANES = 60
 
 
 def timeline(lines: Lines, *, now: float, most: int) -> dict[str, Json]:
-    """A bar for each trial, in lanes: a process that runs several at once has a lane for each of them."""
-    began = [place for place in range(len(lines)) if lines.states[place] != "pending"]
+    """A bar for each trial from when a worker took it, in lanes: a process that runs several at once has several."""
+    is_taken = np.isfinite(lines.started_at)
+    began = [place for place in np.flatnonzero(is_taken).tolist() if lines.states[place] != "pending"]
     shown = [began[int(place)] for place in chosen_places(len(began), most)]
     lanes: dict[tuple[str, int], float] = {}
     bars: list[dict[str, Json]] = []
-    for place in sorted(shown, key=lambda place: lines.opened_at[place]):
-        start = float(lines.opened_at[place])
+    for place in sorted(shown, key=lambda place: lines.started_at[place]):
+        start = float(lines.started_at[place])
         is_finished = lines.finished_at[place] == lines.finished_at[place]
         end = float(lines.finished_at[place]) if is_finished else max(now, start)
         owner = where(lines.owners[place])

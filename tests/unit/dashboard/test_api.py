@@ -210,7 +210,7 @@ def test_a_list_that_is_followed_is_what_a_new_server_would_show(client, databas
 def test_lines_that_are_updated_are_those_that_are_read_at_once(storage, name: str) -> None:
     whole = storage.lines(name)
     early = [line for line in whole.lines if line[0] < len(whole.lines) // 2]
-    stale = [(*line[:1], "running", None, 0.0, line[4], None, *line[6:]) for line in early]
+    stale = [(*line[:1], "running", None, 0.0, *line[4:6], None, *line[7:]) for line in early]
 
     updated = Lines.from_rows(stale).updated(whole.lines)
 

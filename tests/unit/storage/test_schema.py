@@ -118,6 +118,17 @@ def test_the_second_schema_is_still_read(tmp_path: Path) -> None:
     storage.close()
 
 
+def test_the_third_schema_is_still_read(tmp_path: Path) -> None:
+    path = str(shutil.copy(SAVED / "schema_0003.db", tmp_path / "study.db"))
+    assert revision_of(path) == "0003"
+    assert_as_saved(path)
+    storage = SqlStorage(path)
+    trials = storage.history("digits").trials
+    assert [trial.started_at == trial.opened_at for trial in trials] == [True, True, False, False]
+    assert [trial.started_at for trial in trials[2:]] == [None, None]
+    storage.close()
+
+
 def test_an_older_database_is_migrated_when_it_is_opened(first: str) -> None:
     assert_as_saved(first)
     assert revision_of(first) == schema.HEAD

@@ -54,6 +54,17 @@ def test_a_result_may_be_told_by_number_from_elsewhere() -> None:
     assert (told.value, told.cost) == (0.25, 7.0)
 
 
+def test_what_is_told_from_elsewhere_did_not_cost_the_time_in_which_it_waited() -> None:
+    clock = ft.FakeClock()
+    storage = MemoryStorage(clock)
+    here, there = (ft.Study(SPACE, minimize="error", storage=storage, strategy=ft.Random()) for _ in range(2))
+    here.enqueue({"x": 0.5})
+    clock.advance(100.0)
+    number = here.ask().number
+    clock.advance(7.0)
+    assert there.tell(number, 0.25).cost == 7.0
+
+
 def test_a_trace_becomes_the_trials_curve() -> None:
     study = ft.Study(CURVES, minimize="error", strategy=ft.Random())
     told = study.tell(study.ask(), 0.2, trace=[({"epochs": 3}, 0.41), ({"epochs": 6}, 0.3)])

@@ -55,6 +55,14 @@ class SuggestingTests(Using):
         assert (claimed.number, claimed.state, claimed.waited) == (0, State.RUNNING, 2.5)
         assert self.read(0).waited == 2.5
 
+    def test_a_trial_begins_when_a_worker_takes_it(self) -> None:
+        self.store.open_trials(STUDY, [suggestion()], owner=None, lease=LEASE)
+        assert self.read(0).started_at is None
+        self.time.advance(240.0)
+        claimed = self.store.claim_trial(STUDY, owner=OWNER, lease=LEASE)
+        assert claimed is not None
+        assert self.read(0).started_at == claimed.started_at == pytest.approx(claimed.opened_at + 240.0, abs=0.5)
+
     def test_trials_that_wait_are_opened_for_their_numbers_only(self) -> None:
         self.open_one()
         with pytest.raises(HistoryMoved):
