@@ -1,7 +1,8 @@
-"""Learners trained on a part of the data: the rbv2 surrogates of YAHPO Gym.
+"""Learners trained on a part of the data: the rbv2 and iaml surrogates of YAHPO Gym.
 
 The fidelity is the share of the training set. A run on more data starts from nothing: there is no trace and nothing to
-continue, so that every evaluation is paid in full.
+continue, so that every evaluation is paid in full. With glmnet a part of the data saves little: an eighth of it costs half
+as much as all of it, and on one data set more.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,6 +52,9 @@ SVM = Space(
         "degree": Int(2, 5, when={"kernel": "polynomial"}),
     },
     fidelities={"trainsize": Fidelity(0.05, 1.0)},
+)
+GLMNET = Space(
+    {"alpha": Float(0.0, 1.0), "s": Float(1e-4, 1e3, log=True)}, fidelities={"trainsize": Fidelity(0.03, 1.0)}
 )
 
 
@@ -123,4 +127,7 @@ def _row(instance: int, params: Params, trainsize: float) -> dict[str, Any]:
 SIZES: tuple[Judged, ...] = (
     *(TrainingSize("rbv2_xgboost", instance, XGBOOST, "acc", "maximize") for instance in (16, 470)),
     *(TrainingSize("rbv2_svm", instance, SVM, "mmce", "minimize") for instance in (182, 1457)),
+    *(TrainingSize("iaml_glmnet", instance, GLMNET, "mmce", "minimize") for instance in (41146, 1489, 40981, 1067)),
+    *(TrainingSize("rbv2_svm", instance, SVM, "mmce", "minimize") for instance in (1462, 1476)),
+    *(TrainingSize("rbv2_xgboost", instance, XGBOOST, "acc", "maximize") for instance in (11, 40983)),
 )
