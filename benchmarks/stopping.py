@@ -25,12 +25,12 @@ from benchmarks.provenance import commit, versions
 from benchmarks.records import Record, append_record, read_records, results_path
 from benchmarks.resuming import suite_options
 from benchmarks.suites import LEARNING_CURVES, Allowance
+from farthing.analysis.outlook import Prospects
 from farthing.costs import Budget, Worth
 from farthing.errors import NoResult
 from farthing.strategies import Strategy
 from farthing.strategies.multifidelity import TraceKG
 from farthing.strategies.plain.bayesian import LogEI
-from farthing.study.outlook import Prospects
 from farthing.study.stopping import Stopping
 from farthing.trials import History
 

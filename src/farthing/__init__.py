@@ -15,6 +15,8 @@ from farthing.names import ONLINE_STRATEGIES, STRATEGIES
 if TYPE_CHECKING:
     from farthing import rules as rules
     from farthing import trackers as trackers
+    from farthing.analysis.diagnosis import Diagnosis as Diagnosis
+    from farthing.analysis.outlook import Outlook as Outlook
     from farthing.costs import Budget as Budget
     from farthing.costs import FakeClock as FakeClock
     from farthing.costs import Ledger as Ledger
@@ -75,10 +77,8 @@ if TYPE_CHECKING:
     from farthing.study import minimize as minimize
     from farthing.study import replay as replay
     from farthing.study import studies as studies
-    from farthing.study.diagnosing import Diagnosis as Diagnosis
     from farthing.study.online import Decision as Decision
     from farthing.study.online import OnlineTuner as OnlineTuner
-    from farthing.study.outlook import Outlook as Outlook
     from farthing.trials import History as History
     from farthing.trials import Measurement as Measurement
     from farthing.trials import Prediction as Prediction
@@ -111,9 +111,9 @@ _HOMES = {
         "replay",
         "studies",
     ),
-    "farthing.study.diagnosing": ("Diagnosis",),
+    "farthing.analysis.diagnosis": ("Diagnosis",),
     "farthing.study.online": ("Decision", "OnlineTuner"),
-    "farthing.study.outlook": ("Outlook",),
+    "farthing.analysis.outlook": ("Outlook",),
     "farthing.strategies": ("Randomness", "Recommendation", "Strategy"),
     "farthing.strategies.online": ("OnlineStrategy", "QueryRule"),
     "farthing.trials": ("History", "Measurement", "Prediction", "State", "Suggestion", "Trial"),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from farthing.analysis.text import short_params
 from farthing.cli.digits import SPACE, Network, load_examples, save_examples
 from farthing.cli.ending import EXIT_CODE_INTERRUPTED, best_text
 from farthing.cli.file_work import FileWork
@@ -16,7 +17,6 @@ from farthing.cli.storages import StorageAddress, address_of, opened_storage
 from farthing.plots import require_matplotlib
 from farthing.session import session_of
 from farthing.study import Best, Stopped, StopReason, Study
-from farthing.study.views import short_params
 from farthing.trials import Trial
 
 WORKERS = 2

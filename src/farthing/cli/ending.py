@@ -5,10 +5,11 @@ import shlex
 
 import click
 
+from farthing.analysis.text import best_lines, found_best, short_number
 from farthing.cli.storages import StorageAddress
+from farthing.session import session_of
 from farthing.study import Best, Stopped, StopReason, Study
 from farthing.study.verifying import verified
-from farthing.study.views import best_lines, found_best, short_number
 from farthing.trials import Json
 
 EXIT_CODE_INTERRUPTED = 130
@@ -16,7 +17,7 @@ EXIT_CODE_INTERRUPTED = 130
 
 def end(study: Study, stopped: Stopped, *, address: StorageAddress, as_json: bool, quiet: bool) -> int:
     """Prints how a run ended; returns its exit code."""
-    best, is_interrupted = found_best(study), stopped.reason is StopReason.INTERRUPTED
+    best, is_interrupted = found_best(session_of(study)), stopped.reason is StopReason.INTERRUPTED
     if as_json:
         click.echo(json.dumps(ending_form(study, best, stopped)))
     elif not is_interrupted and not quiet:
@@ -46,7 +47,7 @@ def best_text(study: Study, best: Best) -> str:
     """The best configuration, a line for each parameter."""
     width = max(len(name) for name in best.params)
     lines = [f"  {name:<{width}}  {short_number(value)}" for name, value in best.params.items()]
-    return "\n".join([*best_lines(study, best), *lines])
+    return "\n".join([*best_lines(session_of(study), best), *lines])
 
 
 def is_verified(study: Study, best: Best) -> bool:

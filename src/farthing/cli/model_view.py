@@ -4,16 +4,15 @@ import json
 from math import sqrt
 from typing import TYPE_CHECKING
 
+from farthing.analysis.text import short_number
 from farthing.cli.storages import StorageAddress
 from farthing.study import Study
-from farthing.study.views import short_number
 
 if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from farthing.study.diagnosing import Diagnosis
-    from farthing.study.slicing import Slice
+    from farthing.analysis.diagnosis import Diagnosis, Slice
 
 GRADES = ((0.9, "very good"), (0.7, "good"), (0.4, "fair"), (0.1, "weak"))
 """From which share of explained differences on predictions are called what."""
@@ -28,7 +27,7 @@ def model_text(study: Study, *, address: StorageAddress) -> str:
     """The text of `farthing show --model`, in colour if it goes to a terminal."""
     from rich.console import Console
 
-    diagnosis = _diagnose(study)
+    diagnosis = study.diagnose()
     title, verdicts, parameters = _title(study, diagnosis), _verdicts(study, diagnosis), _parameters(study, diagnosis)
     following = f"Next: farthing plot {study.name}{address.option} --kind model"
     console = Console(highlight=False, markup=False)
@@ -38,7 +37,7 @@ def model_text(study: Study, *, address: StorageAddress) -> str:
 
 
 def model_json(study: Study) -> str:
-    return json.dumps({"study": study.name, **_diagnose(study).to_json()})
+    return json.dumps({"study": study.name, **study.diagnose().to_json()})
 
 
 def prediction_verdict(diagnosis: "Diagnosis") -> str:
@@ -68,12 +67,6 @@ def _confidence(diagnosis: "Diagnosis") -> str:
     misses = [(inside - level) / sqrt(level * (1 - level) / n) for level, inside in diagnosis.calibration.items()]
     worst = max(misses, key=abs)
     return "about right" if abs(worst) <= PLAUSIBLE else "too high" if worst < 0 else "too low"
-
-
-def _diagnose(study: Study) -> "Diagnosis":
-    from farthing.study.diagnosing import diagnose
-
-    return diagnose(study)
 
 
 def _title(study: Study, diagnosis: "Diagnosis") -> "Text":

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 
+from farthing.analysis.text import short_number
 from farthing.cli.tables import aligned
 from farthing.session import session_of
 from farthing.session.strategy import class_name
 from farthing.study import Best, Study
-from farthing.study.online import Online, played_rounds
-from farthing.study.online.stored import BAD
-from farthing.study.views import short_number
+from farthing.study.online import Online
 from farthing.trials import Measurement, Problem, Trial
+from farthing.trials.rounds import BAD, played_rounds
 
 MOST_RUNS = 5
 """The last runs are shown where there are more."""

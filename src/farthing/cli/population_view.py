@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 
+from farthing.analysis.runs import Schedule, curve_axis
+from farthing.analysis.text import short_number
 from farthing.cli.tables import aligned
 from farthing.study import Best, Study
-from farthing.study.schedule import Schedule
-from farthing.study.views import short_number
 from farthing.trials import State, Trial
-from farthing.views.curves import curve_axis
 
 MOST_INTERVALS = 60
 """Of a lane; of longer ones the last are shown."""

@@ -4,6 +4,8 @@ import json
 import shlex
 from collections.abc import Sequence
 
+from farthing.analysis.runs import Curve, curve_axis, learning_curves, ranked_runs
+from farthing.analysis.text import found_best, short_number, short_params, short_point
 from farthing.cli.ending import best_text, is_verified, nothing_text
 from farthing.cli.online_view import best_run_text, is_online, online_text
 from farthing.cli.population_view import population_text
@@ -17,10 +19,7 @@ from farthing.session import session_of
 from farthing.session.strategy import class_name
 from farthing.strategies.shared.starts import is_misled
 from farthing.study import Best, Study
-from farthing.study.runs import ranked_runs
-from farthing.study.views import found_best, short_number, short_params, short_point
 from farthing.trials import History, State, Trial
-from farthing.views.curves import Curve, curve_axis, learning_curves
 
 ROWS_SHOWN = 10
 MOST_COLUMNS = 10
@@ -34,7 +33,7 @@ def study_text(study: Study, *, address: StorageAddress, all_trials: bool, follo
 
 
 def _study_text(study: Study, history: History, *, address: StorageAddress, all_trials: bool, follows: bool) -> str:
-    best = found_best(study)
+    best = found_best(session_of(study))
     paragraphs = [
         _title(study, history, address=address),
         learned_text(history),
@@ -84,7 +83,7 @@ def study_json(study: Study) -> str:
 
 
 def _study_json(study: Study) -> str:
-    best = found_best(study)
+    best = found_best(session_of(study))
     summary = {
         "study": study.name,
         "strategy": session_of(study).strategy.to_json(),

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from farthing.analysis.runs import Curve
 from farthing.cli.braille import Canvas, Window
 from farthing.plots.scales import scale_for
-from farthing.views.curves import Curve
 
 COLUMNS, ROWS = 64, 12
 OUTLIERS = 0.05

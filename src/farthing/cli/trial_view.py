@@ -3,12 +3,12 @@
 import json
 from pathlib import Path
 
+from farthing.analysis.text import short_number, short_params, short_prediction
 from farthing.cli.storages import not_followed
 from farthing.cli.tables import aligned
 from farthing.errors import TrialNotFound
 from farthing.session import session_of
 from farthing.study import Study
-from farthing.study.views import short_number, short_params, short_prediction
 from farthing.trials import Json, Measurement, Trial
 from farthing.trials.notes import reason_of
 from farthing.trials.prefixes import is_stage, was_cached

@@ -5,14 +5,13 @@ from collections import Counter
 
 import click
 
+from farthing.analysis.best import best_measured
+from farthing.analysis.runs import ranked_runs
+from farthing.analysis.text import short_params, short_point, where
 from farthing.cli.tables import aligned
 from farthing.session import session_of
 from farthing.study import Study
-from farthing.study.best import best_measured
-from farthing.study.runs import ranked_runs
-from farthing.study.views import short_params, short_point
 from farthing.trials import History, State, Trial
-from farthing.views.owners import where
 
 
 def standing_text(study: Study) -> str:

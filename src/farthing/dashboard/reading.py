@@ -10,6 +10,8 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from contextlib import suppress
 from typing import Any
 
+from farthing.analysis.lines import Lines
+from farthing.analysis.overview import Kind, kind_of
 from farthing.costs import Budget
 from farthing.errors import FarthingError, StudyNotFound
 from farthing.execution import Checkpoints
@@ -19,8 +21,6 @@ from farthing.storage import Storage, StudyRecord
 from farthing.storage.storage import ReadsOutlines
 from farthing.trials import Event, History, Json, Problem, Trial
 from farthing.trials.requests import is_to_stop, limits_in_force
-from farthing.views.lines import Lines
-from farthing.views.overview import Kind, kind_of
 
 MANY_MEASUREMENTS = 100_000
 """Of a study with more, curves are read when they are looked at, and the first page shows no bill."""

@@ -45,7 +45,7 @@ def study_model(study: "Study") -> "FarthingModel":
     The score is minus the loss on the scale of the model, on which `train_targets` has what was observed. Rows are
     encoded params (`study.space.encoder`); what they hold in inactive columns does not matter.
     """
-    from farthing.study.fitted_history import fit_history
+    from farthing.analysis.model import fit_history
 
     return FarthingModel(fit_history(study.history).gp, negate=True, snap=study.space.encoder.without_inactive)
 

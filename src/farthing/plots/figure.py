@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from farthing.analysis.text import found_best, short_params, short_prediction
 from farthing.errors import InvalidArgument, NoResult
 from farthing.plots.kinds import PlotKind
 from farthing.plots.learning import draw_curves, has_curves
@@ -12,8 +13,8 @@ from farthing.plots.parameters import draw_parameter
 from farthing.plots.progress import draw_progress
 from farthing.plots.spending import draw_spending
 from farthing.plots.stages import draw_cache, draw_stage_costs, has_stages
+from farthing.session import session_of
 from farthing.study import Best, Study
-from farthing.study.views import found_best, short_params, short_prediction
 from farthing.trials import History, Trial
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ WIDTH, TITLE_HEIGHT, MAIN_HEIGHT, SPENDING_HEIGHT, STAGES_HEIGHT, SMALL_HEIGHT =
 
 def panels_figure(study: Study, *, kind: PlotKind) -> "Figure":
     """`all` panels, or only `progress`, `curves`, `fidelities`, `stages` or `params`."""
-    best = found_best(study)
+    best = found_best(session_of(study))
     if best is None:
         raise NoResult(f"A picture needs a trial that is done, got none of {study.name!r}. Run the study first.")
     if kind == "stages" and not has_stages(study.history):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from farthing.analysis.runs import Curve, breadth, curve_axis, learning_curves
 from farthing.plots.look import (
     ACCENT,
     FAILED,
@@ -16,7 +17,6 @@ from farthing.plots.look import (
 from farthing.plots.scales import is_wide
 from farthing.study import Best
 from farthing.trials import History
-from farthing.views.curves import Curve, breadth, curve_axis, learning_curves
 
 Line = tuple[list[float], list[float]]
 

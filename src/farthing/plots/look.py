@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from farthing.analysis.runs import last_of_runs
 from farthing.plots.scales import is_wide
-from farthing.study.runs import last_of_runs
 from farthing.trials import History, Prediction, State, Trial
 
 INK, MUTED, GRID = "#22313f", "#7b8794", "#e6e9ed"

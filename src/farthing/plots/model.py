@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from farthing.analysis.diagnosis import Diagnosis
+from farthing.analysis.model import REACH
+from farthing.analysis.text import short_params
 from farthing.models.diagnostics import calibration
 from farthing.models.linalg import BoolArray
 from farthing.plots.figure import (
@@ -18,9 +21,6 @@ from farthing.plots.look import ACCENT, INK, MUTED, SHADES, add_legend, set_plai
 from farthing.plots.scales import is_wide
 from farthing.plots.slices import draw_slice
 from farthing.study import Study
-from farthing.study.diagnosing import Diagnosis, diagnose
-from farthing.study.fitted_history import REACH
-from farthing.study.views import short_params
 from farthing.trials import History
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ LONGEST_SUBTITLE = 110
 
 def model_figure(study: Study) -> "Figure":
     """Raises `NoResult` where the study has too few values for a model."""
-    return _figure(study, diagnose(study))
+    return _figure(study, study.diagnose())
 
 
 def _figure(study: Study, diagnosis: Diagnosis) -> "Figure":

@@ -14,9 +14,9 @@ from farthing.strategies.online import OnlineProblem, online_strategy_from_json
 from farthing.strategies.online.gp_player import GPPlayer
 from farthing.strategies.online.strategy import Observation, Place
 from farthing.study import Study
-from farthing.study.online import Online, played_rounds
-from farthing.study.online.stored import BAD
+from farthing.study.online import Online
 from farthing.trials import Measurement
+from farthing.trials.rounds import BAD, played_rounds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+from farthing.analysis.runs import last_of_runs, with_value
 from farthing.plots.look import ACCENT, area, is_failed, mark_failures, set_plain_ticks, set_value_axis
 from farthing.space import Choice, Int
 from farthing.space.parameters import Parameter
-from farthing.study.runs import last_of_runs, with_value
 from farthing.trials import History, Trial
 
 JITTER = 0.22

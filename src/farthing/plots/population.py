@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from farthing.analysis.runs import Copy, Lineage, curve_axis
+from farthing.analysis.text import found_best
 from farthing.errors import NoResult
 from farthing.plots.look import (
     ACCENT,
@@ -21,10 +23,7 @@ from farthing.session import session_of
 from farthing.session.strategy import class_name
 from farthing.space import Choice
 from farthing.study import Best, Study
-from farthing.study.lineage import Copy, Lineage
-from farthing.study.views import found_best
 from farthing.trials import Trial
-from farthing.views.curves import curve_axis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,7 +50,7 @@ def population_figure(study: Study) -> "Figure":
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    best = found_best(study)
+    best = found_best(session_of(study))
     if best is None:
         raise NoResult(f"A picture needs a trial that is done, got none of {study.name!r}. Run the study first.")
     picture = _Picture(study, best)

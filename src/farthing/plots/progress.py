@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from farthing.analysis.lines import progress_of
 from farthing.plots.look import ACCENT, add_legend, area, draw_expected, is_failed, mark_failures, set_value_axis
 from farthing.study import Best
 from farthing.trials import History
-from farthing.views.progress import progress_of
 
 
 def draw_progress(axes: Any, history: History, colours: Any, *, best: Best) -> None:

@@ -5,14 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from farthing.analysis.diagnosis import Diagnosis, Slice
 from farthing.models.linalg import Array
 from farthing.plots.look import ACCENT, SHADES, is_failed, mark_failures, set_value_axis
 from farthing.plots.parameters import places, set_parameter_axis
 from farthing.plots.scales import is_wide
 from farthing.space import Choice
 from farthing.space.parameters import Parameter
-from farthing.study.diagnosing import Diagnosis
-from farthing.study.slicing import Slice
 from farthing.trials import History
 
 PALE, _, MIDDLE, DARK = SHADES

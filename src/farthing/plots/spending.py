@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from farthing.analysis.runs import breadth, curve_axis, learning_curves
 from farthing.plots.look import ACCENT
 from farthing.trials import History, Trial
-from farthing.views.curves import breadth, curve_axis, learning_curves
 
 FEWEST = 12
 """Places for bars; of fewer runs the bars would be walls."""

@@ -8,9 +8,9 @@ from html import escape
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from farthing.analysis.text import short_params, short_point
 from farthing.errors import InvalidArgument
 from farthing.fields import Flag
-from farthing.study.views import short_params, short_point
 from farthing.trials import Measurement, State, Trial
 from farthing.validation import shown
 

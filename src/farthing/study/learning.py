@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from farthing.analysis.best import find_best
 from farthing.errors import InvalidArgument, NoResult
 from farthing.session import session_of
 from farthing.session.records import Records
 from farthing.storage import Storage, StudySummary
 from farthing.strategies import Randomness, Strategy
 from farthing.strategies.shared.starts import is_drawn
-from farthing.study.best import find_best
 from farthing.study.carried_over import carried_over, in_common
 from farthing.trials import History, Params, Problem, State, Trial
 from farthing.trials.learned import EarlierCost, Learned, LearnedStart, RandomResult

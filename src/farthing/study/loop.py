@@ -29,7 +29,7 @@ from farthing.trials.news import News
 from farthing.trials.prefixes import Eviction
 
 if TYPE_CHECKING:
-    from farthing.study.outlook import Outlook
+    from farthing.analysis.outlook import Outlook
 
 log = logging.getLogger("farthing")
 

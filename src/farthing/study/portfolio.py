@@ -11,17 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from farthing.analysis.model import quick_model_of
 from farthing.models.linalg import Array
 from farthing.models.sobol import sobol_points
 from farthing.models.threads import one_thread
 from farthing.space import Space
-from farthing.strategies.multifidelity.active_runs import active_runs
-from farthing.strategies.multifidelity.curve_model import fit_curves
-from farthing.strategies.multifidelity.levels import Fidelities
-from farthing.strategies.multifidelity.runs import runs_of
-from farthing.strategies.shared.compression import Compression
-from farthing.strategies.shared.modelling import kernel_over, observe
-from farthing.strategies.shared.surrogate import fit_surrogate
 from farthing.study.carried_over import carried_over
 from farthing.trials import History, Params
 
@@ -33,8 +27,6 @@ WORST = 1.5
 """Where R is cut off: a configuration that is bad somewhere counts as bad, however bad; as it was measured."""
 FEWEST = 3
 """Values below which a study has no model of its own to speak of. A guess, not tuned."""
-RETAINED = 4
-"""Points of each curve that enter the model, as in `TraceKG`."""
 
 
 @dataclass(frozen=True)
@@ -95,20 +87,5 @@ def posterior_mean(history: History) -> Callable[[Array], Array] | None:
     """The expected loss at full fidelity of encoded rows, on the model's own scale; None where too little is known."""
     if sum(trial.value is not None for trial in history.done) < FEWEST:
         return None
-    return _mean_of_curves(history) if history.problem.space.fidelities else _mean_of_values(history)
-
-
-def _mean_of_curves(history: History) -> Callable[[Array], Array] | None:
-    runs = active_runs(history, runs_of(history), retain=RETAINED)
-    model = fit_curves(history, runs, retain=RETAINED, fidelity_kernel="curves", may_refit=False)
-    fidelities = Fidelities(history.problem.space)
-    return None if model is None else lambda X: model.gp.mean(fidelities.at_full(X))
-
-
-def _mean_of_values(history: History) -> Callable[[Array], Array] | None:
-    seen = observe(history)
-    if seen.count < FEWEST:
-        return None
-    kernel = kernel_over(history.problem.space.encoder)
-    surrogate = fit_surrogate(seen.X, seen.loss, kernel, history, compression=Compression.of(seen.loss))
-    return surrogate.gp.mean
+    model = quick_model_of(history, fewest=1)
+    return lambda X: model.gp.mean(model.rows(X))

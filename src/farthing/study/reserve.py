@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
+from farthing.analysis.best import best_of
 from farthing.costs import Remaining
 from farthing.costs.expected import expected_cost
 from farthing.errors import NoResult
 from farthing.session.records import Records
 from farthing.strategies import Strategy
-from farthing.study.best import best_of
 from farthing.study.verifying import verification, verified
 from farthing.trials import History, Suggestion
 

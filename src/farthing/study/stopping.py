@@ -11,7 +11,7 @@ from farthing.study.limits import Stopped, StopReason
 from farthing.trials import History, Measurement, Trial
 
 if TYPE_CHECKING:
-    from farthing.study.outlook import Outlook
+    from farthing.analysis.outlook import Outlook
 
 
 def end_beyond(budget: Budget | None, history: History, trial: Trial, *, heard: Measurement, seconds: float) -> None:
@@ -53,7 +53,7 @@ class Stopping:
     def _not_worth_it(self, budget: Budget, history: History, remaining: Remaining) -> Stopped | None:
         if budget.worth is None:
             return None
-        from farthing.study.outlook import Prospects, is_worthless
+        from farthing.analysis.outlook import Prospects, is_worthless
 
         try:
             self.outlook = Prospects.of(history).outlook(None)
@@ -67,7 +67,7 @@ class Stopping:
 def _patience_over(budget: Budget, history: History) -> Stopped | None:
     if budget.patience is None or not history.done:
         return None
-    from farthing.study.outlook import costs_without_gain
+    from farthing.analysis.outlook import costs_without_gain
 
     spent = costs_without_gain(history)
     if spent < budget.patience:

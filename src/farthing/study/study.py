@@ -7,6 +7,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TextIO, Unpack, cast, overload
 
+from farthing.analysis import export
+from farthing.analysis.best import Best, LearnedBest, find_best
+from farthing.analysis.runs import Lineage
+from farthing.analysis.text import Top, study_html, study_text
 from farthing.costs import Budget, Clock, Ledger, PricesGiven
 from farthing.errors import InvalidArgument, NoResult, NoSuggestion
 from farthing.execution import CarriesOut, Checkpoints, Executor, RunningTrial, Work, as_work
@@ -20,7 +24,6 @@ from farthing.session.upkeep import collect_checkpoints, log_lost_prefixes, note
 from farthing.space import Space
 from farthing.storage import StorageLike
 from farthing.strategies import Strategy
-from farthing.study import exporting
 from farthing.study.asking import (
     HandedOut,
     Trace,
@@ -32,7 +35,6 @@ from farthing.study.asking import (
     suggested,
     told,
 )
-from farthing.study.best import Best, LearnedBest, find_best
 from farthing.study.display import Callbacks, check_progress, display_for, read_callbacks, say_how_to_resume
 from farthing.study.executors import executor_for
 from farthing.study.learning import begin_with
@@ -46,7 +48,6 @@ from farthing.study.limits import (
     require_budget,
     require_set_budget,
 )
-from farthing.study.lineage import Lineage
 from farthing.study.loop import Loop, Observer
 from farthing.study.settings import (
     Callback,
@@ -59,11 +60,9 @@ from farthing.study.settings import (
     StudySettings,
     WorkSettings,
 )
-from farthing.study.top import Top
 from farthing.study.tracking import Tracker, Tracking, read_trackers
 from farthing.study.verification import Chosen, Verification
 from farthing.study.verifying import require_covered
-from farthing.study.views import study_html, study_text
 from farthing.trials import DeclaredCost, History, Params, Problem, Trial
 from farthing.trials.notes import ADDED
 from farthing.validation import refuse_unknown
@@ -72,11 +71,10 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+    from farthing.analysis.diagnosis import Diagnosis, Share
+    from farthing.analysis.outlook import Outlook
     from farthing.dashboard.report import Report
     from farthing.plots import PlotKind
-    from farthing.study.diagnosing import Diagnosis
-    from farthing.study.importance import Share
-    from farthing.study.outlook import Outlook
 
 
 log = logging.getLogger("farthing")
@@ -662,11 +660,11 @@ class Study:
         They are written to `path`, whose ending decides the format, or to a file that is open; one by one, however many
         there are. Without either, the text is returned.
         """
-        return exporting.export(self.history, path, format=format)
+        return export.export(self.history, path, format=format)
 
     def to_pandas(self) -> "pd.DataFrame":
         """A data frame with a row for each trial: params, fidelities, metrics, costs, times and predictions."""
-        return exporting.to_pandas(self.history)
+        return export.to_pandas(self.history)
 
     def top(self, count: int = 10) -> Top:
         """The best runs: a list of trials that prints as a table. What went furthest comes first, then the best."""
@@ -682,22 +680,22 @@ class Study:
             Number(above=0.0).checked(
                 cost, what="The cost of an outlook", advice="Leave it out for ten configurations."
             )
-        from farthing.study.outlook import Prospects
+        from farthing.analysis.outlook import Prospects
 
         return Prospects.of(self.history).outlook(cost)
 
     def diagnose(self) -> "Diagnosis":
         """Fits a model to the trials: which parameters matter, and how far to trust the answer."""
-        from farthing.study.diagnosing import diagnose
+        from farthing.analysis.diagnosis import diagnose
 
-        return diagnose(self)
+        return diagnose(self.history)
 
     def importance(self) -> "dict[str, Share]":
         """Which parameters matter: each one's share of the variance over the space, with its standard deviation.
 
         By a model of the full trainings; if there are too few, by a model of the learning curves.
         """
-        from farthing.study.importance import importance_of
+        from farthing.analysis.diagnosis import importance_of
 
         return importance_of(self.history)
 
@@ -749,10 +747,10 @@ class Study:
         return f"Study({self.name!r}, {self.problem.direction}={self.problem.value!r}, {len(self.history)} trials)"
 
     def __str__(self) -> str:
-        return study_text(self)
+        return study_text(self._session)
 
     def _repr_html_(self) -> str:
-        return study_html(self)
+        return study_html(self._session)
 
 
 def run_as_worker(

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import overload
 
+from farthing.analysis.best import Best
+from farthing.analysis.runs import ranked_runs
+from farthing.analysis.text import html_table, short_params, short_prediction, text_table
 from farthing.fields import Flag, Whole
-from farthing.study.best import Best
-from farthing.study.runs import ranked_runs
 from farthing.study.verifying import require_done, runs_missing, trained
-from farthing.study.views import html_table, short_params, short_prediction, text_table
 from farthing.trials import History, Json, Params, Prediction, Problem, State, Suggestion, Trial
 
 

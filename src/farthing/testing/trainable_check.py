@@ -16,11 +16,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from farthing.analysis.runs import Schedule
 from farthing.errors import InvalidArgument, WorkError
 from farthing.execution import Checkpoints, Ended, InlineExecutor, Job, ProcessExecutor, RunningTrial, Trainable
 from farthing.fields import Whole
 from farthing.study.replaying import problem_of
-from farthing.study.schedule import Schedule
 from farthing.trials import Attempt, Measurement, Params, State
 from farthing.trials.news import News
 from farthing.validation import shown

@@ -1,8 +1,20 @@
 """The rounds of an online run: the measurements of a trial whose params change while it runs."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from farthing.trials.measurement import Measurement
+
+if TYPE_CHECKING:
+    from farthing.trials.trial import Trial
+
+BAD = "bad"
+"""A metric of a round whose validation gave no value: it was no finite number, or measuring it failed."""
+
+
+def played_rounds(trial: "Trial") -> list[Measurement]:
+    """The rounds of a run, in order, as they led to where it stands."""
+    return [trial.measurements[position] for position in kept_rounds(trial.measurements)]
 
 
 def kept_rounds(measurements: Sequence[Measurement]) -> list[int]:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import farthing as ft
+from farthing.analysis.export import write_csv
 from farthing.execution.wire import HEADER
-from farthing.study.exporting import write_csv
 from farthing.trials import State
 
 SPACE = ft.Space({"x": ft.Float(0, 1)})

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import farthing as ft
+from farthing.analysis.diagnosis import Diagnosis
 from farthing.cli.model_view import confidence_verdict, prediction_verdict
-from farthing.study.diagnosing import Diagnosis, diagnose
 
 PNG = b"\x89PNG"
 
@@ -37,7 +37,7 @@ def tuned(folder: Path) -> ft.Study:
 
 @pytest.fixture
 def diagnosis(tuned: ft.Study) -> Diagnosis:
-    return diagnose(tuned)
+    return tuned.diagnose()
 
 
 def test_show_model_says_how_well_it_predicts_and_what_matters(farthing, tuned: ft.Study) -> None:
@@ -58,7 +58,7 @@ def test_show_model_says_how_well_it_predicts_and_what_matters(farthing, tuned: 
 def test_show_model_is_json_for_a_program(farthing, tuned: ft.Study) -> None:
     form = json.loads(farthing("show", "--model", "--json").output)
 
-    assert form == {"study": "tuned", **diagnose(tuned).to_json()}
+    assert form == {"study": "tuned", **tuned.diagnose().to_json()}
 
 
 def test_show_model_of_too_few_trials_says_what_to_do(farthing, digits: ft.Study) -> None:

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 import farthing as ft
+from farthing.analysis.text import best_lines
 from farthing.cli.ending import best_text
 from farthing.session import session_of
 from farthing.strategies import Recommendation
-from farthing.study.views import best_lines
 from farthing.trials import Prediction
 
 
@@ -244,7 +244,7 @@ def test_a_recommendation_says_that_nothing_was_measured_at_full_fidelity_yet() 
     space = ft.Space({"lr": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(1, 9, integer=True, trace=True)})
     study = ft.Study(space, minimize="error", strategy=Predicting())
     study.add({"lr": 0.5}, 0.13, fidelity={"epochs": 3})
-    assert best_lines(study, study.best)[-1] == "Measured at full fidelity: none yet"
+    assert best_lines(session_of(study), study.best)[-1] == "Measured at full fidelity: none yet"
 
 
 @dataclass(frozen=True)
@@ -257,7 +257,9 @@ class Elsewhere(Predicting):
 
 def test_what_was_not_tried_is_not_said_to_have_been_measured() -> None:
     study = predicted_study(full=False, strategy=Elsewhere())
-    assert best_lines(study, study.best)[1] == "Not tried yet; the best that was: 0.13 at epochs=3 (trial 0)"
+    assert (
+        best_lines(session_of(study), study.best)[1] == "Not tried yet; the best that was: 0.13 at epochs=3 (trial 0)"
+    )
 
 
 def test_watching_shows_the_whole_study_and_every_trial_in_flight(farthing, digits: ft.Study) -> None:

@@ -1,9 +1,9 @@
 """Charts of text."""
 
+from farthing.analysis.runs import Curve
 from farthing.cli.braille import Canvas, Window
 from farthing.cli.terminal_chart import chart
 from farthing.trials import State, Suggestion, Trial
-from farthing.views.curves import Curve
 
 
 def curve(number: int, *points: tuple[float, float]) -> Curve:

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 import farthing as ft
+from farthing.analysis.lines import Lines
 from farthing.dashboard import application as served
 from farthing.dashboard.endpoints import openapi
 from farthing.dashboard.keys import key_of, name_of
 from farthing.dashboard.routes import ENDPOINTS
 from farthing.session import session_of
 from farthing.storage import MemoryStorage, open_storage
-from farthing.views.lines import Lines
 from tests.unit.dashboard.conftest import STORED, client_of
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "dashboard_api.json"

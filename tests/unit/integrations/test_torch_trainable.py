@@ -81,8 +81,8 @@ def made(trainable, make_trial, problem, params=PARAMS):
 
 @pytest.fixture
 def problem():
+    from farthing.analysis.runs import Schedule
     from farthing.study.replaying import problem_of
-    from farthing.study.schedule import Schedule
 
     return problem_of(Schedule(((0, PARAMS),), 10))
 

@@ -10,6 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import farthing as ft
+from farthing.analysis.lines import progress_of
 from farthing.cli.files import save_figure
 from farthing.errors import InvalidArgument, MissingExtra, NoResult
 from farthing.plots import PlotKind
@@ -19,7 +20,6 @@ from farthing.plots.spending import draw_spending
 from farthing.session import session_of
 from farthing.strategies import Recommendation
 from farthing.trials import Measurement, Outcome, Prediction
-from farthing.views.progress import progress_of
 
 PNG = b"\x89PNG"
 

@@ -10,11 +10,11 @@ import tracemalloc
 import pytest
 
 import farthing as ft
+from farthing.analysis import best
 from farthing.costs import Ledger
 from farthing.session import session_of
 from farthing.storage import measurement_rows, open_storage, rows
 from farthing.storage.measurement_rows import StoredMeasurements
-from farthing.study import best
 from farthing.trials import Attempt, Failure, History, Measurement, Outcome, State, Suggestion
 
 TRIALS, POINTS = 60, 5

@@ -19,8 +19,9 @@ from farthing.storage import MemoryStorage, open_storage
 from farthing.strategies.online import CEGPUCB, online_strategy_from_json
 from farthing.strategies.online.bandits import EXP3S, UCB1, EpsilonGreedy, GPBandit, RestartedGPUCB, Softmax
 from farthing.study import Study
-from farthing.study.online import Online, OnlineTuner, played_rounds
+from farthing.study.online import Online, OnlineTuner
 from farthing.trials import State
+from farthing.trials.rounds import played_rounds
 
 ARMS = ft.Space({"arm": ft.Choice("a", "b", "c")})
 VALUES = {"a": 0.1, "b": 0.9, "c": 0.5}

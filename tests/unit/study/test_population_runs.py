@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import farthing as ft
+from farthing.analysis.runs import schedule_of
 from farthing.errors import InvalidArgument, WorkError
-from farthing.study.schedule import schedule_of
 from farthing.trials import Attempt, Problem
 
 SPACE = ft.Space({"lr": ft.Float(0.0, 1.0), "kind": ft.Choice("a", "b")})

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import farthing as ft
+from farthing.analysis.model import fit_history
 from farthing.errors import InvalidArgument, NoResult
 from farthing.execution.platform import usable_cores
 from farthing.strategies import Recommendation
-from farthing.study.fitted_history import fit_history
 from farthing.trials import Prediction
 
 EPOCHS = {"epochs": ft.Fidelity(1, 27, integer=True, trace=True)}

@@ -179,8 +179,8 @@ def _row(name: str, outputs: "Sequence[StageOutput]") -> list[str]:
 
 
 def _cells(output: "StageOutput") -> list[str]:
+    from farthing.analysis.text import short_params
     from farthing.files.durable import short_bytes
-    from farthing.study.views import short_params
 
     params = {f"{stage}.{name}": value for stage, own in output.params.items() for name, value in own.items()}
     written = datetime.fromtimestamp(output.written_at).strftime("%Y-%m-%d %H:%M")

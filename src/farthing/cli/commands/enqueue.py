@@ -27,8 +27,8 @@ def command(study: str, params: Sequence[str], storage: str | None, as_json: boo
     Example:  farthing enqueue digits lr=0.01 activation=relu
     Next:     farthing resume digits, unless a run is going
     """
+    from farthing.analysis.text import short_params
     from farthing.cli.storages import address_to_read, opened_study
-    from farthing.study.views import short_params
 
     with opened_study(study, address_to_read(storage), imports=True) as found:
         given = dict(map(_pair, params))

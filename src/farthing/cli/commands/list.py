@@ -40,7 +40,7 @@ def _text(summaries: "Sequence[StudySummary]") -> str:
 
 
 def _cells(summary: "StudySummary") -> list[str]:
-    from farthing.study.views import short_number
+    from farthing.analysis.text import short_number
 
     problem = summary.record.problem
     return [

@@ -102,7 +102,7 @@ def _form(study: "Study", best: "Best", trial: "Trial") -> "dict[str, Json]":
 
 
 def _text(study: "Study", best: "Best", trial: "Trial") -> str:
-    from farthing.study.views import short_params, short_prediction
+    from farthing.analysis.text import short_params, short_prediction
 
     predicted = f", predicted {short_prediction(best.predicted)}" if best.predicted else ""
     at = f" at {short_params(trial.fidelity)}" if trial.fidelity else ""

@@ -7,6 +7,7 @@ by itself. None of them imports a strategy or work that a database names.
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
+from farthing.analysis.rows import trial_row
 from farthing.costs import Budget
 from farthing.dashboard.endpoints import LONGEST_TEXT, STUDY, TRIAL, Body, Endpoint
 from farthing.dashboard.keys import name_of
@@ -16,7 +17,6 @@ from farthing.session import session_of
 from farthing.study import Study
 from farthing.study.verification import Chosen
 from farthing.trials import Attempt, Json, Outcome, State
-from farthing.views.trial_views import trial_row
 
 TEXT = {"type": "string", "maxLength": LONGEST_TEXT}
 TAGS = {"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 100}, "maxItems": 20}

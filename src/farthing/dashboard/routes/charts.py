@@ -5,18 +5,17 @@ from functools import partial
 from math import floor, log
 from typing import TYPE_CHECKING
 
+from farthing.analysis import charts
+from farthing.analysis.charts import parameter_points, timeline
 from farthing.dashboard.endpoints import STUDY, Argument, Endpoint
 from farthing.dashboard.reading import GROWTH, Studies, StudyReader
 from farthing.dashboard.routes.studies import reader_of
 from farthing.errors import NoResult
 from farthing.storage.storage import ReadsOutlines
 from farthing.trials import History, Json
-from farthing.views import systems
-from farthing.views.parameters import parameter_points
-from farthing.views.timeline import timeline
 
 if TYPE_CHECKING:
-    from farthing.study.fitted_history import FittedModel
+    from farthing.analysis.model import FittedModel
 
 MOST_POINTS = 1_000
 MOST_BARS = 2_000
@@ -27,10 +26,10 @@ MOST_IN_OUTLOOK = 100
 """Runs that the outlook of a page goes by. A limit on time, as `TraceKG` has it."""
 
 SYSTEMS: dict[str, Callable[[History], dict[str, Json]]] = {
-    "multifidelity": systems.curves,
-    "population": systems.population,
-    "online": systems.rounds,
-    "pipeline": systems.pipeline,
+    "multifidelity": charts.curves,
+    "population": charts.population,
+    "online": charts.rounds,
+    "pipeline": charts.pipeline,
 }
 
 
@@ -50,7 +49,7 @@ def show_system(studies: Studies, study: str) -> dict[str, Json]:
     kind = reader.kind
     make = SYSTEMS.get(kind, _nothing)
     if kind == "multifidelity" and reader.is_large and isinstance(reader.storage, ReadsOutlines):
-        make = partial(systems.curves, read=partial(reader.storage.trials, reader.name))
+        make = partial(charts.curves, read=partial(reader.storage.trials, reader.name))
     return reader.remembered("system", lambda: {"kind": kind, **make(reader.history())})  # type: ignore[no-any-return]
 
 
@@ -59,14 +58,14 @@ def _nothing(history: History) -> dict[str, Json]:
 
 
 def show_model(studies: Studies, study: str) -> dict[str, Json]:
-    from farthing.views.model import model_form
+    from farthing.analysis.diagnosis import model_form
 
     reader = reader_of(studies, study)
     return reader.remembered("model", lambda: model_form(_fitted(reader)), of=_results(reader))  # type: ignore[no-any-return]
 
 
 def show_contour(studies: Studies, study: str, x: str, y: str) -> dict[str, Json]:
-    from farthing.views.model import contour
+    from farthing.analysis.diagnosis import contour
 
     reader = reader_of(studies, study)
 
@@ -81,8 +80,7 @@ def show_outlook(studies: Studies, study: str) -> dict[str, Json]:
     reader = reader_of(studies, study)
 
     def make() -> dict[str, Json]:
-        from farthing.study.outlook import Prospects
-        from farthing.views.outlook import outlook_of_some
+        from farthing.analysis.outlook import Prospects, outlook_of_some
 
         lines = reader.lines()
         if len(lines) <= MOST_IN_OUTLOOK:
@@ -106,10 +104,11 @@ def _results(reader: StudyReader) -> int:
 
 
 def _fitted(reader: StudyReader) -> "FittedModel":
-    from farthing.views.model import fitted, for_a_model
+    from farthing.analysis.diagnosis import for_a_model
+    from farthing.analysis.model import model_of
 
     def make() -> "FittedModel":
-        return fitted(for_a_model(reader.history(), most=MOST_IN_MODEL))
+        return model_of(for_a_model(reader.history(), most=MOST_IN_MODEL))
 
     return reader.remembered("fitted", make, of=_results(reader))  # type: ignore[no-any-return]
 

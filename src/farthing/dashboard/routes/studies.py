@@ -3,6 +3,15 @@
 from collections.abc import Collection
 from functools import partial
 
+from farthing.analysis.lines import progress, trend
+from farthing.analysis.overview import (
+    MOST_IN_FLIGHT,
+    latest_failures,
+    overview,
+    predictions,
+    problem_form,
+)
+from farthing.analysis.sampling import steady_places
 from farthing.costs import Ledger
 from farthing.dashboard.endpoints import STUDY, Argument, Endpoint
 from farthing.dashboard.keys import key_of, name_of
@@ -13,15 +22,6 @@ from farthing.storage.storage import ReadsOutlines, StudySummary
 from farthing.storage.summaries import best as best_value
 from farthing.trials import Json, State
 from farthing.validation import spelled_out
-from farthing.views.overview import (
-    MOST_IN_FLIGHT,
-    latest_failures,
-    overview,
-    predictions,
-    problem_form,
-)
-from farthing.views.progress import progress, trend
-from farthing.views.sampling import steady_places
 
 MOST_COMPARED = 8
 MOST_PREDICTIONS = 300

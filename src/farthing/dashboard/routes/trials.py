@@ -7,6 +7,8 @@ from contextlib import suppress
 from itertools import islice, takewhile
 from typing import BinaryIO
 
+from farthing.analysis.export import export
+from farthing.analysis.rows import PLAIN_COLUMNS, Query, matching_lines, matching_trials, trial_form, trial_row
 from farthing.dashboard.answers import Download
 from farthing.dashboard.endpoints import STUDY, TRIAL, Argument, Endpoint
 from farthing.dashboard.keys import key_of
@@ -14,11 +16,8 @@ from farthing.dashboard.reading import Studies, StudyReader
 from farthing.dashboard.routes.studies import reader_of
 from farthing.errors import InvalidArgument, TrialNotFound
 from farthing.files.inside import files_inside, open_inside
-from farthing.study.exporting import export
 from farthing.trials import History, Json, State, Trial
 from farthing.validation import shown, spelled_out
-from farthing.views.table import PLAIN_COLUMNS, Query, matching_lines, matching_trials
-from farthing.views.trial_views import trial_form, trial_row
 
 MOST_ROWS = 500
 MOST_FILES = 200

@@ -8,8 +8,9 @@ from farthing.errors import StudyMismatch, StudyNotFound
 from farthing.session.creation import create_or_continue, require_same_problem
 from farthing.session.leases import Leases, held_interrupts, is_gone, this_process
 from farthing.storage import Storage, StudyRecord
-from farthing.study.online.stored import BAD, Online, with_new_arguments
+from farthing.study.online.stored import Online, with_new_arguments
 from farthing.trials import Attempt, Measurement, Outcome, Params, Problem, State, Suggestion, Trial
+from farthing.trials.rounds import BAD
 
 LEASE = 60.0
 RETRIES = 1000

@@ -9,11 +9,7 @@ from farthing.errors import NoSuggestion
 from farthing.fields.serialization import to_json
 from farthing.strategies import Randomness, Strategy
 from farthing.strategies.online import online_strategy_from_json
-from farthing.trials import History, Json, Measurement, Params, Suggestion, Trial
-from farthing.trials.rounds import kept_rounds
-
-BAD = "bad"
-"""A metric of a round whose validation gave no value: it was no finite number, or measuring it failed."""
+from farthing.trials import History, Json, Params, Suggestion
 
 
 @dataclass(frozen=True)
@@ -48,8 +44,3 @@ def with_new_arguments(settings: Mapping[str, Json]) -> dict[str, Json]:
     if known.get("strategy"):
         known["strategy"] = json.loads(json.dumps(to_json(online_strategy_from_json(known["strategy"]))))
     return known
-
-
-def played_rounds(trial: Trial) -> list[Measurement]:
-    """The rounds of a run, in order, as they led to where it stands."""
-    return [trial.measurements[position] for position in kept_rounds(trial.measurements)]

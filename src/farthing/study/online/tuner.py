@@ -23,10 +23,11 @@ from farthing.study.online.learning import learned_params
 from farthing.study.online.log import RoundLog
 from farthing.study.online.reading import Reading, read
 from farthing.study.online.run import Measured, OnlineRun
-from farthing.study.online.stored import BAD, Online, played_rounds, with_new_arguments
+from farthing.study.online.stored import Online, with_new_arguments
 from farthing.study.settings import LearnFrom
 from farthing.trials import Json, Measurement, Params, Problem, Trial
 from farthing.trials.measurement import cost_amount
+from farthing.trials.rounds import BAD, played_rounds
 from farthing.validation import shown
 
 log = logging.getLogger("farthing")

@@ -1,32 +1,28 @@
 """What going on is expected to bring: the gain of another stretch of cost, and whether it is worth its price."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from farthing.acquisition.maximize import perturbed
 from farthing.acquisition.prospects import draw_paths, least_found
+from farthing.analysis.lines import CODES, Lines
+from farthing.analysis.model import FEWEST, quick_model_of
+from farthing.analysis.sampling import chosen_places
 from farthing.errors import NoResult
-from farthing.models.gp import GP
 from farthing.models.linalg import Array, IntArray
 from farthing.models.sobol import sobol_points
 from farthing.models.threads import one_thread
 from farthing.space.encoding import Encoder
-from farthing.strategies.multifidelity.active_runs import active_runs
-from farthing.strategies.multifidelity.curve_model import fit_curves
-from farthing.strategies.multifidelity.levels import Fidelities
-from farthing.strategies.multifidelity.runs import runs_of
 from farthing.strategies.shared.modelling import domain_of
-from farthing.study.fitted_history import fit_history
-from farthing.trials import History, Json, Params
+from farthing.trials import History, Json, Params, Problem, State, Trial
 
 if TYPE_CHECKING:
     from farthing.costs import Remaining, Worth
 
-FEWEST = 5
-"""Configurations with a result before anything is said; the same number as `study.diagnose` has."""
+
 POWER, BESIDE = 8, 64
 """2^8 = 256 points all over the space and 64 beside the best one stand for all that could be tried. Limits on time."""
 NEARNESS = (1.0, 0.3, 0.1)
@@ -46,8 +42,6 @@ CAUTION = 2.5
 it falls only after the gains have ended, and most of what could be saved is spent by then. Chosen on 8 runs of `LogEI`
 on four of `TUNING_FUNCTIONS` in `benchmarks/problems/synthetic.py`, as the factor with which 80 % of what came is below
 the upper end; not recorded."""
-RETAINED = 4
-"""Points of each curve that enter the model, as in `TraceKG`."""
 
 
 @dataclass(frozen=True)
@@ -175,7 +169,8 @@ def _tried(history: History) -> list[Params]:
 
 
 def _gains(history: History, tried: Sequence[Params]) -> tuple[Array, Array]:
-    gp, full, values = _model(history)
+    model = quick_model_of(history)
+    gp, full, values = model.gp, model.rows, model.values
     encoder, rng = history.problem.space.encoder, np.random.default_rng([history.problem.seed, len(history)])
     seen = encoder.encode(tried)
     means = gp.mean(full(seen))
@@ -203,25 +198,6 @@ def _beside(incumbent: Array, encoder: Encoder, rng: np.random.Generator) -> Arr
     return encoder.snap(np.where(is_number, complete + nearness * (moved - complete), moved))
 
 
-Model = tuple[GP, Callable[[Array], Array], Callable[[Array], Array]]
-"""A process, rows at full fidelity, and values in the user's units from those of the process."""
-
-
-def _model(history: History) -> Model:
-    if not history.problem.space.fidelities:
-        fitted = fit_history(history, takes_all=False)
-        return fitted.gp, lambda X: X, fitted.values
-    runs = active_runs(history, runs_of(history), retain=RETAINED)
-    model = fit_curves(history, runs, retain=RETAINED, fidelity_kernel="curves", may_refit=False)
-    assert model is not None, "there are results"
-    sign = history.problem.sign
-    return (
-        model.gp,
-        Fidelities(history.problem.space).at_full,
-        lambda z: np.asarray(sign * model.scale.undo(model.standard.undo(z))),
-    )
-
-
 def costs_without_gain(history: History) -> float:
     """What was spent since a trial last had a better value than all before that were trained at least as far."""
     front: list[tuple[float, float]] = []
@@ -235,3 +211,45 @@ def costs_without_gain(history: History) -> float:
             front.append((reach, loss))
             spent = 0.0
     return spent
+
+
+# ------------------------------------------------------------
+# What going on is expected to bring, for a page: of a long study by some of its runs.
+
+
+Read = Callable[[Sequence[int]], Sequence[Trial]]
+"""Reads some trials whole, by their numbers."""
+
+
+def outlook_of_some(lines: Lines, problem: Problem, read: Read, *, most: int) -> Outlook:
+    """The outlook by at most `most` runs; the price of a configuration is that of the whole study."""
+    configurations = sum(source is None for source in lines.resume_from)
+    history = History(problem, renumbered(read(promising_runs(lines, problem, most=most))))
+    return Prospects.of(history, price=lines.total / max(1, configurations)).outlook(None)
+
+
+def promising_runs(lines: Lines, problem: Problem, *, most: int) -> list[int]:
+    """The trials of some runs: those that went furthest with the best values, and an even choice of the others."""
+    sources = np.array([-1 if source is None else source for source in lines.resume_from], dtype=int)
+    is_last = np.ones(len(lines), dtype=bool)
+    is_last[sources[sources >= 0]] = False
+    last = np.flatnonzero(is_last & (lines.codes == CODES[State.DONE.value]) & np.isfinite(lines.value))
+    ranked = np.lexsort((problem.sign * lines.value[last], -lines.reach(problem, last)))
+    keep = np.zeros(last.size, dtype=bool)
+    keep[ranked[: most // 2]] = True
+    found: set[int] = set()
+    for place in last[chosen_places(last.size, most, keep=keep)].tolist():
+        while place >= 0 and place not in found:
+            found.add(place)
+            place = int(sources[place])
+    return sorted(found)
+
+
+def renumbered(trials: Sequence[Trial]) -> list[Trial]:
+    """The trials with numbers without gaps, as a history has them; what they continue is renumbered with them."""
+    place = {trial.number: at for at, trial in enumerate(trials)}
+    sources = [None if trial.resume_from is None else place[trial.resume_from] for trial in trials]
+    return [
+        replace(trial, number=at, suggestion=replace(trial.suggestion, resume_from=source))
+        for at, (trial, source) in enumerate(zip(trials, sources, strict=True))
+    ]

@@ -7,10 +7,15 @@ from functools import cached_property
 import numpy as np
 
 from farthing.errors import NoResult
-from farthing.models.diagnostics import LeaveOneOut, leave_one_out
-from farthing.models.gp import GP
-from farthing.models.linalg import Array, BoolArray
+from farthing.models.diagnostics import LeaveOneOut, leave_groups_out, leave_one_out
+from farthing.models.gp import GP, VALUE
+from farthing.models.linalg import Array, BoolArray, IntArray
+from farthing.models.threads import one_thread
 from farthing.space.encoding import Encoder
+from farthing.strategies.multifidelity.active_runs import active_runs
+from farthing.strategies.multifidelity.curve_model import CurveModel, fit_curves
+from farthing.strategies.multifidelity.levels import Fidelities
+from farthing.strategies.multifidelity.runs import Run, runs_of
 from farthing.strategies.shared.compression import Compression
 from farthing.strategies.shared.modelling import Observations, kernel_over, observe
 from farthing.strategies.shared.surrogate import Surrogate, fit_surrogate
@@ -145,14 +150,14 @@ class FittedHistory(FittedModel):
         return LeaveOneOut(every.observed[measured], every.mean[measured], every.variance[measured])
 
 
-def fit_history(history: History, *, takes_all: bool = True) -> FittedHistory:
+def fit_history(history: History, *, fewest: int = FEWEST, takes_all: bool = True) -> FittedHistory:
     """Fits the model, to some of very many rows unless it takes all. `NoResult` if there are too few values."""
     trials = _ended_in_full(history)
     count = sum(map(_has_value, trials))
-    if not has_enough(history):
+    if count < fewest:
         where = " at full fidelity" if history.problem.space.fidelities else ""
         raise NoResult(
-            f"A model needs at least {FEWEST} trials that ended with a value{where}, got {count} among "
+            f"A model needs at least {fewest} trials that ended with a value{where}, got {count} among "
             f"{len(history)}. Run some more first."
         )
     seen = observe(history)
@@ -173,3 +178,111 @@ def _ended_in_full(history: History) -> tuple[Trial, ...]:
 
 def _has_value(trial: Trial) -> bool:
     return trial.value is not None and trial.state in (State.DONE, State.PRUNED)
+
+
+# ------------------------------------------------------------
+# The model of learning curves that a history of short runs has, where too few trials are full ones.
+
+
+RETAINED = 4
+"""Points of each curve that enter the model, as many as `TraceKG` takes."""
+
+
+@dataclass(frozen=True, eq=False)
+class FittedCurves(FittedModel):
+    """Runs with a result, a row for each, and the model of their curves, which is asked for full fidelity."""
+
+    history: History
+    runs: tuple[Run, ...]
+    model: CurveModel
+
+    @property
+    def is_by_curves(self) -> bool:
+        return True
+
+    @property
+    def gp(self) -> GP:
+        return self.model.gp
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        """The last trial of each run."""
+        return tuple(run.last for run in self.runs if run.last is not None)
+
+    @property
+    def points(self) -> Array:
+        """Of each run what it began with, as the model has it: a population goes on with other params."""
+        return self.encoder.encode([run.params for run in self.runs])
+
+    @property
+    def loss(self) -> Array:
+        """What the model expects of each run at full fidelity; measured losses of short runs cannot be compared."""
+        return self._expected
+
+    @cached_property
+    def _expected(self) -> Array:
+        return self.gp.mean(self.rows(self.points))
+
+    @property
+    def is_measured(self) -> BoolArray:
+        return np.ones(len(self.trials), dtype=bool)
+
+    @property
+    def failed(self) -> int:
+        return sum(len(run.failed) for run in self.runs)
+
+    @property
+    def best_on_the_models_scale(self) -> float:
+        return float(self.loss[self.best])
+
+    def rows(self, X: Array) -> Array:
+        return Fidelities(self.history.problem.space).at_full(X)
+
+    def values(self, z: Array) -> Array:
+        return np.asarray(self.history.problem.sign * self.model.scale.undo(self.model.standard.undo(z)))
+
+    def left_out(self) -> LeaveOneOut:
+        """The end of each run, where it was measured, predicted from all other configurations."""
+        groups = [self._rows_of(x, run.reached) for x, run in zip(self.points, self.runs, strict=True)]
+        return leave_groups_out(self.gp, groups)
+
+    def _rows_of(self, x: Array, end: Array) -> IntArray:
+        """The observations of a configuration, the value nearest to that fidelity first."""
+        X, S = np.split(self.gp.X, [x.size], axis=1)
+        same = np.flatnonzero(np.all((x == X) | (np.isnan(X) & np.isnan(x)), axis=1))
+        order = np.lexsort((np.abs(S[same] - end).sum(axis=1), self.gp.along[same] != VALUE))
+        return np.asarray(same[order], dtype=np.int64)
+
+
+def model_of(history: History) -> FittedModel:
+    """The model of full trainings; if there are too few of them, that of learning curves.
+
+    Raises `NoResult` where there are too few values to judge one by.
+    """
+    with one_thread():
+        is_full = has_enough(history) or not history.problem.space.fidelities
+        return fit_history(history) if is_full else fit_curve_history(history)
+
+
+def quick_model_of(history: History, *, fewest: int = FEWEST) -> FittedModel:
+    """The model of learning curves where there are fidelities, with the last fit that a trial noted if there is one.
+
+    Without fidelities it is that of full trainings, of some rows where there are very many.
+    """
+    with one_thread():
+        if history.problem.space.fidelities:
+            return fit_curve_history(history, fewest=fewest, may_refit=False)
+        return fit_history(history, fewest=fewest, takes_all=False)
+
+
+def fit_curve_history(history: History, *, fewest: int = FEWEST, may_refit: bool = True) -> FittedCurves:
+    runs = tuple(run for run in runs_of(history) if run.last is not None)
+    if len(runs) < fewest:
+        raise NoResult(
+            f"A model needs at least {fewest} configurations with a value, got {len(runs)} among {len(history)} "
+            "trials. Run some more first."
+        )
+    active = active_runs(history, runs_of(history), retain=RETAINED)
+    model = fit_curves(history, active, retain=RETAINED, fidelity_kernel="curves", may_refit=may_refit)
+    assert model is not None, "there are values"
+    return FittedCurves(history, tuple(run for run in active if run.last is not None), model)

@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import NoReturn
 
+from farthing.analysis.runs import Schedule, schedule_along, schedule_of
+from farthing.analysis.text import short_number, short_params, short_prediction
 from farthing.errors import NoResult
 from farthing.session import Session
 from farthing.session.records import Records
 from farthing.strategies import Recommendation, Strategy, best_by_value
-from farthing.study.schedule import Schedule, schedule_along, schedule_of
-from farthing.study.views import short_number, short_params, short_prediction
 from farthing.trials import History, Json, Params, Prediction, Problem, Trial
 from farthing.trials.learned import LearnedStart
 

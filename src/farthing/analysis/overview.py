@@ -5,14 +5,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from farthing.analysis.lines import FAILED_CODES, Lines, progress, worth
+from farthing.analysis.rows import trial_row
 from farthing.costs import Budget, Ledger
 from farthing.session.strategy import class_name
 from farthing.space import Choice, Int
 from farthing.space.parameters import Parameter
 from farthing.trials import Json, Problem, Trial
-from farthing.views.lines import FAILED_CODES, Lines
-from farthing.views.progress import progress, worth
-from farthing.views.trial_views import trial_row
 
 Kind = Literal["plain", "multifidelity", "population", "online", "pipeline"]
 MOST_PROGRESS = 1_000

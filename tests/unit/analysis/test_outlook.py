@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import farthing as ft
+from farthing.analysis.outlook import Prospects, _brought, _interval, costs_without_gain, is_worthless
 from farthing.costs import Remaining
 from farthing.errors import InvalidArgument, NoResult
-from farthing.study.outlook import Prospects, _brought, _interval, costs_without_gain, is_worthless
 
 SPACE = ft.Space({"x": ft.Float(0.0, 1.0), "y": ft.Float(0.0, 1.0)})
 CURVES = ft.Space(SPACE.parameters, fidelities={"epochs": ft.Fidelity(1, 27, integer=True, trace=True)})

@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 
 import farthing as ft
+from farthing.analysis.diagnosis import RESOLUTION
+from farthing.analysis.model import REACH, fit_curve_history, fit_history
 from farthing.errors import NoResult
 from farthing.models.gp import condition
 from farthing.session import session_of
-from farthing.study.diagnosing import diagnose
-from farthing.study.fitted_curves import fit_curve_history
-from farthing.study.fitted_history import REACH, fit_history
-from farthing.study.slicing import RESOLUTION
 from farthing.trials import Outcome, Params, State, Suggestion
 
 PLANE = ft.Space({"strong": ft.Float(0.1, 10, log=True), "weak": ft.Float(-1, 1)})
@@ -39,7 +37,7 @@ def test_predictions_are_those_of_a_model_that_does_not_know_the_trial() -> None
     fitted = fit_history(study.history)
     gp = fitted.gp
 
-    diagnosis = diagnose(study)
+    diagnosis = study.diagnose()
 
     for row in (0, 5, 11):
         X, y = np.delete(gp.X, row, axis=0), np.delete(gp.y, row)
@@ -52,7 +50,7 @@ def test_predictions_are_those_of_a_model_that_does_not_know_the_trial() -> None
 
 
 def test_error_is_in_the_units_of_the_value() -> None:
-    small, large = diagnose(told(PLANE, plane)), diagnose(told(PLANE, lambda params: 1000 * plane(params)))
+    small, large = told(PLANE, plane).diagnose(), told(PLANE, lambda params: 1000 * plane(params)).diagnose()
 
     assert large.rms_error == pytest.approx(1000 * small.rms_error, rel=1e-3)
     assert large.explained == pytest.approx(small.explained, rel=1e-6)
@@ -63,7 +61,7 @@ def test_error_is_in_the_units_of_the_value() -> None:
 
 def test_a_smooth_value_is_explained_and_a_random_one_is_not() -> None:
     rng = np.random.default_rng(1)
-    smooth, random = diagnose(told(PLANE, plane)), diagnose(told(PLANE, lambda _: rng.standard_normal()))
+    smooth, random = told(PLANE, plane).diagnose(), told(PLANE, lambda _: rng.standard_normal()).diagnose()
 
     assert smooth.explained is not None
     assert random.explained is not None
@@ -72,7 +70,7 @@ def test_a_smooth_value_is_explained_and_a_random_one_is_not() -> None:
 
 
 def test_what_matters_comes_first() -> None:
-    diagnosis = diagnose(told(PLANE, plane))
+    diagnosis = told(PLANE, plane).diagnose()
 
     assert list(diagnosis.importance) == ["strong", "weak"]
     assert diagnosis.importance["strong"] > 0.8
@@ -81,7 +79,7 @@ def test_what_matters_comes_first() -> None:
 
 
 def test_intervals_hold_as_many_values_as_they_should() -> None:
-    diagnosis = diagnose(told(PLANE, plane, trials=128, noise=0.1))
+    diagnosis = told(PLANE, plane, trials=128, noise=0.1).diagnose()
 
     observed = np.array(diagnosis.observed)
     inside = (observed >= diagnosis.low) & (observed <= diagnosis.high)
@@ -98,15 +96,15 @@ def test_noise_is_seen_where_trials_are_repeated() -> None:
         for _ in range(3):
             study.add(trial.params, plane(trial.params) + 0.1 * rng.standard_normal())
 
-    noise = diagnose(study).noise
+    noise = study.diagnose().noise
 
-    assert diagnose(told(PLANE, plane)).noise < 0.01
+    assert told(PLANE, plane).diagnose().noise < 0.01
     assert 0.05 < noise < 0.2, "three in four values have a noise of 0.1"
 
 
 def test_slices_go_through_the_best_trial() -> None:
     study = told(PLANE, plane)
-    diagnosis = diagnose(study)
+    diagnosis = study.diagnose()
     best = study.trials[diagnosis.best]
 
     for part in diagnosis.slices:
@@ -128,7 +126,7 @@ def test_slices_are_in_the_parameters_own_values() -> None:
             "kind": ft.Choice("a", "b", None),
         }
     )
-    values = {part.parameter: part.values for part in diagnose(told(space, lambda params: params["rate"])).slices}
+    values = {part.parameter: part.values for part in told(space, lambda params: params["rate"]).diagnose().slices}
 
     assert len(values["rate"]) == RESOLUTION
     assert (values["rate"][0], values["rate"][-1]) == (1e-4, 1)
@@ -143,7 +141,7 @@ def test_slices_are_in_the_parameters_own_values() -> None:
 def test_a_parameter_that_is_inactive_in_the_best_trial_has_no_slice_but_its_parent_has() -> None:
     space = ft.Space({"optimizer": ft.Choice("sgd", "adam"), "momentum": ft.Float(0, 1, when={"optimizer": "sgd"})})
     study = told(space, lambda params: params.get("momentum", -1.0) ** 2 - 2 * (params["optimizer"] == "adam"))
-    diagnosis = diagnose(study)
+    diagnosis = study.diagnose()
 
     assert study.trials[diagnosis.best].params == {"optimizer": "adam"}
     assert set(diagnosis.importance) == {"optimizer", "momentum"}
@@ -154,7 +152,7 @@ def test_a_parameter_that_is_inactive_in_the_best_trial_has_no_slice_but_its_par
 
 
 def test_a_value_that_is_maximised_keeps_its_sign() -> None:
-    diagnosis = diagnose(told(PLANE, lambda params: -plane(params), aim="maximize"))
+    diagnosis = told(PLANE, lambda params: -plane(params), aim="maximize").diagnose()
 
     assert diagnosis.observed[diagnosis.trials.index(diagnosis.best)] == max(diagnosis.observed)
     assert max(diagnosis.slices[0].expected) == pytest.approx(max(diagnosis.observed), abs=0.05)
@@ -167,7 +165,7 @@ def test_trials_that_failed_are_learnt_from_but_not_judged_by() -> None:
         failed = trial.params["strong"] > 3
         study.tell(trial, None if failed else plane(trial.params), failure="diverged" if failed else None, cost=1.0)
 
-    diagnosis = diagnose(study)
+    diagnosis = study.diagnose()
 
     assert diagnosis.failed == sum(trial.failure is not None for trial in study.trials) > 0
     assert len(diagnosis.trials) == len(diagnosis.observed) == 24 - diagnosis.failed
@@ -179,7 +177,7 @@ def test_one_run_that_diverged_does_not_hide_the_others() -> None:
     study = told(PLANE, plane)
     study.add({"strong": 9.9, "weak": 0.9}, 1e12)
 
-    diagnosis = diagnose(study)
+    diagnosis = study.diagnose()
 
     assert next(iter(diagnosis.importance)) == "strong"
     assert np.ptp(diagnosis.slices[1].expected) < 1
@@ -187,14 +185,14 @@ def test_one_run_that_diverged_does_not_hide_the_others() -> None:
 
 
 def test_equal_values_leave_nothing_to_explain() -> None:
-    diagnosis = diagnose(told(PLANE, lambda _: 1.0))
+    diagnosis = told(PLANE, lambda _: 1.0).diagnose()
 
     assert diagnosis.explained is None
     assert diagnosis.rms_error == pytest.approx(0, abs=1e-6)
 
 
 def test_a_diagnosis_is_plain_json() -> None:
-    form = diagnose(told(PLANE, plane, trials=8)).to_json()
+    form = told(PLANE, plane, trials=8).diagnose().to_json()
 
     assert json.loads(json.dumps(form)) == form
     assert [entry["level"] for entry in form["calibration"]] == [0.5, 0.8, 0.95]
@@ -208,7 +206,7 @@ def test_any_strategy_will_do_and_only_full_fidelity_counts() -> None:
         study.add({"x": x}, x**2)
         study.add({"x": x}, 100.0, fidelity={"epochs": 1})
 
-    assert diagnose(study).observed == pytest.approx([x**2 for x in np.linspace(0, 1, 6)])
+    assert study.diagnose().observed == pytest.approx([x**2 for x in np.linspace(0, 1, 6)])
 
 
 def test_too_few_values_are_refused() -> None:
@@ -218,7 +216,7 @@ def test_too_few_values_are_refused() -> None:
         study.add({"x": x}, x, fidelity={"epochs": 1})
 
     with pytest.raises(NoResult, match=r"at least 5 configurations with a value, got 4 among 4 trials\. Run some more"):
-        diagnose(study)
+        study.diagnose()
 
 
 def short_runs(count: int = 14) -> ft.Study:
@@ -236,7 +234,7 @@ def short_runs(count: int = 14) -> ft.Study:
 
 def test_short_runs_are_diagnosed_by_the_model_of_their_curves() -> None:
     study = short_runs()
-    diagnosis = diagnose(study)
+    diagnosis = study.diagnose()
 
     assert diagnosis.is_by_curves
     assert len(diagnosis.trials) == 14
@@ -273,7 +271,7 @@ def test_a_run_that_goes_on_with_other_params_is_diagnosed_by_those_it_began_wit
 
     fitted = fit_curve_history(study.history)
     assert fitted.points[0].tolist() == pytest.approx(list(study.trials[0].params.values()))
-    assert len(diagnose(study).trials) == 14
+    assert len(study.diagnose().trials) == 14
 
 
 def test_the_interval_holds_95_percent_of_a_normal_distribution() -> None:

@@ -1,9 +1,9 @@
 """Bars of trials: from when a worker took each, and in as many lanes as ran at once."""
 
 import farthing as ft
+from farthing.analysis.charts import timeline
+from farthing.analysis.lines import Lines
 from farthing.storage import MemoryStorage
-from farthing.views.lines import Lines
-from farthing.views.timeline import timeline
 
 SPACE = ft.Space({"x": ft.Float(0, 1)})
 

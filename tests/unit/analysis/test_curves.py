@@ -1,8 +1,7 @@
 """Learning curves out of a history."""
 
 import farthing as ft
-from farthing.study.runs import last_of_runs, with_value
-from farthing.views.curves import curve_axis, learning_curves
+from farthing.analysis.runs import curve_axis, last_of_runs, learning_curves, with_value
 
 
 def test_a_continued_run_is_one_curve(digits: ft.Study) -> None:

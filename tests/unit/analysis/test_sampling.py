@@ -6,9 +6,9 @@ from itertools import pairwise
 import pytest
 
 import farthing as ft
-from farthing.views.lines import Lines
-from farthing.views.outlook import promising_runs, renumbered
-from farthing.views.sampling import steady_places
+from farthing.analysis.lines import Lines
+from farthing.analysis.outlook import promising_runs, renumbered
+from farthing.analysis.sampling import steady_places
 
 SPACE = ft.Space({"x": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(1, 9, integer=True, trace=True)})
 

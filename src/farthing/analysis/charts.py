@@ -1,16 +1,18 @@
-"""What is particular to each system: curves bought, lanes of a population, rounds of an online run, cached prefixes."""
+"""Charts of a whole history: what is particular to each system, values against params, trials along the clock."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from farthing.analysis.lines import Lines
+from farthing.analysis.rows import stage_tree
+from farthing.analysis.runs import Lineage, curve_axis, last_of_runs, learning_curves, with_value
+from farthing.analysis.sampling import chosen_places, thinned
+from farthing.analysis.text import where
 from farthing.costs import Ledger
-from farthing.study.lineage import Lineage
-from farthing.study.online.stored import BAD, played_rounds
-from farthing.study.runs import last_of_runs
 from farthing.trials import History, Json, Measurement, Trial
-from farthing.views.curves import curve_axis, learning_curves
-from farthing.views.sampling import thinned
-from farthing.views.trial_views import stage_tree
+from farthing.trials.rounds import BAD, played_rounds
 
 MOST_CURVES = 200
 MOST_POINTS = 100
@@ -181,3 +183,64 @@ def pipeline(history: History) -> dict[str, Json]:
         "bills": {name: bill.to_json() for name, bill in ledger.stages.items()},
         "unit": ledger.unit,
     }
+
+
+# ------------------------------------------------------------
+# Value against params: for slices, and for lines across parallel axes.
+
+
+def parameter_points(history: History, *, most: int) -> dict[str, Json]:
+    """The last trial of each run that has a value: its params, value and reach. Of many, the best and some others."""
+    runs = last_of_runs(with_value(history))
+    losses = np.array([history.loss(trial.value or 0.0) for trial in runs])
+    keep = np.zeros(len(runs), dtype=bool)
+    keep[np.argsort(losses, kind="stable")[: most // 4]] = True
+    shown = [runs[int(place)] for place in chosen_places(len(runs), most, keep=keep)]
+    return {
+        "number": [trial.number for trial in shown],
+        "value": [trial.value for trial in shown],
+        "cost": [trial.cost for trial in shown],
+        "reach": [history.reach(trial) for trial in shown],
+        "params": {name: [trial.params.get(name) for trial in shown] for name in history.problem.space.parameters},
+        "of": len(runs),
+    }
+
+
+# ------------------------------------------------------------
+# Trials by the worker that ran them, along the clock.
+
+
+MOST_LANES = 60
+
+
+def timeline(lines: Lines, *, now: float, most: int) -> dict[str, Json]:
+    """A bar for each trial from when a worker took it, in lanes: a process that runs several at once has several."""
+    is_taken = np.isfinite(lines.started_at)
+    began = [place for place in np.flatnonzero(is_taken).tolist() if lines.states[place] != "pending"]
+    shown = [began[int(place)] for place in chosen_places(len(began), most)]
+    lanes: dict[tuple[str, int], float] = {}
+    bars: list[dict[str, Json]] = []
+    for place in sorted(shown, key=lambda place: lines.started_at[place]):
+        start = float(lines.started_at[place])
+        is_finished = lines.finished_at[place] == lines.finished_at[place]
+        end = float(lines.finished_at[place]) if is_finished else max(now, start)
+        owner = where(lines.owners[place])
+        slot = next(slot for slot in range(len(lanes) + 1) if lanes.get((owner, slot), -1.0) <= start)
+        lanes[owner, slot] = end
+        bars.append(
+            {
+                "number": int(lines.number[place]),
+                "state": lines.states[place],
+                "start": start,
+                "end": end,
+                "lane": [owner, slot],
+                "cost": float(lines.cost[place]),
+            }
+        )
+    names = sorted(lanes)
+    places = {name: at for at, name in enumerate(names)}
+    for bar in bars:
+        bar["lane"] = places[tuple(bar["lane"])]
+    kept = [bar for bar in bars if bar["lane"] < MOST_LANES]
+    labels = [f"{owner or 'not known'}{f' #{slot + 1}' if slot else ''}" for owner, slot in names[:MOST_LANES]]
+    return {"lanes": labels, "bars": kept, "of": len(began), "all_lanes": len(names), "now": now}

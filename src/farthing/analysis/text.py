@@ -1,0 +1,166 @@
+"""How studies and trials look in a terminal and in a notebook."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any, overload
+
+from farthing.analysis.runs import ranked_runs
+from farthing.costs import Ledger
+from farthing.errors import NoResult
+from farthing.fields import Whole
+from farthing.session import Session
+from farthing.session.strategy import name_of
+from farthing.trials import History, Measurement, Params, Prediction, Problem, Trial
+
+if TYPE_CHECKING:
+    from farthing.analysis.best import Best
+
+
+ROWS_SHOWN = 10
+
+
+def short_number(number: Any) -> str:
+    return f"{number:.4g}" if isinstance(number, float) else str(number)
+
+
+def short_params(params: Params) -> str:
+    return " ".join(f"{name}={short_number(value)}" for name, value in params.items())
+
+
+def short_point(trial: Trial, point: Measurement | None) -> str:
+    """Progress of a running trial: `epochs=4/27 0.213`."""
+    if point is None or point.value is None:
+        return " ".join(f"{name}=…/{short_number(value)}" for name, value in trial.fidelity.items())
+    places = [
+        f"{name}={short_number(at)}/{short_number(trial.fidelity.get(name, at))}" for name, at in point.fidelity.items()
+    ]
+    return " ".join([*places, f"{point.value:.5g}"])
+
+
+def found_best(session: Session) -> "Best | None":
+    """The recommendation so far, if any."""
+    from farthing.analysis.best import find_best
+
+    try:
+        return find_best(session)
+    except NoResult:
+        return None
+
+
+def best_lines(session: Session, best: "Best") -> list[str]:
+    """The recommendation in words, and whether the strategy was asked."""
+    return [*best.lines(), *_fallback(session, best)]
+
+
+def _fallback(session: Session, best: "Best") -> list[str]:
+    if not best.is_fallback:
+        return []
+    name = name_of(session.strategy.to_json())
+    return [f"It is the best measured: {name} is not imported to read a study. --import asks what it recommends."]
+
+
+def short_prediction(predicted: Prediction) -> str:
+    """`0.0812 ± 0.004`: the expected value and one standard deviation."""
+    deviation = "" if predicted.deviation is None else f" ± {predicted.deviation:.2g}"
+    return f"{predicted.mean:.4g}{deviation}"
+
+
+def trial_row(trial: Trial) -> list[str]:
+    """Number, value, cost, fidelity and params as text."""
+    value = "" if trial.value is None else f"{trial.value:.6g}"
+    return [str(trial.number), value, f"{trial.cost:.4g}", short_params(trial.fidelity), short_params(trial.params)]
+
+
+def text_table(rows: Sequence[Sequence[str]]) -> str:
+    """Rows in columns, the header first."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+
+
+def html_table(rows: Sequence[Sequence[str]]) -> str:
+    """The same for notebooks."""
+    head, *body = [[escape(cell) for cell in row] for row in rows]
+    header = "".join(f"<th>{cell}</th>" for cell in head)
+    cells = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in body)
+    return f"<table><thead><tr>{header}</tr></thead><tbody>{cells}</tbody></table>"
+
+
+def _best_table(history: History) -> list[list[str]]:
+    header = ["trial", history.problem.value, "cost", "fidelity", "params"]
+    return [header, *map(trial_row, ranked_runs(history)[:ROWS_SHOWN])]
+
+
+def study_text(session: Session) -> str:
+    with session.records.still():
+        history = session.records.refresh()
+        table = text_table(_best_table(history))
+        return "\n".join([_title(session, history), *_recommendation(session), "", table, "", str(Ledger.of(history))])
+
+
+def study_html(session: Session) -> str:
+    with session.records.still():
+        history = session.records.refresh()
+        words = "".join(f"<br>{escape(line)}" for line in _recommendation(session))
+        title = f"<p><b>{escape(_title(session, history))}</b>{words}</p>"
+        return f"{title}{html_table(_best_table(history))}{Ledger.of(history)._repr_html_()}"
+
+
+def _recommendation(session: Session) -> list[str]:
+    """The recommendation of a model, which the table of measurements does not show."""
+    best = found_best(session)
+    return [*best_lines(session, best), short_params(best.params)] if best and best.predicted else []
+
+
+def _title(session: Session, history: History) -> str:
+    return f"{session.name}: {history.problem.direction} {history.problem.value}, {len(history)} trials"
+
+
+# ------------------------------------------------------------
+# The best trials of a study, as a list that prints as a table.
+
+
+@dataclass(frozen=True, repr=False)
+class Top(Sequence[Trial]):
+    """The last trial of each run, what went furthest first, and among those the best."""
+
+    problem: Problem
+    trials: tuple[Trial, ...]
+
+    @classmethod
+    def of(cls, history: History, count: int) -> "Top":
+        most = Whole(least=1).checked(count, what="The number of trials", advice="Write study.top(10).")
+        return cls(history.problem, tuple(ranked_runs(history)[:most]))
+
+    @overload
+    def __getitem__(self, index: int) -> Trial: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Trial]: ...
+    def __getitem__(self, index: int | slice) -> Trial | Sequence[Trial]:
+        return self.trials[index]
+
+    def __len__(self) -> int:
+        return len(self.trials)
+
+    def __iter__(self) -> Iterator[Trial]:
+        return iter(self.trials)
+
+    def __repr__(self) -> str:
+        return text_table(self._rows())
+
+    def _repr_html_(self) -> str:
+        return html_table(self._rows())
+
+    def _rows(self) -> list[list[str]]:
+        return [["trial", self.problem.value, "cost", "fidelity", "params"], *map(trial_row, self.trials)]
+
+
+# ------------------------------------------------------------
+# Who runs a trial, in words.
+
+
+def where(owner: str) -> str:
+    """The machine and the number of the process that runs a trial."""
+    machine, process, _ = (["", "", "", *owner.rsplit(":", 2)])[-3:]
+    return f"{re.split('[:/]', machine)[0]} {process}".strip()
