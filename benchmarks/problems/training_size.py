@@ -1,8 +1,8 @@
 """Learners trained on a part of the data: the rbv2 and iaml surrogates of YAHPO Gym.
 
 The fidelity is the share of the training set. A run on more data starts from nothing: there is no trace and nothing to
-continue, so that every evaluation is paid in full. With glmnet a part of the data saves little: an eighth of it costs half
-as much as all of it, and on one data set more.
+continue, so that every evaluation is paid in full. With glmnet a part of the data saves little: an eighth of it
+costs half as much as all of it, and on one data set more.
 """
 
 from collections.abc import Mapping, Sequence
