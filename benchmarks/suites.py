@@ -117,6 +117,11 @@ CURVES_REPORTED = (
 
 LEARNING_CURVES = tuple(name for name in CURVES_REPORTED if name.startswith("lcbench/"))
 TRAINING_SIZES = tuple(name for name in CURVES_REPORTED if name.startswith("rbv2_"))
+SIZES_REPORTED = (*TRAINING_SIZES, "iaml_glmnet/41146", "iaml_glmnet/1489")
+SIZES_FOR_TUNING = (
+    *("iaml_glmnet/40981", "iaml_glmnet/1067", "rbv2_svm/1462", "rbv2_svm/1476"),
+    *("rbv2_xgboost/11", "rbv2_xgboost/40983"),
+)
 RECORDED_ROWS = (
     "taskset-rows/imdb_patch128_LSTM128_bs64",
     "taskset-rows/imdb_patch32_GRU64_avg_bs128",
@@ -560,7 +565,7 @@ def _arena(name: str, *families: tuple[tuple[str, ...], int]) -> Suite:
         if problems
         for budget in ARENA_BUDGETS
     )
-    return Suite(name, contests, seeds=20)
+    return Suite(name, contests, seeds=max(seeds for _, seeds in families))
 
 
 def _tables(kind: str, *, for_tuning: bool) -> tuple[str, ...]:
@@ -576,14 +581,15 @@ ARENAS = {
             (_tables("forest", for_tuning=True), 20),
             (ROWS_FOR_TUNING, 4),
             (CURVES_FOR_TUNING, 3),
+            (SIZES_FOR_TUNING, 8),
         ),
         _arena(
             "real-curves",
-            (_tables("rows", for_tuning=False), 20),
-            (_tables("forest", for_tuning=False), 20),
-            (RECORDED_ROWS, 8),
-            (LEARNING_CURVES, 3),
-            (TRAINING_SIZES, 5),
+            (_tables("rows", for_tuning=False), 40),
+            (_tables("forest", for_tuning=False), 40),
+            (RECORDED_ROWS, 16),
+            (LEARNING_CURVES, 6),
+            (SIZES_REPORTED, 8),
         ),
     )
 }
