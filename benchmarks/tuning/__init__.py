@@ -1,0 +1,1 @@
+"""Scripts that made the records by which rules were chosen."""
