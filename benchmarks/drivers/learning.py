@@ -102,7 +102,7 @@ class OptunaLearning(Optuna):
 
 
 def starts(earlier: Earlier, problem: Problem, *, seed: int) -> list[Params]:
-    from farthing.study.learning import learned_from
+    from farthing.knowledge.earlier import learned_from
 
     own = StudyProblem(problem.space(), minimize=problem.direction == "minimize", seed=seed, cost_unit="cost")
     return [start.params for start in learned_from(earlier.studies(problem, seed=seed), own).starts]

@@ -123,10 +123,10 @@ class Session:
         name: str,
         storage: StorageLike,
         *,
-        strategy: Strategy | str | None,
-        cost: DeclaredCost | None,
-        lease: float,
-        lost_retries: int,
+        strategy: Strategy | str | None = None,
+        cost: DeclaredCost | None = None,
+        lease: float = 60.0,
+        lost_retries: int = 3,
     ) -> "Session":
         """Of the study of that name, as it was stored."""
         check_leases(lease, lost_retries=lost_retries)
@@ -159,3 +159,9 @@ class _Speaks(Protocol):
 
 def session_of(study: _Speaks) -> Session:
     return study._session
+
+
+def session_if_any(thing: object) -> Session | None:
+    """The session of a study; None for anything else."""
+    found = getattr(thing, "_session", None)
+    return found if isinstance(found, Session) else None

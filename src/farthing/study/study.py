@@ -17,6 +17,7 @@ from farthing.execution import CarriesOut, Checkpoints, Executor, RunningTrial, 
 from farthing.execution.ranks import refuse_other_ranks
 from farthing.execution.ray import Resources
 from farthing.fields import Flag, Number, Whole
+from farthing.knowledge.earlier import begin_with
 from farthing.session import Session
 from farthing.session.creation import closed_on_error, require_space
 from farthing.session.extension import extension_of, refuse_retiring_for
@@ -37,7 +38,6 @@ from farthing.study.asking import (
 )
 from farthing.study.display import Callbacks, check_progress, display_for, read_callbacks, say_how_to_resume
 from farthing.study.executors import executor_for
-from farthing.study.learning import begin_with
 from farthing.study.limits import (
     COMPLETE,
     Limits,

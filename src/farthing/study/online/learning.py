@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from farthing.errors import StudyNotFound
+from farthing.knowledge.earlier import learn
 from farthing.session.creation import closed_on_error
 from farthing.storage import Storage, StudyRecord, open_storage
-from farthing.study.learning import learn
 from farthing.trials import Params, Problem
 
 

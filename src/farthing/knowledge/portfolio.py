@@ -4,6 +4,7 @@
 
 h_j is the posterior mean of study j at full fidelity; its least value and its median are over points that fill the
 space. The next configuration is always the one that lowers Σ_j min_c R_j(c), over those chosen, the most.
+Before the first, each study counts as 1: a random configuration is as good as the median.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from farthing.analysis.model import quick_model_of
+from farthing.knowledge.earlier import carried_over
 from farthing.models.linalg import Array
 from farthing.models.sobol import sobol_points
 from farthing.models.threads import one_thread
 from farthing.space import Space
-from farthing.study.carried_over import carried_over
 from farthing.trials import History, Params
 
 MOST_STARTS = 5
@@ -50,7 +51,7 @@ def ordered_by_cover(bests: Sequence[EarlierBest], *, most: int = MOST_STARTS) -
 def greedy_cover(R: Array) -> list[int]:
     """The columns of R (studies, configurations) in the order of the greedy rule; ties go to the first."""
     chosen: list[int] = []
-    covered = np.full(R.shape[0], np.inf)
+    covered = np.ones(R.shape[0])
     for _ in range(R.shape[1]):
         totals = np.minimum(covered[:, None], R).sum(axis=0)
         totals[chosen] = np.inf

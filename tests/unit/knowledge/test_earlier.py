@@ -7,9 +7,9 @@ import pytest
 
 import farthing as ft
 from farthing.errors import InvalidArgument, NoResult
+from farthing.knowledge.earlier import carried_over
+from farthing.knowledge.portfolio import greedy_cover
 from farthing.storage import MemoryStorage
-from farthing.study.carried_over import carried_over
-from farthing.study.portfolio import greedy_cover
 from farthing.testing import check_replay
 
 SPACE = ft.Space({"x": ft.Float(0.0, 1.0), "y": ft.Float(0.0, 1.0)})
@@ -107,10 +107,18 @@ def test_values_are_moved_into_the_bounds_of_today_and_missing_ones_filled_in() 
 
 
 def test_the_portfolio_covers_what_the_earlier_studies_knew() -> None:
-    # Column 1 is fair everywhere, 0 is best for two studies and bad for the third, 2 the other way round.
+    # Column 0 is best for two studies and bad for the third, 2 the other way round, and 1 is fair everywhere: once 0
+    # is chosen, 2 covers the study that is left, whereas 1 would be the second best alone.
     R = np.array([[0.0, 0.4, 1.5], [0.1, 0.4, 1.5], [1.5, 0.4, 0.0]])
-    assert greedy_cover(R) == [1, 0, 2]
+    assert greedy_cover(R) == [0, 2, 1]
     assert greedy_cover(R[:2]) == [0, 1, 2]
+
+
+def test_a_start_that_is_bad_for_a_study_is_no_worse_for_it_than_no_start() -> None:
+    R = np.array(
+        [[0.0, 0.9], [1.5, 0.9], [1.5, 0.9]]
+    )  # column 0 sums to more, and is the only one that is good anywhere
+    assert greedy_cover(R) == [0, 1]
 
 
 def test_a_program_that_is_killed_between_two_starts_goes_on_with_the_same_starts(tmp_path: Path) -> None:

@@ -1,25 +1,26 @@
 """Learns from earlier studies: reads them once, as a study begins, and freezes what is used into its own history."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from farthing.analysis.best import find_best
-from farthing.errors import InvalidArgument, NoResult
-from farthing.session import session_of
+from farthing.errors import InvalidArgument, InvalidParams, NoResult
+from farthing.scalars import as_float
+from farthing.session import Session, session_if_any
 from farthing.session.records import Records
+from farthing.space import Choice, Float, Int, Parameter, Space
 from farthing.storage import Storage, StudySummary
 from farthing.strategies import Randomness, Strategy
 from farthing.strategies.shared.starts import is_drawn
-from farthing.study.carried_over import carried_over, in_common
 from farthing.trials import History, Params, Problem, State, Trial
 from farthing.trials.learned import EarlierCost, Learned, LearnedStart, RandomResult
 from farthing.trials.notes import ADDED, is_by_model
 from farthing.validation import shown
 
 if TYPE_CHECKING:
-    from farthing.study.portfolio import EarlierBest
-    from farthing.study.study import Study
+    from farthing.knowledge.portfolio import EarlierBest
+
 
 MOST_COSTS = 64
 """Costs that are kept for the first predictions, of all earlier studies together. A limit on size, not tuned."""
@@ -54,19 +55,19 @@ def learn(given: object, problem: Problem, *, name: str, storage: Storage) -> Le
         return learned_from(studies, problem)
 
 
-def learned_from(studies: "Sequence[Study]", problem: Problem) -> Learned:
+def learned_from(studies: Sequence[Session], problem: Problem) -> Learned:
     for study in studies:
         _require_suitable(study, problem)
     names = tuple(study.name for study in studies)
     bests = [best for place, study in enumerate(studies) if (best := _best_of(study, problem, place)) is not None]
     if not bests:
         return Learned(names)
-    from farthing.study.portfolio import ordered_by_cover
+    from farthing.knowledge.portfolio import ordered_by_cover
 
     return Learned(
         names,
         tuple(LearnedStart(best.params, best.source) for best in ordered_by_cover(bests)),
-        tuple(result for study in studies for result in _random_results(study.name, study.history)),
+        tuple(result for study in studies for result in _random_results(study.name, study.records.refresh())),
         tuple(_costs(studies, problem)),
     )
 
@@ -83,34 +84,32 @@ def require_starts(strategy: Strategy | None) -> None:
 
 
 @contextmanager
-def _opened(given: object, problem: Problem, *, name: str, storage: Storage) -> "Iterator[list[Study]]":
+def _opened(given: object, problem: Problem, *, name: str, storage: Storage) -> Iterator[list[Session]]:
     """The studies that were named, each once; those that are opened here are closed at the end."""
-    from farthing.study.study import Study
-
     with ExitStack() as stack:
-        found: list[Study] = []
+        found: list[Session] = []
         for one in _named(given, problem, name=name, storage=storage):
-            if isinstance(one, Study):
+            if isinstance(one, Session):
                 found.append(one)
                 continue
             address, _, other = one.rpartition("#")
             is_elsewhere = "://" in address or address.endswith(SUFFIXES)
             place: str | Storage = address if is_elsewhere else storage
-            found.append(stack.enter_context(Study.load(other if is_elsewhere else one, place)))
+            found.append(Session.loaded(other if is_elsewhere else one, place))
+            stack.callback(found[-1].records.let_go)
         yield found
 
 
-def _named(given: object, problem: Problem, *, name: str, storage: Storage) -> "list[str | Study]":
-    from farthing.study.study import Study
-
+def _named(given: object, problem: Problem, *, name: str, storage: Storage) -> list[str | Session]:
     if given == "all":
         return [one.record.name for one in storage.list_studies() if _suits(one, problem, name=name)]
-    listed: Any = [given] if isinstance(given, (str, Study)) else given
-    if not isinstance(listed, Sequence) or not all(isinstance(one, (str, Study)) for one in listed):
+    several: Any = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    listed = [one if isinstance(one, str) else session_if_any(one) for one in several]
+    if None in listed:
         raise InvalidArgument(f"learn_from must be names or studies, got {shown(given)}. {ADVICE}")
     if name in listed:
         raise InvalidArgument(f"A study learns from others, got its own name, {name!r}, in learn_from. {ADVICE}")
-    return list(dict.fromkeys(listed))
+    return list(dict.fromkeys(one for one in listed if one is not None))
 
 
 def _suits(other: StudySummary, problem: Problem, *, name: str) -> bool:
@@ -121,8 +120,8 @@ def _suits(other: StudySummary, problem: Problem, *, name: str) -> bool:
     return other.record.name != name and is_finished and is_alike and bool(in_common(problem.space, theirs.space))
 
 
-def _require_suitable(study: "Study", problem: Problem) -> None:
-    theirs = study.problem
+def _require_suitable(study: Session, problem: Problem) -> None:
+    theirs = study.records.problem
     if (theirs.value, theirs.minimize) != (problem.value, problem.minimize):
         raise InvalidArgument(
             f"A study learns from studies of the same value, got {study.name!r}, which has "
@@ -137,15 +136,17 @@ def _require_suitable(study: "Study", problem: Problem) -> None:
 # --------------------------------------------------------------------------------------------- what they leave
 
 
-def _best_of(study: "Study", problem: Problem, place: int) -> "EarlierBest | None":
+def _best_of(study: Session, problem: Problem, place: int) -> "EarlierBest | None":
     """The study's recommendation; None if it has none. What it did not tune is drawn."""
-    from farthing.study.portfolio import EarlierBest
+    from farthing.knowledge.portfolio import EarlierBest
 
     try:
-        best = find_best(session_of(study))
+        best = find_best(study)
     except NoResult:
         return None
-    return EarlierBest(study.name, best.params, _with_drawn(best.params, problem, "learned", place), study.history)
+    return EarlierBest(
+        study.name, best.params, _with_drawn(best.params, problem, "learned", place), study.records.refresh()
+    )
 
 
 def _with_drawn(params: Params, problem: Problem, *key: str | int) -> Params:
@@ -166,15 +167,62 @@ def _random_results(source: str, history: History) -> list[RandomResult]:
     return own or list(history.learned.random if history.learned else ())
 
 
-def _costs(studies: "Sequence[Study]", problem: Problem) -> list[EarlierCost]:
+def _costs(studies: Sequence[Session], problem: Problem) -> list[EarlierCost]:
     """Costs of runs from nothing, in today's unit; the same number of each study, spread over its trials."""
-    same = [study for study in studies if study.problem.cost_unit == problem.cost_unit]
+    same = [study for study in studies if study.records.problem.cost_unit == problem.cost_unit]
     each = max(1, MOST_COSTS // max(1, len(same)))
     found: list[EarlierCost] = []
     for study in same:
-        history = study.history
+        history = study.records.refresh()
         paid = [one for one in history.done if one.resume_from is None and one.cost > 0.0]
         for trial in paid[:: -(-len(paid) // each) or 1]:
             params = _with_drawn(trial.params, problem, "costs", len(found))
             found.append(EarlierCost(params, history.reach(trial), trial.cost))
     return found[:MOST_COSTS]
+
+
+# ------------------------------------------------------------
+# Params of one space as params of another: what both have is kept, what only the new one has is filled in.
+
+
+MISSING = object()
+"""Stands for a value that the parameter cannot take; None may be an option."""
+
+
+def in_common(one: Space, other: Space) -> list[str]:
+    return [name for name in one.parameters if name in other.parameters]
+
+
+def carried_over(params: Params, space: Space, *, fill: Callable[[str], Any]) -> Params:
+    """The params in that space: values outside its bounds are moved to them, missing ones are filled in by name."""
+    whole: dict[str, Any] = {}
+    while missing := [name for name in space.active_names(whole) if name not in whole]:
+        for name in missing:
+            value = _moved(params[name], space.parameters[name]) if name in params else MISSING
+            whole[name] = fill(name) if value is MISSING else value
+    return space.check(whole)
+
+
+def _moved(value: Any, parameter: Parameter) -> Any:
+    """The nearest value that the parameter can take, if there is one."""
+    if isinstance(parameter, Choice):
+        return _option(value, parameter)
+    number = as_float(value)
+    if number is None:
+        return MISSING
+    within = min(max(number, parameter.low), parameter.high)
+    return _on_grid(within, parameter)
+
+
+def _on_grid(number: float, parameter: Float | Int) -> float | int:
+    if isinstance(parameter, Float) and parameter.step is None:
+        return float(number)
+    step = parameter.step or 1
+    return parameter.value_at(round((number - parameter.low) / step))
+
+
+def _option(value: Any, parameter: Choice) -> Any:
+    try:
+        return parameter.check(value, name="option")
+    except InvalidParams:
+        return MISSING
