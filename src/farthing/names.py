@@ -99,10 +99,16 @@ def find_class(name: str, kind: Kind) -> type[Any]:
     found: type[Any]
     if ":" in name:
         return _import_class(name, kind)
+    name = {_simplified(known): known for known in kind.homes}.get(_simplified(name), name)
     what = f"{kind.what.capitalize()} that is not given as 'module:Class'"
     refuse_unknown([name], sorted(kind.homes), what=what, error=InvalidArgument)
     found = getattr(importlib.import_module(kind.homes[name]), name)
     return found
+
+
+def _simplified(name: str) -> str:
+    """The name without what people vary: `trace_kg` and `cma-es` are TraceKG and CMAES."""
+    return name.lower().replace("-", "").replace("_", "")
 
 
 def name_of(cls: type[Any]) -> str:

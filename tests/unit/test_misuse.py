@@ -9,8 +9,9 @@ import pytest
 
 import farthing
 from farthing.cli.study_file import read_study_file
-from farthing.errors import FarthingError, InvalidArgument, InvalidFile, InvalidSpace
+from farthing.errors import FarthingError, InvalidArgument, InvalidFile, InvalidSpace, StudyMismatch
 from farthing.strategies.online.bandits import EXP3S, RestartedGPUCB
+from farthing.validation import OTHER_WORDS
 
 ft: Any = farthing
 """Untyped: a type checker would refuse most of what follows."""
@@ -99,8 +100,8 @@ MISUSES: dict[str, tuple[Call, str, str, str]] = {
         "got 60",
         "Write Budget(cost=60) or Budget(seconds=60)",
     ),
-    "a budget of text": (lambda: ft.Budget(seconds="60"), "a number above 0", "got '60'", "Leave it out"),
-    "a budget of half a trial": (lambda: ft.Budget(trials=2.5), "a whole number ≥ 1", "got 2.5", "Leave it out"),
+    "a budget of text": (lambda: ft.Budget(seconds="60"), "a number above 0", "got '60'", "or leave it out"),
+    "a budget of half a trial": (lambda: ft.Budget(trials=2.5), "a whole number ≥ 1", "got 2.5", "or leave it out"),
     "a budget of nothing": (lambda: ft.Budget(), "needs a limit", "got none", "Give cost=, seconds= or trials="),
     "a budget that is misspelt": (
         lambda: ft.Budget(second=3),
@@ -208,7 +209,7 @@ MISUSES: dict[str, tuple[Call, str, str, str]] = {
         "Leave it out for 4",
     ),
     "true for a whole number": (lambda: ft.EEIPU(pool=True), "whole number ≥ 1", "got True", "Leave it out for 5"),
-    "a number for a name": (lambda: ft.ASHA(fidelity=3), "must be a text or None", "got 3", "Leave it out"),
+    "a number for a name": (lambda: ft.ASHA(fidelity=3), "must be a text or None", "got 3", "or leave it out"),
     "a percentage for a share": (lambda: ft.BOHB(random_share=30), "from 0 to 1", "got 30", "Leave it out for 0.333"),
     "an option that is none": (
         lambda: ft.LaMBO(loss="eager"),
@@ -239,7 +240,7 @@ MISUSES: dict[str, tuple[Call, str, str, str]] = {
         lambda: ft.PB2(population=4, interval=1, beta=float("inf")),
         "a number ≥ 0",
         "got inf",
-        "Leave it out",
+        "or leave it out",
     ),
     "a population without numbers": (
         lambda: ft.PB2(population=4),
@@ -324,7 +325,38 @@ MISUSES: dict[str, tuple[Call, str, str, str]] = {
         "got 1.0",
         "'learn'",
     ),
-    "no block of rounds": (lambda: RestartedGPUCB(block=0), "whole number ≥ 1", "got 0", "Leave it out"),
+    # hands that know Optuna
+    "a misspelt keyword of a study": (
+        lambda: ft.Study(SPACE, minimise="error"),
+        "Arguments of Study must be among",
+        "got 'minimise'",
+        "Did you mean 'minimize'?",
+    ),
+    "a misspelt keyword of a run": (lambda: run(worker=2), "must be among", "'worker'", "Did you mean 'workers'?"),
+    "n_trials": (lambda: run(n_trials=3), "Study.run", "'n_trials'", "budget=ft.Budget(trials=100)"),
+    "n_trials in one line": (lambda: ft.minimize(print, SPACE, n_trials=3), "minimize", "'n_trials'", "ft.Budget("),
+    "n_jobs": (lambda: run(n_jobs=2), "Study.run has no", "'n_jobs'", "Write workers=4"),
+    "timeout": (lambda: run(timeout=2), "Study.run has no", "'timeout'", "ft.Budget(seconds=600)"),
+    "direction": (lambda: ft.Study(SPACE, direction="minimize"), "Study has no", "'direction'", "minimize='loss'"),
+    "a sampler": (lambda: study(sampler="TPE"), "Study has no", "'sampler'", "strategy="),
+    "a state": (lambda: told(1.0, state="done"), "Study.tell has no", "'state'", "pruned=True"),
+    "a number of trials by place": (
+        lambda: study().run(print, 9),
+        "Study.run takes work and names for the rest",
+        "got 9",
+        "Study.run(…, budget=…)",
+    ),
+    "a step by place": (lambda: study().ask().report(0.5, 3), "takes value and names", "got 3", "step=…"),
+    "a value of two words": (lambda: study(minimize="val loss"), "one word", "got 'val loss'", "minimize='val/loss'"),
+    "a budget below nothing": (lambda: ft.Budget(trials=-1), "≥ 1", "got -1", "Write trials=1, or leave it out"),
+    "a told NaN": (lambda: told(float("nan")), "must be finite", "got nan", "failure='diverged'"),
+    "a declared cost with prices": (
+        lambda: study(prices={"gpu": 2.5, "per": "hour"}, cost=lambda params, fidelity: 1.0),
+        "Prices turn measured seconds",
+        "a declared cost",
+        "no cost=",
+    ),
+    "no block of rounds": (lambda: RestartedGPUCB(block=0), "whole number ≥ 1", "got 0", "or leave it out"),
     "a bandit's share": (lambda: EXP3S(share=2.0), "from 0 to 1", "got 2.0", "Leave it out for 0.001"),
 }
 
@@ -340,12 +372,10 @@ def test_a_wrong_argument_is_refused_with_the_rule_what_came_and_what_to_do(name
 
 
 CALLS = {
-    "Study": lambda: ft.Study(SPACE, minimise="error"),
     "Float": lambda: ft.Float(0.0, 1.0, logarithmic=True),
     "Space": lambda: ft.Space({"x": ft.Float(0, 1)}, fidelity={}),
     "Fidelity": lambda: ft.Fidelity(1, 9, whole=True),
     "OnlineTuner": lambda: ft.OnlineTuner(SPACE, round=9),
-    "Study.run": lambda: study().run(print, worker=2),
 }
 
 
@@ -353,6 +383,53 @@ CALLS = {
 def test_an_unknown_keyword_is_pythons_own_error_and_names_the_call_and_the_keyword(name: str) -> None:
     with pytest.raises(TypeError, match=rf"{name}.*unexpected keyword argument '\w+'"):
         CALLS[name]()
+
+
+WORDS = {
+    "best_params": (finished, "Write study.best.params."),
+    "best_value": (finished, "Write study.best.value."),
+    "optimize": (finished, "Write study.run(work, budget=ft.Budget(trials=100))."),
+    "suggest_float": (lambda: study().ask(), "read trial.params['lr']"),
+    "should_prune": (lambda: study().ask(), "raises ft.Pruned"),
+    "create_study": (lambda: ft, "Write ft.Study(space, minimize='loss')."),
+    "TrialPruned": (lambda: ft, "Write ft.Pruned."),
+}
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_the_words_of_another_tuner_are_answered_with_ours(name: str) -> None:
+    thing, remedy = WORDS[name]
+    with pytest.raises(AttributeError, match=f"has no '{name}'") as refusal:
+        getattr(thing(), name)
+    assert remedy in str(refusal.value)
+
+
+def test_attributes_that_nobody_has_are_absent() -> None:
+    assert not any(hasattr(thing, "no_such_thing") for thing in (finished(), study().ask(), ft))
+
+
+def test_what_another_tuner_calls_its_things_is_none_of_ours() -> None:
+    """Or the right word would never be read."""
+    ours = {"a study": ft.Study, "a trial": ft.RunningTrial, "farthing": ft}
+    assert [name for thing, owner in ours.items() for name in OTHER_WORDS[thing] if name in dir(owner)] == []
+
+
+def test_a_study_in_the_other_direction_is_refused_in_words(tmp_path: Path) -> None:
+    study(storage=tmp_path / "study.db").close()
+    with pytest.raises(StudyMismatch, match="got maximize where 'study' began with minimize='error'"):
+        ft.Study(SPACE, maximize="error", storage=tmp_path / "study.db")
+
+
+def test_prices_alone_are_in_dollars() -> None:
+    assert study(prices={"gpu": 2.5, "per": "hour"}).problem.cost_unit == "dollars"
+    assert study(prices={"gpu": 2.5, "per": "hour"}, cost_unit="euros").problem.cost_unit == "euros"
+
+
+def test_a_value_and_params_may_be_named_with_slashes(tmp_path: Path) -> None:
+    one = study(ft.Space({"optimizer/lr": ft.Float(0, 1)}), minimize="val/loss", storage=tmp_path / "study.db")
+    one.run(lambda trial: {"val/loss": trial.params["optimizer/lr"]}, budget=ft.Budget(trials=3), executor="inline")
+    assert one.best.value == one.best.params["optimizer/lr"]
+    assert "param.optimizer/lr" in one.export()
 
 
 def test_a_study_with_a_wrong_argument_is_not_begun(tmp_path: Path) -> None:
@@ -385,11 +462,16 @@ WRONG_FILES = {
     "text for a number": ('[strategy]\nname = "BOHB"\nrandom_share = "a"', "from 0 to 1", "got 'a'", "Leave it out"),
     "a fraction": ('[strategy]\nname = "ASHA"\nreduction = 2.5', "whole number ≥ 2", "got 2.5", "Leave it out for 3"),
     "a text for a flag": ('[strategy]\nname = "EIPerCost"\ncooling = "no"', "true or false", "got 'no'", "for True"),
-    "a table for a number": ('[strategy]\nname = "LogEI"\ninitial = {a = 1}', "whole number", "got {'a': 1}", "Leave"),
+    "a table for a number": (
+        '[strategy]\nname = "LogEI"\ninitial = {a = 1}',
+        "whole number",
+        "got {'a': 1}",
+        "or leave it out",
+    ),
     "an online strategy": ('[strategy]\nname = "CEGPUCB"', "must be among", "got 'CEGPUCB'", "Remove or rename"),
     "a number for its name": ("[strategy]\nname = 3", "must be a text", "got 3", 'Write name = "ASHA"'),
     "no name": ("[strategy]\nreduction = 3", "must be a text", "got None", 'Write name = "ASHA"'),
-    "a date": ('[strategy]\nname = "ASHA"\nfidelity = 2024-01-01', "must be a text", "got datetime", "Leave it out"),
+    "a date": ('[strategy]\nname = "ASHA"\nfidelity = 2024-01-01', "must be a text", "got datetime", "or leave it out"),
     "a budget of text": ('[budget]\ntrials = "9"', "whole number ≥ 1", "got '9'", "Write trials = 50"),
     "a budget of a fraction": ("[budget]\ntrials = 2.5", "whole number ≥ 1", "got 2.5", "Write trials = 50"),
 }
@@ -407,6 +489,8 @@ def test_a_wrong_value_in_a_study_file_is_refused_likewise(name: str, tmp_path: 
 
 
 def test_a_strategy_may_be_given_by_its_name() -> None:
+    assert study(strategy="asha").strategy == ft.ASHA()
+    assert study(strategy="cma-es").strategy == ft.CMAES()
     assert study(strategy="ASHA").strategy == ft.ASHA()
     assert tuner(strategy="CEGPUCB").strategy == ft.CEGPUCB()
 

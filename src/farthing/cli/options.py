@@ -39,6 +39,17 @@ _trials = click.option("--trials", type=int, metavar="LIMIT", help="Most configu
 _patience = click.option(
     "--patience", type=float, metavar="COST", help="Stop once this much cost has brought nothing better."
 )
+
+
+def _refuse_budget(context: click.Context, option: click.Parameter, given: str | None) -> None:
+    if given is not None:
+        raise click.UsageError(
+            f"A budget names its unit, got --budget {given}. "
+            f"Write --trials {given}, --cost {given} or --seconds {given}."
+        )
+
+
+_budget = click.option("--budget", hidden=True, expose_value=False, callback=_refuse_budget)
 _hard = click.option(
     "--hard/--soft", default=None, help="Whether running trials are ended too when a limit is reached."
 )
@@ -63,7 +74,7 @@ def work_options(command: Command) -> Command:
 
 def run_options(command: Command) -> Command:
     """Options of `run`; the limits replace those of the study."""
-    limits = (_seconds, _cost, _trials, _patience, _hard)
+    limits = (_seconds, _cost, _trials, _patience, _hard, _budget)
     return _with(command, _workers, *limits, _inline, _keep_going, _harmless, json_option, _quiet)
 
 
@@ -73,7 +84,7 @@ def resume_options(command: Command) -> Command:
         click.option("--seconds", type=float, metavar="MORE", help="Seconds of wall clock to go on for."),
         click.option("--cost", type=float, metavar="MORE", help="Cost to spend from now on, in the study's unit."),
         click.option("--trials", type=int, metavar="MORE", help="Configurations to try from now on."),
-        *(_patience, _hard),
+        *(_patience, _hard, _budget),
     )
     return _with(command, _workers, *limits, _inline, _keep_going, _harmless, json_option, _quiet)
 

@@ -16,7 +16,7 @@ from farthing.errors import InvalidArgument, InvalidFile
 from farthing.fields import Flag, Number, Rule, Several, Text, Whole
 from farthing.fields.rules import Either
 from farthing.session import session_of
-from farthing.session.creation import check_prices
+from farthing.session.creation import unit_of_cost
 from farthing.space import Space
 from farthing.space.space import space_from_tables
 from farthing.strategies import Strategy, strategy_from_json
@@ -134,12 +134,11 @@ def _study_file(tables: Mapping[str, Any], *, path: Path) -> StudyFile:
     limits = _table(tables, "budget", keys=BUDGET_KEYS)
     strategy = _strategy(tables, folder=folder)
     space = space_from_tables(*(tables.get(name) for name in ("space", "fidelities", "stages")))
+    prices = _mapping(tables, "prices") or None
     run = {name: study[name] for name in ("workers", "time_limit", "retries", "cost") if name in study}
     return StudyFile(
         name=study.get("name", path.stem),
-        problem=_problem(
-            study, space if strategy is None else strategy.shaped(space), folder=folder, has_prices="prices" in tables
-        ),
+        problem=_problem(study, space if strategy is None else strategy.shaped(space), folder=folder, prices=prices),
         strategy=strategy,
         storage=study.get("storage"),
         folder=study.get("folder"),
@@ -151,7 +150,7 @@ def _study_file(tables: Mapping[str, Any], *, path: Path) -> StudyFile:
             **run,
         ),
         wishes=tuple(_wish(table, space) for table in _wish_tables(tables)),
-        prices=_prices(tables, study),
+        prices=prices,
         learn_from=study.get("learn_from"),
         noise=study.get("noise"),
     )
@@ -176,29 +175,23 @@ def _wish(table: Mapping[str, Any], space: Space) -> Wish:
     return params, space.check_fidelity(fidelity)
 
 
-def _problem(study: Mapping[str, Any], space: Space, *, folder: Path, has_prices: bool) -> Problem:
+def _problem(study: Mapping[str, Any], space: Space, *, folder: Path, prices: Mapping[str, Any] | None) -> Problem:
     aims = [aim for aim in ("minimize", "maximize") if aim in study]
     if len(aims) != 1:
         raise InvalidArgument(
             f"[study] must say minimize or maximize, got {' and '.join(aims) or 'neither'}. "
             'Name the value in one of the two: minimize = "error".'
         )
-    unit = study.get("cost_unit", "seconds")
+    unit = unit_of_cost(study.get("cost_unit"), prices, cost=study.get("cost"))
     return Problem(
         space,
         value=study[aims[0]],
         minimize=aims == ["minimize"],
         seed=study.get("seed", 0),
         cost_unit=unit,
-        measures_cost=(unit == "seconds" or has_prices) and "cost" not in study,
+        measures_cost=(unit == "seconds" or prices is not None) and "cost" not in study,
         declared_cost=declared_cost(study["cost"], folder=folder) if "cost" in study else None,
     )
-
-
-def _prices(tables: Mapping[str, Any], study: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    prices = _mapping(tables, "prices") or None
-    check_prices(prices, cost=study.get("cost"), cost_unit=study.get("cost_unit", "seconds"))
-    return prices
 
 
 def _resources(tables: Mapping[str, Any]) -> dict[str, float]:

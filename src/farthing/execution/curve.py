@@ -52,8 +52,6 @@ def _amount(fidelity: Fidelity, given: object, *, name: str, own: float) -> floa
         kind = "a whole number" if fidelity.integer else "a finite number"
         raise InvalidParams(f"{name} must be {kind}, got {shown(given)}. Count the work done from the very start.")
     if not 0 < amount <= own:
-        raise InvalidParams(
-            f"{name} must be above 0 and at most the trial's own {own:g}, got {shown(given)}. "
-            f"Stop at trial.fidelity[{name!r}]."
-        )
+        advice = f"Stop at trial.fidelity[{name!r}]." if amount > 0 else "Count from 1: report what is done."
+        raise InvalidParams(f"{name} must be above 0 and at most the trial's own {own:g}, got {shown(given)}. {advice}")
     return amount

@@ -24,7 +24,10 @@ COMMANDS = ("The command exited", NO_VALUE)
 """How the failure of a program begins that ended by itself."""
 OUT_OF_MEMORY = ("MemoryError", "OutOfMemoryError")
 """Exceptions that some params raise and others do not: they say little about the work."""
-OUR_FOLDERS = tuple(f"{Path(__file__).parents[1] / folder}{os.sep}" for folder in ("execution", "trials", "space"))
+OUR_FILES = tuple(
+    f"{Path(__file__).parents[1]}{os.sep}{place}"
+    for place in (f"execution{os.sep}", f"trials{os.sep}", f"space{os.sep}", "validation.py")
+)
 
 
 class WorkFailed(FarthingError):
@@ -66,7 +69,7 @@ def cause_of(failure: Failure, params: Params) -> Cause | None:
     if IS_NOT_FINITE in failure.reason:
         return Cause(IS_NOT_FINITE, (), failure.reason, may_be_the_params=True)
     if places := PLACE.findall(failure.traceback):
-        text = f"{failure.reason} ({Path(places[-1][0]).name}, line {places[-1][1]})"
+        text = f"{failure.reason.rstrip('.')} ({Path(places[-1][0]).name}, line {places[-1][1]})"
         return Cause(_without_what_varies(exception, params), places[-1], text)
     if failure.reason.startswith(NO_VALUE):
         return Cause(NO_VALUE, (), failure.reason)
@@ -131,7 +134,7 @@ def _traceback(error: BaseException) -> str:
 
 def _keep_user_frames(report: TracebackException) -> None:
     """Leaves out our own frames, in the exception and in all that it came from."""
-    report.stack[:] = [frame for frame in report.stack if not frame.filename.startswith(OUR_FOLDERS)]
+    report.stack[:] = [frame for frame in report.stack if not frame.filename.startswith(OUR_FILES)]
     for other in (report.__cause__, report.__context__, *(report.exceptions or ())):
         if other is not None:
             _keep_user_frames(other)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any, SupportsFloat, TypeAlias
+from typing import TYPE_CHECKING, Any, SupportsFloat, TypeAlias
 
 from farthing.costs.clock import Clock, SystemClock
 from farthing.errors import FarthingError, InvalidArgument, InvalidValue, Pruned, WorkError
@@ -19,7 +19,7 @@ from farthing.trials import Failure, Kind, Measurement, Outcome, Problem, State
 from farthing.trials.best_so_far import stops_early
 from farthing.trials.news import Checkpointed, News
 from farthing.trials.prefixes import Eviction
-from farthing.validation import refuse_unknown
+from farthing.validation import explained, no_attribute, refuse_unknown
 
 Send: TypeAlias = Callable[[News], None]
 """Takes a running trial's news and returns when they are durable."""
@@ -65,6 +65,11 @@ class RunningTrial:
         self._staging: Path | None = None
         self._announced: str | None = None
 
+    if not TYPE_CHECKING:  # a checker that sees it takes every misspelt name for an attribute
+
+        def __getattr__(self, name):
+            raise no_attribute("a trial", name)
+
     def __repr__(self) -> str:
         return f"RunningTrial(number={self.number}, params={self.params!r}, fidelity={self.fidelity!r})"
 
@@ -85,6 +90,7 @@ class RunningTrial:
             self._staging = self._checkpoints.stage(self._job.attempt)
         return self._staging
 
+    @explained
     def report(
         self,
         value: SupportsFloat,

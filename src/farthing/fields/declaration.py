@@ -114,7 +114,11 @@ class Argument:
     def advice(self) -> str:
         if self.is_required:
             return f"Write {self.name}={self.rule.example}."
-        return "Leave it out." if self.default is None else f"Leave it out for {shown(self.default)}."
+        return (
+            f"Write {self.name}={self.rule.example}, or leave it out."
+            if self.default is None
+            else f"Leave it out for {shown(self.default)}."
+        )
 
 
 def arguments_of(cls: Any) -> tuple[Argument, ...]:

@@ -49,16 +49,18 @@ def check_leases(lease: float, *, lost_retries: int) -> None:
     check_retries(lost_retries, name="lost_retries")
 
 
-def check_prices(prices: PricesGiven | None, *, cost: object, cost_unit: str) -> None:
+def unit_of_cost(given: str | None, prices: PricesGiven | None, *, cost: object) -> str:
+    """The unit as given; by default seconds, or dollars where seconds have prices."""
     if prices is None:
-        return
+        return "seconds" if given is None else given
     ResourcePrices(prices)
-    if cost is not None or cost_unit == "seconds":
+    if cost is not None or given == "seconds":
         what = "a declared cost" if cost is not None else "cost_unit='seconds'"
         raise InvalidArgument(
             f"Prices turn measured seconds into another unit of cost, got prices with {what}. "
             "Write prices={…}, cost_unit='dollars', and no cost=."
         )
+    return "dollars" if given is None else given
 
 
 def check_retries(retries: int, *, name: str) -> None:
@@ -92,6 +94,11 @@ def require_same_problem(found: StudyRecord, expected: Problem) -> None:
                 f"A study is continued with the space it has, got one for {found.name!r} in which "
                 f"{differences(old, new)}. Let it grow with Study.load(…).extend(space, fill={{…}}), give the study "
                 "another name=, or delete the old one."
+            )
+        if aspect == "minimize" and old != new:
+            raise StudyMismatch(
+                f"A study is continued in its direction, got {expected.direction} where {found.name!r} began with "
+                f"{found.problem.direction}={found.problem.value!r}. Write that, or give the study another name=."
             )
         if old != new:
             raise StudyMismatch(

@@ -9,10 +9,10 @@ from farthing.costs import Clock, PricesGiven, SystemClock, as_clock
 from farthing.fields import Flag
 from farthing.session.creation import (
     check_leases,
-    check_prices,
     closed_on_error,
     create_or_continue,
     require_space,
+    unit_of_cost,
     value_name,
 )
 from farthing.session.folder import StudyFiles, chosen_folder, folder_path, mark_for, new_identity
@@ -67,7 +67,7 @@ class Session:
         name: str,
         seed: int | None,
         cost: DeclaredCost | None,
-        cost_unit: str,
+        cost_unit: str | None,
         folder: str | Path | None,
         lease: float,
         lost_retries: int,
@@ -77,7 +77,7 @@ class Session:
     ) -> "Session":
         """Of a new study, or of the one of that name, once it is certain that it is the same."""
         require_space(space)
-        check_prices(prices, cost=cost, cost_unit=cost_unit)
+        unit = unit_of_cost(cost_unit, prices, cost=cost)
         check_leases(lease, lost_retries=lost_retries)
         clock, own_folder = as_clock(clock), folder_path(folder)
         if noise is not None:
@@ -88,8 +88,8 @@ class Session:
             value=value_name(minimize, maximize),
             minimize=minimize is not None,
             seed=0 if seed is None else seed,
-            cost_unit=cost_unit,
-            measures_cost=cost is None and (cost_unit == "seconds" or prices is not None),
+            cost_unit=unit,
+            measures_cost=cost is None and (unit == "seconds" or prices is not None),
             declared_cost=cost,
         )
         place = open_storage(storage, patience=lease)

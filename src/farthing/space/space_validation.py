@@ -10,6 +10,8 @@ from farthing.validation import refuse_non_mapping, refuse_unknown, shown
 
 # Command templates fill these in and reports use them as keys, so a parameter of the same name would be ambiguous.
 RESERVED = frozenset({"step", "value", "cost", "metrics", "gradient", "resume_dir", "checkpoint_dir", "trial"})
+INSIDE_NAMES = ".-/"
+"""Characters that may stand inside the name of a value or of a parameter, but in no stage's, which are arguments."""
 
 
 def check_parts(params: Mapping[str, Any], fidelities: Mapping[str, Any], *, stages: Mapping[str, Any]) -> None:
@@ -35,7 +37,7 @@ def check_retired(retired: Mapping[str, Any], parameters: Mapping[str, Float | I
 
 def _check_params(params: Mapping[str, Any], *, is_staged: bool) -> None:
     refuse_non_mapping(params, what="The parameters of a space", error=InvalidSpace)
-    _check_names(params, role="parameter", also="" if is_staged else ".-")
+    _check_names(params, role="parameter", also="" if is_staged else INSIDE_NAMES)
     for name, declaration in params.items():
         if not isinstance(declaration, Float | Int | Choice):
             raise InvalidSpace(
@@ -79,6 +81,11 @@ def _check_names(names: Iterable[object], *, role: str, also: str = "") -> None:
                 f"The name of a {role} must not be a word of reports and commands, got {name!r}. "
                 f"Rename it, for example to 'my_{name}'."
             )
+
+
+def is_name(name: str) -> bool:
+    """Whether a value may be called so: `val/loss` is a name."""
+    return str(_with_underscores(name, INSIDE_NAMES)).isidentifier()
 
 
 def _with_underscores(name: object, characters: str) -> object:

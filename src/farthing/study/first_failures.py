@@ -59,8 +59,9 @@ class FirstFailures:
         return False
 
     def _ending(self, cause: Cause) -> Stopped:
+        why = cause.text.rstrip(".")
         sentence = (
-            f"the first {len(self._failed)} trials failed in the same way, and none has succeeded: {cause.text}. "
+            f"the first {len(self._failed)} trials failed in the same way, and none has succeeded: {why}. "
             "Correct the work and run again; keep_going=True, or --keep-going, spends the budget all the same"
         )
         log.warning("The run ends: %s.", sentence)

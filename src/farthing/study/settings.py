@@ -32,7 +32,7 @@ class StudySettings(TypedDict, total=False):
     name: str
     seed: int | None
     cost: DeclaredCost | None
-    cost_unit: str
+    cost_unit: str | None
     folder: str | Path | None
     lease: float
     lost_retries: int

@@ -65,7 +65,7 @@ from farthing.study.verification import Chosen, Verification
 from farthing.study.verifying import require_covered
 from farthing.trials import DeclaredCost, History, Params, Problem, Trial
 from farthing.trials.notes import ADDED
-from farthing.validation import refuse_unknown
+from farthing.validation import explained, no_attribute, refuse_unknown_arguments
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,8 +97,8 @@ class Study:
         storage: None keeps everything in memory; `sqlite:///file.db` or `postgresql://…` keeps it for good.
         cost: a function of (params, fidelity) that returns the cost of a run from the start to that fidelity. Without
             it, cost is the measured seconds of the work, or the amounts that trials charge.
-        cost_unit: the unit of cost. With another unit than seconds nothing is measured: charge, tell or declare it, or
-            give prices.
+        cost_unit: the unit of cost: seconds, or with prices dollars, unless it is given. With another unit than
+            seconds nothing is measured: charge, tell or declare it, or give prices.
         prices: what resources cost, `{"gpu": 2.5, "cpu": 0.05, "per": "hour"}`: cost is then the measured seconds
             times the prices of the `resources` that a run says its trials hold. The study remembers them.
         folder: the place for checkpoints and logs, in a folder of the study's name; by default beside the database. A
@@ -113,6 +113,7 @@ class Study:
             parameters in common. They are read once, as the study begins.
     """
 
+    @explained
     def __init__(
         self,
         space: Space,
@@ -124,7 +125,7 @@ class Study:
         name: str = "study",
         seed: int | None = None,
         cost: DeclaredCost | None = None,
-        cost_unit: str = "seconds",
+        cost_unit: str | None = None,
         folder: str | Path | None = None,
         lease: float = 60.0,
         lost_retries: int = 3,
@@ -188,6 +189,7 @@ class Study:
 
     # ---- running ----------------------------------------------------------------------------------------------------
 
+    @explained
     def run(
         self,
         work: Work,
@@ -508,6 +510,7 @@ class Study:
             raise NoSuggestion(self._handed_out.why_none())
         return asked[0]
 
+    @explained
     def tell(
         self,
         trial: RunningTrial | Trial | int,
@@ -743,6 +746,11 @@ class Study:
     ) -> None:
         self.close()
 
+    if not TYPE_CHECKING:  # a checker that sees it takes every misspelt name for an attribute
+
+        def __getattr__(self, name):
+            raise no_attribute("a study", name)
+
     def __repr__(self) -> str:
         return f"Study({self.name!r}, {self.problem.direction}={self.problem.value!r}, {len(self.history)} trials)"
 
@@ -796,7 +804,7 @@ def maximize(
 
 
 def _split(settings: Settings) -> tuple[StudySettings, RunSettings]:
-    refuse_unknown(settings, list(Settings.__annotations__), what="Settings", error=InvalidArgument)
+    refuse_unknown_arguments(settings, list(Settings.__annotations__), what="minimize")
     given = cast(dict[str, Any], settings)
     of_study, of_run = (
         {name: value for name, value in given.items() if name in known.__annotations__}

@@ -113,7 +113,7 @@ def finite_number(number: object, *, what: str) -> float:
         raise InvalidValue(f"{what} must be one number, got {_shown(number)}. Return or report a float.") from error
     if not math.isfinite(result):
         raise InvalidValue(
-            f"{what} {IS_NOT_FINITE}, got {result}. Raise an error or ft.Pruned for a run that diverged."
+            f"{what} {IS_NOT_FINITE}, got {result}. Work that diverged raises ft.Pruned; tell it as failure='diverged'."
         )
     return result
 

@@ -9,6 +9,7 @@ from typing import Any
 from farthing.errors import InvalidArgument
 from farthing.fields import Text, Whole
 from farthing.space import Space
+from farthing.space.space_validation import is_name
 from farthing.trials.measurement import cost_amount
 from farthing.trials.suggestion import Json, Params
 from farthing.validation import shown
@@ -34,9 +35,10 @@ class Problem:
     declared_cost: DeclaredCost | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if not self.value.isidentifier():
+        if not is_name(self.value):
             raise InvalidArgument(
-                f"The value's name must be an identifier, got {self.value!r}. Name it as reports do: minimize='error'."
+                f"The value's name must be one word, got {self.value!r}. Use letters, digits and _ . - / inside: "
+                "minimize='val/loss'."
             )
         if self.value in self.space.fidelities or self.value in self.space.parameters:
             raise InvalidArgument(

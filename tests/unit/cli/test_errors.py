@@ -56,7 +56,12 @@ CASES = {
     "an unknown table": (study_file(budget="bugdet"), ["run", "study.toml"], "'bugdet'", "Did you mean 'budget'?"),
     "reversed bounds": (study_file(**{"0.1, 1.0": "1.0, 0.1"}), ["run", "study.toml"], "Float(1.0, 0.1)", "Swap"),
     "no budget": (study_file(**{"[budget]\ntrials = 3": ""}), ["run", "study.toml"], "got none", "--seconds"),
-    "a budget below zero": (study_file(), ["run", "study.toml", "--seconds", "-1"], "-1", "Leave it out"),
+    "a budget below zero": (
+        study_file(),
+        ["run", "study.toml", "--seconds", "-1"],
+        "-1",
+        "Write seconds=1, or leave it out",
+    ),
     "a command not found": (study_file(true="no-such-program"), ["run", "study.toml"], "'no-such-program'", "Check"),
     "an unknown field": (
         study_file(**{"{lr}": "{lr} {trail}"}),

@@ -72,7 +72,7 @@ def test_a_report_names_its_place_on_the_trace(traced, make_trial, recorder):
         ({}, "trial.report(value, epochs=...)"),
         ({"epoch": 3}, "Did you mean 'epochs'?"),
         ({"epochs": 6}, "at most the trial's own 5, got 6"),
-        ({"epochs": 0}, "above 0"),
+        ({"epochs": 0}, "got 0. Count from 1"),
         ({"epochs": 1.5}, "must be a whole number, got 1.5"),
         ({"epochs": 3, "data": 2.0}, "data"),
         ({"epochs": 3, "step": -1}, "A step must be a whole number"),

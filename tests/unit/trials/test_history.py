@@ -69,7 +69,7 @@ def test_a_problem_survives_its_json_form() -> None:
 @pytest.mark.parametrize(
     ("settings", "rule"),
     [
-        ({"value": "not a name"}, "must be an identifier"),
+        ({"value": "not a name"}, "must be one word"),
         ({"value": "x"}, "must have a name of its own"),
         ({"seed": -1}, "seed must be a whole number"),
         ({"seed": True}, "seed must be a whole number"),
