@@ -66,7 +66,7 @@ class LaMBO(StagedStrategy):
 
     @classmethod
     def paper(cls, **changes: Any) -> "LaMBO":
-        """As printed: 15 configurations drawn at random (Section 5), hyperparameters fitted at restarts (Section 3.4),
+        """As printed: 15 configurations drawn at random (Section 5), hyperparameters fitted at restarts (Section 3.3),
         losses as they are, and μ − β_t σ with β_t itself, not its root, which explores far too much."""
         printed = {"initial": 15, "design": "at random", "refit": "restart", "compress": False, "linear_beta": True}
         return cls(**{**printed, **changes})
@@ -135,7 +135,7 @@ class LaMBO(StagedStrategy):
 
 
 def depths_of(costs: Sequence[float]) -> tuple[int, ...]:
-    """d_m ∝ log λ c_m, at least 1, of the costs of all stages (Section 3.4).
+    """d_m ∝ log λ c_m, at least 1, of the costs of all stages (Section 3.3).
 
     The factor and the unit are not in the paper. A further level halves the steps on which a stage may move, so the
     logarithm is that to the base of 2; c_m is in units of the last stage's cost, which every step pays.
