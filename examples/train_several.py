@@ -8,6 +8,7 @@ Rank 0 prints a JSON line after every epoch. It saves itself where --save says a
 
 import argparse
 import json
+import os
 from pathlib import Path
 
 import torch
@@ -36,6 +37,7 @@ def main() -> None:
         torch.save(state, arguments.save / "state.pt")
     dist.barrier()  # nobody leaves while another rank may still speak to it
     dist.destroy_process_group()
+    os._exit(0)  # threads of gloo outlive the group, and one that still drops a tensor while Python ends aborts it
 
 
 def read_arguments() -> argparse.Namespace:
