@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -30,9 +29,9 @@ class LogEIAugmented(LogEI):
 
     by_mean: bool = False
 
-    def _acquisition(self, gp: GP, *others: Any) -> Acquisition:
+    def _improvement(self, gp: GP, history: History, *, own: bool) -> Acquisition:
         if gp.noise < LEAST_NOISE:
-            return super()._acquisition(gp, *others)
+            return super()._improvement(gp, history, own=own)
         return LogAugmentedImprovement(gp, best=float(gp.mean(gp.X).min()))
 
     def recommend(self, history: History) -> Recommendation | None:

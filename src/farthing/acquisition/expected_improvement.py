@@ -6,6 +6,7 @@ Far from the optimum EI underflows to zero and its gradient with it; log EI does
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import log, pi, sqrt
 
 import numpy as np
@@ -58,7 +59,7 @@ def expected_excess(mean: Array, variance: Array) -> Array:
         return np.asarray(sigma * h(mean / sigma))
 
 
-def log_expected_improvement(mean: Array, variance: Array, best: float) -> Array:
+def log_expected_improvement(mean: Array, variance: Array, best: float | Array) -> Array:
     """log E max(best − f, 0) for f ~ N(mean, variance)."""
     sigma = np.sqrt(variance)
     return np.asarray(np.log(sigma) + log_h((best - mean) / sigma))
@@ -78,6 +79,41 @@ class LogExpectedImprovement:
         mean, variance, mean_gradient, variance_gradient = self.gp.predict_with_gradient(X)
         value, by_mean, by_variance = log_expected_improvement_and_slopes(mean, variance, self.best)
         return value, by_mean[:, None] * mean_gradient + by_variance[:, None] * variance_gradient
+
+
+@dataclass(frozen=True, eq=False)
+class LogOwnImprovement:
+    """log EI of every row over the best of its branch, the `known` rows with the same inactive columns (NaN).
+
+    A branch without known rows has the median of all for its best.
+    """
+
+    gp: GP
+    known: Array
+
+    def __call__(self, X: Array) -> Array:
+        return log_expected_improvement(*self.gp.predict(X), self._best(X))
+
+    def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
+        mean, variance, mean_gradient, variance_gradient = self.gp.predict_with_gradient(X)
+        value, by_mean, by_variance = log_expected_improvement_and_slopes(mean, variance, self._best(X))
+        return value, by_mean[:, None] * mean_gradient + by_variance[:, None] * variance_gradient
+
+    @cached_property
+    def _branches(self) -> dict[bytes, float]:
+        """The least mean of each branch, by its inactive columns."""
+        means = self.gp.mean(self.known)
+        found: dict[bytes, float] = {}
+        for flags, mean in zip(np.isnan(self.known), means.tolist(), strict=True):
+            found[flags.tobytes()] = min(mean, found.get(flags.tobytes(), np.inf))
+        return found
+
+    @cached_property
+    def _median(self) -> float:
+        return float(np.median(self.gp.mean(self.known)))
+
+    def _best(self, X: Array) -> Array:
+        return np.array([self._branches.get(flags.tobytes(), self._median) for flags in np.isnan(X)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +140,9 @@ class LogAugmentedImprovement:
         return value + log_share, gradient
 
 
-def log_expected_improvement_and_slopes(mean: Array, variance: Array, best: float) -> tuple[Array, Array, Array]:
+def log_expected_improvement_and_slopes(
+    mean: Array, variance: Array, best: float | Array
+) -> tuple[Array, Array, Array]:
     """With r = Φ(z)/h(z):  ∂ log EI/∂μ = −r/σ,  ∂ log EI/∂σ² = φ/(2σ²h) = (1 − z r)/2σ²."""
     sigma = np.sqrt(variance)
     z = (best - mean) / sigma

@@ -11,6 +11,7 @@ from scipy.stats import norm
 from farthing.acquisition.expected_improvement import (
     LogAugmentedImprovement,
     LogExpectedImprovement,
+    LogOwnImprovement,
     expected_excess,
     h,
     log_expected_improvement,
@@ -131,3 +132,20 @@ def test_a_place_that_was_measured_often_is_worth_less_than_one_that_was_not():
         for kind in (LogExpectedImprovement, LogAugmentedImprovement)
     }
     assert gap[LogAugmentedImprovement] < gap[LogExpectedImprovement] - 3.0
+
+
+def test_improvement_counts_from_the_best_of_the_own_branch():
+    rng = np.random.default_rng(3)
+    X = rng.random((12, 3))
+    X[:8, 2] = np.nan
+    gp = condition(Constant() * Matern52((0, 1, 2)), np.log([1.0, 0.4, 0.6, 0.9]), X, np.sin(5 * X[:, 0]), noise=1e-3)
+    new = rng.random((6, 3))
+    new[:2, 2], new[4:, 1] = np.nan, np.nan  # the last two are in a branch that nobody saw
+    mean = gp.mean(X)
+    assert mean[:8].min() != mean[8:].min()
+    own = LogOwnImprovement(gp, X)
+    for rows, best in ((new[:2], mean[:8].min()), (new[2:4], mean[8:].min()), (new[4:], np.median(mean))):
+        expected = LogExpectedImprovement(gp, best=float(best)).value_and_gradient(rows)
+        np.testing.assert_array_equal(own(rows), expected[0])
+        for found, wanted in zip(own.value_and_gradient(rows), expected, strict=True):
+            np.testing.assert_array_equal(found, wanted)

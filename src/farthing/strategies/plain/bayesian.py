@@ -62,7 +62,7 @@ class LogEI(Strategy):
         return suggestions
 
     def _design_size(self, history: History, seen: "Observations") -> int:
-        return self.initial or min(10, history.problem.space.encoder.dimension + 2)
+        return self.initial or usual_design(history)
 
     def _by_model(
         self, history: History, seen: "Observations", budget: Remaining, count: int, rng: Randomness
@@ -85,25 +85,40 @@ class LogEI(Strategy):
             in_haste=effort in ("screen", "several"),
         )
         costs = self._cost_model(history, seen, is_frugal=is_frugal)
+        own = looks_elsewhere(history, seen)
+
+        def acquisition(gp: "GP") -> "Acquisition":
+            improvement = self._improvement(gp, history, own=own)
+            return believed(self._priced(improvement, costs, history, budget), history, results=seen.count)
+
         rows = search_batch(
             surrogate.gp,
             count,
-            lambda gp: believed(self._acquisition(gp, costs, history, budget), history, results=seen.count),
+            acquisition,
             domain=domain_of(encoder),
             seen=seen,
             rng=rng.at("search", len(history)),
             effort=effort,
         )
-        return _described(rows, history, surrogate, costs)
+        return _described(rows, history, surrogate, costs, why=ELSEWHERE if own else None)
 
     def _cost_model(self, history: History, seen: "Observations", *, is_frugal: bool) -> "FullCost | None":
         return None
 
-    def _acquisition(self, gp: "GP", costs: "FullCost | None", history: History, budget: Remaining) -> "Acquisition":
-        from farthing.acquisition.expected_improvement import LogExpectedImprovement
-        from farthing.strategies.shared.modelling import incumbent
+    def _improvement(self, gp: "GP", history: History, *, own: bool) -> "Acquisition":
+        """Over the best of all, or each branch of the space over its own."""
+        from farthing.acquisition.expected_improvement import LogExpectedImprovement, LogOwnImprovement
+        from farthing.strategies.shared.modelling import incumbent, known_rows
 
-        return LogExpectedImprovement(gp, best=incumbent(gp, history.problem.space.encoder))
+        encoder = history.problem.space.encoder
+        if own:
+            return LogOwnImprovement(gp, known_rows(gp, encoder))
+        return LogExpectedImprovement(gp, best=incumbent(gp, encoder))
+
+    def _priced(
+        self, improvement: "Acquisition", costs: "FullCost | None", history: History, budget: Remaining
+    ) -> "Acquisition":
+        return improvement
 
 
 @dataclass(frozen=True)
@@ -162,10 +177,11 @@ class EIPerCost(LogEI):
 
         return full_cost(history, seen.loss, is_frugal=is_frugal)
 
-    def _acquisition(self, gp: "GP", costs: "FullCost | None", history: History, budget: Remaining) -> "Acquisition":
+    def _priced(
+        self, improvement: "Acquisition", costs: "FullCost | None", history: History, budget: Remaining
+    ) -> "Acquisition":
         from farthing.acquisition.per_cost import Affordable, LogValuePerCost
 
-        improvement = super()._acquisition(gp, costs, history, budget)
         if costs is None or not costs.steers:
             return improvement
         exponent = share_left(history, budget) if self.cooling else 1.0
@@ -174,9 +190,32 @@ class EIPerCost(LogEI):
         return Affordable(per_cost, costs, limit) if 0.0 < limit < math.inf else per_cost
 
 
-def _described(rows: "Array", history: History, surrogate: "Surrogate", costs: "FullCost | None") -> list[Suggestion]:
+STALLED = 0.01
+"""Less progress than this, as a part of the distance from the median result to the best, is none."""
+ELSEWHERE = "most improvement over the best of its own branch, because the best of all has stalled"
+
+
+def looks_elsewhere(history: History, seen: "Observations") -> bool:
+    """Whether a space has branches, and the best result has stalled for as many trials as a design has by default."""
+    import numpy as np
+
+    if not any(parameter.when for parameter in history.problem.space.parameters.values()):
+        return False
+    best = seen.loss.min()
+    is_as_good = seen.loss <= best + STALLED * (np.median(seen.loss) - best)
+    return bool(seen.count - 1 - np.argmax(is_as_good) >= usual_design(history))
+
+
+def usual_design(history: History) -> int:
+    return min(10, history.problem.space.encoder.dimension + 2)
+
+
+def _described(
+    rows: "Array", history: History, surrogate: "Surrogate", costs: "FullCost | None", *, why: str | None
+) -> list[Suggestion]:
     """Suggestions of these rows, with what the models expect of each and what is to be remembered of the models."""
     encoder, note = history.problem.space.encoder, surrogate.note() | (costs.note() if costs else {})
+    note |= {"why": why} if why else {}
     return [
         Suggestion(
             params,

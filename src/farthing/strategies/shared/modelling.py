@@ -82,10 +82,14 @@ def domain_of(encoder: Encoder) -> Domain:
     )
 
 
+def known_rows(gp: GP, encoder: Encoder) -> Array:
+    """The configurations seen; where a parameter was retired, with its kept value."""
+    return encoder.snap(gp.X) if encoder.has_retired else gp.X
+
+
 def incumbent(gp: GP, encoder: Encoder) -> float:
-    """The lowest posterior mean among the configurations seen; where a parameter was retired, with its kept value."""
-    rows = encoder.snap(gp.X) if encoder.has_retired else gp.X
-    return float(gp.mean(rows).min())
+    """The lowest posterior mean among the configurations seen."""
+    return float(gp.mean(known_rows(gp, encoder)).min())
 
 
 def _loss(history: History, trial: Trial) -> float:

@@ -336,3 +336,41 @@ def test_noise_is_taken_for_noise(deviation: float) -> None:
     diagnosis = study.diagnose()
     assert diagnosis.importance["weak"] < 0.05
     assert deviation / 2 < diagnosis.noise < deviation * 2
+
+
+# ---------------------------------------------------------------------------------------------------- branches
+
+FORKED = ft.Space(
+    {
+        "branch": ft.Choice("shallow", "deep"),
+        "s": ft.Float(0, 1, when={"branch": "shallow"}),
+        "d": ft.Float(0, 1, when={"branch": "deep"}),
+    }
+)
+
+
+def forked(*, stalled: bool) -> History:
+    """Two bad looks into one branch, and a search of the other that found its minimum long ago, or is on its way."""
+    deep: list[tuple[Params, float]] = [({"branch": "deep", "d": d}, 1.2) for d in (0.1, 0.9)]
+    gaps = sorted(0.5 - 0.04 * i for i in range(12))
+    gaps = gaps if stalled else gaps[::-1]
+    shallow: list[tuple[Params, float]] = [
+        ({"branch": "shallow", "s": 0.5 + (-1) ** i * gap}, 0.4 + gap**2) for i, gap in enumerate(gaps)
+    ]
+    return history([trial(i, params, value) for i, (params, value) in enumerate([*deep, *shallow])], FORKED)
+
+
+@pytest.mark.parametrize("strategy", [ft.LogEI(), ft.EIPerCost()])
+def test_a_stalled_search_looks_into_a_branch_that_looked_bad(strategy: Strategy) -> None:
+    [elsewhere] = suggest(strategy, forked(stalled=True))
+    assert elsewhere.params["branch"] == "deep"
+    assert "stalled" in elsewhere.note["why"]
+    [going_on] = suggest(strategy, forked(stalled=False))
+    assert going_on.params["branch"] == "shallow"
+    assert "why" not in going_on.note
+
+
+def test_a_space_without_branches_has_nothing_else_to_look_into() -> None:
+    values = [0.0, *np.linspace(0.1, 1.0, 30).tolist()]
+    [going_on] = suggest(ft.LogEI(), history([trial(i, {"x": v, "y": 0.5}, v) for i, v in enumerate(values)]))
+    assert "why" not in going_on.note
