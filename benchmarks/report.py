@@ -26,6 +26,7 @@ class ContestReport:
     methods: tuple[str, ...]
     judgements: tuple[Judgement, ...]
     suggest_ms: Mapping[str, float]
+    branches: str | None = None
 
     @classmethod
     def of(cls, contest: Contest, records: Sequence[Record]) -> "ContestReport":
@@ -34,7 +35,13 @@ class ContestReport:
         judgements = tuple(
             judge(records, methods, at=spent, normalised=contest.normalised) for spent in contest.judged_at
         )
-        return cls(contest, methods, judgements, {method: _suggest_ms(records, method) for method in methods})
+        return cls(
+            contest,
+            methods,
+            judgements,
+            {method: _suggest_ms(records, method) for method in methods},
+            branches_table(contest, methods, records),
+        )
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -52,7 +59,8 @@ class ContestReport:
         cost = table(
             [["method", "CPU ms a suggestion"], *([name, f"{ms:.3g}"] for name, ms in self.suggest_ms.items())]
         )
-        return section(self.contest.name.capitalize(), *parts, cost, level=2)
+        branches = [self.branches] if self.branches else []
+        return section(self.contest.name.capitalize(), *branches, *parts, cost, level=2)
 
 
 @dataclass(frozen=True)
@@ -137,6 +145,34 @@ def current_records(contest: Contest, records: Iterable[Record]) -> list[Record]
         and record["settings"]["allowance"] == contest.allowance.to_json()
     }
     return list(latest.values())
+
+
+STALLED = 0.01
+"""A second half that brings less than this part of the regret at its beginning brings nothing."""
+
+
+def branches_table(contest: Contest, methods: Sequence[str], records: Sequence[Record]) -> str | None:
+    """How often a method ends in another branch than the best, and how often its second half brings nothing.
+
+    None where the space has no branches.
+    """
+    if not any("right" in step for record in records for step in record["steps"]):
+        return None
+    amounts = contest.judged_at
+    rows = [["", *(f"wrong branch after {amount:g}" for amount in amounts), f"from {amounts[0]:g} on less than 1 %"]]
+    for method in methods:
+        own = [record for record in records if record["method"] == method]
+        wrong = [sum(not _step_at(record, amount)["right"] for record in own) for amount in amounts]
+        regrets = [[_step_at(record, amount)["regret"] for amount in (amounts[0], amounts[-1])] for record in own]
+        stalled = sum(first - last < STALLED * abs(first) for first, last in regrets)
+        rows.append([method, *(f"{count} of {len(own)}" for count in (*wrong, stalled))])
+    return table(rows)
+
+
+def _step_at(record: Record, spent: float) -> Record:
+    """What was recommended then."""
+    found: Record = [step for step in record["steps"] if step["spent"] <= spent][-1]
+    return found
 
 
 def _tables(judgement: Judgement) -> list[str]:

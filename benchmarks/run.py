@@ -7,13 +7,14 @@ from pathlib import Path
 
 from benchmarks.online.suites import ONLINE_SUITES
 from benchmarks.plan import Plan, Run, make_plan
+from benchmarks.problems.conditional import Branched
 from benchmarks.problems.problem import Judged, span_of
 from benchmarks.provenance import commit, versions
 from benchmarks.records import Record, read_records, results_path
 from benchmarks.report import Report, print_report
 from benchmarks.resuming import make_missing, suite_options
 from benchmarks.suites import ARENAS, SUITES
-from benchmarks.trajectory import changes, tallies_at, trajectory
+from benchmarks.trajectory import Standing, changes, tallies_at, trajectory
 
 OTHER_RUNNERS = {
     **dict.fromkeys(ONLINE_SUITES, "benchmarks.online.runner"),
@@ -67,7 +68,7 @@ def result_of(run: Run, *, suite: str) -> Record:
         "best_value": run.problem.best_value,
         "full_cost": run.problem.full_cost,
         "span": _span(run),
-        "steps": [standing.to_json() for standing in changes(standings)],
+        "steps": [standing.to_json() | _branch(run, standing) for standing in changes(standings)],
         "evaluations": last.evaluations,
         "cost": last.cost,
         "spent": last.spent,
@@ -76,6 +77,12 @@ def result_of(run: Run, *, suite: str) -> Record:
         "versions": versions(run.method.packages),
         **commit(),
     }
+
+
+def _branch(run: Run, standing: Standing) -> dict[str, bool]:
+    """Whether the recommendation is in the branch with the best value known, where the space has branches."""
+    problem = run.problem
+    return {"right": problem.branch(standing.params) == problem.best_branch} if isinstance(problem, Branched) else {}
 
 
 def _span(run: Run) -> dict[str, float] | None:

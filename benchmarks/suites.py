@@ -1,6 +1,6 @@
 """The named benchmarks: which methods are compared on which problems, and where they are judged."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
@@ -8,6 +8,7 @@ from benchmarks.pipelines.sklearn import SKLEARN_TABLES
 from benchmarks.pipelines.synthetic import CENTRED, NOISES, PLACED, SHIFTED, STALLING, StagedFunction
 from benchmarks.problems import Problem
 from benchmarks.problems.augmented import AUGMENTED
+from benchmarks.problems.conditional import CONDITIONAL, CONDITIONAL_FOR_TUNING
 from benchmarks.problems.noisy import NOISY, NOISY_FOR_TUNING
 from benchmarks.problems.problem import PricedByMean
 from benchmarks.problems.recorded import ROWS, TABLE_FILES
@@ -152,6 +153,17 @@ def _noisy(problems: tuple[Problem, ...]) -> Contest:
         judged_at=(20, 40),
         unit="evaluations",
         most_seeds={"optuna-gp": 5},
+    )
+
+
+def _conditional(problems: Sequence[Problem]) -> Contest:
+    return Contest(
+        "which branch, and where in it",
+        problems=_names(*problems),
+        methods=("log-ei", "optuna-tpe", "optuna-gp", "random"),
+        judged_at=(30, 60),
+        unit="evaluations",
+        most_seeds={"optuna-gp": 2},
     )
 
 
@@ -309,6 +321,8 @@ _ENTRIES = (
             ),
         ),
     ),
+    Suite("conditional", (_conditional(CONDITIONAL),)),
+    Suite("conditional-tuning", (_conditional(CONDITIONAL_FOR_TUNING),), seeds=4),
     Suite("noisy", (_noisy(NOISY),), seeds=20),
     Suite("noisy-tuning", (_noisy(NOISY_FOR_TUNING),), seeds=8),
     Suite(

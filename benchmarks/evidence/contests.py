@@ -55,7 +55,8 @@ def _contest_section(suite: Suite, report: ContestReport, records: Sequence[Reco
     ]
     means = _means(report, records) if contest.normalised else []
     figure = f"![{_caption(contest)}](images/benchmarks/{name})"
-    return section(f"{suite.name}: {contest.name}", _standing(report, records), *means, figure, *regrets)
+    branches = [report.branches] if report.branches else []
+    return section(f"{suite.name}: {contest.name}", _standing(report, records), *branches, *means, figure, *regrets)
 
 
 def _caption(contest: Contest) -> str:

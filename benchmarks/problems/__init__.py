@@ -5,6 +5,7 @@ from benchmarks.pipelines.nuclei import NUCLEI, NUCLEI_IN_TWO
 from benchmarks.pipelines.sklearn import SKLEARN_TABLES
 from benchmarks.pipelines.synthetic import STAGED_FUNCTIONS
 from benchmarks.problems.augmented import AUGMENTED
+from benchmarks.problems.conditional import CONDITIONAL, CONDITIONAL_FOR_TUNING
 from benchmarks.problems.curves import CURVES
 from benchmarks.problems.forests import FORESTS
 from benchmarks.problems.kernel_learning import KERNEL_LEARNING
@@ -27,6 +28,8 @@ _ALL = (
     *CELLS,
     *CURVES,
     *SIZES,
+    *CONDITIONAL,
+    *CONDITIONAL_FOR_TUNING,
     *RECORDED,
     *ROWS,
     *FORESTS,
