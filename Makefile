@@ -5,11 +5,13 @@ VENV := .venv$(patsubst %,-%,$(filter-out python3,$(notdir $(PYTHON))))
 BIN := $(VENV)/bin
 export NO_MKDOCS_2_WARNING := 1
 PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m "not long and not ray"
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PIP := -m pip install --quiet --disable-pip-version-check --constraint
+# $(call install,environment,group of dependencies,constraints): groups need pip 25.1, and Python 3.11 brings an older one.
+install = $(1)/bin/python $(PIP) $(3) 'pip>=25.1' && $(1)/bin/python $(PIP) $(3) --editable . --group $(2)
 
 RAY_PYTEST := .venv-ray/bin/python -m pytest
 
-.PHONY: demo faketime chromium slurm test test-newest test-lowest test-long test-browser test-ray test-integrations screenshots coverage wholes mutants wheel check docs bench bench-setup clean help
+.PHONY: demo faketime chromium slurm test test-newest test-lowest test-long test-browser test-ray test-integrations screenshots coverage wholes mutants wheel lint check docs bench bench-setup clean help
 
 help:
 	@echo "make demo        tune a real model in about a minute"
@@ -23,8 +25,9 @@ help:
 	@echo "make test-integrations   the tests of other libraries: trackers, tuners, training loops"
 	@echo "make coverage    the tests of single parts, and the share of lines they reach"
 	@echo "make mutants     change the source by seed and see whether a test notices, in half an hour of CPU"
-	@echo "make check       what CI runs: these tests and those of whole programs, coverage, lint, types, layers, docs"
-	@echo "make wheel       build the wheel, install it into an empty environment, run the README's Python there"
+	@echo "make lint        style, types, import layers and a strict build of the documentation, in a few minutes"
+	@echo "make check       what CI runs first: lint, these tests and those of whole programs, coverage, the wheel"
+	@echo "make wheel       build sdist and wheel, install it into empty environments, run the README's Python there"
 	@echo "make docs        build the documentation into site/"
 	@echo "make bench       a quick look at every system beside random search and halving, in about a quarter of an hour"
 	@echo "make bench-setup install the peers that benchmarks compare with"
@@ -34,15 +37,15 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) --editable '.[demo]'
+	$(BIN)/python $(PIP) constraints.txt --editable '.[demo]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) --editable '.[dev]'
+	$(call install,$(VENV),dev,constraints.txt)
 	@touch $@ $(VENV)/.demo
 
 $(VENV)/.bench: pyproject.toml constraints.txt $(VENV)/.dev
-	$(PIP) --editable '.[bench]'
+	$(call install,$(VENV),bench,constraints.txt)
 	@touch $@
 
 demo: $(VENV)/.demo
@@ -72,7 +75,7 @@ NEWEST = $(shell for python in python3.13 $(HOME)/.pyenv/versions/3.13*/bin/pyth
 
 .venv-newest/.installed: pyproject.toml constraints.txt
 	$(NEWEST) -m venv .venv-newest
-	.venv-newest/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test-core]'
+	$(call install,.venv-newest,test-core,constraints.txt)
 	@touch $@
 
 test-newest: faketime
@@ -81,7 +84,7 @@ test-newest: faketime
 
 .venv-lowest/.installed: pyproject.toml constraints-lowest.txt
 	$(PYTHON) -m venv .venv-lowest
-	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-lowest.txt --editable '.[test-core]' httpx
+	$(call install,.venv-lowest,test-core,constraints-lowest.txt) httpx
 	@touch $@
 
 # Libraries of that age call what has been deprecated since: their warnings are theirs. httpx is for Starlette's test client.
@@ -91,7 +94,7 @@ test-lowest: .venv-lowest/.installed faketime
 # Ray is large, so it has an environment of its own, which has no more than these tests need.
 .venv-ray/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-ray
-	.venv-ray/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test-ray]'
+	$(call install,.venv-ray,test-ray,constraints.txt)
 	@touch $@
 
 test-ray: .venv-ray/.installed
@@ -107,7 +110,7 @@ chromium:
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && { apt-get install -y -qq chromium || { apt-get update -qq && apt-get install -y -qq chromium; }; } >/dev/null; }
 
 $(VENV)/.browser: pyproject.toml constraints.txt $(VENV)/.dev
-	$(PIP) --editable '.[browser]'
+	$(call install,$(VENV),test-browser,constraints.txt)
 	@touch $@
 
 test-browser: $(VENV)/.browser chromium
@@ -121,8 +124,7 @@ screenshots: $(VENV)/.browser chromium
 INTEGRATIONS := .venv-integrations
 $(INTEGRATIONS)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(INTEGRATIONS)
-	$(INTEGRATIONS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
-		--editable '.[integrations-test]'
+	$(call install,$(INTEGRATIONS),test-integrations,constraints.txt)
 	@touch $@
 
 test-integrations: $(INTEGRATIONS)/.installed
@@ -139,21 +141,26 @@ wholes: $(VENV)/.dev faketime
 mutants: $(VENV)/.dev
 	$(BIN)/python tests/mutation/mutants.py
 
-# An empty environment: what the package needs comes with it, or the README fails here.
-wheel: $(BIN)/python
+# An empty environment, also of the newest Python: what the package needs comes with it, or the README fails here. The
+# wheel is built from the sdist.
+wheel: $(VENV)/.dev
 	rm -rf build/wheel
-	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/wheel .
-	$(PYTHON) -m venv build/wheel/venv
-	build/wheel/venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt build/wheel/*.whl
-	cd build/wheel && venv/bin/python ../../tests/wheel/readme_blocks.py ../../README.md
+	$(BIN)/python -m build --outdir build/wheel . >/dev/null
+	$(BIN)/twine check --strict build/wheel/*
+	for python in $(PYTHON) $(NEWEST); do \
+	rm -rf build/wheel/venv && $$python -m venv build/wheel/venv && \
+	build/wheel/venv/bin/python $(PIP) constraints.txt build/wheel/*.whl && \
+	(cd build/wheel && venv/bin/python ../../tests/wheel/installed.py ../../README.md) || exit 1; done
 
-check: coverage wholes wheel
+lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 	$(BIN)/mypy
 	$(BIN)/basedpyright
-	$(BIN)/lint-imports
 	$(BIN)/mkdocs build --strict --quiet
+
+check: lint coverage wholes wheel
 
 docs: $(VENV)/.dev
 	$(BIN)/mkdocs build --strict

@@ -1,6 +1,6 @@
 """Trains a population of PPO agents to land on the moon, and learns their schedule in the same run.
 
-    pip install 'farthing[rl]'
+    pip install --group rl
     python examples/3_population_rl.py                  a short look: four agents, 2 · 10⁴ steps of play each
     python examples/3_population_rl.py --play 10000     2 · 10⁵ steps each, the size of `benchmarks.run population-rl`
 
@@ -47,7 +47,7 @@ def main() -> None:
         import Box2D  # noqa: F401
         import gymnasium  # noqa: F401
     except ImportError:
-        print("Skipped: gymnasium with Box2D is not installed. Run: pip install 'farthing[rl]'.")
+        print("Skipped: gymnasium with Box2D is not installed. Run: pip install --group rl.")
         return
     train(options.play, options.storage, options.workers)
 

@@ -301,7 +301,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     path = options.output or results_path(f"{SUITE}-quick" if options.quick else SUITE)
     for name in options.problems or REPORTED:
         if name in HOPPERS and (reason := hopper_is_missing()):
-            print(f"{name} is left out: {reason.partition(';')[0]}. Run: pip install 'farthing[rl]'.")
+            print(f"{name} is left out: {reason.partition(';')[0]}. Run: pip install --group rl.")
             continue
         task = task_named(name, device, data=options.images)
         for group in _groups(options, task, device):

@@ -140,7 +140,7 @@ class _Seeds:
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if reason := missing_package("gymnasium") or missing_package("Box2D"):
-        print(f"{SUITE} is left out: {reason.partition(';')[0]}. Run: pip install 'farthing[rl]'.")
+        print(f"{SUITE} is left out: {reason.partition(';')[0]}. Run: pip install --group rl.")
         return 1
     path = options.output or results_path(f"{SUITE}-quick" if options.quick else SUITE)
     present = {key_of(record) for record in read_records(path)}

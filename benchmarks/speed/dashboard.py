@@ -2,7 +2,7 @@
 
 Each look has a fresh server and a fresh browser profile: bytes that came over the network, seconds until the first
 paint and until the first chart is drawn, and the CPU seconds of the server meanwhile. The two take turns. Needs
-`pip install 'farthing[browser]' optuna optuna-dashboard` and Debian's Chromium.
+`pip install --group test-browser optuna optuna-dashboard` and Debian's Chromium.
 """
 
 import json

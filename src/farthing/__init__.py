@@ -86,7 +86,7 @@ if TYPE_CHECKING:
     from farthing.trials import Suggestion as Suggestion
     from farthing.trials import Trial as Trial
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 _HOMES = {
     "farthing.costs": ("Budget", "FakeClock", "Ledger", "Remaining", "Worth"),
@@ -203,7 +203,9 @@ if not TYPE_CHECKING:  # a checker that sees it takes every misspelt name for an
         if name in _MODULES:
             return importlib.import_module(f"farthing.{name}")
         if name not in _HOME_OF:
-            raise AttributeError(f"module 'farthing' has no attribute {name!r}")
+            from farthing.validation import no_attribute
+
+            raise no_attribute("farthing", name)
         value = getattr(importlib.import_module(_HOME_OF[name]), name)
         globals()[name] = value
         return value

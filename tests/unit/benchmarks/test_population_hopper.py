@@ -9,8 +9,8 @@ import torch
 from benchmarks.population import real
 from benchmarks.population.batched_networks import packed, unpacked
 
-mujoco = pytest.importorskip("mujoco", reason="Hopper needs MuJoCo: pip install 'farthing[rl]'")
-gymnasium = pytest.importorskip("gymnasium", reason="Hopper's body comes with Gymnasium: pip install 'farthing[rl]'")
+mujoco = pytest.importorskip("mujoco", reason="Hopper needs MuJoCo: pip install --group rl")
+gymnasium = pytest.importorskip("gymnasium", reason="Hopper's body comes with Gymnasium: pip install --group rl")
 
 from benchmarks.population.hopper import Hopper, _finished  # noqa: E402
 

@@ -1,0 +1,39 @@
+"""What a release says of itself in several places, and what it contains of others."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import farthing as ft
+
+ROOT = Path(__file__).parents[2]
+VENDORED = ROOT / "src" / "farthing" / "dashboard" / "static" / "vendor"
+EXTRAS = re.compile(r"farthing\[([\w,]+)\]")
+
+
+def text_of(*parts: str) -> str:
+    return ROOT.joinpath(*parts).read_text(encoding="utf-8")
+
+
+def test_every_place_has_the_same_version() -> None:
+    assert re.findall(r"^version: (\S+)$", text_of("CITATION.cff"), flags=re.MULTILINE) == [ft.__version__]
+    assert re.findall(r"^copyright: Farthing (\S+)", text_of("mkdocs.yml"), flags=re.MULTILINE) == [ft.__version__]
+
+
+def test_every_vendored_file_is_listed_with_its_version_and_its_licence() -> None:
+    listed = text_of("THIRD_PARTY.md")
+    names = {path.name for path in VENDORED.iterdir()} - {"SHA256SUMS"}
+    assert names
+    assert not [name for name in names if name not in listed]
+    [version] = re.findall(r"^/\*! .*\(v([\d.]+)\) \*/", (VENDORED / "uPlot.iife.min.js").read_text())
+    assert f"{version}, the charts" in listed
+    [holder] = re.findall(r"^Copyright \(c\) (.+)$", (VENDORED / "uPlot.LICENSE").read_text(), flags=re.MULTILINE)
+    assert holder in listed
+
+
+def test_an_extra_is_for_users_and_a_page_or_a_message_names_it() -> None:
+    """What tests, benchmarks and the documentation need is a group of dependencies: it is not in the package."""
+    extras = tomllib.loads(text_of("pyproject.toml"))["project"]["optional-dependencies"]
+    places = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "src").rglob("*.py")]
+    named = {name for path in places for found in EXTRAS.findall(path.read_text()) for name in found.split(",")}
+    assert set(extras) <= named

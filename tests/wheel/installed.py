@@ -1,0 +1,53 @@
+"""Checks an installed wheel, with what came with it and nothing else, for `make wheel`: its page on PyPI, its licences,
+and the Python blocks of the README, which it runs as one program."""
+
+import re
+import sys
+import tempfile
+from importlib.metadata import distribution
+from pathlib import Path
+
+import farthing
+
+LINK = re.compile(r"\]\(\s*([^)\s]+)|^\[[^\]]+\]:\s*(\S+)|(?:href|src)=[\"']([^\"']+)", flags=re.MULTILINE)
+
+
+def program_of(readme: str) -> str:
+    return "\n".join(re.findall(r"^```python\n(.*?)^```$", readme, flags=re.MULTILINE | re.DOTALL))
+
+
+def text_of(readme: str) -> str:
+    return re.sub(r"^```.*?^```$", "", readme, flags=re.MULTILINE | re.DOTALL)
+
+
+def check_the_page(page: str, readme: str) -> None:
+    """PyPI shows the page without the repository: its links must be absolute, and all else the same."""
+    links = [next(filter(None, groups)) for groups in LINK.findall(text_of(page))]
+    assert len(links) == len(LINK.findall(text_of(readme))) > 10, "the links were found"
+    relative = [link for link in links if not link.startswith(("https://", "http://", "#"))]
+    assert not relative, f"{relative} would be dead on PyPI: hatch_build.py makes links of Markdown absolute"
+    assert program_of(page) == program_of(readme), "code is not changed"
+
+
+def check_the_licences(names: list[str]) -> None:
+    found = {Path(name).name for name in names if "/licenses/" in name}
+    assert {"LICENSE", "THIRD_PARTY.md", "uPlot.LICENSE"} <= found, found
+
+
+def run(program: str) -> None:
+    assert program.count("ft.Study(") >= 3, "the blocks were found"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "readme.py"
+        path.write_text(f"import os\nos.chdir({folder!r})\n{program}", encoding="utf-8")
+        exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), {"__name__": "__main__"})
+
+
+if __name__ == "__main__":
+    readme = Path(sys.argv[1]).resolve()
+    assert readme.parent / "src" not in Path(farthing.__file__).parents, "the installed package, not the clone"
+    package = distribution("farthing")
+    assert package.version == farthing.__version__
+    check_the_page(package.metadata["Description"], readme.read_text(encoding="utf-8"))
+    check_the_licences([str(file) for file in package.files or ()])
+    run(program_of(readme.read_text(encoding="utf-8")))
+    sys.stdout.write(f"The blocks of the README run with the installed wheel, on Python {sys.version.split()[0]}.\n")
