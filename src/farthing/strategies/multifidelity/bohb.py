@@ -45,8 +45,8 @@ class BOHB(Hyperband):
 def _informed_rung(rungs: Rungs) -> Sequence[Trial] | None:
     """The trials of the highest rung that has enough values for a model."""
     enough = rungs.history.problem.space.encoder.dimension + 2
-    for rung in reversed(rungs.ended):
-        measured = [trial for trial in rung if trial.state is State.DONE and trial.value is not None]
+    for rung in reversed(range(len(rungs.levels))):
+        measured = [trial for trial in rungs.ended(rung) if trial.state is State.DONE and trial.value is not None]
         if len(measured) >= enough:
             return measured
     return None

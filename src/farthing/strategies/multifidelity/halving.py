@@ -5,8 +5,9 @@ so that a promoted run pays only for what it adds.
 """
 
 import math
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count as count_up
@@ -19,7 +20,8 @@ from farthing.fields import whole
 from farthing.strategies.shared.randomness import Randomness
 from farthing.strategies.shared.starts import FirstParams, first_params
 from farthing.strategies.shared.strategy import Strategy
-from farthing.trials import History, Json, Params, State, Suggestion, Trial
+from farthing.trials import History, Json, Params, Problem, State, Suggestion, Trial
+from farthing.trials.memos import places_changed
 
 ParamsKey = frozenset[tuple[str, Json]]
 """Equal for equal params."""
@@ -60,12 +62,12 @@ class ASHA(Halving):
 
     def resumable(self, history: History) -> set[int]:
         rungs = self._rungs(history)
-        return {trial.number for rung in rungs.ended[:-1] for trial in rung if rungs.may_go_on(trial)}
+        below = (trial for rung in range(len(rungs.levels) - 1) for trial in rungs.ended(rung))
+        return {trial.number for trial in below if rungs.may_go_on(trial)}
 
     def _promotable(self, rungs: "Rungs") -> Iterator[Trial]:
         for rung in reversed(range(len(rungs.levels) - 1)):
-            best = rungs.best(rung)
-            yield from (trial for trial in best if not rungs.has_twin_above(trial) and rungs.may_go_on(trial))
+            yield from filter(rungs.may_go_on, rungs.best(rung))
 
 
 @dataclass(frozen=True)
@@ -77,13 +79,13 @@ class Hyperband(Halving):
 
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         rungs = self._rungs(history)
-        brackets = _brackets_begun(rungs)
+        brackets, over = rungs.brackets
         promotable = [
             (trial, bracket) for bracket in brackets for trial in bracket.promotable(is_closed=budget.trials < 1)
         ]
         promotions = [rungs.promotion(trial, note=bracket.note) for trial, bracket in promotable[:count]]
         numbers = _numbers_left(history, budget, count, taken=len(promotions))
-        places = islice(_free_slots(rungs), len(numbers))
+        places = islice(_free_slots(rungs, brackets, over), len(numbers))
         return [
             *promotions,
             *(
@@ -97,7 +99,8 @@ class Hyperband(Halving):
         return first_params(rungs.history, numbers, rng)
 
     def resumable(self, history: History) -> set[int]:
-        return {trial.number for bracket in _brackets_begun(self._rungs(history)) for trial in bracket.undecided()}
+        brackets, _ = self._rungs(history).brackets
+        return {trial.number for bracket in brackets for trial in bracket.undecided()}
 
 
 @dataclass(frozen=True)
@@ -123,24 +126,25 @@ class Rungs:
         return [*levels, declared.high]
 
     @cached_property
-    def ended(self) -> list[list[Trial]]:
-        """The trials of each rung that have ended."""
-        rungs: list[list[Trial]] = [[] for _ in self.levels]
-        for trial in self.history:
-            if trial.is_finished and (rung := self.rung_of(trial)) is not None:
-                rungs[rung].append(trial)
-        return rungs
+    def kept(self) -> "Standing":
+        return self.history.memo(KeptRungs, self.reduction, self.fidelity, self.lowest)
 
     @cached_property
-    def continued(self) -> set[int | None]:
-        return {trial.resume_from for trial in self.history}
+    def brackets(self) -> "tuple[list[Bracket], AbstractSet[int]]":
+        """The brackets of which something may still be promoted or begun, and the numbers of those that are over."""
+        members, over = self.history.memo(KeptBrackets, self.reduction, self.fidelity, self.lowest)
+        return [Bracket.of(self, number, members[number]) for number in sorted(members)], over
+
+    def ended(self, rung: int) -> list[Trial]:
+        """The trials of a rung that have ended, by number."""
+        return [self.history[number] for number in sorted(number for _, number in self.kept.ended[rung])]
 
     def rung_of(self, trial: Trial) -> int | None:
         reached = bisect_right(self.levels, trial.fidelity.get(self.fidelity, 0.0))
         return reached - 1 if reached else None
 
     def may_go_on(self, trial: Trial) -> bool:
-        is_waiting = trial.state is State.DONE and trial.number not in self.continued
+        is_waiting = trial.state is State.DONE and trial.number not in self.kept.continued
         return is_waiting and self.history.is_current(trial) and not self.history.ended_early(trial)
 
     def has_twin_above(self, trial: Trial) -> bool:
@@ -148,24 +152,20 @@ class Rungs:
         here = self.rung_of(trial)
         return here is not None and self.highest.get(params_key(trial.params), 0) > here
 
-    @cached_property
+    @property
     def highest(self) -> Mapping[ParamsKey, int]:
         """The highest rung of each configuration that has not failed."""
-        highest: dict[ParamsKey, int] = {}
-        for trial in self.history:
-            if trial.state not in (State.FAILED, State.LOST):
-                key = params_key(trial.params)
-                highest[key] = max(highest.get(key, 0), self.rung_of(trial) or 0)
-        return highest
+        return self.kept.highest
 
     def best(self, rung: int) -> Iterator[Trial]:
-        """The fraction of a rung that may go on, the best first."""
-        trials = self.ended[rung]
-        return islice(self.ranked(trials), len(trials) // self.reduction)
+        """The fraction of a rung that may go on, the best first, without those that have a twin above."""
+        ended, keys, highest = self.kept.ended[rung], self.kept.keys, self.kept.highest
+        best = (number for _, number in ended[: len(ended) // self.reduction])
+        return (self.history[number] for number in best if highest.get(keys[number], 0) <= rung)
 
     def ranked(self, trials: Iterable[Trial]) -> list[Trial]:
         """The best first, what has no value, or is not possible today, last; ties in the order of their numbers."""
-        return sorted(trials, key=lambda trial: (self._loss(trial), trial.number))
+        return sorted(trials, key=lambda trial: (self.loss(trial), trial.number))
 
     def start(self, params: Params, *, rung: int, note: Json = None) -> Suggestion:
         return Suggestion(params, self._fidelity(rung), note=note)
@@ -180,9 +180,77 @@ class Rungs:
         level = self.levels[rung]
         return space.check_fidelity({self.fidelity: round(level) if space.fidelities[self.fidelity].integer else level})
 
-    def _loss(self, trial: Trial) -> float:
+    def loss(self, trial: Trial) -> float:
         is_ranked = trial.state is State.DONE and self.history.is_current(trial)
         return self.history.loss(trial.value) if is_ranked and trial.value is not None else math.inf
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where the trials of a history stand: the losses and numbers of those that have ended on each rung, best first.
+
+    `continued` are the numbers of trials that others resume from, `keys` those of all trials' params; `Rungs` says what
+    is `highest`.
+    """
+
+    ended: Sequence[Sequence[tuple[float, int]]]
+    continued: AbstractSet[int | None]
+    keys: Sequence[ParamsKey]
+    highest: Mapping[ParamsKey, int]
+
+
+class KeptRungs:
+    """The standing of the history that was asked about last: of the next one only the trials that changed move."""
+
+    def __init__(self, reduction: int, fidelity: str, lowest: float) -> None:
+        self._rules = (reduction, fidelity, lowest)
+        self._problem: Problem | None = None
+        self._trials: Sequence[Trial] = ()
+
+    def of(self, history: History) -> Standing:
+        rungs, trials = Rungs(history, *self._rules), history[:]
+        if history.problem is not self._problem or len(trials) < len(self._trials):
+            self._begin(history.problem, levels=len(rungs.levels))
+        for place in places_changed(self._trials, trials):
+            if place < len(self._trials):
+                self._move(rungs, self._trials[place], by=-1)
+            self._move(rungs, trials[place], by=1)
+        self._trials = trials
+        ended = [ended.copy() for ended in self._ended]
+        return Standing(ended, self._continued.copy(), self._keys, self._highest.copy())
+
+    def _begin(self, problem: Problem, *, levels: int) -> None:
+        self._problem, self._trials = problem, ()
+        self._ended: list[list[tuple[float, int]]] = [[] for _ in range(levels)]
+        self._continued: set[int | None] = set()
+        self._keys: list[ParamsKey] = []
+        self._counts: dict[ParamsKey, list[int]] = {}
+        self._highest: dict[ParamsKey, int] = {}
+
+    def _move(self, rungs: Rungs, trial: Trial, *, by: int) -> None:
+        """Enters a trial, or takes it back as it was."""
+        rung = rungs.rung_of(trial)
+        if trial.number == len(self._keys):
+            self._keys.append(params_key(trial.params))
+            self._continued.add(trial.resume_from)
+        if trial.is_finished and rung is not None:
+            ended, standing = self._ended[rung], (rungs.loss(trial), trial.number)
+            if by > 0:
+                insort(ended, standing)
+            else:
+                del ended[bisect_left(ended, standing)]
+        if trial.state not in (State.FAILED, State.LOST):
+            self._count(self._keys[trial.number], rung or 0, by)
+
+    def _count(self, key: ParamsKey, rung: int, by: int) -> None:
+        """Says how many trials of a configuration stand on a rung and have not failed."""
+        counts = self._counts.setdefault(key, [0] * len(self._ended))
+        counts[rung] += by
+        standing = [one for one, number in enumerate(counts) if number]
+        if standing:
+            self._highest[key] = standing[-1]
+        else:
+            self._highest.pop(key, None)
 
 
 def params_key(params: Params) -> ParamsKey:
@@ -196,6 +264,21 @@ class Bracket:
     rungs: Rungs
     number: int
     members: Mapping[int, Sequence[Trial]]
+
+    @classmethod
+    def of(cls, rungs: Rungs, number: int, members: Iterable[int]) -> "Bracket":
+        """The bracket of the trials with these numbers."""
+        by_rung: dict[int, list[Trial]] = {}
+        for trial in (rungs.history[member] for member in members):
+            if (rung := rungs.rung_of(trial)) is not None:
+                by_rung.setdefault(rung, []).append(trial)
+        return cls(rungs, number, by_rung)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is full, has ended and nothing of it waits: then it stays as it is."""
+        has_ended = all(trial.is_finished for here in self.members.values() for trial in here)
+        return has_ended and self.free_slots() <= 0 and not any(self.undecided())
 
     @property
     def note(self) -> Json:
@@ -242,20 +325,38 @@ class Bracket:
         return [trial for trial in self.rungs.ranked(here) if trial.state is State.DONE][:places]
 
 
-def _brackets_begun(rungs: Rungs) -> list[Bracket]:
-    members: dict[int, dict[int, list[Trial]]] = {}
-    for trial in rungs.history:
-        if isinstance(trial.note, dict) and "bracket" in trial.note and (rung := rungs.rung_of(trial)) is not None:
-            members.setdefault(trial.note["bracket"], {}).setdefault(rung, []).append(trial)
-    return [Bracket(rungs, number, members[number]) for number in sorted(members)]
+class KeptBrackets:
+    """The trials of each bracket of the history asked about last, by number, but for brackets that are over."""
+
+    def __init__(self, reduction: int, fidelity: str, lowest: float) -> None:
+        self._rules = (reduction, fidelity, lowest)
+        self._problem: Problem | None = None
+        self._known = 0
+
+    def of(self, history: History) -> tuple[Mapping[int, Sequence[int]], AbstractSet[int]]:
+        if history.problem is not self._problem or len(history) < self._known:
+            self._problem, self._known = history.problem, 0
+            self._members: dict[int, list[int]] = {}
+            self._over: set[int] = set()
+        rungs = Rungs(history, *self._rules)
+        for trial in history[self._known :]:
+            if isinstance(trial.note, dict) and "bracket" in trial.note:
+                self._members.setdefault(trial.note["bracket"], []).append(trial.number)
+        self._known = len(history)
+        over = [one for one, members in self._members.items() if Bracket.of(rungs, one, members).is_over]
+        for number in over:
+            del self._members[number]
+        self._over = self._over.union(over)
+        return {number: tuple(members) for number, members in self._members.items()}, self._over
 
 
-def _free_slots(rungs: Rungs) -> Iterator[Bracket]:
+def _free_slots(rungs: Rungs, brackets: Iterable[Bracket], over: AbstractSet[int]) -> Iterator[Bracket]:
     """A bracket for each new configuration, without end."""
-    begun = {bracket.number: bracket for bracket in _brackets_begun(rungs)}
+    begun = {bracket.number: bracket for bracket in brackets}
     for number in count_up():
-        bracket = begun.get(number, Bracket(rungs, number, {}))
-        yield from [bracket] * bracket.free_slots()
+        if number not in over:
+            bracket = begun.get(number, Bracket(rungs, number, {}))
+            yield from [bracket] * bracket.free_slots()
 
 
 def _numbers_left(history: History, budget: Remaining, count: int, *, taken: int) -> range:

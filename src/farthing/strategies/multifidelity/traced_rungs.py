@@ -31,7 +31,7 @@ class TracedRungs(Rungs):
     def standings(self) -> Standings:
         return self.history.memo(KeptStandings, self.reduction, self.fidelity, self.lowest)
 
-    @cached_property
+    @property
     def highest(self) -> Mapping[ParamsKey, int]:
         return self.standings.highest
 

@@ -90,11 +90,11 @@ def bohb_until(enough: Callable[[Rungs], bool]) -> ft.Study:
 
 
 def test_bohb_draws_until_a_rung_has_enough_and_then_goes_by_the_highest_that_has() -> None:
-    study = bohb_until(lambda rungs: len(rungs.ended[0]) >= 3)
+    study = bohb_until(lambda rungs: len(rungs.ended(0)) >= 3)
     first = study.trials
     assert [t.params for t in first] == [t.params for t in ft_hyperband(len(first))]
-    rungs = Rungs(bohb_until(lambda rungs: len(rungs.ended[1]) >= 3).history, 3, "epochs")
-    assert _informed_rung(rungs) == rungs.ended[1]
+    rungs = Rungs(bohb_until(lambda rungs: len(rungs.ended(1)) >= 3).history, 3, "epochs")
+    assert _informed_rung(rungs) == rungs.ended(1)
 
 
 def ft_hyperband(trials: int) -> list[ft.Trial]:

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from random import Random
 
 import pytest
 
@@ -32,6 +33,27 @@ def test_asha_promotes_the_best_third_of_a_rung_and_resumes_it() -> None:
     assert trials[3].resume_from == best.number
     assert trials[3].params == best.params
     assert (trials[0].fidelity, trials[3].fidelity) == ({"epochs": 1}, {"epochs": 3})
+
+
+@pytest.mark.parametrize(
+    "strategy", [ft.ASHA(), ft.Hyperband(), ft.BOHB(random_share=1.0)], ids=lambda one: type(one).__name__
+)
+def test_what_is_kept_of_rungs_suggests_as_the_whole_history_does(strategy: Strategy) -> None:
+    study, draw = ft.Study(SPACE, minimize="error", strategy=strategy, seed=0), Random(1)
+    running: list[ft.RunningTrial] = []
+    for _ in range(300):
+        anew = ft.History(study.history.problem, study.history, events=study.history.events)
+        rng = Randomness(0)
+        kept = strategy.suggest(study.history, Remaining(), 2, rng)
+        assert kept == strategy.suggest(anew, Remaining(), 2, rng)
+        assert strategy.resumable(study.history) == strategy.resumable(anew)
+        running.append(study.ask())
+        if len(running) > 5:
+            trial = running.pop(draw.randrange(len(running)))
+            if draw.random() < 0.1:
+                study.tell(trial, failure="diverged")
+            else:
+                study.tell(trial, trial.params["x"] / trial.fidelity["epochs"] + draw.random() / 10)
 
 
 def test_asha_spends_most_on_what_is_good() -> None:
