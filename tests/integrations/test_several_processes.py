@@ -46,7 +46,7 @@ def test_two_ranks_train_as_one_and_are_paused_and_continued_under_other_params(
 def run_python(*arguments: str, folder: Path, **variables: str) -> None:
     source = os.pathsep.join([str(Path(ft.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": source, **variables}
-    subprocess.run([sys.executable, *arguments], cwd=folder, env=environment, check=False, timeout=600)
+    subprocess.run([sys.executable, *arguments], cwd=folder, env=environment, check=False)
 
 
 @pytest.mark.skipif(not (is_there("lightning") and is_there("ray")), reason="lightning or ray is absent")

@@ -221,7 +221,7 @@ def test_the_ledger_shows_a_stage_that_two_machines_computed_at_the_same_time(ur
     for name in ("here", "there"):
         (tmp_path / name).mkdir()
         programs.append(subprocess.Popen(command, cwd=tmp_path, env={**os.environ, "TMPDIR": str(tmp_path / name)}))
-    assert [program.wait(timeout=120) for program in programs] == [0, 0]
+    assert [program.wait() for program in programs] == [0, 0]
     with ft.Study.load("study", database) as study:
         bill = study.ledger.stages["first"]
         assert {trial.state for trial in study.trials} == {ft.State.DONE}
