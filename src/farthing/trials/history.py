@@ -1,6 +1,5 @@
 """The trials of one study, read-only: the only state there is."""
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -14,7 +13,7 @@ from farthing.trials.declared_noise import NOISE_DECLARED, is_noisy
 from farthing.trials.durations import DURATION
 from farthing.trials.extension import EXTENDED, as_suggested, extensions_of, filled
 from farthing.trials.learned import Learned, learned_of
-from farthing.trials.memos import Memo, Memos
+from farthing.trials.memos import CostSoFar, Memo, Memos
 from farthing.trials.notes import is_added
 from farthing.trials.problem import Problem
 from farthing.trials.requests import BUDGET, budgets_known, is_to_stop, limits_in_force, stop_requests
@@ -224,7 +223,7 @@ class History(Sequence[Trial]):
     @cached_property
     def cost(self) -> float:
         """The cost of all trials, failed and lost ones included."""
-        return math.fsum(trial.cost for trial in self._trials)
+        return self.memo(CostSoFar)
 
     @property
     def configurations(self) -> int:

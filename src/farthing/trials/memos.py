@@ -1,5 +1,6 @@
 """What is worked out of a history and kept while it grows: a long one is not gone through again for every question."""
 
+import math
 from collections.abc import Sequence
 from itertools import compress, count
 from operator import is_not
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from farthing.trials.history import History
+    from farthing.trials.trial import Trial
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -43,6 +45,37 @@ class Memos:
     def __reduce__(self) -> tuple[type["Memos"], tuple[()]]:
         """A copy begins without any: everything can be worked out again."""
         return Memos, ()
+
+
+class CostSoFar:
+    """The cost of all trials of the history that was asked about last, exact to the last bit of `math.fsum`.
+
+    It is kept in parts that do not overlap, as `math.fsum` does (Shewchuk): what is taken back leaves no rounding.
+    """
+
+    def __init__(self) -> None:
+        self._trials: Sequence[Trial] = ()
+        self._parts: list[float] = []
+
+    def of(self, history: "History") -> float:
+        trials = history[:]
+        if len(trials) < len(self._trials):
+            self._trials, self._parts = (), []
+        for place in places_changed(self._trials, trials):
+            if place < len(self._trials):
+                self._add(-self._trials[place].cost)
+            self._add(trials[place].cost)
+        self._trials = trials
+        return math.fsum(self._parts)
+
+    def _add(self, amount: float) -> None:
+        kept: list[float] = []
+        for part in self._parts:
+            larger, smaller = (amount, part) if abs(amount) >= abs(part) else (part, amount)
+            amount = larger + smaller
+            if rest := smaller - (amount - larger):
+                kept.append(rest)
+        self._parts = [*kept, amount]
 
 
 def places_changed(before: Sequence[object], after: Sequence[object]) -> list[int]:

@@ -1,3 +1,6 @@
+import math
+from random import Random
+
 import pytest
 
 from farthing import Float, History, Measurement, Space, State, Suggestion, Trial
@@ -30,6 +33,18 @@ def test_an_updated_history_equals_one_built_from_all_trials() -> None:
     assert [t.number for t in grown.in_flight] == [t.number for t in whole.in_flight] == [1, 3]
     assert grown.configurations == whole.configurations == 3
     assert grown.cost == whole.cost == 4.0
+
+
+def test_the_cost_of_a_history_that_grows_is_the_exact_sum_of_its_trials() -> None:
+    draw = Random(0)
+    history = History(PROBLEM)
+    for version in range(1, 400):
+        changed = draw.randrange(len(history) + 1) if draw.random() < 0.4 else len(history)
+        cost = 10 ** draw.uniform(-12, 12)
+        before, history = history, history.updated([trial(changed, cost=cost)], version=version)
+        assert history.cost == math.fsum(one.cost for one in history)
+        if draw.random() < 0.2:  # an older history may be asked again
+            assert before.cost == math.fsum(one.cost for one in before)
 
 
 def test_trials_that_ended_are_counted_as_they_change() -> None:
