@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from benchmarks.speed._large_study import write_large_study
 from tests.browser.some_studies import write_studies
@@ -27,6 +27,8 @@ FLAGS = [
 ROOT = Path(__file__).parents[2]
 SECONDS = 120_000
 """Milliseconds that a page may take on a busy machine."""
+
+expect.set_options(timeout=SECONDS)
 
 
 @dataclass

@@ -65,6 +65,73 @@ def test_the_first_page_of_a_study_says_what_it_cost_and_found(dashboard, visit)
     expect(page.locator("section", has_text="Failures")).to_contain_text("the model does not fit")
 
 
+@pytest.mark.parametrize("name", ["digits", "maximised", "population"])
+def test_the_best_on_the_first_page_is_the_librarys(dashboard, studies, visit, name: str) -> None:
+    with ft.Study.load(name, studies) as study:
+        best = study.best
+
+    page = visit(dashboard).open(f"study/{name}")
+
+    expect(
+        page.locator(".fact.good").get_by_role("link", name=f"trial {best.trial.number}", exact=True)
+    ).to_be_visible()
+    region = page.get_by_role("region", name="The best configuration")
+    shown = dict(zip(region.locator("dt").all_inner_texts(), region.locator("dd").all_inner_texts(), strict=True))
+    assert shown.keys() == best.params.keys()
+    for param, value in best.params.items():
+        is_number = isinstance(value, float)
+        assert (float(shown[param]) == pytest.approx(value, rel=1e-4)) if is_number else (shown[param] == str(value))
+
+
+def test_the_chart_of_the_first_page_has_a_choice_of_axes(dashboard, visit) -> None:
+    page = visit(dashboard).open("study/digits?x=trials&log=1")
+
+    expect(page.get_by_role("region", name="Best error against trials").locator(".chart canvas")).to_be_visible()
+    expect(page.get_by_label("log scale")).to_be_checked()
+    page.get_by_label("Across").select_option("time")
+    expect(page.get_by_role("region", name="Best error against time").locator(".chart canvas")).to_be_visible()
+    page.get_by_label("log scale").uncheck()
+    assert "log=0" in page.url
+
+
+def test_nothing_is_said_to_be_expected_where_nothing_was_predicted(dashboard, visit) -> None:
+    """Hyperband predicts no values."""
+    page = visit(dashboard).open("study/curves/trial/0")
+    expect(page.locator(".fact").first).not_to_contain_text("expected")
+    page = visit(dashboard).open("study/curves")
+    page.get_by_role("region", name="Cost, predicted and paid").wait_for()
+    expect(page.get_by_text("The band is where the model expected each trial")).not_to_be_visible()
+
+
+def test_a_note_is_told_in_words_and_its_json_is_folded(dashboard, visit) -> None:
+    page = visit(dashboard).open("study/digits/trial/20")
+    region = page.get_by_role("region", name="Why it was suggested")
+
+    expect(region).to_contain_text("By a model fitted to 20 trials")
+    expect(region.locator("pre")).not_to_be_visible()
+    region.locator("summary").click()
+    expect(region.locator("pre")).to_contain_text("theta")
+
+
+LEGENDS = """() => [...document.querySelectorAll(".u-legend .u-series:not([hidden]), .legend > *")].map((entry) => {
+    const own = entry.getBoundingClientRect(), around = entry.closest(".chart, .legend").getBoundingClientRect();
+    const isInside = own.left >= around.left - 1 && own.right <= around.right + 1 && own.top >= around.top - 1
+        && own.bottom <= around.bottom + 1 && own.right <= innerWidth;
+    return [entry.textContent, isInside];
+})"""
+
+
+def test_legends_are_whole_on_a_phone(dashboard, visit) -> None:
+    visitor = visit(dashboard, **LOOKS["phone"])
+    places = ["study/digits", "study/curves/parameters", "study/online/system", "study/digits/timeline"]
+    for place in [*places, "compare?study=digits&study=curves&study=population"]:
+        page = visitor.open(place)
+        page.locator("main .chart canvas, main .drawing svg").first.wait_for()
+        entries = page.evaluate(LEGENDS)
+        assert entries, place
+        assert [entry for entry, is_inside in entries if not is_inside] == [], place
+
+
 @pytest.mark.parametrize("look", LOOKS)
 def test_no_page_has_a_serious_barrier(dashboard, visit, look: str) -> None:
     visitor = visit(dashboard, **LOOKS[look])

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass, replace
 from html import escape
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
 from farthing.analysis.runs import Schedule, schedule_along, schedule_of
 from farthing.analysis.text import short_number, short_params, short_prediction
 from farthing.errors import NoResult
 from farthing.session import Session
-from farthing.session.records import Records
+from farthing.storage.storage import Leaders
 from farthing.strategies import Recommendation, Strategy, best_by_value
 from farthing.trials import History, Json, Params, Prediction, Problem, Trial
 from farthing.trials.learned import LearnedStart
@@ -149,12 +149,25 @@ def find_best(session: Session) -> Best:
     return best_of(session.records, session.strategy.get_if_at_hand())
 
 
-def best_of(records: Records, strategy: Strategy | None) -> Best:
+class Source(Protocol):
+    """Where the trials of a study are read."""
+
+    @property
+    def problem(self) -> Problem: ...
+
+    def leaders(self) -> Leaders | None:
+        """The best trials as the database finds them; None if it cannot."""
+        ...
+
+    def refresh(self) -> History: ...
+
+
+def best_of(records: Source, strategy: Strategy | None) -> Best:
     """The recommendation of that strategy, or the best measured without one."""
     return _by_search(records, strategy) or _by_history(records.refresh(), strategy)
 
 
-def _by_search(records: Records, strategy: Strategy | None) -> Best | None:
+def _by_search(records: Source, strategy: Strategy | None) -> Best | None:
     """The recommendation by measured value, found by the database if the history is not read anyway."""
     is_by_value = strategy is None or type(strategy).recommend is Strategy.recommend
     found = records.leaders() if is_by_value else None

@@ -203,6 +203,8 @@ def progress(lines: Lines, problem: Problem, *, most: int) -> Mapping[str, Json]
     return {
         "number": lines.number[order][shown].tolist(),
         "spent": plain_list(spent[shown]),
+        "elapsed": plain_list(lines.elapsed[shown]),
+        "count": (shown + 1).tolist(),
         "value": plain_list(value[shown]),
         "best": plain_list(best[shown]),
         "of": int(order.size),

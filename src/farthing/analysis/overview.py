@@ -1,12 +1,12 @@
 """One study at a glance: what it is, what it has cost and found, what is in flight, what failed."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
 from farthing.analysis.lines import FAILED_CODES, Lines, progress, worth
-from farthing.analysis.rows import trial_row
+from farthing.analysis.rows import predicted, trial_row
 from farthing.costs import Budget, Ledger
 from farthing.session.strategy import class_name
 from farthing.space import Choice, Int
@@ -57,7 +57,6 @@ def overview(
     *,
     in_flight: Sequence[Trial],
     failed: Sequence[Trial],
-    best: Trial | None,
     seconds: float,
     budget: Budget | None,
     ledger: Ledger | None,
@@ -72,7 +71,6 @@ def overview(
         "ledger": None if ledger is None else ledger.to_json(),
         "budget": None if budget is None else budget.amounts,
         "hard_budget": budget is not None and budget.hard,
-        "best": None if best is None else trial_row(best),
         "progress": progress(lines, problem, most=MOST_PROGRESS),
         "worth": worth(lines, problem),
         "in_flight": [trial_row(trial) for trial in in_flight[:MOST_IN_FLIGHT]],
@@ -95,27 +93,19 @@ def latest_failures(lines: Lines) -> list[int]:
     return [int(number) for number in lines.number[failed][::-1]]
 
 
-def predictions(trials: Sequence[Trial], spent: Mapping[int, float]) -> list[dict[str, Json]]:
-    """What was expected of finished trials, beside what came; `spent` is what all had cost when each ended."""
-    found: list[dict[str, Json]] = []
-    for trial in trials:
-        expected: Mapping[str, Any] = {
-            "value": trial.suggestion.predicted_value,
-            "cost": trial.suggestion.predicted_cost,
+def predictions(trials: Sequence[Trial], lines: Lines) -> list[dict[str, Json]]:
+    """What was expected of finished trials, nothing of some, beside what came; and where on the charts each stands."""
+    place = {int(number): at for at, number in enumerate(lines.number[lines.order])}
+    return [
+        {
+            "number": trial.number,
+            "spent": float(lines.spent[place[trial.number]]),
+            "elapsed": float(lines.elapsed[place[trial.number]]),
+            "count": place[trial.number] + 1,
+            "value": trial.value,
+            "cost": trial.cost,
+            "expected_value": predicted(trial.suggestion.predicted_value),
+            "expected_cost": predicted(trial.suggestion.predicted_cost),
         }
-        if any(expected.values()):
-            found.append(
-                {
-                    "number": trial.number,
-                    "spent": spent.get(trial.number),
-                    "value": trial.value,
-                    "cost": trial.cost,
-                    "expected_value": _pair(expected["value"]),
-                    "expected_cost": _pair(expected["cost"]),
-                }
-            )
-    return found
-
-
-def _pair(prediction: Any) -> list[float | None] | None:
-    return None if prediction is None else [prediction.mean, prediction.deviation]
+        for trial in trials
+    ]

@@ -12,9 +12,14 @@ from farthing.space.stages import prefix_key
 from farthing.trials import History, Json, Measurement, Prediction, Trial
 from farthing.trials.notes import reason_of
 from farthing.trials.prefixes import is_stage, was_cached
+from farthing.validation import shown
 
 MOST_POINTS = 2_000
 """Of a curve that is shown, and of rounds."""
+
+
+MODEL_KEYS = {"theta", "cost_theta", "fitted_on", "why", "retained"}
+"""In notes: hyperparameters on the scales of the models, and what is said elsewhere."""
 
 
 def predicted(prediction: Prediction | None) -> list[Json] | None:
@@ -35,6 +40,7 @@ def trial_row(trial: Trial) -> dict[str, Json]:
         "resume_from": trial.resume_from,
         "attempt": trial.attempt,
         "opened_at": trial.opened_at,
+        "started_at": trial.started_at,
         "finished_at": trial.finished_at,
         "worker": where(trial.owner or ""),
         "tags": list(trial.tags),
@@ -52,6 +58,7 @@ def trial_form(trial: Trial, lineage: Sequence[Trial], stages: Sequence[str]) ->
         "saved": trial.saved,
         "note": trial.note,
         "why": reason_of(trial),
+        "words": note_text(trial.note),
         "overhead": trial.overhead,
         "checkpoint": trial.checkpoint,
         "resume_checkpoint": trial.resume_checkpoint,
@@ -60,6 +67,16 @@ def trial_form(trial: Trial, lineage: Sequence[Trial], stages: Sequence[str]) ->
         "points": [point_form(point) for point in thinned(trial.points, MOST_POINTS)],
         "stages": stages_of(trial, stages),
     }
+
+
+def note_text(note: Json) -> str:
+    """The strategy's note in words: models by the trials they were fitted to, the rest by name; JSON has all of it."""
+    if not isinstance(note, dict):
+        return "" if note is None else shown(note)
+    fitted = [f"by a model fitted to {note['fitted_on']} trials"] if "fitted_on" in note else []
+    others = {name: value for name, value in note.items() if name not in MODEL_KEYS and value is not True}
+    flags = [name for name, value in note.items() if value is True]
+    return ", ".join([*fitted, *flags, *(f"{name} {shown(value)}" for name, value in others.items())])
 
 
 def point_form(point: Measurement) -> dict[str, Json]:

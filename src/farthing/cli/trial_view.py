@@ -3,19 +3,16 @@
 import json
 from pathlib import Path
 
+from farthing.analysis.rows import note_text
 from farthing.analysis.text import short_number, short_params, short_prediction
 from farthing.cli.storages import not_followed
 from farthing.cli.tables import aligned
 from farthing.errors import TrialNotFound
 from farthing.session import session_of
 from farthing.study import Study
-from farthing.trials import Json, Measurement, Trial
+from farthing.trials import Measurement, Trial
 from farthing.trials.notes import reason_of
 from farthing.trials.prefixes import is_stage, was_cached
-from farthing.validation import shown
-
-MODEL_KEYS = {"theta", "cost_theta", "fitted_on", "why", "retained"}
-"""In notes: hyperparameters on the scales of the models, and what is said elsewhere."""
 
 
 def chosen_trial(study: Study, number: int) -> Trial:
@@ -81,16 +78,6 @@ def _predicted(study: Study, trial: Trial) -> str:
         f"cost {short_prediction(cost)}" if cost else "",
     ]
     return ", ".join(part for part in parts if part)
-
-
-def note_text(note: Json) -> str:
-    """The strategy's note in words: models by the trials they were fitted to, the rest by name; JSON has all of it."""
-    if not isinstance(note, dict):
-        return "" if note is None else shown(note)
-    fitted = [f"by a model fitted to {note['fitted_on']} trials"] if "fitted_on" in note else []
-    others = {name: value for name, value in note.items() if name not in MODEL_KEYS and value is not True}
-    flags = [name for name, value in note.items() if value is True]
-    return ", ".join([*fitted, *flags, *(f"{name} {shown(value)}" for name, value in others.items())])
 
 
 def _run(study: Study, trial: Trial) -> str:

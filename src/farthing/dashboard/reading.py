@@ -16,9 +16,9 @@ from farthing.costs import Budget
 from farthing.errors import FarthingError, StudyNotFound
 from farthing.execution import Checkpoints
 from farthing.session.folder import find_folder, mark_for
-from farthing.session.records import IS_EXTENDED
+from farthing.session.records import IS_EXTENDED, stored_leaders
 from farthing.storage import Storage, StudyRecord
-from farthing.storage.storage import ReadsOutlines
+from farthing.storage.storage import Leaders, ReadsOutlines
 from farthing.trials import Event, History, Json, Problem, Trial
 from farthing.trials.requests import is_to_stop, limits_in_force
 
@@ -100,6 +100,12 @@ class StudyReader:
             if self._history is None or changes.trials or changes.events or changes.version != known.version:
                 self._history = known.updated(changes.trials, events=changes.events, version=changes.version)
             return self._history
+
+    refresh = history
+
+    def leaders(self) -> Leaders | None:
+        """The best trials as the database finds them; None if it cannot."""
+        return stored_leaders(self.storage, self.name, self.problem, self.record.settings)
 
     def _changes(self, known: History) -> Any:
         problem = known.problem

@@ -58,6 +58,7 @@ def answers_about(found: Studies, key: str) -> dict[str, Json]:
     base = f"api/studies/{key}"
     answers: dict[str, Json] = {base: about}
     wanted: dict[str, Callable[[], Json]] = {
+        "best": lambda: studies.show_best(found, key),
         "predictions": lambda: studies.show_predictions(found, key),
         "bill": lambda: studies.show_bill(found, key),
         "parameters": lambda: charts.show_parameters(found, key),

@@ -54,6 +54,14 @@ Taken = dict[Attempt, Trial]
 """The trials that this process is responsible for: each is entered here in the step that makes it run."""
 
 
+def stored_leaders(storage: Storage, name: str, problem: Problem, settings: Mapping[str, Json]) -> Leaders | None:
+    """The best trials as the database finds them; None if it cannot."""
+    is_in_columns = not (problem.best_so_far or problem.space.stages or settings.get(IS_EXTENDED))
+    if not is_in_columns or not isinstance(storage, FindsLeaders):
+        return None
+    return storage.leaders(name, problem)
+
+
 @dataclass(frozen=True)
 class Opening:
     """The trials that were opened or, if there are none, the suggestions that the rest of the budget did not cover."""
@@ -144,11 +152,7 @@ class Records:
 
     def leaders(self) -> Leaders | None:
         """The best trials as the database finds them; None if it cannot, or if the history is read already."""
-        problem = self.problem
-        is_in_columns = not (problem.best_so_far or problem.space.stages or self.settings.get(IS_EXTENDED))
-        if self._history.version or not is_in_columns or not isinstance(self._storage, FindsLeaders):
-            return None
-        return self._storage.leaders(self.name, self.problem)
+        return None if self._history.version else stored_leaders(self._storage, self.name, self.problem, self.settings)
 
     def sweep(self) -> list[int]:
         """Takes back trials whose owner is gone or whose lease has ended."""

@@ -224,10 +224,8 @@ CHANGED_PAYMENTS = _paid_by_attempt.where(measurement.c.trial.in_(union(_touched
 ALL_PAYMENTS = _paid_by_attempt
 """The cost of each attempt, by the rule of `COSTS`; of a trial it is the sum of them."""
 
-LINE_COLUMNS = [
-    trial.c[name]
-    for name in "number state value started_at opened_at finished_at resume_from owner fidelity".split()
-]
+_TIMES = ("started_at", "opened_at", "finished_at")
+LINE_COLUMNS = [trial.c[name] for name in ("number", "state", "value", *_TIMES, "resume_from", "owner", "fidelity")]
 ALL_LINES = select(*LINE_COLUMNS).where(_of_study)
 CHANGED_LINES = ALL_LINES.where(trial.c.number.in_(union(_touched, _in_flight_now)))
 THESE_TRIALS = (

@@ -26,7 +26,18 @@ from tests.unit.dashboard.conftest import STORED, client_of
 DOCUMENT = Path(__file__).parents[3] / "docs" / "dashboard_api.json"
 with closing(sqlite3.connect(f"file:{STORED}?mode=ro", uri=True)) as stored:  # opening it as a storage would migrate it
     NAMES = [name for (name,) in stored.execute("SELECT name FROM study ORDER BY name")]
-VIEWS = ("", "/bill", "/outlook", "/predictions", "/trials", "/trials/0", "/parameters", "/timeline", "/system")
+VIEWS = (
+    "",
+    "/best",
+    "/bill",
+    "/outlook",
+    "/predictions",
+    "/trials",
+    "/trials/0",
+    "/parameters",
+    "/timeline",
+    "/system",
+)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -103,8 +103,8 @@ def test_what_a_page_asked_to_verify_is_carried_out_by_verify(acting, study) -> 
     done = study.verify(lambda trial: trial.params["x"], executor="inline", progress=False)
 
     assert (done.number, done.value, done.tags) == (1, 0.2, ("verification",))
-    about = acting.get("/api/studies/acts").json()
-    assert (about["best"]["number"], about["best"]["fidelity"]) == (1, {"epochs": 9})
+    best = acting.get("/api/studies/acts/best").json()["best"]
+    assert (best["trial"], best["fidelity"], best["is_full"]) == (1, {"epochs": 9}, True)
     answer = acting.post("/api/studies/acts/verify", json={}).json()
     assert answer["enqueued"] == answer["waiting"] == []
     assert answer["verified"]["number"] == 1

@@ -95,12 +95,12 @@ def show_outlook(studies: Studies, study: str) -> dict[str, Json]:
         return {"outlook": None, "why": str(error)}
 
 
-def _results(reader: StudyReader) -> int:
-    """Grows by one each time that the results have grown by a tenth."""
+def _results(reader: StudyReader) -> float:
+    """How many there are; while the study runs it changes each time that they have grown by a tenth."""
     done = reader.lines().counts.get("done", 0)
     if not done:
         raise NoResult("A model needs trials that are done, got none. Run some first.")
-    return floor(log(done) / log(GROWTH))
+    return floor(log(done) / log(GROWTH)) + 0.5 if reader.runs_going() else done
 
 
 def _fitted(reader: StudyReader) -> "FittedModel":

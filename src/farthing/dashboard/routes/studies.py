@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from functools import partial
 
+from farthing.analysis.best import LearnedBest, best_of
 from farthing.analysis.lines import progress, trend
 from farthing.analysis.overview import (
     MOST_IN_FLIGHT,
@@ -16,8 +17,8 @@ from farthing.costs import Ledger
 from farthing.dashboard.endpoints import STUDY, Argument, Endpoint
 from farthing.dashboard.keys import key_of, name_of
 from farthing.dashboard.reading import Row, Studies, StudyReader
-from farthing.errors import InvalidArgument
-from farthing.session.strategy import class_name
+from farthing.errors import InvalidArgument, NoResult
+from farthing.session.strategy import ChosenStrategy, class_name
 from farthing.storage.storage import ReadsOutlines, StudySummary
 from farthing.storage.summaries import best as best_value
 from farthing.trials import Json, State
@@ -96,11 +97,9 @@ def show_study(studies: Studies, study: str) -> dict[str, Json]:
 
 def _study(studies: Studies, reader: StudyReader, runs: int) -> dict[str, Json]:
     record, problem, lines = reader.record, reader.problem, reader.lines()
-    best = lines.best(problem)
     in_flight = [int(lines.number[place]) for place in lines.in_flight()][:MOST_IN_FLIGHT]
     failed = latest_failures(lines)
-    wanted = [*in_flight, *failed, *([] if best is None else [best])]
-    trials = {trial.number: trial for trial in reader.trials(sorted(set(wanted)))}
+    trials = {trial.number: trial for trial in reader.trials(sorted({*in_flight, *failed}))}
     return {
         "key": key_of(record.name),
         "name": record.name,
@@ -118,7 +117,6 @@ def _study(studies: Studies, reader: StudyReader, runs: int) -> dict[str, Json]:
             problem,
             in_flight=[trials[number] for number in in_flight if number in trials],
             failed=[trials[number] for number in failed if number in trials],
-            best=None if best is None else trials.get(best),
             seconds=reader.seconds_run(),
             budget=reader.budget,
             ledger=Ledger.of(reader.history()) if _is_short(reader) else None,
@@ -128,6 +126,23 @@ def _study(studies: Studies, reader: StudyReader, runs: int) -> dict[str, Json]:
 
 def _is_short(reader: StudyReader) -> bool:
     return not reader.is_large and len(reader.lines()) <= MOST_BILLED_AT_ONCE
+
+
+def show_best(studies: Studies, study: str) -> dict[str, Json]:
+    """What `study.best` says; `why` says why there is none yet."""
+    reader = reader_of(studies, study)
+    return reader.remembered("best", lambda: _best(reader))  # type: ignore[no-any-return]
+
+
+def _best(reader: StudyReader) -> dict[str, Json]:
+    try:
+        found = best_of(reader, ChosenStrategy(None, reader.record).get_if_at_hand())
+    except NoResult as error:
+        learned = reader.history().learned
+        if learned is None or not learned.starts:
+            return {"best": None, "why": str(error)}
+        found = LearnedBest(learned.starts[0], reader.problem)
+    return {"best": {**found.to_json(), "is_full": found.is_full, "words": found.lines()}, "why": ""}
 
 
 def show_bill(studies: Studies, study: str) -> dict[str, Json]:
@@ -142,9 +157,8 @@ def show_predictions(studies: Studies, study: str) -> dict[str, Json]:
     def make() -> Json:
         lines = reader.lines()
         ended = lines.number[lines.order]
-        chosen = steady_places(ended.size, MOST_PREDICTIONS)
-        spent = dict(zip(ended[chosen].tolist(), lines.spent[chosen].tolist(), strict=True))
-        return {"predictions": predictions(reader.finished(list(spent)), spent)}
+        chosen = ended[steady_places(ended.size, MOST_PREDICTIONS)].tolist()
+        return {"predictions": predictions(reader.finished(chosen), lines)}
 
     return reader.remembered("predictions", make)  # type: ignore[no-any-return]
 
@@ -177,6 +191,7 @@ def compare_studies(studies: Studies, study: list[str]) -> dict[str, Json]:
 ENDPOINTS = (
     Endpoint("GET", "/api/studies", list_studies, "The studies of the storage, a line each."),
     Endpoint("GET", "/api/studies/{study}", show_study, "One study at a glance.", (STUDY,)),
+    Endpoint("GET", "/api/studies/{study}/best", show_best, "What the study recommends.", (STUDY,)),
     Endpoint("GET", "/api/studies/{study}/bill", show_bill, "What was spent and saved, by kind.", (STUDY,)),
     Endpoint(
         "GET", "/api/studies/{study}/predictions", show_predictions, "What was expected, beside what came.", (STUDY,)

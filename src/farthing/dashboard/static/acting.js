@@ -1,6 +1,6 @@
 // Changes: only where the server allows them. Each asks first, in a dialog, and says what came of it.
 
-import { isReport, send, study as at } from "./api.js";
+import { get, isReport, send, study as at } from "./api.js";
 import { h, say, tell } from "./dom.js";
 import { num } from "./format.js";
 
@@ -45,8 +45,8 @@ function budget(about, again) {
   }, again);
 }
 
-function enqueue(about, again) {
-  const start = about.best ? about.best.params : {};
+async function enqueue(about, again) {
+  const start = (await get(at(about.key, "/best")).catch(() => null))?.best?.params || {};
   const inputs = Object.entries(about.parameters).map(([name, parameter], place) => {
     const id = `enqueue-${place}`;
     const input = parameter.kind === "choice" ? h("select", { id }, h("option", { value: "" }, "(inactive)"), parameter.options.map((option, index) => h("option", { value: index, selected: JSON.stringify(option) === JSON.stringify(start[name]) }, String(option))))

@@ -1,7 +1,8 @@
 // Curves by uPlot, in the colours of the page, redrawn when its width or theme changes.
 
 import { h } from "./dom.js";
-import { num } from "./format.js";
+import { clipped, num } from "./format.js";
+import { filter } from "./places.js";
 
 export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 export const HUES = ["c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"];
@@ -13,8 +14,11 @@ if (!window.uPlot) document.getElementById("uplot").addEventListener("load", () 
 const steppedAfter = () => window.uPlot.paths.stepped({ align: 1 });
 const dots = (size) => ({ show: true, size, width: 0 });
 
-// series: [{label, values, colour, kind: "line" | "step" | "dots" | "band-high" | "band-low", width, dash, size}]
-export function chart({ label, x, series, height = 280, xLabel = "", yLabel = "", logX = false, logY = false, xTime = false, bands, pick, legend = true, xFormat, yFormat }) {
+const LETTER = 6.6; // pixels of a letter on an axis, about
+
+// series: [{label, values, colour, kind: "line" | "step" | "dots" | "edge", width, dash, size}]
+// A value of null is a gap, of undefined is not there. Along `xOptions` and `yOptions` there are the choices of a parameter.
+export function chart({ label, x, series, height = 280, xLabel = "", yLabel = "", logX = false, logY = false, xTime = false, bands, pick, legend = true, xFormat, xOptions, yOptions }) {
   const box = h("div", { class: "chart", role: "img", "aria-label": `${label}. ${summary(series)}` });
   box.style.height = `${height}px`;
   let plot = null;
@@ -25,20 +29,49 @@ export function chart({ label, x, series, height = 280, xLabel = "", yLabel = ""
     box.replaceChildren();
     const axis = { stroke: colour("muted"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1, size: 4 }, font: "12px system-ui", labelFont: "12px system-ui", labelSize: 22, labelGap: 2 };
     const options = {
-      width, height: height - (legend ? 30 : 0),
+      width, height,
       cursor: { points: { size: 7 }, drag: { x: true, y: false } },
       legend: { show: legend, live: true },
-      scales: { x: { time: xTime, distr: logX ? 3 : 1 }, y: { distr: logY ? 3 : 1, range: logY ? undefined : padded } },
-      axes: [{ ...axis, label: xLabel, size: 38, values: xTime ? undefined : (_, ticks) => ticks.map((tick) => tick === null ? "" : (xFormat || num)(tick)) },
-        { ...axis, label: yLabel, size: 58, values: (_, ticks) => ticks.map((tick) => tick === null ? "" : (yFormat || num)(tick)) }],
-      series: [{ label: xLabel || "x", value: xTime ? undefined : (_, value) => (xFormat || num)(value) }, ...series.map(styled)],
+      scales: { x: { time: xTime, distr: logX ? 3 : 1, range: xOptions ? [-0.5, xOptions.length - 0.5] : undefined }, y: { distr: logY ? 3 : 1, range: yOptions ? [-0.5, yOptions.length - 0.5] : logY ? undefined : padded } },
+      axes: [{ ...axis, label: xLabel, size: 38, space: xFormat ? 90 : 50, values: xTime ? undefined : (_, ticks) => ticks.map((tick) => tick === null ? "" : (xFormat || num)(tick)), ...(xOptions ? across(xOptions, width - 80) : {}) },
+        { ...axis, label: yLabel, size: 58, values: (_, ticks) => ticks.map((tick) => tick === null ? "" : num(tick)), ...(yOptions ? up(yOptions, width / 3) : {}) }],
+      series: [{ label: xLabel || "x", value: xTime ? undefined : (_, value) => xOptions ? xOptions[Math.round(value)] ?? "–" : (xFormat || num)(value) }, ...series.map(styled)],
       bands: bands || [],
     };
     plot = new window.uPlot(options, [x, ...series.map((one) => one.values)], box);
+    if (legend) roomForLegend(plot, series, width, height);
     if (pick) plot.over.addEventListener("click", () => { if (plot.cursor.idx !== null && plot.cursor.idx !== undefined) pick(plot.cursor.idx); });
   };
   watch(box, draw, () => plot?.destroy());
   return box;
+}
+
+// The edges of a band are not named: the chart says what the band is. What the legend takes, the curves leave.
+function roomForLegend(plot, series, width, height) {
+  const shown = plot.root.querySelector(".u-legend"), rows = shown.querySelectorAll(".u-series");
+  series.forEach((one, place) => { rows[place + 1].hidden = one.kind === "edge"; });
+  plot.root.style.width = `${width}px`; // its own comes with the first drawing, and is what the legend wraps at
+  plot.setSize({ width, height: height - shown.offsetHeight });
+}
+
+// Names of choices below an axis: all of them, slanted where they would overlap.
+function across(options, width) {
+  const room = Math.floor(width / options.length / LETTER), longest = Math.max(...options.map((option) => option.length));
+  const isSlanted = longest > room, most = isSlanted ? 16 : longest;
+  return { splits: () => options.map((_, place) => place), values: () => options.map((option) => clipped(option, most)), rotate: isSlanted ? -40 : 0, size: isSlanted ? 24 + Math.min(longest, most) * LETTER * 0.7 : 38 };
+}
+
+function up(options, width) {
+  const most = Math.floor(width / LETTER), longest = Math.max(...options.map((option) => option.length));
+  return { splits: () => options.map((_, place) => place), values: () => options.map((option) => clipped(option, most)), size: 24 + Math.min(longest, most) * LETTER };
+}
+
+// Whether the values are drawn on a log scale: as the reader chose, else where they differ by factors; and a box to choose it.
+export function logChoice(query, values) {
+  const seen = values.filter((value) => value !== null && value !== undefined), isPossible = seen.length > 0 && Math.min(...seen) > 0;
+  const isWide = isPossible && seen.length > 2 && Math.max(...seen) / Math.min(...seen) > 100;
+  const isLog = isPossible && (query.has("log") ? query.get("log") === "1" : isWide);
+  return { isLog, box: h("label", { class: "check" }, h("input", { type: "checkbox", id: "log", checked: isLog, disabled: !isPossible, onchange: (event) => filter({ log: event.target.checked ? "1" : "0" }) }), "log scale") };
 }
 
 function padded(_, low, high) {
@@ -52,7 +85,7 @@ function styled(one) {
   const base = { label: one.label, stroke, value: (_, value) => num(value), spanGaps: Boolean(one.joins) };
   if (one.kind === "dots") return { ...base, paths: () => null, points: { ...dots(one.size || 6), fill: stroke } };
   if (one.kind === "step") return { ...base, paths: steppedAfter(), width: one.width || 2.4, points: { show: false }, spanGaps: true };
-  if (one.kind === "edge") return { ...base, width: 0, points: { show: false }, spanGaps: true };
+  if (one.kind === "edge") return { ...base, width: 0, points: { show: false } };
   return { ...base, width: one.width || 1.6, dash: one.dash, points: one.points ? dots(5) : { show: false } };
 }
 

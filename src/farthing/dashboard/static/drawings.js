@@ -2,7 +2,9 @@
 
 import { h, s } from "./dom.js";
 import { colour, watch } from "./charts.js";
-import { num } from "./format.js";
+import { clipped, num } from "./format.js";
+
+const LETTER = 6.2; // pixels of a letter on an axis, about
 
 export function drawing({ label, height, draw }) {
   const box = h("div", { class: "drawing" });
@@ -46,14 +48,15 @@ export function shade(share) {
 export function heatmap({ label, xs, ys, values, better, xName, yName, dots = [], height = 420, format = num }) {
   const flat = values.flat(), low = Math.min(...flat), high = Math.max(...flat), span = high - low || 1;
   return drawing({ label, height, draw: (width) => {
-    const left = 76, bottom = 46, top = 8, right = 12;
+    const names = ys.map((y) => num(y, 3)), longest = Math.max(...names.map((name) => name.length));
+    const left = Math.min(Math.max(64, longest * LETTER + 34), width * 0.4), bottom = 46, top = 8, right = 12;
     const cw = (width - left - right) / xs.length, ch = (height - bottom - top) / ys.length;
     const parts = [];
     values.forEach((row, j) => row.forEach((value, i) => parts.push(s("rect", { x: left + i * cw, y: height - bottom - (j + 1) * ch, width: cw + 0.6, height: ch + 0.6, fill: shade(better === "low" ? (high - value) / span : (value - low) / span) },
       s("title", {}, `${xName} ${num(xs[i])}, ${yName} ${num(ys[j])}: ${format(value)}`)))));
     const tick = (at, of) => of <= 8 || at === 0 || at === of - 1 || at === Math.floor(of / 2);
-    xs.forEach((x, i) => tick(i, xs.length) && parts.push(s("text", { x: left + (i + 0.5) * cw, y: height - bottom + 16, class: "axis", "text-anchor": "middle" }, num(x, 3))));
-    ys.forEach((y, j) => tick(j, ys.length) && parts.push(s("text", { x: left - 6, y: height - bottom - (j + 0.5) * ch + 4, class: "axis", "text-anchor": "end" }, num(y, 3))));
+    xs.forEach((x, i) => tick(i, xs.length) && parts.push(s("text", { x: left + (i + 0.5) * cw, y: height - bottom + 16, class: "axis", "text-anchor": "middle" }, xs.length <= 8 ? clipped(num(x, 3), Math.floor(cw / LETTER)) : num(x, 3), s("title", {}, num(x)))));
+    ys.forEach((y, j) => tick(j, ys.length) && parts.push(s("text", { x: left - 6, y: height - bottom - (j + 0.5) * ch + 4, class: "axis", "text-anchor": "end" }, clipped(names[j], Math.floor((left - 26) / LETTER)), s("title", {}, num(y)))));
     parts.push(s("text", { x: left + (width - left - right) / 2, y: height - 6, class: "axis-name", "text-anchor": "middle" }, xName));
     parts.push(s("text", { x: 12, y: top + (height - bottom) / 2, class: "axis-name", "text-anchor": "middle", transform: `rotate(-90 12 ${top + (height - bottom) / 2})` }, yName));
     const place = (list, value, size, start, sign) => { const at = nearest(list, value); return at === null ? null : start + sign * (at + 0.5) * size; };
@@ -82,6 +85,7 @@ function nearest(list, value) {
 export function parallel({ label, axes, rows, height = 320 }) {
   return drawing({ label, height, draw: (width) => {
     const top = 30, bottom = 26, left = 30, right = 44;
+    const room = Math.floor((width - left - right) / Math.max(1, axes.length - 1) / LETTER) - 1;
     const at = (place) => axes.length > 1 ? left + place * (width - left - right) / (axes.length - 1) : width / 2;
     const y = (axis, value) => {
       if (value === null || value === undefined) return null;
@@ -94,8 +98,8 @@ export function parallel({ label, axes, rows, height = 320 }) {
     });
     return [...lines, ...axes.map((axis, place) => s("g", {},
       s("line", { x1: at(place), x2: at(place), y1: top, y2: height - bottom, class: "axis-line" }),
-      s("text", { x: at(place), y: 14, class: "axis-name", "text-anchor": place === 0 ? "start" : place === axes.length - 1 ? "end" : "middle" }, axis.name),
-      axis.options ? axis.options.map((option) => s("text", { x: at(place) + 5, y: y(axis, option) + 4, class: "axis" }, option))
+      s("text", { x: at(place), y: 14, class: "axis-name", "text-anchor": place === 0 ? "start" : place === axes.length - 1 ? "end" : "middle" }, clipped(axis.name, room), s("title", {}, axis.name)),
+      axis.options ? axis.options.map((option) => s("text", { x: at(place) + 5, y: y(axis, option) + 4, class: "axis" }, clipped(option, room), s("title", {}, option)))
         : [s("text", { x: at(place) + 4, y: top + 4, class: "axis" }, num(axis.high, 3)), s("text", { x: at(place) + 4, y: height - bottom, class: "axis" }, num(axis.low, 3))]))];
   } });
 }

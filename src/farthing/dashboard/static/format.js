@@ -34,5 +34,6 @@ export function when(seconds) {
 export const percent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
 export const bytes = (count) => count < 1e3 ? `${count} bytes` : count < 1e6 ? `${num(count / 1e3, 3)} kB` : `${num(count / 1e6, 3)} MB`;
 export const params = (values) => Object.entries(values || {}).map(([name, value]) => `${name} ${num(value)}`).join("  ·  ");
-export const expected = (pair) => pair ? `${num(pair[0])}${pair[1] === null ? "" : ` ± ${num(pair[1], 2)}`}` : "–";
+export const expected = (pair) => pair ? `${num(pair[0])}${pair[1] === null ? "" : ` ± ${num(pair[1], 2)}`}` : "";
+export const clipped = (text, most) => text.length > most ? `${text.slice(0, Math.max(1, most - 1))}…` : text;
 export const plural = (count, word) => `${count.toLocaleString("en-GB")} ${word}${count === 1 ? "" : "s"}`;

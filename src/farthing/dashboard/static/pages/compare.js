@@ -1,6 +1,6 @@
 import { get } from "../api.js";
 import { card, empty, h, table } from "../dom.js";
-import { HUES, chart } from "../charts.js";
+import { HUES, chart, logChoice } from "../charts.js";
 import { cost, num } from "../format.js";
 import { address, filter } from "../places.js";
 
@@ -14,8 +14,8 @@ export async function draw({ query }) {
   const units = new Set(studies.map((one) => one.cost_unit)), values = new Set(studies.map((one) => one.value));
   const x = [...new Set(studies.flatMap((one) => one.progress.spent))].sort((a, b) => a - b);
   const series = studies.map((one, place) => { const at = new Map(one.progress.spent.map((spent, index) => [spent, one.progress.best[index]])); return { label: one.name, values: x.map((spent) => at.get(spent) ?? null), colour: HUES[place], kind: "step" }; });
-  const known2 = series.flatMap((one) => one.values.filter((value) => value !== null));
+  const { isLog, box } = logChoice(query, series.flatMap((one) => one.values));
   return [h("h1", {}, "Compare"), picker, units.size > 1 || values.size > 1 ? h("p", { class: "warning", role: "note" }, `These studies differ in ${[units.size > 1 ? "their unit of cost" : "", values.size > 1 ? "what they optimise" : ""].filter(Boolean).join(" and ")}.`) : null,
-    card("Best value against cost", { wide: true }, x.length ? chart({ label: "Best value against cost, of each study", x, series, height: 380, xLabel: `cost (${[...units].join(", ")})`, yLabel: [...values].join(", "), logY: known2.length > 2 && Math.min(...known2) > 0 && Math.max(...known2) / Math.min(...known2) > 100 }) : empty("No results yet")),
-    card("Side by side", { wide: true }, table(["study", "strategy", "best", "spent", "trials"], studies.map((one) => [h("a", { href: address("study", one.key) }, one.name), one.strategy, num(one.best, 5), cost(one.spent, one.cost_unit), Object.values(one.counts).reduce((sum, count) => sum + count, 0)]), { label: "Side by side" }))];
+    card("Best value against cost", { wide: true, tools: h("div", { class: "filters" }, box) }, x.length ? chart({ label: "Best value against cost, of each study", x, series, height: 380, xLabel: `cost (${[...units].join(", ")})`, yLabel: [...values].join(", "), logY: isLog }) : empty("No results yet")),
+    card("Side by side", { wide: true }, table(["study", "strategy", "best measured", "spent", "trials"], studies.map((one) => [h("a", { href: address("study", one.key) }, one.name), one.strategy, num(one.best, 5), cost(one.spent, one.cost_unit), Object.values(one.counts).reduce((sum, count) => sum + count, 0)]), { label: "Side by side" }))];
 }

@@ -15,6 +15,6 @@ export async function draw({ key, about, query }) {
   try { found = await get(at(key, `/contour?${new URLSearchParams({ x, y })}`)); } catch (error) { return [controls, empty("No contour yet", error.message)]; }
   const dots = found.trials.map((trial) => ({ ...trial, best: trial.number === found.best }));
   const shared = { xs: found.xs, ys: found.ys, xName: x, yName: y, dots };
-  return [controls, h("div", { class: "grid" }, card(`Expected ${about.value}`, { note: "By the model, the others as in the best trial; the darker, the better. Dots are trials, the ring is the best." }, heatmap({ ...shared, label: `Expected ${about.value} over ${x} and ${y}`, values: found.expected, better: about.minimize ? "low" : "high" })),
+  return [controls, h("div", { class: "grid" }, card(`Expected ${about.value}`, { note: `By the model of study.plot("model"), the others as in trial ${found.best}; the darker, the better. Dots are trials, the ring is trial ${found.best}.` }, heatmap({ ...shared, label: `Expected ${about.value} over ${x} and ${y}`, values: found.expected, better: about.minimize ? "low" : "high" })),
     card("How unsure the model is", { note: "Half of its 95 % interval; the darker, the surer." }, heatmap({ ...shared, label: `Uncertainty over ${x} and ${y}`, values: found.spread, better: "low", format: (value) => `± ${num(value)}` })))];
 }

@@ -1,11 +1,12 @@
 import { Refused, get, isReport, study as at } from "../api.js";
 import { badge, card, empty, fact, h, table } from "../dom.js";
-import { band, chart } from "../charts.js";
+import { band, chart, logChoice } from "../charts.js";
 import { bytes, cost, duration, expected, num, params, percent, plural } from "../format.js";
-import { address, go } from "../places.js";
+import { address, filter, go } from "../places.js";
 import { tools } from "../acting.js";
 
 const SECONDS_KEPT = 15;
+const SECONDS_BETWEEN_BESTS = 3; // a model may have to be fitted for it, while the study needs its processors
 const MOST_BILLED = 5000; // trials; the bill of more takes the server half a second and longer
 
 // What takes the server longer, by address: it is asked for once the page is drawn, and shown as it was until then.
@@ -14,45 +15,63 @@ const kept = new Map();
 function later(path, fill, seconds = 0) {
   const mark = document.createComment("later"), before = kept.get(path);
   if (before) fill(before.found);
-  if (before && Date.now() - before.time < 1000 * seconds) return mark;
+  const rest = before ? Math.max(0, before.time + 1000 * seconds - Date.now()) : 0;
   const ask = async () => {
     if (!mark.isConnected) return;
     const found = await get(path).catch(() => null);
     if (found) kept.set(path, { found, time: Date.now() });
     if (mark.isConnected) fill(found);
   };
-  requestAnimationFrame(() => setTimeout(ask));
+  requestAnimationFrame(() => setTimeout(ask, rest));
   return mark;
 }
 
-export async function draw({ key, about, again }) {
-  if (!about.trials) return [facts(about), tools(about, again), empty("No trials yet", "They appear here as soon as a run opens the first.")];
-  const best = progress(about, key), paid = predictions(about);
-  const fill = (found) => { if (found) { best.fill(found.predictions); paid.fill(found.predictions); } };
-  return [facts(about), tools(about, again), waiting(about),
-    h("div", { class: "grid" }, best.card, worth(about, key), flight(about, key), bill(about, key), failures(about, key), paid.card),
+export async function draw({ key, about, query, again }) {
+  const recommended = best(about, key);
+  if (!about.trials) return [facts(about, recommended.fact), tools(about, again), empty("No trials yet", "They appear here as soon as a run opens the first.")];
+  const curve = progress(about, key, query), paid = predictions(about);
+  const fill = (found) => { if (found) { curve.fill(found.predictions); paid.fill(found.predictions); } };
+  return [facts(about, recommended.fact), tools(about, again), waiting(about),
+    h("div", { class: "grid" }, recommended.card, curve.card, worth(about, key), flight(about, key), bill(about, key), failures(about, key), paid.card),
     later(at(key, "/predictions"), fill)];
 }
 
-function facts(about) {
-  const unit = about.cost_unit, best = about.best;
+function facts(about, found) {
+  const unit = about.cost_unit;
   const limits = Object.entries(about.budget || {});
   const used = { cost: about.spent, seconds: about.seconds, trials: about.trials };
   return h("div", { class: "facts" },
     fact("spent", cost(about.spent, unit), about.committed ? `${cost(about.committed, unit)} more in flight` : `${duration(about.seconds)} of running`),
     ...limits.map(([name, limit]) => meter(name, used[name], limit, unit)),
-    best ? fact(`best ${about.value}`, num(best.value, 5), [h("a", { href: address("study", about.key, "trial", best.number) }, `trial ${best.number}`), reached(about, best)], "good") : fact(`best ${about.value}`, "–", "no result yet"),
+    found,
     fact("trials", about.trials.toLocaleString("en-GB"), Object.entries(about.counts).map(([state, count]) => `${count} ${state}`).join(", ")),
     about.failed_cost > 0.001 * about.spent ? fact("failed work", cost(about.failed_cost, unit), percent(about.failed_cost / (about.spent || 1)) + " of the spend", "bad") : null,
     saved(about));
 }
 
-// Of runs that may be short: whether the best was trained to the end.
-function reached(about, best) {
+// What `study.best` says: the strategy's recommendation, which may take a model, so that it comes after the page. Its room is there before.
+function best(about, key) {
+  const label = `best ${about.value}`, number = fact(label, "…", "asking the strategy"), words = h("div", { class: "best-words" });
+  const list = h("dl", { class: "params" });
+  const show = (params) => list.replaceChildren(...Object.entries(params).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, num(value, 6)))));
+  show(Object.fromEntries(Object.keys(about.parameters).map((name) => [name, "…"])));
+  const fill = (found) => {
+    const known = found?.best, told = known && known.trial !== null;
+    number.replaceChildren(...fact(label, told ? num(known.value, 5) : "–", told ? [h("a", { href: address("study", key, "trial", known.trial) }, `trial ${known.trial}`), reached(about, known)] : "no result yet").children);
+    number.classList.toggle("good", Boolean(told));
+    words.replaceChildren(...(known ? [...known.words, known.is_fallback ? "The study's own strategy is not imported here, so this is the best that was measured." : ""] : [found?.why || "What the study recommends could not be worked out."]).filter(Boolean).map((line) => h("p", { class: "note" }, line)));
+    show(known?.params || {});
+  };
+  const mark = later(at(key, "/best"), fill, SECONDS_BETWEEN_BESTS);
+  return { fact: number, card: card("The best configuration", { wide: true }, list, words, mark) };
+}
+
+// Of runs that may be short: how far the best was trained, and what is expected of it at the end.
+function reached(about, found) {
   const axes = Object.entries(about.fidelities);
   if (!axes.length || about.kind === "online" || about.kind === "population") return null;
-  const short = axes.find(([name, axis]) => (best.fidelity[name] ?? 0) < axis.high);
-  return short ? `, ${num(best.fidelity[short[0]])} of ${num(short[1].high)} ${short[0]}: not verified` : [" ", badge("verified", "done")];
+  const short = axes.find(([name, axis]) => (found.fidelity[name] ?? 0) < axis.high);
+  return short ? `, ${num(found.fidelity[short[0]])} of ${num(short[1].high)} ${short[0]}: not verified${found.predicted ? `, expected ${expected(found.predicted)}` : ""}` : ", trained to the end";
 }
 
 // A verification that was asked for here is carried out by a run; a page starts none.
@@ -75,26 +94,40 @@ function meter(name, used, limit, unit) {
 }
 
 // What was measured is drawn at once, and the band of what was expected when it comes. The note has its room from the beginning.
-function progress(about, key) {
-  const { spent, value, best, number } = about.progress, label = `Best ${about.value} against cost`;
-  const measured = spent.map((x, place) => ({ x, value: value[place], best: best[place], number: number[place] }));
-  const seen = value.filter((one) => one !== null);
-  const logY = seen.length > 2 && Math.min(...seen) > 0 && Math.max(...seen) / Math.min(...seen) > 100;
+function progress(about, key, query) {
+  const across = { cost: ["spent", `cost of all trials (${about.cost_unit})`], time: ["elapsed", "time since the first trial", duration], trials: ["count", "trials that have ended"] };
+  const chosen = query.get("x") in across ? query.get("x") : "cost", [field, xLabel, xFormat] = across[chosen];
+  const { value, best, number } = about.progress, label = `Best ${about.value} against ${chosen}`;
+  const measured = about.progress[field].map((x, place) => ({ x, value: value[place], best: best[place], number: number[place] }));
+  const { isLog: logY, box: logBox } = logChoice(query, value), lowest = Math.min(...value.filter((one) => one !== null)) / 2;
+  const edge = (one) => { const [mean, deviation] = one.expected_value, low = mean - 2 * deviation; return { low: logY ? Math.max(low, lowest) : low, high: logY ? Math.max(mean + 2 * deviation, lowest) : mean + 2 * deviation }; };
+  const controls = h("div", { class: "filters" }, h("label", { for: "across" }, "Across"), h("select", { id: "across", onchange: (event) => filter({ x: event.target.value }) }, Object.keys(across).map((name) => h("option", { value: name, selected: name === chosen }, name))), logBox);
   const note = h("span", { class: "unseen" }, "The band is where the model expected each trial, with 95 %."), box = h("div", {});
   const fill = (told) => {
-    const edges = logY ? [] : told.filter((one) => one.spent !== null && one.expected_value && one.expected_value[1] !== null)
-      .map((one) => ({ x: one.spent, low: one.expected_value[0] - 2 * one.expected_value[1], high: one.expected_value[0] + 2 * one.expected_value[1] }));
+    const edges = told.some(isPredicted) ? bandOf(told, field, edge) : [];
     if (box.firstChild && !edges.length) return;
     const rows = [...measured, ...edges].sort((a, b) => a.x - b.x), column = (name) => rows.map((row) => row[name] ?? null);
     const series = [{ label: "a trial", values: column("value"), colour: "c2", kind: "dots", size: rows.length > 400 ? 3.5 : 6 }, { label: "best so far", values: column("best"), colour: "accent", kind: "step" }];
-    if (edges.length) series.push({ label: "expected, high", values: column("high"), colour: "c1", kind: "edge" }, { label: "expected, low", values: column("low"), colour: "c1", kind: "edge" });
+    if (edges.length) series.push({ label: "expected, high", values: rows.map((row) => row.high), colour: "c1", kind: "edge" }, { label: "expected, low", values: rows.map((row) => row.low), colour: "c1", kind: "edge" });
     note.classList.toggle("unseen", !edges.length);
-    box.replaceChildren(chart({ label, x: rows.map((row) => row.x), series, height: 330, xLabel: `cost of all trials (${about.cost_unit})`, yLabel: about.value, logY, bands: edges.length ? [band(3, 4, "c1")] : [],
+    box.replaceChildren(chart({ label, x: rows.map((row) => row.x), series, height: 330, xLabel, xFormat, yLabel: about.value, logY, bands: edges.length ? [band(3, 4, "c1")] : [],
       pick: (place) => rows[place].number !== undefined && !isReport && go("study", key, "trial", rows[place].number) }));
   };
   fill([]);
-  const thinned = about.progress.of > spent.length ? `${plural(spent.length, "trial")} of ${about.progress.of.toLocaleString("en-GB")} drawn. ` : "";
-  return { card: card(label, { wide: true, note: [thinned, note] }, box), fill };
+  const thinned = about.progress.of > measured.length ? `${plural(measured.length, "trial")} of ${about.progress.of.toLocaleString("en-GB")} drawn. ` : "";
+  return { card: card(label, { wide: true, note: [thinned, note], tools: controls }, box), fill };
+}
+
+const isPredicted = (one) => Boolean(one.expected_value) && one.expected_value[1] !== null;
+
+// The band, with gaps where nothing was predicted; a single prediction is as wide as a dot.
+function bandOf(told, field, edge) {
+  const places = told.map((one) => one[field]), half = (Math.max(...places) - Math.min(...places)) * 0.004;
+  return told.flatMap((one, place) => {
+    if (!isPredicted(one)) return [{ x: one[field], low: null, high: null }];
+    const isAlone = ![told[place - 1], told[place + 1]].some((beside) => beside && isPredicted(beside));
+    return (isAlone ? [-half, half] : [0]).map((shift) => ({ x: one[field] + shift, ...edge(one) }));
+  });
 }
 
 // Each worker with what it does now; what waits for one comes last.
@@ -117,7 +150,7 @@ function task(about, trial, key) {
   return h("li", {}, h("div", { class: "flight-head" }, h("a", { href: address("study", key, "trial", trial.number) }, `trial ${trial.number}`), badge(trial.state), trial.tags.map((tag) => badge(tag, "tag"))),
     h("div", { class: "small" }, params(trial.params)),
     reach ? h("div", { class: "small" }, h("progress", { max: reach[1], value: seen, "aria-label": `${reach[0]} done` }), ` ${num(seen)} of ${num(reach[1])} ${reach[0]}`, trial.last ? ` · ${about.value} ${num(trial.last.value)}` : "") : null,
-    h("div", { class: "small muted" }, `cost ${cost(trial.cost, about.cost_unit)}, expected ${expected(trial.predicted_cost)}; ${about.value} expected ${expected(trial.predicted_value)}`));
+    h("div", { class: "small muted" }, `cost ${cost(trial.cost, about.cost_unit)}`, trial.predicted_cost ? ` of ${expected(trial.predicted_cost)} expected` : "", trial.predicted_value ? `; ${about.value} expected ${expected(trial.predicted_value)}` : ""));
 }
 
 // What workers cost while they waited, where their seconds have a price.

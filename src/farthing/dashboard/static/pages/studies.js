@@ -20,7 +20,7 @@ export async function draw({ query }) {
       h("label", { for: "find" }, "Find"), h("input", { id: "find", type: "search", value: query.get("text") || "", placeholder: "name", onchange: (event) => filter({ text: event.target.value }) }),
       h("button", { type: "button", class: "quiet", onclick: choose }, "Compare the chosen")),
     found.length ? h("div", { class: "scroll card", tabindex: "0", role: "region", "aria-label": "Studies" }, h("table", { class: "studies" },
-      h("thead", {}, h("tr", {}, ["", "study", "state", "best", "trend", "spent", "trials", "strategy", "begun"].map((name) => h("th", { scope: "col" }, name || h("span", { class: "sr" }, "choose"))))),
+      h("thead", {}, h("tr", {}, ["", "study", "state", "best measured", "trend", "spent", "trials", "strategy", "begun"].map((name) => h("th", { scope: "col" }, name || h("span", { class: "sr" }, "choose"))))),
       h("tbody", {}, found.map(row)))) : empty("No study has that name")];
 }
 

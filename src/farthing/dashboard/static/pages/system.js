@@ -1,14 +1,14 @@
 import { get, study as at } from "../api.js";
 import { card, empty, fact, h, table } from "../dom.js";
-import { chart } from "../charts.js";
+import { chart, logChoice } from "../charts.js";
 import { lanes, shade, tree } from "../drawings.js";
 import { cost, num, percent, plural } from "../format.js";
 import { go } from "../places.js";
 
-export async function draw({ key, about }) {
+export async function draw({ key, about, query }) {
   const found = await get(at(key, "/system"));
   const view = { multifidelity: curves, population, online: rounds, pipeline }[found.kind];
-  return view ? view(found, about, key) : empty("Nothing of its own", "This study has neither fidelities nor stages.");
+  return view ? view(found, about, key, query) : empty("Nothing of its own", "This study has neither fidelities nor stages.");
 }
 
 function better(values, about) {
@@ -18,7 +18,7 @@ function better(values, about) {
   return merit;
 }
 
-function curves(found, about, key) {
+function curves(found, about, key, query) {
   if (!found.curves.length) return empty("No curves yet", "Trials draw one as they report.");
   const places = [...new Set(found.curves.flatMap((curve) => curve.points.map((point) => point[0])))].sort((a, b) => a - b);
   const at = new Map(places.map((place, index) => [place, index]));
@@ -29,10 +29,11 @@ function curves(found, about, key) {
     for (const [x, y] of found.curves[place].points) values[at.get(x)] = y;
     return { label: `trial ${found.curves[place].number}`, values, colour: merit[place] > 0.97 ? "accent" : merit[place] > 0.6 ? "c1" : merit[place] > 0.3 ? "c2" : "pale", width: merit[place] > 0.97 ? 2.4 : 1, joins: true, points: found.curves[place].points.length === 1 };
   });
+  const { isLog, box } = logChoice(query, series.flatMap((one) => one.values));
   const ends = found.curves.map((curve) => curve.points[curve.points.length - 1][0]), full = about.fidelities[found.axis]?.high || Math.max(...ends);
   const steps = [0.1, 0.25, 0.5, 0.75, 1].map((share) => [percent(share), ends.filter((end) => end >= share * full * 0.999).length]);
   const spent = [...found.curves].sort((a, b) => b.cost - a.cost).slice(0, 12);
-  return h("div", { class: "grid" }, card("Learning curves bought", { wide: true, note: `${plural(found.curves.length, "run")}${found.of > found.curves.length ? ` of ${found.of.toLocaleString("en-GB")}: the best, the latest and some others` : ""}; the best in red.` }, chart({ label: "Learning curves", x: places, series, height: 400, xLabel: found.axis, yLabel: about.value, legend: false, logX: places[0] > 0 && places[places.length - 1] / places[0] > 50 })),
+  return h("div", { class: "grid" }, card("Learning curves bought", { wide: true, tools: h("div", { class: "filters" }, box), note: `${plural(found.curves.length, "run")}${found.of > found.curves.length ? ` of ${found.of.toLocaleString("en-GB")}: the best, the latest and some others` : ""}; the best in red.` }, chart({ label: "Learning curves", x: places, series, height: 400, xLabel: found.axis, yLabel: about.value, legend: false, logY: isLog, logX: places[0] > 0 && places[places.length - 1] / places[0] > 50 })),
     card("How far they were taken", { note: `Of the runs shown, how many reached that share of ${num(full)} ${found.axis}.` }, table(["share", "runs"], steps, { label: "Reach" })),
     card("Where the cost went", { note: "The most expensive runs shown." }, table(["run", "trials", found.axis, about.value, "cost"], spent.map((curve) => [h("a", { href: `#/study/${encodeURIComponent(key)}/trial/${curve.number}` }, `trial ${curve.number}`), curve.trials.length, num(curve.points[curve.points.length - 1][0]), num(curve.points[curve.points.length - 1][1]), cost(curve.cost, about.cost_unit)]), { label: "Most expensive runs" })));
 }
@@ -71,7 +72,7 @@ function rounds(found, about) {
   return [h("div", { class: "facts" }, fact("rounds", played, `run of trial ${found.trial}`), fact("asked", found.asked, percent(found.asked / Math.max(1, played))), fact("silent", found.silent, "not measured, not paid", "good"), found.bad ? fact("bad", found.bad, "no finite value", "bad") : null, found.regret.length ? fact("regret so far", num(found.regret[found.regret.length - 1][1]), "against the best that was measured") : null),
     h("div", { class: "grid" }, card(`${about.value} by round`, { wide: true, note: "A dot is a round that was measured; between them the tuner stayed silent." }, chart({ label: `${about.value} by round`, x, height: 280, xLabel: "round", yLabel: about.value, series: [{ label: "measured", values: found.rounds.map((one) => one.value), colour: "accent", kind: "dots", size: 6 }, { label: "trend", values: found.rounds.map((one) => one.value), colour: "c2", width: 1, joins: true }] })),
       card("Regret", { note: "Summed over measured rounds: how far behind the best value the run ever measured. It bounds what a better choice among those tried could have gained, while nothing drifts." }, found.regret.length ? chart({ label: "Summed regret", x: found.regret.map((one) => one[0]), height: 220, xLabel: "round", series: [{ label: "regret", values: found.regret.map((one) => one[1]), colour: "c1", width: 2 }], legend: false }) : empty("Nothing measured yet")),
-      names.map(([name, parameter]) => { const options = parameter.kind === "choice" ? parameter.options.map(String) : null; return card(`Choice of ${name}`, {}, chart({ label: `Choice of ${name} by round`, x, height: 220, xLabel: "round", yLabel: name, legend: false, logY: Boolean(parameter.log), yFormat: options ? (value) => Number.isInteger(value) ? options[value] || "" : "" : undefined, series: [{ label: "silent", values: found.rounds.map((one) => one.value === null ? place(one.params[name], options) : null), colour: "muted", kind: "dots", size: 3 }, { label: "measured", values: found.rounds.map((one) => one.value !== null ? place(one.params[name], options) : null), colour: "accent", kind: "dots", size: 6 }] })); }))];
+      names.map(([name, parameter]) => { const options = parameter.kind === "choice" ? parameter.options.map(String) : null; return card(`Choice of ${name}`, {}, chart({ label: `Choice of ${name} by round`, x, height: 220, xLabel: "round", yLabel: name, legend: false, logY: Boolean(parameter.log), yOptions: options, series: [{ label: "silent", values: found.rounds.map((one) => one.value === null ? place(one.params[name], options) : null), colour: "muted", kind: "dots", size: 3 }, { label: "measured", values: found.rounds.map((one) => one.value !== null ? place(one.params[name], options) : null), colour: "accent", kind: "dots", size: 6 }] })); }))];
 }
 
 const place = (value, options) => value === undefined || value === null ? null : options ? options.indexOf(String(value)) : value;

@@ -10,8 +10,8 @@ export async function draw({ key, about, number, again }) {
   const trial = await get(at(key, `/trials/${encodeURIComponent(number)}`));
   const unit = about.cost_unit;
   return [h("div", { class: "study-title" }, h("h2", { class: "big" }, `Trial ${trial.number}`), badge(trial.state), trial.tags.map((tag) => badge(tag, "tag")), h("nav", { class: "steps", "aria-label": "Other trials" }, trial.number > 0 ? h("a", { href: address("study", key, "trial", trial.number - 1) }, "← previous") : null, trial.number + 1 < about.trials ? h("a", { href: address("study", key, "trial", trial.number + 1) }, "next →") : null)),
-    h("div", { class: "facts" }, fact(about.value, num(trial.value, 6), `expected ${expected(trial.predicted_value)}`), fact("cost", cost(trial.cost, unit), trial.predicted_cost ? `expected ${expected(trial.predicted_cost)}` : Object.entries(trial.costs).map(([kind, amount]) => `${kind} ${num(amount)}`).join(", ")),
-      fact("ran", trial.finished_at ? duration(trial.finished_at - trial.opened_at) : "still going", when(trial.opened_at)), fact("attempt", trial.attempt, trial.worker || "")),
+    h("div", { class: "facts" }, fact(about.value, num(trial.value, 6), trial.predicted_value && `expected ${expected(trial.predicted_value)}`), fact("cost", cost(trial.cost, unit), trial.predicted_cost ? `expected ${expected(trial.predicted_cost)}` : Object.entries(trial.costs).map(([kind, amount]) => `${kind} ${num(amount)}`).join(", ")),
+      ran(trial), fact("attempt", trial.attempt, trial.worker || "")),
     trial.comment ? h("p", { class: "comment" }, trial.comment) : null, trialTools(about, trial, again),
     h("div", { class: "grid" }, card("Params", {}, table(["param", "value"], [...Object.entries(trial.params), ...Object.entries(trial.fidelity)].map(([name, value]) => [name, num(value, 6)]), { label: "Params" })),
       curve(trial, about), failure(trial), why(trial), lineage(trial, key), stages(trial, unit), files(trial, key), logs(trial, key))];
@@ -30,7 +30,15 @@ const failure = (trial) => trial.failure ? card("Failure", { wide: true }, h("p"
 
 function why(trial) {
   if (trial.note === null || trial.note === undefined) return null;
-  return card("Why it was suggested", {}, trial.why ? h("p", {}, trial.why) : null, h("p", { class: "small muted" }, `Suggesting took ${duration(trial.overhead)}. The strategy noted:`), h("pre", { tabindex: "0" }, JSON.stringify(trial.note, null, 1).slice(0, 4000)));
+  const words = [trial.why, trial.words].filter(Boolean).map((text) => h("p", {}, `${text[0].toUpperCase()}${text.slice(1)}.`));
+  return card("Why it was suggested", {}, words.length ? words : h("p", {}, "The strategy gave no reason."), trial.overhead ? h("p", { class: "small muted" }, `Suggesting took ${duration(trial.overhead)}.`) : null,
+    h("details", {}, h("summary", { class: "small muted" }, "The strategy's note, as it is stored"), h("pre", { tabindex: "0" }, JSON.stringify(trial.note, null, 1).slice(0, 4000))));
+}
+
+// A trial runs from when a worker took it; before that it waits.
+function ran(trial) {
+  if (!trial.started_at) return fact("ran", trial.finished_at ? "elsewhere" : "not yet", trial.finished_at ? when(trial.finished_at) : `waits since ${when(trial.opened_at)}`);
+  return fact("ran", trial.finished_at ? duration(Math.max(0, trial.finished_at - trial.started_at)) : "still going", when(trial.started_at));
 }
 
 function lineage(trial, key) {
