@@ -6,6 +6,7 @@ The learners are the surrogates of `training_size` on all of the data, one alone
 
 import json
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -34,7 +35,7 @@ class Branched(Problem, Protocol):
 
 
 @dataclass(frozen=True)
-class OnBranches:
+class OnBranches(ABC):
     """What all of them share. A branch is the values of `parents`, as far as they are active."""
 
     name: str
@@ -51,12 +52,12 @@ class OnBranches:
 
     @property
     def best_branch(self) -> str:
-        best = _best_losses()[self.name]
+        best = best_by_branch()[self.name]
         return min(best, key=lambda branch: best[branch])
 
     @property
     def best_value(self) -> float:
-        return min(_best_losses()[self.name].values())
+        return min(best_by_branch()[self.name].values())
 
     def evaluate(self, params: Params, fidelity: Mapping[str, float], *, seed: int) -> Evaluation:
         return Evaluation(self.full_value(params), self.full_cost)
@@ -64,8 +65,11 @@ class OnBranches:
     def full_value(self, params: Params) -> float:
         return float(self.full_values([params])[0])
 
-    def full_values(self, many: Sequence[Params]) -> Array:
-        raise NotImplementedError
+    @abstractmethod
+    def missing(self) -> str | None: ...
+
+    @abstractmethod
+    def full_values(self, many: Sequence[Params]) -> Array: ...
 
 
 # ---------------------------------------------------------------------------------------------------- learners
@@ -185,8 +189,9 @@ DRAWN, ROUNDS, AROUND, BEST = 5000, 4, 400, 8
 
 
 @cache
-def _best_losses() -> dict[str, dict[str, float]]:
-    return dict(json.loads(PATH.read_text(encoding="utf-8"))) if PATH.exists() else {}
+def best_by_branch() -> dict[str, dict[str, float]]:
+    """Of every problem, as it was written."""
+    return dict(json.loads(PATH.read_text(encoding="utf-8")))
 
 
 def best_losses(problem: OnBranches) -> dict[str, float]:

@@ -9,6 +9,13 @@ from benchmarks.pipelines.sklearn import SKLEARN_TABLES
 from benchmarks.pipelines.synthetic import STAGED_FUNCTIONS, StagedFunction
 from benchmarks.problems import PROBLEMS, Problem, regret
 from benchmarks.problems.augmented import AUGMENTED
+from benchmarks.problems.conditional import (
+    CONDITIONAL,
+    CONDITIONAL_FOR_TUNING,
+    Basins,
+    OnBranches,
+    best_by_branch,
+)
 from benchmarks.problems.curves import LearningCurves
 from benchmarks.problems.forests import FORESTS
 from benchmarks.problems.kernel_learning import KERNEL_LEARNING, likelihood
@@ -325,3 +332,34 @@ def test_kernel_learning_with_gradients_tells_them_in_units_of_the_params_and_co
     change = problem.evaluate(more, fidelity, seed=0).value - plain.value
     assert sloped.gradient["noise"] == pytest.approx(change / (params["noise"] * 1e-5), rel=1e-3)
     assert problem.best_value < problem.full_value(params)
+
+
+EVERY_BRANCHED = (*CONDITIONAL, *CONDITIONAL_FOR_TUNING)
+
+
+def test_rules_for_branches_are_chosen_on_other_problems_than_reported() -> None:
+    assert len(CONDITIONAL) >= 6
+    assert not {problem.name for problem in CONDITIONAL} & {problem.name for problem in CONDITIONAL_FOR_TUNING}
+
+
+@pytest.mark.parametrize("problem", EVERY_BRANCHED, ids=lambda problem: problem.name)
+def test_random_configurations_reach_every_branch_and_none_beats_the_best_of_its_own(problem: OnBranches) -> None:
+    usable(problem)
+    params = random_params(problem, 100)
+    best = best_by_branch()[problem.name]
+    assert {problem.branch(one) for one in params} == set(best)
+    assert problem.best_value == min(best.values()) == best[problem.best_branch]
+    for one, value in zip(params, problem.full_values(params).tolist(), strict=True):
+        assert value >= best[problem.branch(one)] - 1e-6  # six digits are stored
+
+
+def test_the_best_branch_of_made_up_basins_looks_bad() -> None:
+    late = PROBLEMS["basins/late"]
+    assert isinstance(late, Basins)
+    params = random_params(late, 200)
+    values = late.full_values(params)
+    usual = {
+        branch: float(np.median([v for v, one in zip(values, params, strict=True) if late.branch(one) == branch]))
+        for branch in "abcd"
+    }
+    assert usual[late.best_branch] > min(usual.values()) + 0.1

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.comparing import Wins, by_best_touched, in_mean_runs, judge, mean_scores, score_at
-from benchmarks.report import Report
+from benchmarks.report import Report, branches_table
 from benchmarks.spread import Spread
 from benchmarks.suites import Contest, Suite
 
@@ -170,3 +170,19 @@ def test_records_of_usual_runs_can_be_counted_in_mean_ones() -> None:
     [converted] = in_mean_runs([{"problem": "p", "steps": steps}], {"p": 100.0})
     assert converted["steps"][0]["spent"] == pytest.approx(0.7)
     assert steps[0]["spent"] == 1.0, "the record itself is as it was"
+
+
+def test_where_a_space_has_branches_wrong_ones_and_second_halves_without_a_gain_are_counted() -> None:
+    def branched(seed: int, *steps: tuple[float, float, bool]) -> dict:
+        found = record("p", "a", seed)
+        return {**found, "steps": [step(spent, regret) | {"right": right} for spent, regret, right in steps]}
+
+    records = [
+        branched(0, (1, 5.0, False), (3, 1.0, True)),
+        branched(1, (1, 5.0, False), (3, 4.96, False)),  # less than 1 % in the second half
+        branched(2, (1, 5.0, True)),
+    ]
+    assert branches_table(CONTEST, ("a",), RECORDS) is None
+    text = Report.of(SUITE, records).to_markdown()
+    [row] = [line for line in text.splitlines() if line.startswith("| a ") and " of 3" in line]
+    assert [cell.strip() for cell in row.strip("|").split("|")] == ["a", "2 of 3", "1 of 3", "2 of 3"]

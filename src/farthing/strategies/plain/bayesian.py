@@ -191,7 +191,8 @@ class EIPerCost(LogEI):
 
 
 STALLED = 0.01
-"""Less progress than this, as a part of the distance from the median result to the best, is none."""
+"""Less progress than this, as a part of the distance from the median result to the best, is none. A guess; the rule was
+chosen on `benchmarks.run conditional-tuning` (`benchmarks/results/tuning-conditional.jsonl`)."""
 ELSEWHERE = "most improvement over the best of its own branch, because the best of all has stalled"
 
 
