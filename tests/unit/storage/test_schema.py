@@ -135,6 +135,30 @@ def test_an_older_database_is_migrated_when_it_is_opened(first: str) -> None:
     assert_as_saved(first)
 
 
+OPENING = """
+import sys
+import alembic.command
+from farthing.storage.sql import SqlStorage
+print(flush=True)
+sys.stdin.readline()
+print(len(SqlStorage(sys.argv[1]).history("digits").trials))
+"""
+
+
+def test_several_programs_may_open_an_older_database_at_once(first: str) -> None:
+    opening = [sys.executable, "-c", OPENING, first]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    programs = [subprocess.Popen(opening, text=True, **pipes) for _ in range(4)]
+    for program in programs:
+        program.stdout.readline()  # it has imported what it needs
+    for program in programs:
+        program.stdin.write("go\n")
+        program.stdin.flush()
+    assert [program.communicate() for program in programs] == [("4\n", "")] * 4
+    assert revision_of(first) == schema.HEAD
+    assert_as_saved(first)
+
+
 @pytest.mark.parametrize("statement", [1, 4, 9, 99])
 def test_a_migration_that_is_killed_begins_again(first: str, statement: int) -> None:
     """The program that migrates kills itself before that statement, or before it commits."""
