@@ -15,7 +15,7 @@ import pytest
 from killed_study import Train
 from ray_nodes import KINDS, Nodes
 from ray_study import MARK, study_in
-from test_kills import assert_nothing_acknowledged_was_lost
+from test_kills import lost_of
 
 import farthing as ft
 from farthing.storage import open_storage
@@ -159,7 +159,7 @@ def check(target: Target) -> None:
     study = ft.Study.load("study", storage)
     trials = study.trials
     assert [trial for trial in trials if not trial.is_finished] == []
-    assert_nothing_acknowledged_was_lost(target, trials)
+    assert lost_of(target, trials) == []
     assert_same_as_unbroken(target, trials)
     study.close()
     storage.close()

@@ -2,8 +2,10 @@
 
 import json
 import logging
+import os
 import random
 import shutil
+import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -11,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from click.testing import CliRunner
-from sqlalchemy import MetaData, Table, select
+from sqlalchemy import Boolean, MetaData, Table, create_engine, select
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.testclient import TestClient
@@ -68,6 +70,9 @@ COMMANDS = (
     ["report", "STUDY", "--output", "report.html"],
     ["cache", "list", "STUDY"],
 )
+DRAWN = 16
+"""Of so many changed databases one is drawn too."""
+
 PLOT = ["plot", "STUDY", "--output", "plot.png"]
 """Every command that only reads. Drawing takes as long as all the others together."""
 
@@ -170,6 +175,53 @@ def _other_form(form: Any, rng: random.Random) -> Any:
 
 def _instead(value: Any, rng: random.Random) -> list[Any]:
     return rng.choice([[], [value, value], [_other_form(value, rng)], [_other_form(value, rng)]])
+
+
+# ------------------------------------------------------------------------------------------- many databases
+
+
+def after_changes(original: Path, folder: Path, seeds: range) -> Iterator[list[str]]:
+    """What is unhandled of each of many SQLite files, in each of which one value was changed."""
+    path = folder / "study.db"
+    for seed in seeds:
+        for old in folder.glob("study.db*"):
+            os.unlink(old)
+        shutil.copy(original, path)
+        engine = create_engine(f"sqlite:///{path}")
+        yield _after_change(engine, str(path), seed, draws=seed % DRAWN == DRAWN - 1)
+
+
+def after_changes_on_a_server(original: Path, url: str, seeds: range) -> Iterator[list[str]]:
+    """The same of rows of PostgreSQL, which keeps numbers in columns of numbers: texts, NaN and infinity remain."""
+    with closing(open_storage(url)):
+        pass
+    for seed in seeds:
+        engine = create_engine(url)
+        _fill(engine, original)
+        yield _after_change(engine, url, seed, draws=False)
+
+
+def _fill(engine: Engine, original: Path) -> None:
+    """Every table with the rows of the original."""
+    with engine.begin() as connection, closing(sqlite3.connect(original)) as source:
+        for table in reversed(tables.metadata.sorted_tables):
+            connection.execute(table.delete())
+        for table in tables.metadata.sorted_tables:
+            cursor = source.execute(f"SELECT * FROM {table.name}")
+            names = [column[0] for column in cursor.description]
+            truths = {column.name for column in table.columns if isinstance(column.type, Boolean)}
+            rows = [
+                {name: bool(value) if name in truths else value for name, value in zip(names, row, strict=True)}
+                for row in cursor
+            ]
+            if rows:
+                connection.execute(table.insert(), rows)
+
+
+def _after_change(engine: Engine, place: str, seed: int, *, draws: bool) -> list[str]:
+    change = change_something(engine, random.Random(seed))
+    engine.dispose()
+    return [f"{seed}, {change}: {fault}" for fault in unhandled(place, change.study, draws=draws)]
 
 
 # ------------------------------------------------------------------------------------------- looking at it

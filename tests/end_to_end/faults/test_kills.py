@@ -1,5 +1,6 @@
 """SIGKILL at random moments, to workers and coordinator: nothing acknowledged is lost, nothing is left running."""
 
+import math
 import os
 import random
 import signal
@@ -7,6 +8,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,8 @@ import farthing as ft
 from farthing.storage import open_storage
 
 PROGRAM = Path(__file__).with_name("killed_study.py")
+ORPHANED = 300.0
+"""Seconds after the death of its program in which a worker has ended, however busy the machine."""
 
 
 class Target:
@@ -30,6 +35,7 @@ class Target:
         self.folder.mkdir(parents=True)
         self.acknowledged = folder / "acknowledged"
         self.acknowledged.touch()
+        self.orphans: list[int] = []
 
     def start(self) -> subprocess.Popen[bytes]:
         arguments = [self.storage, self.strategy, str(self.seed), str(self.workers), str(self.folder)]
@@ -53,8 +59,10 @@ def children_of(pid: int) -> list[int]:
         return []
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    while not condition():
+def wait_until(condition: Callable[[], bool], *, seconds: float = math.inf) -> None:
+    """Returns when the condition holds, or after so long."""
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
         time.sleep(0.005)
 
 
@@ -71,7 +79,8 @@ def kill_once(target: Target, program: subprocess.Popen[bytes], rng: random.Rand
         return False
     if victim == program.pid:
         program.wait()
-        wait_until(lambda: not any(_is_alive(worker) for worker in workers))
+        wait_until(lambda: not any(_is_alive(worker) for worker in workers), seconds=ORPHANED)
+        target.orphans += [worker for worker in workers if _is_alive(worker)]
     return True
 
 
@@ -94,39 +103,52 @@ def kill_repeatedly(target: Target, rng: random.Random, *, most: int) -> int:
     return kills
 
 
-def check(target: Target) -> None:
-    storage = open_storage(target.storage)
-    assert storage.check() == []
-    study = ft.Study.load("study", storage)
-    trials = study.trials
-    assert [trial for trial in trials if not trial.is_finished] == []
-    assert_nothing_acknowledged_was_lost(target, trials)
-    assert_same_as_unbroken(target, trials)
-    study.close()
-    storage.close()
+@dataclass(frozen=True)
+class Harm:
+    """What kills have done to a study."""
+
+    lost: list[str]
+    """Lines that were acknowledged and are not stored."""
+    stuck: list[int]
+    orphans: list[int]
+    wrong: list[str]
 
 
-def assert_nothing_acknowledged_was_lost(target: Target, trials: list[ft.Trial]) -> None:
+def harm_to(target: Target) -> Harm:
+    with closing(open_storage(target.storage)) as storage, closing(ft.Study.load("study", storage)) as study:
+        trials = study.trials
+        same = [] if is_as_unbroken(target, trials) else ["the study is not the unbroken one"]
+        return Harm(
+            lost=lost_of(target, trials),
+            stuck=[trial.number for trial in trials if not trial.is_finished],
+            orphans=target.orphans,
+            wrong=[*storage.check(), *same],
+        )
+
+
+def lost_of(target: Target, trials: list[ft.Trial]) -> list[str]:
     kept = {
         (trial.number, point.fidelity["epochs"], point.value)
         for trial in trials
         for point in trial.measurements
         if point.value is not None
     }
+    lost = []
     for line in target.lines():
         word, *rest = line.split()
-        if word == "report":
-            assert (int(rest[0]), int(rest[1]), float(rest[2])) in kept, f"lost: {line}"
-        if word == "end":
+        if word == "report" and (int(rest[0]), int(rest[1]), float(rest[2])) not in kept:
+            lost.append(line)
+        if word == "end" and rest[1] == "done":
             trial = trials[int(rest[0])]
-            assert rest[1] != "done" or (trial.state is ft.State.DONE and repr(trial.value) == rest[2]), f"lost: {line}"
+            lost += [] if trial.state is ft.State.DONE and repr(trial.value) == rest[2] else [line]
+    return lost
 
 
-def assert_same_as_unbroken(target: Target, trials: list[ft.Trial]) -> None:
+def is_as_unbroken(target: Target, trials: list[ft.Trial]) -> bool:
     unbroken = study_in(None, target.strategy, target.seed)
     unbroken.run(Train(), budget=BUDGET, executor="inline")
     found = [(trial.params, trial.fidelity, trial.resume_from, trial.value) for trial in trials]
-    assert found == [(trial.params, trial.fidelity, trial.resume_from, trial.value) for trial in unbroken.trials]
+    return found == [(trial.params, trial.fidelity, trial.resume_from, trial.value) for trial in unbroken.trials]
 
 
 SETUPS = [("ASHA", 1), ("LogEI", 1), ("Sobol", 2), ("TraceKG", 1)]
@@ -138,7 +160,7 @@ def kill_many(storages: Iterator[str], folder: Path, *, kills: int, strategy: st
     while done < kills:
         target = Target(next(storages), strategy, seed=seed, workers=workers, folder=folder / str(seed))
         done += kill_repeatedly(target, rng, most=kills - done)
-        check(target)
+        assert harm_to(target) == Harm([], [], [], [])
         seed += 1
 
 
@@ -178,7 +200,7 @@ def check_shared(targets: list[Target]) -> None:
     study = ft.Study.load("study", storage)
     assert [trial.state for trial in study.trials] == [ft.State.DONE] * int(BUDGET.trials or 0)
     for target in targets:
-        assert_nothing_acknowledged_was_lost(target, study.trials)
+        assert lost_of(target, study.trials) == []
     study.close()
     storage.close()
 
@@ -214,13 +236,6 @@ def test_nothing_is_lost_when_programs_that_share_a_study_are_killed_many_times(
 
 def test_nothing_is_lost_under_kills_on_postgresql(tmp_path: Path, postgres_urls: Iterator[str]) -> None:
     kill_many(postgres_urls, tmp_path, kills=4, strategy="ASHA", workers=1)
-
-
-@pytest.mark.long
-@pytest.mark.timeout(36_000)
-@pytest.mark.parametrize(("strategy", "workers"), SETUPS)
-def test_nothing_is_lost_under_many_kills_on_sqlite(tmp_path: Path, strategy: str, workers: int) -> None:
-    kill_many(sqlite_files(tmp_path), tmp_path, kills=100, strategy=strategy, workers=workers)
 
 
 @pytest.mark.long

@@ -126,11 +126,5 @@ def test_a_disk_that_is_not_made_to_write_loses_what_was_acknowledged(tmp_path: 
 
 @pytest.mark.long
 @pytest.mark.timeout(36_000)
-def test_nothing_acknowledged_is_lost_in_many_power_cuts(tmp_path: Path) -> None:
-    cut_studies(tmp_path, cuts=600)
-
-
-@pytest.mark.long
-@pytest.mark.timeout(36_000)
 def test_many_power_cuts_in_an_upgrade_leave_the_old_database_or_the_new_one(tmp_path: Path) -> None:
     cut_upgrades(tmp_path, cuts=100)
