@@ -1,5 +1,7 @@
 """Every strategy keeps the contract. Adding one is adding a line here."""
 
+import pytest
+
 import farthing as ft
 from farthing.names import STRATEGIES
 from farthing.testing import StrategyContract
@@ -131,3 +133,11 @@ def test_every_strategy_of_the_table_is_public_and_under_contract() -> None:
     tested = {type(suite.strategy) for suite in StrategyContract.__subclasses__()}
     for name in STRATEGIES:
         assert getattr(ft, name) in tested, f"{name} has no line in this file"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("suite", StrategyContract.__subclasses__())
+@pytest.mark.parametrize("seed", range(3, 21))
+def test_no_busy_machine_changes_a_suggestion(suite: type[StrategyContract], seed: int) -> None:
+    """Twenty seeds with the two of the contract."""
+    suite().test_a_busy_machine_changes_no_suggestion(seed)

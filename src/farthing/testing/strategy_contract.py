@@ -102,15 +102,15 @@ class StrategyContract:
     @pytest.mark.parametrize("seed", [1, 2])
     def test_a_busy_machine_changes_no_suggestion(self, seed: int) -> None:
         """Costs are told, so that no second is measured that a suggestion may follow from."""
-        quiet, busy = self._timed_by(SystemClock()), self._timed_by(BusyClock(seed))
+        quiet, busy = self._timed_by(SystemClock(), seed), self._timed_by(BusyClock(seed), seed)
         found = [
             [(trial.params, trial.fidelity, trial.resume_from) for trial in study.trials] for study in (quiet, busy)
         ]
         assert found[0] == found[1]
 
-    def _timed_by(self, clock: Clock) -> Study:
+    def _timed_by(self, clock: Clock, seed: int) -> Study:
         storage = MemoryStorage(clock)
-        study = Study(self.space, minimize="error", strategy=self.strategy, storage=storage, seed=3, clock=clock)
+        study = Study(self.space, minimize="error", strategy=self.strategy, storage=storage, seed=seed, clock=clock)
         return self._told(study, range(self.trials))
 
     def test_a_study_that_is_opened_anew_goes_on_as_if_it_had_never_stopped(self) -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -129,3 +130,53 @@ def test_four_workers_lose_nothing_when_they_are_killed_and_terminated(
 @pytest.mark.long
 def test_sixteen_workers_lose_nothing_in_two_minutes_of_kills(request, tmp_path: Path, postgres_url: str) -> None:
     check_fleet(request, tmp_path, postgres_url, size=16, seconds=120, between=1.0, seed=2)
+
+
+ALONE = """
+[study]
+name = "alone"
+minimize = "error"
+seed = 11
+cost_unit = "epochs"
+[budget]
+trials = 12
+[space]
+x = {{float = [0.0, 1.0]}}
+y = {{float = [0.0, 1.0]}}
+[fidelities]
+epochs = {{int = [1, 9], trace = true}}
+[strategy]
+name = "{strategy}"
+[work]
+python = "curve_work.py:work"
+"""
+
+CURVE_WORK = """
+def work(trial):
+    start = int((trial.resume_dir / "epoch").read_text()) if trial.resume_dir else 0
+    for epoch in range(start + 1, int(trial.fidelity["epochs"]) + 1):
+        trial.charge(1.0)
+        trial.report(abs(trial.params["x"] - 0.3) + trial.params["y"] + 1 / epoch, epochs=epoch)
+    (trial.checkpoint_dir / "epoch").write_text(str(int(trial.fidelity["epochs"])))
+"""
+
+
+@pytest.mark.parametrize("strategy", ["LogEI", "TraceKG"])
+def test_one_worker_makes_the_trials_that_one_program_makes(tmp_path: Path, strategy: str) -> None:
+    (tmp_path / "study.toml").write_text(ALONE.format(strategy=strategy))
+    (tmp_path / "curve_work.py").write_text(CURVE_WORK)
+    worker = [sys.executable, "-m", "farthing", "worker", "study.toml", "--storage", "study.db", "--until-idle"]
+    ran = subprocess.run(worker, cwd=tmp_path, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+
+    work: dict[str, Any] = {}
+    exec(CURVE_WORK, work)
+    with ft.Study.load("alone", tmp_path / "study.db") as study:
+        here = ft.Study(study.space, minimize="error", strategy=getattr(ft, strategy)(), seed=11, cost_unit="epochs")
+        here.run(work["work"], budget=ft.Budget(trials=12), executor="inline")
+        found = [
+            [(trial.params, trial.fidelity, trial.resume_from, trial.value) for trial in one.trials]
+            for one in (study, here)
+        ]
+    assert len(found[0]) >= 12
+    assert found[0] == found[1]
