@@ -2,7 +2,8 @@
 
 A suggestion that is made while trials run does not know how they end, and one that was prepared may not know of trials
 that ended since. Nothing is noted where it goes without saying: one suggestion, after all trials before it had ended,
-with the rest of the study's budget that follows from them.
+with the rest of the study's budget that follows from them. Of the trials that ran, a note has what changed since the
+note of an earlier trial: with a thousand workers all of them would be thirteen kilobytes a trial.
 """
 
 import math
@@ -18,18 +19,25 @@ from farthing.trials.requests import changed_just_now
 
 KNEW = "knew"
 """The key in the note of a suggestion."""
+MOST_LINKS = 50
+"""Notes that are read to know what one suggestion knew; the next one names all trials that ran. A limit on time."""
 
 
 @dataclass(frozen=True)
 class Knowledge:
     """What a suggestion knew, as its note has it; the defaults go without saying.
 
-    `running` has the number, the attempt and the count of measurements of each trial that ran, `left` the limits of
-    what was left of the budget, and `place` is its own among those that were asked for.
+    `running` has the number, the attempt and the count of measurements of each trial that ran. With `since` it has only
+    those that ran otherwise, or not at all, when the trial of that number was suggested; `ended` are those that ran
+    then only, and `links` counts the notes that lead to one with all. `left` has the limits of what was left of the
+    budget, and `place` is its own among those that were asked for.
     """
 
     trials: int | None = None
     running: Sequence[tuple[int, int, int]] = ()
+    since: int | None = None
+    ended: Sequence[int] = ()
+    links: int = 0
     left: Mapping[str, float] | None = None
     events: int | None = None
     effort: EffortLevel | None = None
@@ -94,11 +102,25 @@ def question_of(history: History, number: int) -> tuple[Question, int]:
     before = history.before(number if knew.trials is None else knew.trials)
     known = History(
         before.problem,
-        _as_known(before, knew.running),
+        _as_known(before, running_then(history, number)),
         events=before.events if knew.events is None else history.events[: knew.events],
     )
     remaining = _assumed_rest(known) if knew.left is None else Remaining(**knew.left, effort=knew.effort)
     return Question(known, remaining, knew.asked), knew.place
+
+
+def running_then(history: History, number: int) -> dict[int, tuple[int, int]]:
+    """The attempts and the counts of measurements of the trials that ran when that one was suggested, by number."""
+    notes = [Knowledge.of(history[number])]
+    while (since := notes[-1].since) is not None and since < number:
+        number = since
+        notes.append(Knowledge.of(history[number]))
+    running: dict[int, tuple[int, int]] = {}
+    for knew in reversed(notes):
+        for ended in knew.ended:
+            running.pop(ended, None)
+        running |= {one: (attempt, count) for one, attempt, count in knew.running}
+    return running
 
 
 def suggested_again(strategy: Strategy, history: History, number: int) -> Suggestion | None:
@@ -120,7 +142,7 @@ def _knowledge(question: Question, place: int) -> dict[str, Json]:
     limits = {"cost": left.cost, "seconds": left.seconds, "trials": left.trials}
     return {
         "trials": len(history),
-        "running": [[trial.number, trial.attempt, len(trial.measurements)] for trial in history.in_flight],
+        **_running(history),
         "left": {name: amount for name, amount in limits.items() if amount < math.inf},
         **({"events": len(history.events)} if history.events else {}),
         **({} if left.effort is None else {"effort": left.effort}),
@@ -128,9 +150,25 @@ def _knowledge(question: Question, place: int) -> dict[str, Json]:
     }
 
 
-def _as_known(history: History, running: Sequence[tuple[int, int, int]]) -> list[Trial]:
+def _running(history: History) -> dict[str, Json]:
+    """The trials that run: all of them, or what changed since the last trial was suggested, where that is shorter."""
+    now = {trial.number: (trial.attempt, len(trial.measurements)) for trial in history.in_flight}
+    everything: dict[str, Json] = {"running": [[number, *now[number]] for number in now]}
+    last = len(history) - 1
+    links = Knowledge.of(history[last]).links + 1 if history else MOST_LINKS
+    if links >= MOST_LINKS:
+        return everything
+    before = running_then(history, last)
+    changed: list[Json] = [[number, *now[number]] for number in now if before.get(number) != now[number]]
+    ended: list[Json] = [number for number in before if number not in now]
+    if len(changed) + len(ended) >= len(now):
+        return everything
+    return {"since": last, "links": links, "running": changed, **({"ended": ended} if ended else {})}
+
+
+def _as_known(history: History, running: Mapping[int, tuple[int, int]]) -> list[Trial]:
     known = list(history)
-    for number, attempt, measurements in running:
+    for number, (attempt, measurements) in running.items():
         known[number] = _still_running(known[number], attempt, measurements)
     return known
 

@@ -6,13 +6,15 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
+from statistics import fmean
 
 import pytest
 
 import farthing as ft
 from farthing.costs import EFFORT_LEVELS, Remaining
 from farthing.models.threads import one_thread
-from farthing.session.questions import KNEW, Knowledge, Question
+from farthing.session.questions import KNEW, Knowledge, Question, running_then
 from farthing.session.turns import Answer
 from farthing.study.suggesting import AnsweringThread
 from farthing.testing import check_replay
@@ -96,6 +98,24 @@ def test_runs_with_worker_processes_are_replayed_exactly(workers: int) -> None:
     assert all(Knowledge.of(trial).effort in EFFORT_LEVELS for trial in study.trials)
     known = [(Knowledge.of(trial).trials, trial.number) for trial in study.trials]
     assert [knew is not None and knew <= number for knew, number in known] == [True] * 25
+
+
+@pytest.mark.parametrize("strategy", [ft.ASHA(), ft.Hyperband()], ids=lambda one: type(one).__name__)
+def test_notes_with_many_workers_have_what_changed_and_are_replayed_exactly(strategy: ft.Strategy) -> None:
+    epochs = {"epochs": ft.Fidelity(1, 9, integer=True, trace=True)}
+    study = ft.Study(ft.Space({"x": ft.Float(0, 1)}, fidelities=epochs), minimize="value", strategy=strategy, seed=0)
+    draw, running = Random(0), list[ft.RunningTrial]()
+    for _ in range(300):
+        running.append(study.ask())
+        if draw.random() < 0.3:
+            draw.choice(running).report(draw.random(), epochs=1)
+        if len(running) > 60:
+            study.tell(running.pop(draw.randrange(len(running))), draw.random())
+    assert check_replay(study) == []
+    full = [trial for trial in study.trials[1:] if "since" not in trial.note[KNEW]]
+    assert len(full) < 300 / 30
+    assert fmean(len(json.dumps(trial.note[KNEW])) for trial in study.trials[100:]) < 150
+    assert len(running_then(study.history, 299)) == 60
 
 
 def test_one_worker_that_runs_here_notes_only_that_it_knew_a_new_budget_and_suggests_as_before() -> None:
