@@ -105,7 +105,8 @@ def starts(earlier: Earlier, problem: Problem, *, seed: int) -> list[Params]:
     from farthing.knowledge.earlier import learned_from
 
     own = StudyProblem(problem.space(), minimize=problem.direction == "minimize", seed=seed, cost_unit="cost")
-    return [start.params for start in learned_from(earlier.studies(problem, seed=seed), own).starts]
+    studies = [session_of(study) for study in earlier.studies(problem, seed=seed)]
+    return [start.params for start in learned_from(studies, own).starts]
 
 
 @dataclass(frozen=True)

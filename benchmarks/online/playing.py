@@ -8,8 +8,8 @@ import numpy as np
 
 from benchmarks.online.worlds import World
 from farthing.models.threads import one_thread
-from farthing.strategies.online import OnlineStrategy
-from farthing.strategies.online.strategy import Observation
+from farthing.online import OnlineStrategy
+from farthing.online.strategy import Observation
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from benchmarks.provenance import commit, versions
 from benchmarks.records import Record, read_records, results_path
 from benchmarks.resuming import make_missing, suite_options
 from farthing.fields.serialization import to_json
-from farthing.strategies.online import OnlineStrategy
+from farthing.online import OnlineStrategy
 
 PACKAGES = ("numpy", "scipy")
 

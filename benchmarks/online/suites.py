@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from benchmarks.online.worlds import ARMS, SENSORS, SYNTHETIC, World
-from farthing.rules import Bernoulli, Capped, Confidence, Every, ExpectedRegret, Overlap, Quota, ValueOfInformation
-from farthing.strategies.online import CEGPUCB, OnlineStrategy
-from farthing.strategies.online.bandits import (
+from farthing.online import CEGPUCB, OnlineStrategy
+from farthing.online.bandits import (
     EXP3S,
     UCB1,
     EpsilonGreedy,
@@ -15,7 +14,8 @@ from farthing.strategies.online.bandits import (
     RestartedGPUCB,
     Softmax,
 )
-from farthing.strategies.online.context import QueryRule
+from farthing.online.context import QueryRule
+from farthing.rules import Bernoulli, Capped, Confidence, Every, ExpectedRegret, Overlap, Quota, ValueOfInformation
 
 Make: TypeAlias = Callable[[Mapping[str, Any]], OnlineStrategy]
 """From what is known of a world to a strategy."""

@@ -22,10 +22,11 @@ from benchmarks.records import Record, read_records, results_path
 from benchmarks.resuming import make_missing, suite_options
 from farthing.costs import FakeClock
 from farthing.fields.serialization import to_json
+from farthing.online import CEGPUCB, OnlineStrategy, PairedProbes
+from farthing.online.probes import ProbingPlayer
+from farthing.online.run import Decision
+from farthing.online.tuner import OnlineTuner
 from farthing.rules import Every
-from farthing.strategies.online import CEGPUCB, OnlineStrategy, PairedProbes
-from farthing.strategies.online.probes import ProbingPlayer
-from farthing.study.online import Decision, OnlineTuner
 from farthing.trials import Params
 
 SUITE = "online-training"

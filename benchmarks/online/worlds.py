@@ -11,8 +11,8 @@ import numpy as np
 from benchmarks.problems.data import data_folder, missing_file
 from farthing.models.kernels import Matern32
 from farthing.models.linalg import Array, cholesky
+from farthing.online import OnlineProblem
 from farthing.space import Choice, Float, Space
-from farthing.strategies.online import OnlineProblem
 from farthing.trials import Params
 
 POINTS, ROUNDS = 1000, 500

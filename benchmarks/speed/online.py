@@ -17,11 +17,11 @@ from benchmarks.spread import Spread
 from farthing.models.kernels import Matern32
 from farthing.models.linalg import Array
 from farthing.models.threads import one_thread
+from farthing.online import CEGPUCB, OnlineProblem, Player
+from farthing.online.context import Query, RoundContext
+from farthing.online.strategy import Observation
 from farthing.rules import Every, ValueOfInformation
 from farthing.space import Float, Space
-from farthing.strategies.online import CEGPUCB, OnlineProblem, Player
-from farthing.strategies.online.context import Query, RoundContext
-from farthing.strategies.online.strategy import Observation
 
 EPSILON, NOISE, LENGTHSCALE = 0.03, 0.01, 0.2
 MARKS, QUICK_MARKS = (100, 1000, 2000, 10_000), (100, 1000, 2000)

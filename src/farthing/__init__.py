@@ -31,6 +31,12 @@ if TYPE_CHECKING:
     from farthing.execution import Stage as Stage
     from farthing.execution import Trainable as Trainable
     from farthing.execution.ray import RayExecutor as RayExecutor
+    from farthing.online import CEGPUCB as CEGPUCB
+    from farthing.online import OnlineStrategy as OnlineStrategy
+    from farthing.online import PairedProbes as PairedProbes
+    from farthing.online import QueryRule as QueryRule
+    from farthing.online.run import Decision as Decision
+    from farthing.online.tuner import OnlineTuner as OnlineTuner
     from farthing.space import Choice as Choice
     from farthing.space import Fidelity as Fidelity
     from farthing.space import Float as Float
@@ -47,10 +53,6 @@ if TYPE_CHECKING:
     from farthing.strategies.multifidelity.halving import ASHA as ASHA
     from farthing.strategies.multifidelity.halving import Hyperband as Hyperband
     from farthing.strategies.multifidelity.takg import TraceKG as TraceKG
-    from farthing.strategies.online import CEGPUCB as CEGPUCB
-    from farthing.strategies.online import OnlineStrategy as OnlineStrategy
-    from farthing.strategies.online import PairedProbes as PairedProbes
-    from farthing.strategies.online import QueryRule as QueryRule
     from farthing.strategies.pipeline.lambo import LaMBO as LaMBO
     from farthing.strategies.pipeline.prefix_ei import PrefixEI as PrefixEI
     from farthing.strategies.pipeline.staged import EEIPU as EEIPU
@@ -77,8 +79,6 @@ if TYPE_CHECKING:
     from farthing.study import minimize as minimize
     from farthing.study import replay as replay
     from farthing.study import studies as studies
-    from farthing.study.online import Decision as Decision
-    from farthing.study.online import OnlineTuner as OnlineTuner
     from farthing.trials import History as History
     from farthing.trials import Measurement as Measurement
     from farthing.trials import Prediction as Prediction
@@ -112,10 +112,11 @@ _HOMES = {
         "studies",
     ),
     "farthing.analysis.diagnosis": ("Diagnosis",),
-    "farthing.study.online": ("Decision", "OnlineTuner"),
+    "farthing.online.run": ("Decision",),
+    "farthing.online.tuner": ("OnlineTuner",),
     "farthing.analysis.outlook": ("Outlook",),
     "farthing.strategies": ("Randomness", "Recommendation", "Strategy"),
-    "farthing.strategies.online": ("OnlineStrategy", "QueryRule"),
+    "farthing.online": ("OnlineStrategy", "QueryRule"),
     "farthing.trials": ("History", "Measurement", "Prediction", "State", "Suggestion", "Trial"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

@@ -33,26 +33,26 @@ STRATEGIES = {
 }
 
 ONLINE_STRATEGIES = {
-    "CEGPUCB": "farthing.strategies.online.ce_gp_ucb",
-    "EXP3S": "farthing.strategies.online.bandits",
-    "EpsilonGreedy": "farthing.strategies.online.bandits",
-    "GPBandit": "farthing.strategies.online.bandits",
-    "PairedProbes": "farthing.strategies.online.probes",
-    "RestartedGPUCB": "farthing.strategies.online.bandits",
-    "Softmax": "farthing.strategies.online.bandits",
-    "UCB1": "farthing.strategies.online.bandits",
+    "CEGPUCB": "farthing.online.ce_gp_ucb",
+    "EXP3S": "farthing.online.bandits",
+    "EpsilonGreedy": "farthing.online.bandits",
+    "GPBandit": "farthing.online.bandits",
+    "PairedProbes": "farthing.online.probes",
+    "RestartedGPUCB": "farthing.online.bandits",
+    "Softmax": "farthing.online.bandits",
+    "UCB1": "farthing.online.bandits",
 }
 
 QUERY_RULES = {
-    "Bernoulli": "farthing.strategies.online.query_rules",
-    "Capped": "farthing.strategies.online.query_rules",
-    "Confidence": "farthing.strategies.online.query_rules",
-    "Every": "farthing.strategies.online.query_rules",
-    "ExpectedRegret": "farthing.strategies.online.query_rules",
-    "Floor": "farthing.strategies.online.query_rules",
-    "Overlap": "farthing.strategies.online.query_rules",
-    "Quota": "farthing.strategies.online.query_rules",
-    "ValueOfInformation": "farthing.strategies.online.value_of_information",
+    "Bernoulli": "farthing.online.query_rules",
+    "Capped": "farthing.online.query_rules",
+    "Confidence": "farthing.online.query_rules",
+    "Every": "farthing.online.query_rules",
+    "ExpectedRegret": "farthing.online.query_rules",
+    "Floor": "farthing.online.query_rules",
+    "Overlap": "farthing.online.query_rules",
+    "Quota": "farthing.online.query_rules",
+    "ValueOfInformation": "farthing.online.query_rules",
 }
 
 
@@ -61,6 +61,10 @@ TRACKERS = {
     "TensorBoard": "farthing.trackers.tensorboard",
     "WandB": "farthing.trackers.wandb",
 }
+
+
+FORMER_NAMES = {"farthing.study.online.stored:Online": "farthing.online.log:Online"}
+"""Names in stored studies, which keep them, and where those classes live now."""
 
 
 @dataclass(frozen=True)
@@ -113,12 +117,14 @@ def _simplified(name: str) -> str:
 
 def name_of(cls: type[Any]) -> str:
     """The name under which `find_class` finds it."""
-    is_ours = cls.__module__.startswith("farthing.strategies.")
-    return cls.__name__ if is_ours else f"{cls.__module__}:{cls.__qualname__}"
+    full = f"{cls.__module__}:{cls.__qualname__}"
+    former = [name for name, now in FORMER_NAMES.items() if now == full]
+    is_ours = cls.__module__.startswith(("farthing.strategies.", "farthing.online."))
+    return former[0] if former else cls.__name__ if is_ours else full
 
 
 def _import_class(path: str, kind: Kind) -> type[Any]:
-    module, _, qualified = path.partition(":")
+    module, _, qualified = FORMER_NAMES.get(path, path).partition(":")
     try:
         found: Any = importlib.import_module(module)
         for part in qualified.split("."):

@@ -1,6 +1,6 @@
 """Query rules: they say whether a round's measurement is worth its price. `ft.CEGPUCB(rule=ft.rules.Every(5))`."""
 
-from farthing.strategies.online.query_rules import (
+from farthing.online.query_rules import (
     Bernoulli,
     Capped,
     Confidence,
@@ -9,8 +9,8 @@ from farthing.strategies.online.query_rules import (
     Floor,
     Overlap,
     Quota,
+    ValueOfInformation,
 )
-from farthing.strategies.online.value_of_information import ValueOfInformation
 
 __all__ = [
     "Bernoulli",

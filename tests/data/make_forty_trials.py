@@ -22,7 +22,7 @@ import numpy as np
 
 import farthing as ft
 from farthing.names import ONLINE_STRATEGIES, STRATEGIES
-from farthing.strategies.online.bandits import RestartedGPUCB
+from farthing.online.bandits import RestartedGPUCB
 from farthing.testing.strategy_contract import MIXED_SPACE, learning_curve
 
 HERE = Path(__file__).parent

@@ -50,10 +50,10 @@ class Target:
 
 TARGETS = {
     "online": Target(
-        "farthing/strategies/online/*.py",
+        "farthing/online/*.py",
         (
             "tests/papers/test_ce_gp_ucb.py",
-            "tests/unit/strategies/online",
+            "tests/unit/online",
             "tests/properties/test_online.py",
             "tests/unit/fields/test_declaration.py::test_the_page_of_arguments_is_what_the_fields_say",
         ),

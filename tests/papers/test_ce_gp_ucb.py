@@ -18,6 +18,11 @@ from farthing.models.drifting_posterior import NO_LEVEL, DriftingPosterior, Leve
 from farthing.models.kernels import Matern32
 from farthing.models.linalg import Array
 from farthing.models.window_process import WindowProcess
+from farthing.online import CEGPUCB, OnlineProblem
+from farthing.online.context import Neighbourhood, Query, RoundContext
+from farthing.online.query_rules import LONE, considered, knowledge_gradient
+from farthing.online.strategy import Observation
+from farthing.online.tuner import OnlineTuner
 from farthing.rules import (
     Bernoulli,
     Capped,
@@ -29,14 +34,7 @@ from farthing.rules import (
     Quota,
     ValueOfInformation,
 )
-from farthing.strategies.online import CEGPUCB, OnlineProblem
-from farthing.strategies.online.context import Query, RoundContext
-from farthing.strategies.online.local_optima import Neighbourhood
-from farthing.strategies.online.query_rules import LONE
-from farthing.strategies.online.strategy import Observation
-from farthing.strategies.online.value_of_information import considered, knowledge_gradient
 from farthing.strategies.shared.randomness import Randomness
-from farthing.study.online import OnlineTuner
 
 KERNEL, THETA, NOISE = Matern32((0,)), np.log([0.2]), 0.01
 GRID = np.linspace(0.0, 1.0, 60)[:, None]

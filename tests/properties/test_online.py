@@ -10,11 +10,11 @@ import farthing as ft
 from farthing.fields.serialization import to_json
 from farthing.models.candidate_filter import CandidateFilter, prior_over
 from farthing.models.kernels import Matern52
+from farthing.online import CEGPUCB
+from farthing.online.query_rules import knowledge_gradient
+from farthing.online.strategy import online_strategy_from_json
+from farthing.online.tuner import OnlineTuner
 from farthing.rules import Bernoulli, Capped, Confidence, ExpectedRegret, Quota, ValueOfInformation
-from farthing.strategies.online import CEGPUCB
-from farthing.strategies.online.strategy import online_strategy_from_json
-from farthing.strategies.online.value_of_information import knowledge_gradient
-from farthing.study.online import OnlineTuner
 
 X = np.linspace(0.0, 1.0, 12)[:, None]
 MOMENTS = st.lists(st.tuples(st.integers(1, 30), st.integers(0, 11), st.floats(-3, 3)), max_size=25)

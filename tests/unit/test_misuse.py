@@ -10,7 +10,7 @@ import pytest
 import farthing
 from farthing.cli.study_file import read_study_file
 from farthing.errors import FarthingError, InvalidArgument, InvalidFile, InvalidSpace, StudyMismatch
-from farthing.strategies.online.bandits import EXP3S, RestartedGPUCB
+from farthing.online.bandits import EXP3S, RestartedGPUCB
 from farthing.validation import OTHER_WORDS
 
 ft: Any = farthing

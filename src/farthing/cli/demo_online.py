@@ -7,12 +7,12 @@ import numpy as np
 
 from farthing.cli.files import make_folder, save_figure
 from farthing.cli.storages import address_of, opened_storage
+from farthing.online import CEGPUCB, OnlineStrategy, PairedProbes
+from farthing.online.query_rules import Every
+from farthing.online.tuner import OnlineTuner
 from farthing.plots import require_matplotlib
 from farthing.space import Float, Space
-from farthing.strategies.online import CEGPUCB, OnlineStrategy, PairedProbes
-from farthing.strategies.online.query_rules import Every
 from farthing.study import Study
-from farthing.study.online import OnlineTuner
 
 ROUNDS, BATCH, VALIDATION, FEATURES = 150, 100, 4000, 20
 SPACE = Space({"rate": Float(1e-2, 3.0, log=True), "decay": Float(1e-5, 1e-1, log=True)})

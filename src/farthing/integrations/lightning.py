@@ -20,9 +20,10 @@ from farthing.execution import RunningTrial
 from farthing.execution.ranks import ADVICE
 from farthing.integrations.epochs import epochs_of, leave_params, refuse_without_effect, require_best_so_far
 from farthing.integrations.pytorch import BuiltOptimizer, Controls, Knobs, Snapshots
+from farthing.online.arguments import OnlineSettings
+from farthing.online.run import Decision
+from farthing.online.tuner import OnlineTuner
 from farthing.space import Space
-from farthing.study.online import Decision, OnlineTuner
-from farthing.study.online.settings import OnlineSettings
 from farthing.trials import Params
 from farthing.validation import shown
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from farthing.analysis.best import find_best
 from farthing.errors import InvalidArgument, InvalidParams, NoResult
 from farthing.scalars import as_float
-from farthing.session import Session, session_if_any
+from farthing.session import HasSession, Session, session_if_any
 from farthing.session.records import Records
 from farthing.space import Choice, Float, Int, Parameter, Space
 from farthing.storage import Storage, StudySummary
@@ -21,6 +21,9 @@ from farthing.validation import shown
 if TYPE_CHECKING:
     from farthing.knowledge.portfolio import EarlierBest
 
+
+LearnFrom: TypeAlias = str | HasSession | Sequence[str | HasSession]
+"""Earlier studies: names in the same storage, `ADDRESS#NAME` in another one, studies, or "all" that suit."""
 
 MOST_COSTS = 64
 """Costs that are kept for the first predictions, of all earlier studies together. A limit on size, not tuned."""

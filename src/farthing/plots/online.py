@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from farthing.errors import NoResult
+from farthing.online import OnlineProblem, online_strategy_from_json
+from farthing.online.gp_player import GPPlayer
+from farthing.online.log import Online
+from farthing.online.strategy import Observation, Place
 from farthing.plots.look import ACCENT, MUTED, SHADES, add_legend, set_whole_ticks
 from farthing.session import session_of
 from farthing.space import Choice
-from farthing.strategies.online import OnlineProblem, online_strategy_from_json
-from farthing.strategies.online.gp_player import GPPlayer
-from farthing.strategies.online.strategy import Observation, Place
 from farthing.study import Study
-from farthing.study.online import Online
 from farthing.trials import Measurement
 from farthing.trials.rounds import BAD, played_rounds
 

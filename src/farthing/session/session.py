@@ -151,13 +151,13 @@ class Session:
         return (is_certain or bool(self.settings.get(DECLARES_COST))) and problem.declared_cost is None
 
 
-class _Speaks(Protocol):
+class HasSession(Protocol):
     """A study: it speaks for its session, which is no part of what users see."""
 
     _session: Session
 
 
-def session_of(study: _Speaks) -> Session:
+def session_of(study: HasSession) -> Session:
     return study._session
 
 

@@ -8,15 +8,13 @@ import sys
 from typing import Any
 
 from farthing.errors import InvalidArgument
+from farthing.names import FORMER_NAMES
 from farthing.session.records import Records
 from farthing.storage import StudyRecord
 from farthing.strategies import Strategy, as_strategy, strategy_from_json
 from farthing.trials import Json, Problem
 
 log = logging.getLogger("farthing")
-
-ONLINE = "farthing.study.online.stored"
-"""The one module outside the package of strategies that has a strategy of ours."""
 
 
 class ChosenStrategy:
@@ -97,7 +95,7 @@ def default_strategy(problem: Problem) -> Strategy:
 def is_at_hand(form: Json) -> bool:
     """Whether the strategy is Farthing's own, or of a module that this program has imported itself."""
     module, colon, qualified = name_of(form).partition(":")
-    if not colon or module == ONLINE:
+    if not colon or name_of(form) in FORMER_NAMES:
         return True
     found: Any = sys.modules.get(module)
     for part in qualified.split("."):  # not getattr, which a module may answer by importing

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, Union
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 
 from farthing.costs import Clock, PricesGiven
 from farthing.execution import Executor
 from farthing.execution.ray import RayExecutor, Resources
+from farthing.knowledge.earlier import LearnFrom
 from farthing.storage import StorageLike
 from farthing.strategies import Strategy
 from farthing.study.tracking import Tracker
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 ExecutorName: TypeAlias = Literal["processes", "inline", "ray"]
 ExecutorLike: TypeAlias = ExecutorName | RayExecutor | Executor
 ExportFormat: TypeAlias = Literal["csv", "json"]
-LearnFrom: TypeAlias = Union[str, "Study", Sequence[Union[str, "Study"]]]  # of a class to come
-"""Earlier studies: names in the same storage, `ADDRESS#NAME` in another one, studies, or "all" that suit."""
 OnInterrupt: TypeAlias = Literal["raise", "return"]
 Callback: TypeAlias = Callable[["Study", Trial], object]
 

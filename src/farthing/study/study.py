@@ -17,7 +17,7 @@ from farthing.execution import CarriesOut, Checkpoints, Executor, RunningTrial, 
 from farthing.execution.ranks import refuse_other_ranks
 from farthing.execution.ray import Resources
 from farthing.fields import Flag, Number, Whole
-from farthing.knowledge.earlier import begin_with
+from farthing.knowledge.earlier import LearnFrom, begin_with
 from farthing.session import Session
 from farthing.session.creation import closed_on_error, require_space
 from farthing.session.extension import extension_of, refuse_retiring_for
@@ -53,7 +53,6 @@ from farthing.study.settings import (
     Callback,
     ExecutorLike,
     ExportFormat,
-    LearnFrom,
     OnInterrupt,
     RunSettings,
     Settings,

@@ -12,8 +12,8 @@ from benchmarks.online.suites import ONLINE_SUITES
 from benchmarks.online.worlds import ARMS, SYNTHETIC, fitted_facts
 from benchmarks.records import read_records
 from benchmarks.run import main
+from farthing.online import CEGPUCB
 from farthing.rules import Every
-from farthing.strategies.online import CEGPUCB
 
 
 def test_a_world_is_the_same_for_every_strategy_and_seed() -> None:

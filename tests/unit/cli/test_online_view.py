@@ -2,9 +2,9 @@
 
 import farthing as ft
 from farthing.cli.online_view import online_text
+from farthing.online.bandits import EpsilonGreedy
 from farthing.rules import Every
 from farthing.storage import MemoryStorage
-from farthing.strategies.online.bandits import EpsilonGreedy
 
 ARMS = ft.Space({"arm": ft.Choice("a", "b", "c")})
 LOSS = {"a": 0.3, "b": 0.1, "c": 0.2}

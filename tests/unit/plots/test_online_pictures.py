@@ -6,14 +6,14 @@ import pytest
 
 from farthing.cli.demo_online import train
 from farthing.errors import NoResult
+from farthing.online import CEGPUCB
+from farthing.online.bandits import UCB1
+from farthing.online.tuner import OnlineTuner
 from farthing.plots.online import is_online, last_run, online_figure, replayed
 from farthing.rules import Bernoulli, Every
 from farthing.space import Choice, Space
 from farthing.storage import MemoryStorage
-from farthing.strategies.online import CEGPUCB
-from farthing.strategies.online.bandits import UCB1
 from farthing.study import Study
-from farthing.study.online import OnlineTuner
 
 
 def test_a_run_is_drawn_with_what_was_believed(tmp_path: Path) -> None:

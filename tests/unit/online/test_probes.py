@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import farthing as ft
-from farthing.strategies.online import OnlineProblem, PairedProbes
-from farthing.strategies.online.forecast import Forecast
-from farthing.strategies.online.probes import (
+from farthing.online import OnlineProblem, PairedProbes
+from farthing.online.forecast import Forecast, Skill, binomial_deviation, least_deviation
+from farthing.online.probes import (
     AFTER_MOVE,
     BETTER,
     ELSEWHERE,
@@ -27,10 +27,8 @@ from farthing.strategies.online.probes import (
     WORSE,
     ProbingPlayer,
 )
-from farthing.strategies.online.skill import Skill
-from farthing.strategies.online.steps import SLOPE, Steps
-from farthing.strategies.online.strategy import Observation, Play
-from farthing.strategies.online.validation_noise import binomial_deviation, least_deviation
+from farthing.online.steps import SLOPE, Steps
+from farthing.online.strategy import Observation, Play
 
 SPACE = ft.Space({"rate": ft.Float(1e-3, 1.0, log=True), "layers": ft.Int(1, 4), "kind": ft.Choice("a", "b")})
 START = {"rate": 0.01, "layers": 2, "kind": "a"}

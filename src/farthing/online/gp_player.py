@@ -1,24 +1,55 @@
 """CE-GP-UCB at work: decides round by round, and learns its model from what it observes."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from math import sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from farthing.models.linalg import Array
-from farthing.strategies.online.context import Query, RoundContext
-from farthing.strategies.online.fields import Field
-from farthing.strategies.online.learning import Hyperparameters, ModelForm
-from farthing.strategies.online.scaling import Scale
-from farthing.strategies.online.skill import Skill
-from farthing.strategies.online.strategy import Observation, OnlineProblem, Place, Play, valued
-from farthing.strategies.online.validation_noise import least_deviation
+from farthing.online.context import Query, RoundContext
+from farthing.online.fields import Field
+from farthing.online.forecast import Skill, least_deviation
+from farthing.online.model import Hyperparameters, ModelForm
+from farthing.online.strategy import Observation, OnlineProblem, Place, Play, valued
 from farthing.trials import Json
 
 if TYPE_CHECKING:
-    from farthing.strategies.online.ce_gp_ucb import CEGPUCB
+    from farthing.online.ce_gp_ucb import CEGPUCB
+
+
+# ------------------------------------------------------------
+# Rewards on a fixed scale: set once, from the first observations or by the user, and never again.
+
+
+LEAST_SHARE = 1e-3
+"""A spread below this share of the values' size is none: equal first values would make the smallest change enormous."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """z = (reward − offset)/scale, clipped to ±clip."""
+
+    offset: float = 0.0
+    scale: float = 1.0
+    clip: float | None = None
+
+    @classmethod
+    def of(cls, rewards: Sequence[float], *, offset: float | None, scale: float | None, clip: float | None) -> "Scale":
+        """What is not given is the mean and the deviation of these rewards; a given scale keeps an offset of zero."""
+        if scale is not None:
+            return cls(0.0 if offset is None else offset, scale, clip)
+        r = np.array(rewards, dtype=float)
+        centre = float(np.mean(r)) if offset is None else offset
+        spread = float(np.sqrt(np.mean((r - centre) ** 2)))
+        least = LEAST_SHARE * float(np.max(np.abs(r))) or 1.0
+        return cls(centre, max(spread, least), clip)
+
+    def apply(self, rewards: Sequence[float] | Array) -> Array:
+        z = (np.asarray(rewards, dtype=float) - self.offset) / self.scale
+        return z if self.clip is None else np.clip(z, -self.clip, self.clip)
+
 
 FITTED, MOST = 150, 2000
 """Hyperparameters are learnt from the last 150 observations; a player holds at most 2000."""

@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 
 import farthing as ft
+from farthing.online import CEGPUCB, OnlineProblem, PairedProbes
+from farthing.online.strategy import AT_ONCE, Allowance, BoundedPlayer, Observation, begun
 from farthing.rules import Every
-from farthing.strategies.online import CEGPUCB, OnlineProblem, PairedProbes
-from farthing.strategies.online.allowance import AT_ONCE, Allowance
-from farthing.strategies.online.bounded import BoundedPlayer, begun
-from farthing.strategies.online.strategy import Observation
 
 ARMS = [{"arm": arm} for arm in "abc"]
 ENCODER = ft.Space({"arm": ft.Choice("a", "b", "c")}).encoder

@@ -12,13 +12,12 @@ from farthing.errors import InvalidArgument
 from farthing.fields import Declaration, Part, SquareMatrix, number, positive, ruled, share, whole
 from farthing.models.linalg import Array
 from farthing.names import QUERY_RULE
-from farthing.strategies.online.context import QueryRule
-from farthing.strategies.online.fields import CandidateField, Field, SpaceField
-from farthing.strategies.online.gp_player import GPPlayer
-from farthing.strategies.online.learning import ModelForm
-from farthing.strategies.online.query_rules import Capped, Confidence, Floor, has_price
-from farthing.strategies.online.strategy import OnlineProblem
-from farthing.strategies.online.value_of_information import ValueOfInformation
+from farthing.online.context import QueryRule
+from farthing.online.fields import CandidateField, Field, SpaceField
+from farthing.online.gp_player import GPPlayer
+from farthing.online.model import ModelForm
+from farthing.online.query_rules import Capped, Confidence, Floor, ValueOfInformation, has_price
+from farthing.online.strategy import OnlineProblem
 
 Matrix = Annotated[Sequence[Sequence[float]] | Array, SquareMatrix()]
 """The covariance of the candidates, as lists or as an array."""

@@ -12,10 +12,9 @@ from farthing.errors import InvalidArgument
 from farthing.models.drifting_posterior import NO_LEVEL, Level
 from farthing.models.fidelity_kernels import FORGETTING
 from farthing.models.kernels import Matern52, default_lengthscale
-from farthing.rules import Capped, Every, ExpectedRegret, Floor, ValueOfInformation
-from farthing.strategies.online import CEGPUCB, OnlineProblem
-from farthing.strategies.online.gp_player import GPPlayer
-from farthing.strategies.online.learning import (
+from farthing.online import CEGPUCB, OnlineProblem
+from farthing.online.gp_player import GPPlayer, Scale
+from farthing.online.model import (
     AMPLITUDE,
     LEAST_FORGETTING,
     LEVEL,
@@ -23,8 +22,8 @@ from farthing.strategies.online.learning import (
     Hyperparameters,
     ModelForm,
 )
-from farthing.strategies.online.scaling import Scale
-from farthing.strategies.online.strategy import Observation, Play
+from farthing.online.strategy import Observation, Play
+from farthing.rules import Capped, Every, ExpectedRegret, Floor, ValueOfInformation
 
 ARMS = ft.Space({"arm": ft.Choice("a", "b", "c")})
 

@@ -14,11 +14,9 @@ import numpy as np
 
 from farthing.acquisition.expected_improvement import expected_excess
 from farthing.fields import Declaration, number
-from farthing.strategies.online.allowance import Allowance
-from farthing.strategies.online.forecast import Forecast
-from farthing.strategies.online.skill import Skill
-from farthing.strategies.online.steps import Gradient, Steps
-from farthing.strategies.online.strategy import Observation, OnlineProblem, Place, Play
+from farthing.online.forecast import Forecast, Skill
+from farthing.online.steps import Gradient, Steps
+from farthing.online.strategy import Allowance, Observation, OnlineProblem, Place, Play
 from farthing.trials import Json
 
 DECISIONS = 30

@@ -1,16 +1,22 @@
-"""The params that a run may play: the given ones, or all of a small space."""
+"""The params that a run may play, its first settings, and the types of what online tuners are told."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from math import prod
+from pathlib import Path
+from typing import Literal, TypedDict
 
 import numpy as np
 
-from farthing.errors import InvalidArgument
+from farthing.errors import InvalidArgument, StudyNotFound
+from farthing.knowledge.earlier import learn
+from farthing.online import OnlineStrategy
+from farthing.session.creation import closed_on_error
 from farthing.space import Space
 from farthing.space.encoding import Encoder
-from farthing.trials import Params
+from farthing.storage import Storage, StudyRecord, open_storage
+from farthing.trials import Params, Problem
 from farthing.validation import shown
 
 MOST_ENUMERATED = 1000
@@ -57,3 +63,49 @@ def _grid(encoder: Encoder, column: int) -> list[float]:
     grid = encoder.grid(column)
     assert grid is not None
     return [float(x) for x in grid]
+
+
+# ------------------------------------------------------------
+# The first settings of an online run, learnt from earlier studies.
+
+
+def learned_params(given: object, problem: Problem, *, name: str, storage: str | Path | Storage | None) -> list[Params]:
+    """The best configurations of earlier studies; of a run that is continued, those that it began with."""
+    place = open_storage(storage)
+    with closed_on_error(place, given=storage):
+        params = _stored(place, name)
+        if params is None:
+            params = [start.params for start in learn(given, problem, name=name, storage=place).starts]
+    if place is not storage:
+        place.close()
+    return params
+
+
+def _stored(place: Storage, name: str) -> list[Params] | None:
+    try:
+        record: StudyRecord = place.load_study(name)
+    except StudyNotFound:
+        return None
+    arguments = (record.strategy or {}).get("arguments", {})
+    return list(arguments.get("initial", []))
+
+
+# ------------------------------------------------------------
+# The types of what online tuners are told.
+
+
+class OnlineSettings(TypedDict, total=False):
+    """The arguments of `OnlineTuner` that those who make one for the user pass on."""
+
+    strategy: OnlineStrategy | str | None
+    candidates: Sequence[Params] | None
+    initial: Params | Sequence[Params] | None
+    hold: int | None
+    overhead: float | None
+    validation_cost: float | None
+    price: float
+    validation_size: int | None
+    reward: Literal["value", "gain"]
+    storage: str | Path | Storage | None
+    name: str
+    seed: int

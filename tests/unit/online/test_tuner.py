@@ -14,12 +14,13 @@ import pytest
 
 import farthing as ft
 from farthing.errors import InvalidArgument, InvalidValue, NoSuggestion, StorageError, StudyMismatch
+from farthing.online import CEGPUCB, online_strategy_from_json
+from farthing.online.bandits import EXP3S, UCB1, EpsilonGreedy, GPBandit, RestartedGPUCB, Softmax
+from farthing.online.log import Online
+from farthing.online.tuner import OnlineTuner
 from farthing.rules import Bernoulli, Capped, Every, ExpectedRegret
 from farthing.storage import MemoryStorage, open_storage
-from farthing.strategies.online import CEGPUCB, online_strategy_from_json
-from farthing.strategies.online.bandits import EXP3S, UCB1, EpsilonGreedy, GPBandit, RestartedGPUCB, Softmax
 from farthing.study import Study
-from farthing.study.online import Online, OnlineTuner
 from farthing.trials import State
 from farthing.trials.rounds import played_rounds
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from farthing.strategies.online.forecast import DAMPED, LEAST_SHARE, REMEMBERED, TO_DEVIATION, Forecast
+from farthing.online.forecast import DAMPED, LEAST_SHARE, REMEMBERED, TO_DEVIATION, Forecast
 
 
 def stayed(*values: float) -> Forecast:

@@ -19,13 +19,11 @@ from farthing.fields import Declaration, Part, number, positive, ruled, share, w
 from farthing.models.drifting_posterior import DriftingPosterior
 from farthing.models.linalg import Array, BoolArray, IntArray
 from farthing.names import QUERY_RULE
-from farthing.strategies.online.ce_gp_ucb import CEGPUCB
-from farthing.strategies.online.context import Query, QueryRule, RoundContext
-from farthing.strategies.online.gp_player import GPPlayer
-from farthing.strategies.online.local_optima import Neighbourhood
-from farthing.strategies.online.query_rules import Every
-from farthing.strategies.online.scaling import Scale
-from farthing.strategies.online.strategy import Observation, OnlineProblem, Place, Play, valued
+from farthing.online.ce_gp_ucb import CEGPUCB
+from farthing.online.context import Neighbourhood, Query, QueryRule, RoundContext
+from farthing.online.gp_player import GPPlayer, Scale
+from farthing.online.query_rules import Every
+from farthing.online.strategy import Observation, OnlineProblem, Place, Play, valued
 from farthing.trials import Json
 
 UNSEEN = 1e6

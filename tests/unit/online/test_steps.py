@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import farthing as ft
-from farthing.strategies.online import OnlineProblem
-from farthing.strategies.online.steps import FADING, REMEMBERED, SLOPE, Gradient, Steps
+from farthing.online import OnlineProblem
+from farthing.online.steps import FADING, REMEMBERED, SLOPE, Gradient, Steps
 
 SPACE = ft.Space({"rate": ft.Float(0.0, 1.0), "layers": ft.Int(1, 6), "kind": ft.Choice("a", "b", "c")})
 

@@ -17,9 +17,9 @@ from farthing.models.candidate_filter import CandidateFilter, prior_over
 from farthing.models.drifting_posterior import DriftingPosterior, Selected, Shifted
 from farthing.models.linalg import Array
 from farthing.models.window_process import WindowProcess
-from farthing.strategies.online.learning import Hyperparameters, ModelForm
-from farthing.strategies.online.local_optima import Neighbourhood
-from farthing.strategies.online.strategy import OnlineProblem, Place
+from farthing.online.context import Neighbourhood
+from farthing.online.model import Hyperparameters, ModelForm
+from farthing.online.strategy import OnlineProblem, Place
 from farthing.strategies.shared.modelling import domain_of
 
 POOL, NEARBY, VISITED = 128, 64, 32

@@ -1,21 +1,127 @@
 """An online run in memory: what was decided and seen so far, and how it goes on."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from math import inf
-from typing import Any
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from math import inf, isfinite
+from typing import Any, Protocol, SupportsFloat, TypeAlias
 
 import numpy as np
 
 from farthing.costs import Clock
+from farthing.errors import InvalidArgument, InvalidValue
 from farthing.models.threads import one_thread
-from farthing.strategies.online import OnlineProblem, OnlineStrategy, Play, Player
-from farthing.strategies.online.bounded import begun
-from farthing.strategies.online.strategy import Observation, Skilled, Undoing
-from farthing.study.online.decision import Decision
-from farthing.study.online.reading import Reading
+from farthing.online import OnlineProblem, OnlineStrategy, Play, Player
+from farthing.online.strategy import Observation, Skilled, Undoing, begun
 from farthing.trials import Json, Params
+from farthing.trials.measurement import finite_number
+
+# ------------------------------------------------------------
+# What an online tuner decides for one round, and the one way to answer it.
+
+
+Value: TypeAlias = float | Callable[[], float]
+"""A measured value, or the function that measures it."""
+
+
+class Tuner(Protocol):
+    """The tuner that a decision is answered to."""
+
+    def _observe(self, decision: "Decision", value: Value, cost: float | None) -> None: ...
+
+    def _observe_before(self, decision: "Decision", value: Value) -> None: ...
+
+
+class NoTuner:
+    """Stands for the tuner of a decision that was made by hand."""
+
+    def _observe(self, decision: "Decision", value: Value, cost: float | None) -> None:
+        raise InvalidArgument(
+            f"A decision is observed by the tuner that made it, got one for round {decision.round} without a tuner. "
+            "Write: for decision in tuner: …"
+        )
+
+    def _observe_before(self, decision: "Decision", value: Value) -> None:
+        self._observe(decision, value, None)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What to train with in this round, whether to measure it, and why."""
+
+    params: Params
+    measure: bool
+    reason: str
+    round: int = 0
+    measure_before: bool = False
+    """Set for rewards that are gains, where the value before the round is not known."""
+    _tuner: Tuner = field(default_factory=NoTuner, compare=False, repr=False)
+
+    def observe(self, value: Value, cost: float | None = None) -> None:
+        """The value after this round, or the function that measures it.
+
+        A function is called only where `measure` is true, and it is timed; so it can be given in every round. NaN, an
+        infinite value and a function that raises are observations too: the round was bad. Without a cost a value costs
+        1, and a function its seconds. With a storage all of it is durable when this returns; where it raises, nothing
+        has happened: call it again.
+        """
+        self._tuner._observe(self, value, cost)
+
+    def observe_before(self, value: Value) -> None:
+        """For `reward="gain"`: the value before this round is trained; a function is called only where it is needed.
+
+        It is charged as a validation of its own. Without it the gain since the last measurement is shared among the
+        rounds between.
+        """
+        self._tuner._observe_before(self, value)
+
+
+# ------------------------------------------------------------
+# Takes the value of a round, from a number or from the function that measures it.
+
+
+log = logging.getLogger("farthing")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A value, None where it was bad, and the seconds of the function that gave it."""
+
+    value: float | None
+    seconds: float | None = None
+
+
+def read(given: Value, *, what: str, round: int, clock: Clock) -> Reading:
+    """A function is called and timed; what it raises makes the value bad, and is logged."""
+    if not callable(given):
+        return Reading(_number_or_bad(given, what=what))
+    began = clock.elapsed()
+    value = _called(given, what=what, round=round)
+    return Reading(value, max(clock.elapsed() - began, 0.0))
+
+
+def _called(measure: Callable[[], float], *, what: str, round: int) -> float | None:
+    try:
+        value = measure()
+    except Exception as error:
+        log.warning("%s could not be measured in round %d, which counts as bad: %r", what, round, error)
+        return None
+    return _number_or_bad(value, what=what)
+
+
+def _number_or_bad(value: object, *, what: str) -> float | None:
+    """None for NaN and infinity; what is no number at all is a mistake in the program, and refused."""
+    if isinstance(value, bool) or not isinstance(value, SupportsFloat):
+        return finite_number(value, what=what)
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidValue(
+            f"{what} must be one number, got {type(value).__name__}. Return a float from the validation."
+        ) from error
+    return number if isfinite(number) else None
+
 
 TIMED = 9
 """The median of this many rounds is the time of one: a slow round says nothing about the others."""

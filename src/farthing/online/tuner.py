@@ -12,19 +12,15 @@ from farthing.costs import Clock, as_clock
 from farthing.errors import InvalidArgument
 from farthing.fields import Number, OneOf, Whole
 from farthing.fields.serialization import to_json
+from farthing.knowledge.earlier import LearnFrom
+from farthing.online import CEGPUCB, OnlineProblem, OnlineStrategy, PairedProbes, as_online_strategy
+from farthing.online.arguments import candidates_of, initial_params, learned_params
+from farthing.online.log import Online, RoundLog, with_new_arguments
+from farthing.online.run import Decision, Measured, OnlineRun, Reading, Value, read
+from farthing.online.strategy import Holding
 from farthing.session.creation import require_space, value_name
 from farthing.space import Space
 from farthing.storage import Storage, open_storage
-from farthing.strategies.online import CEGPUCB, OnlineProblem, OnlineStrategy, PairedProbes, as_online_strategy
-from farthing.strategies.online.strategy import Holding
-from farthing.study.online.candidates import candidates_of, initial_params
-from farthing.study.online.decision import Decision, Value
-from farthing.study.online.learning import learned_params
-from farthing.study.online.log import RoundLog
-from farthing.study.online.reading import Reading, read
-from farthing.study.online.run import Measured, OnlineRun
-from farthing.study.online.stored import Online, with_new_arguments
-from farthing.study.settings import LearnFrom
 from farthing.trials import Json, Measurement, Params, Problem, Trial
 from farthing.trials.measurement import cost_amount
 from farthing.trials.rounds import BAD, played_rounds

@@ -1,9 +1,9 @@
 """Deciding inside one run: what to train with in the next round, and whether a validation is worth its price."""
 
-from farthing.strategies.online.ce_gp_ucb import CEGPUCB
-from farthing.strategies.online.context import QueryRule
-from farthing.strategies.online.probes import PairedProbes
-from farthing.strategies.online.strategy import (
+from farthing.online.ce_gp_ucb import CEGPUCB
+from farthing.online.context import QueryRule
+from farthing.online.probes import PairedProbes
+from farthing.online.strategy import (
     OnlineProblem,
     OnlineStrategy,
     Play,

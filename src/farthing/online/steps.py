@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from farthing.models.linalg import Array
-from farthing.strategies.online.strategy import OnlineProblem, Place
+from farthing.online.strategy import OnlineProblem, Place
 
 REMEMBERED = 64
 """Probes that the gradient is learnt from."""

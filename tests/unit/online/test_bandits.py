@@ -9,9 +9,8 @@ import pytest
 
 import farthing as ft
 from farthing.errors import InvalidArgument
-from farthing.rules import Bernoulli, Confidence, Every, ExpectedRegret, ValueOfInformation
-from farthing.strategies.online import CEGPUCB, OnlineProblem
-from farthing.strategies.online.bandits import (
+from farthing.online import CEGPUCB, OnlineProblem
+from farthing.online.bandits import (
     EXP3S,
     UCB1,
     UNSEEN,
@@ -22,8 +21,9 @@ from farthing.strategies.online.bandits import (
     RestartedGPUCB,
     Softmax,
 )
-from farthing.strategies.online.context import Query, RoundContext
-from farthing.strategies.online.strategy import Observation, valued
+from farthing.online.context import Query, RoundContext
+from farthing.online.strategy import Observation, valued
+from farthing.rules import Bernoulli, Confidence, Every, ExpectedRegret, ValueOfInformation
 
 ARMS = [{"arm": arm} for arm in "abc"]
 ENCODER = ft.Space({"arm": ft.Choice("a", "b", "c")}).encoder

@@ -5,7 +5,7 @@ observations always make the same player, so that a run can be continued from it
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from math import inf
 from typing import Protocol, runtime_checkable
@@ -201,3 +201,95 @@ def as_online_strategy(given: OnlineStrategy | str) -> OnlineStrategy:
     """The online strategy that was given, or that of a name, with its usual arguments."""
     strategy: OnlineStrategy = as_one(given, ONLINE_STRATEGY)
     return strategy
+
+
+# ------------------------------------------------------------
+# What validations, and training that is taken back, may cost.
+
+
+AT_ONCE = 0.5
+"""The share of the allowance that is there from the beginning; the rest comes as training goes on."""
+
+
+@dataclass
+class Allowance:
+    """Counts in decisions: the training between two of them costs 1."""
+
+    validation_cost: float = 0.0
+    """What the last validation cost, or what the user said; 0 as long as nothing is known."""
+    spent: float = 0.0
+
+    def charge(self, cost: float | None, *, declared: float | None) -> None:
+        """Books a validation at what the user declared, at what it was timed at, or at what the last one cost."""
+        self.validation_cost = self.cost_of(cost, declared=declared)
+        self.spent += self.validation_cost
+
+    def cost_of(self, cost: float | None, *, declared: float | None) -> float:
+        known = declared if declared is not None else cost
+        return self.validation_cost if known is None else known
+
+    def covers(self, cost: float, *, decision: int, decisions: int, overhead: float | None) -> bool:
+        """Whether that much more may be spent by that decision; without an overhead anything may."""
+        if overhead is None:
+            return True
+        allowed = overhead * (AT_ONCE * decisions + (1.0 - AT_ONCE) * decision)
+        return self.spent + cost <= allowed
+
+
+# ------------------------------------------------------------
+# Keeps any player within the overhead that its problem allows.
+
+
+def begun(strategy: OnlineStrategy, problem: OnlineProblem) -> Player:
+    """A player at its beginning that keeps to the problem's overhead, by itself or because it is bounded."""
+    player = strategy.begin(problem)
+    return player if problem.overhead is None or isinstance(player, Spending) else BoundedPlayer(player, problem)
+
+
+class BoundedPlayer:
+    """Lets a player measure while validations cost no more than their share; else it plays what is best so far.
+
+    What a validation costs is known after the first, or where the user declares it.
+    """
+
+    def __init__(self, player: Player, problem: OnlineProblem) -> None:
+        self.player, self._problem = player, problem
+        self._allowance = Allowance(problem.validation_cost or 0.0)
+
+    @property
+    def observations(self) -> Sequence[Observation]:
+        return self.player.observations
+
+    @property
+    def skill(self) -> float | None:
+        return self.player.skill if isinstance(self.player, Skilled) else None
+
+    @property
+    def spent(self) -> float:
+        return self._allowance.spent
+
+    def decide(self, round: int) -> Play:
+        play = self.player.decide(round)
+        if not play.measure or self._can_afford(round):
+            return play
+        reason = f"validations have cost {self.spent:.3g} decisions, and may cost no more by now"
+        return Play(self.player.exploit(round), False, reason)
+
+    def observe(self, observation: Observation) -> None:
+        self.player.observe(observation)
+        self._allowance.charge(observation.cost, declared=self._problem.validation_cost)
+
+    def exploit(self, round: int) -> Place:
+        return self.player.exploit(round)
+
+    def memory(self) -> Json:
+        return {"player": self.player.memory(), "allowance": asdict(self._allowance)}
+
+    def restore(self, observations: Sequence[Observation], memory: Json) -> None:
+        self.player.restore(observations, memory["player"])
+        self._allowance = Allowance(**memory["allowance"])
+
+    def _can_afford(self, round: int) -> bool:
+        given = self._problem
+        cost = self._allowance.validation_cost
+        return self._allowance.covers(cost, decision=round, decisions=given.rounds, overhead=given.overhead)
