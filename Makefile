@@ -147,8 +147,8 @@ wholes: $(VENV)/.dev faketime
 mutants: $(VENV)/.dev
 	$(BIN)/python tests/mutation/mutants.py
 
-# An empty environment, also of the newest Python: what the package needs comes with it, or the README fails here. The
-# wheel is built from the sdist.
+# An empty environment, also of the newest Python: what the package needs comes with it, or this fails; the README needs
+# the extra that it names. The wheel is built from the sdist.
 wheel: $(VENV)/.dev
 	rm -rf build/wheel
 	$(BIN)/python -m build --outdir build/wheel . >/dev/null
@@ -156,7 +156,9 @@ wheel: $(VENV)/.dev
 	for python in $(PYTHON) $(NEWEST); do \
 	rm -rf build/wheel/venv && $$python -m venv build/wheel/venv && \
 	build/wheel/venv/bin/python $(PIP) constraints.txt build/wheel/*.whl && \
-	(cd build/wheel && venv/bin/python ../../tests/wheel/installed.py ../../README.md) || exit 1; done
+	(cd build/wheel && venv/bin/python ../../tests/wheel/installed.py package ../../README.md) && \
+	build/wheel/venv/bin/python $(PIP) constraints.txt "$$(echo build/wheel/*.whl)[demo]" && \
+	(cd build/wheel && venv/bin/python ../../tests/wheel/installed.py readme ../../README.md) || exit 1; done
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -1,5 +1,6 @@
-"""Checks an installed wheel, with what came with it and nothing else, for `make wheel`: its page on PyPI, its licences,
-and the Python blocks of the README, which it runs as one program."""
+"""Checks an installed wheel, for `make wheel`. `package`, with what it brings and nothing else, has its page of PyPI,
+its licences, and runs a study. The blocks of the `readme` run as one program, with the extra that it names.
+"""
 
 import re
 import sys
@@ -34,6 +35,12 @@ def check_the_licences(names: list[str]) -> None:
     assert {"LICENSE", "THIRD_PARTY.md", "uPlot.LICENSE"} <= found, found
 
 
+def run_a_study() -> None:
+    space = farthing.Space({"x": farthing.Float(-1, 1)})
+    study = farthing.minimize(lambda trial: trial.params["x"] ** 2, space, budget=farthing.Budget(trials=12), seed=0)
+    assert abs(study.best.params["x"]) < 0.2
+
+
 def run(program: str) -> None:
     assert "ft.Study(" in program, "the blocks were found"
     with tempfile.TemporaryDirectory() as folder:
@@ -43,11 +50,14 @@ def run(program: str) -> None:
 
 
 if __name__ == "__main__":
-    readme = Path(sys.argv[1]).resolve()
+    what, readme = sys.argv[1], Path(sys.argv[2]).resolve()
     assert readme.parent / "src" not in Path(farthing.__file__).parents, "the installed package, not the clone"
-    package = distribution("farthing")
-    assert package.version == farthing.__version__
-    check_the_page(package.metadata["Description"], readme.read_text(encoding="utf-8"))
-    check_the_licences([str(file) for file in package.files or ()])
-    run(program_of(readme.read_text(encoding="utf-8")))
-    sys.stdout.write(f"The blocks of the README run with the installed wheel, on Python {sys.version.split()[0]}.\n")
+    if what == "package":
+        package = distribution("farthing")
+        assert package.version == farthing.__version__
+        check_the_page(package.metadata["Description"], readme.read_text(encoding="utf-8"))
+        check_the_licences([str(file) for file in package.files or ()])
+        run_a_study()
+    else:
+        run(program_of(readme.read_text(encoding="utf-8")))
+    sys.stdout.write(f"The {what} is right as it was installed, on Python {sys.version.split()[0]}.\n")
