@@ -103,6 +103,19 @@ def test_nothing_is_said_to_be_expected_where_nothing_was_predicted(dashboard, v
     expect(page.get_by_text("The band is where the model expected each trial")).not_to_be_visible()
 
 
+def test_a_band_has_gaps_where_nothing_was_predicted(dashboard, visit) -> None:
+    told = [{"spent": at, "expected_value": [1.0, 0.5] if at in (1, 2, 5) else None} for at in range(7)]
+    drawn = visit(dashboard).page.evaluate(
+        """async (told) => {
+            const { bandOf } = await import("./static/pages/overview.js");
+            return bandOf(told, "spent", () => ({ low: 0, high: 2 }));
+        }""",
+        told,
+    )
+    assert [row["x"] for row in drawn if row["low"] is None] == [0, 3, 4, 6]
+    assert [row["x"] for row in drawn if row["low"] is not None] == pytest.approx([1, 2, 4.976, 5.024])
+
+
 def test_a_note_is_told_in_words_and_its_json_is_folded(dashboard, visit) -> None:
     page = visit(dashboard).open("study/digits/trial/20")
     region = page.get_by_role("region", name="Why it was suggested")

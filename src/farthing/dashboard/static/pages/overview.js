@@ -121,7 +121,7 @@ function progress(about, key, query) {
 const isPredicted = (one) => Boolean(one.expected_value) && one.expected_value[1] !== null;
 
 // The band, with gaps where nothing was predicted; a single prediction is as wide as a dot.
-function bandOf(told, field, edge) {
+export function bandOf(told, field, edge) {
   const places = told.map((one) => one[field]), half = (Math.max(...places) - Math.min(...places)) * 0.004;
   return told.flatMap((one, place) => {
     if (!isPredicted(one)) return [{ x: one[field], low: null, high: null }];
