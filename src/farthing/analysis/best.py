@@ -237,12 +237,12 @@ def _explanation(history: History, found: Recommendation, measured: Trial | None
     if measured.params == found.params and not is_luck:
         return None
     again = [trial for trial in history.done if trial.params == measured.params and history.is_full(trial)]
-    count = "once" if len(again) == 1 else f"as the best of {len(again)} times"
-    of_it = f"{short_prediction(expected)} of it" if expected is not None else "less of it"
-    verdict = "luck, as of a small validation set" if is_luck else "no better, as far as it can tell"
+    count = "" if len(again) == 1 else f" as the best of {len(again)} times"
+    suggested = short_prediction(expected) if expected is not None else "that it is no better than what is recommended"
+    verdict = "the difference is probably noise" if is_luck else "the two are level, as far as the model can tell"
     return (
-        f"Trial {measured.number} measured {measured.value:.4g} {count}; the model, which knows its neighbours, "
-        f"expects {of_it}: {verdict}."
+        f"Trial {measured.number} measured {measured.value:.4g}{count}, but similar configurations suggest "
+        f"{suggested}; {verdict}."
     )
 
 
