@@ -153,16 +153,13 @@ def _knowledge(question: Question, place: int) -> dict[str, Json]:
 def _running(history: History) -> dict[str, Json]:
     """The trials that run: all of them, or what changed since the last trial was suggested, where that is shorter."""
     now = {trial.number: (trial.attempt, len(trial.measurements)) for trial in history.in_flight}
-    everything: dict[str, Json] = {"running": [[number, *now[number]] for number in now]}
     last = len(history) - 1
     links = Knowledge.of(history[last]).links + 1 if history else MOST_LINKS
-    if links >= MOST_LINKS:
-        return everything
-    before = running_then(history, last)
+    before = running_then(history, last) if links < MOST_LINKS else {}
     changed: list[Json] = [[number, *now[number]] for number in now if before.get(number) != now[number]]
     ended: list[Json] = [number for number in before if number not in now]
     if len(changed) + len(ended) >= len(now):
-        return everything
+        return {"running": [[number, *now[number]] for number in now]}
     return {"since": last, "links": links, "running": changed, **({"ended": ended} if ended else {})}
 
 

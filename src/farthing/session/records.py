@@ -155,8 +155,11 @@ class Records:
         return None if self._history.version else stored_leaders(self._storage, self.name, self.problem, self.settings)
 
     def sweep(self) -> list[int]:
-        """Takes back trials whose owner is gone or whose lease has ended."""
-        owners = {trial.owner for trial in self.refresh().in_flight if trial.owner}
+        """Takes back trials whose owner is gone or whose lease has ended; what is held here is renewed in time."""
+        held = {attempt.number for attempt in self.leases.held}
+        owners = {trial.owner for trial in self.refresh().in_flight if trial.owner and trial.number not in held}
+        if not owners:
+            return []
         return self._storage.sweep(self.name, dead=sorted(owner for owner in owners if is_gone(owner)))
 
     def claim(self, count: int, *, taken: Taken, number: int | None = None, waits: Sequence[float] = ()) -> list[Trial]:
@@ -569,9 +572,12 @@ class Records:
     def _covered(self, suggestions: Sequence[Suggestion], remaining: Remaining, history: History) -> list[Suggestion]:
         """The suggestions whose expected costs fit what those before them leave."""
         covered: list[Suggestion] = []
+        in_seconds = self.problem.cost_unit == "seconds"
+        is_limited = remaining.most_to_pay(in_seconds=in_seconds) < math.inf
         for suggestion in suggestions:
-            is_new, expected = suggestion.resume_from is None, expected_cost(history, suggestion)
-            if remaining.covers(expected, is_new=is_new, in_seconds=self.problem.cost_unit == "seconds"):
+            is_new = suggestion.resume_from is None
+            expected = expected_cost(history, suggestion) if is_limited else suggestion.predicted_cost
+            if remaining.covers(expected, is_new=is_new, in_seconds=in_seconds):
                 covered.append(suggestion)
                 remaining = remaining.less(expected, is_new=is_new)
         return covered

@@ -232,15 +232,16 @@ def test_a_trial_that_somebody_else_holds_is_closed_only_by_its_attempt(
     assert other.close(Attempt(0, 1), Outcome(State.DONE, value=0.5)).value == 0.5
 
 
-def test_sweeping_names_the_trials_whose_lease_has_ended() -> None:
+def test_sweeping_names_the_trials_of_others_whose_lease_has_ended() -> None:
     clock = FakeClock()
     storage = MemoryStorage(clock)
-    records = records_in(storage)
-    opened(records, Listed(costing(1.0)), 1)
-    assert records.sweep() == []
+    owner, other = records_in(storage), records_in(storage)
+    opened(owner, Listed(costing(1.0)), 1)
+    assert other.sweep() == []
     clock.advance(61.0)
-    assert records.sweep() == [0]
-    assert records.refresh()[0].state is State.PENDING
+    assert owner.sweep() == [], "it renews what it holds"
+    assert other.sweep() == [0]
+    assert other.refresh()[0].state is State.PENDING
 
 
 # ------------------------------------------------------------------------------------------- what need not be paid
