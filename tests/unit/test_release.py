@@ -18,6 +18,8 @@ def text_of(*parts: str) -> str:
 def test_every_place_has_the_same_version() -> None:
     assert re.findall(r"^version: (\S+)$", text_of("CITATION.cff"), flags=re.MULTILINE) == [ft.__version__]
     assert re.findall(r"^copyright: Farthing (\S+)", text_of("mkdocs.yml"), flags=re.MULTILINE) == [ft.__version__]
+    newest, *_ = re.findall(r"^## (\S+) \(", text_of("CHANGELOG.md"), flags=re.MULTILINE)
+    assert newest == ft.__version__
 
 
 def test_every_vendored_file_is_listed_with_its_version_and_its_licence() -> None:
