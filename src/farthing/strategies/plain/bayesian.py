@@ -31,7 +31,8 @@ class LogEI(Strategy):
 
     The first `initial` configurations fill the space evenly (None: two more than there are parameters, at most ten).
     Trials in flight count as if they had returned the model's prediction. Where suggesting takes too long beside the
-    work, the search is shorter and hyperparameters are refitted less often.
+    work, the search is shorter and hyperparameters are refitted less often. In a space with conditions a branch that
+    looked bad is looked into again when the best result has stalled.
     """
 
     initial: int | None = whole(None, least=1)
