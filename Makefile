@@ -104,7 +104,7 @@ test-ray: .venv-ray/.installed
 # Those of them that start no cluster, for CI: Ray gives a node half a minute to start, which a machine that others use
 # too may exceed.
 test-stores: .venv-ray/.installed
-	$(RAY_PYTEST) tests/ray_cluster/test_stored_files.py -m "ray and not long"
+	$(RAY_PYTEST) tests/ray_cluster/test_stored_files.py -k "not on_ray and not killed_worker"
 
 test-long: $(VENV)/.browser faketime chromium slurm test-lowest test-ray test-integrations
 	$(BIN)/python -m pytest -m "long and not ray"
