@@ -8,6 +8,7 @@ again.
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,12 @@ from benchmarks.plan import Run, make_plan
 from benchmarks.records import Record, read_records, results_path
 from benchmarks.resuming import make_missing
 from benchmarks.suites import ARENAS
+from farthing.costs import Remaining
 from farthing.models.gp import GP
 from farthing.strategies.multifidelity import context, handover, recommending, skill, takg
 from farthing.strategies.multifidelity.skill import Skill, only_trace
-from farthing.trials import History
+from farthing.strategies.shared.randomness import Randomness
+from farthing.trials import History, Suggestion
 
 SUITE, DEFAULT = "tuning-curve-rules", "the default"
 SEEDS = 6
@@ -75,6 +78,20 @@ def short_looks() -> None:
     handover.FIRST_LOOK = 0.02
 
 
+def looks_by_budget() -> None:
+    """First looks as short as lets all of them cost a sixth of the budget, by the median cost of those so far."""
+
+    def starts(history: History, budget: Remaining, count: int, rng: Randomness) -> list[Suggestion]:
+        begun = [trial for trial in history if trial.is_finished and trial.cost > 0 and trial.resume_from is None]
+        look = handover.FIRST_LOOK
+        if begun:
+            full = median(trial.cost / history.reach(trial) for trial in begun)
+            look = min(look, (history.cost + budget.cost) / (6 * takg.STARTS_OF_TRACES * full))
+        return list(handover._halved(history, budget, count, rng, lowest=look))
+
+    handover.suggest_starts = starts
+
+
 def twelve_looks() -> None:
     takg.STARTS_OF_TRACES = 12
 
@@ -84,6 +101,7 @@ RULES: Mapping[str, Callable[[], None]] = {
     "no guard": no_guard,
     "guard by runs left out": left_out_runs,
     "first looks at 2 %": short_looks,
+    "first looks for a sixth of the budget": looks_by_budget,
     "twelve first looks": twelve_looks,
 }
 
