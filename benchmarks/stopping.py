@@ -28,10 +28,10 @@ from benchmarks.suites import LEARNING_CURVES, Allowance
 from farthing.analysis.outlook import Prospects
 from farthing.costs import Budget, Worth
 from farthing.errors import NoResult
+from farthing.running.stopping import Stopping
 from farthing.strategies import Strategy
 from farthing.strategies.multifidelity import TraceKG
 from farthing.strategies.plain.bayesian import LogEI
-from farthing.study.stopping import Stopping
 from farthing.trials import History
 
 if TYPE_CHECKING:

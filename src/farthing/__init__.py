@@ -15,8 +15,11 @@ from farthing.names import ONLINE_STRATEGIES, STRATEGIES
 if TYPE_CHECKING:
     from farthing import rules as rules
     from farthing import trackers as trackers
+    from farthing.analysis.best import Best as Best
     from farthing.analysis.diagnosis import Diagnosis as Diagnosis
     from farthing.analysis.outlook import Outlook as Outlook
+    from farthing.analysis.runs import Lineage as Lineage
+    from farthing.analysis.runs import Schedule as Schedule
     from farthing.costs import Budget as Budget
     from farthing.costs import FakeClock as FakeClock
     from farthing.costs import Ledger as Ledger
@@ -37,6 +40,14 @@ if TYPE_CHECKING:
     from farthing.online import QueryRule as QueryRule
     from farthing.online.run import Decision as Decision
     from farthing.online.tuner import OnlineTuner as OnlineTuner
+    from farthing.running.replay import replay as replay
+    from farthing.running.stopping import Stopped as Stopped
+    from farthing.running.stopping import StopReason as StopReason
+    from farthing.running.verification import Checked as Checked
+    from farthing.running.verification import Verification as Verification
+    from farthing.session.studies import Deleted as Deleted
+    from farthing.session.studies import delete_study as delete_study
+    from farthing.session.studies import studies as studies
     from farthing.space import Choice as Choice
     from farthing.space import Fidelity as Fidelity
     from farthing.space import Float as Float
@@ -65,20 +76,9 @@ if TYPE_CHECKING:
     from farthing.strategies.population import PB2 as PB2
     from farthing.strategies.population.pbt import PBT as PBT
     from farthing.strategies.population.pbt import Clone as Clone
-    from farthing.study import Best as Best
-    from farthing.study import Checked as Checked
-    from farthing.study import Deleted as Deleted
-    from farthing.study import Lineage as Lineage
-    from farthing.study import Schedule as Schedule
-    from farthing.study import Stopped as Stopped
-    from farthing.study import StopReason as StopReason
     from farthing.study import Study as Study
-    from farthing.study import Verification as Verification
-    from farthing.study import delete_study as delete_study
     from farthing.study import maximize as maximize
     from farthing.study import minimize as minimize
-    from farthing.study import replay as replay
-    from farthing.study import studies as studies
     from farthing.trials import History as History
     from farthing.trials import Measurement as Measurement
     from farthing.trials import Prediction as Prediction
@@ -95,22 +95,13 @@ _HOMES = {
     "farthing.execution.ray": ("RayExecutor",),
     "farthing.space": ("Choice", "Fidelity", "Float", "Int", "Space"),
     "farthing.storage": ("Storage", "StudySummary"),
-    "farthing.study": (
-        "Best",
-        "Checked",
-        "Deleted",
-        "Lineage",
-        "Schedule",
-        "StopReason",
-        "Stopped",
-        "Study",
-        "Verification",
-        "delete_study",
-        "maximize",
-        "minimize",
-        "replay",
-        "studies",
-    ),
+    "farthing.analysis.best": ("Best",),
+    "farthing.analysis.runs": ("Lineage", "Schedule"),
+    "farthing.running.replay": ("replay",),
+    "farthing.running.stopping": ("StopReason", "Stopped"),
+    "farthing.running.verification": ("Checked", "Verification"),
+    "farthing.session.studies": ("Deleted", "delete_study", "studies"),
+    "farthing.study": ("Study", "maximize", "minimize"),
     "farthing.analysis.diagnosis": ("Diagnosis",),
     "farthing.online.run": ("Decision",),
     "farthing.online.tuner": ("OnlineTuner",),

@@ -13,7 +13,7 @@ WAIT = 300.0
 
 SETUP = """
 import farthing as ft
-import farthing.study.display as display
+import farthing.running.display as display
 
 display.SECONDS_BETWEEN_PICTURES = 0.0
 study = ft.Study(ft.Space({"x": ft.Float(0, 1)}), minimize="error", name="cells", seed=0)

@@ -26,7 +26,7 @@ def saving_from_the_start() -> Iterator[None]:
     """Studies as short as these would neither save effort nor use anything stale: here they do both, early."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("farthing.strategies.shared.effort.FREE", 0.02)
-        patch.setattr("farthing.study.pace.KNOWN_FOR_EACH_MISSED", 4)
+        patch.setattr("farthing.running.suggestions.KNOWN_FOR_EACH_MISSED", 4)
         yield
 
 

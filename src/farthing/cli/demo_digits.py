@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from farthing.analysis.best import Best
 from farthing.analysis.text import short_params
 from farthing.cli.digits import SPACE, Network, load_examples, save_examples
 from farthing.cli.ending import EXIT_CODE_INTERRUPTED, best_text
@@ -15,8 +16,9 @@ from farthing.cli.run_plan import RunPlan, store_plan
 from farthing.cli.running import ending_cleanly_on_sigterm
 from farthing.cli.storages import StorageAddress, address_of, opened_storage
 from farthing.plots import require_matplotlib
+from farthing.running.stopping import Stopped, StopReason
 from farthing.session import session_of
-from farthing.study import Best, Stopped, StopReason, Study
+from farthing.study import Study
 from farthing.trials import Trial
 
 WORKERS = 2

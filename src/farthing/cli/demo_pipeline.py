@@ -18,8 +18,9 @@ from farthing.cli.storages import address_of, opened_storage
 from farthing.errors import MissingExtra
 from farthing.execution import Pipeline
 from farthing.plots import require_matplotlib
+from farthing.running.stopping import Stopped, StopReason
 from farthing.space import Float, Int, Space
-from farthing.study import Stopped, StopReason, Study
+from farthing.study import Study
 
 try:
     from sklearn.datasets import load_digits

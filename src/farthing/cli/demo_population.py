@@ -16,9 +16,10 @@ from farthing.cli.running import ending_cleanly_on_sigterm
 from farthing.cli.storages import StorageAddress, address_of, opened_storage
 from farthing.execution import Trainable
 from farthing.plots import require_matplotlib
+from farthing.running.stopping import Stopped, StopReason
 from farthing.space import Fidelity, Float, Int, Space
 from farthing.strategies.population import PB2
-from farthing.study import Stopped, StopReason, Study
+from farthing.study import Study
 from farthing.trials import Params
 
 WORKERS, UNITS = 2, 64

@@ -5,11 +5,13 @@ import shlex
 
 import click
 
+from farthing.analysis.best import Best
 from farthing.analysis.text import best_lines, found_best, short_number
 from farthing.cli.storages import StorageAddress
+from farthing.running.stopping import Stopped, StopReason
+from farthing.running.verification import verified
 from farthing.session import session_of
-from farthing.study import Best, Stopped, StopReason, Study
-from farthing.study.verifying import verified
+from farthing.study import Study
 from farthing.trials import Json
 
 EXIT_CODE_INTERRUPTED = 130

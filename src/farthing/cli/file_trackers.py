@@ -8,7 +8,7 @@ from typing import Any
 from farthing.cli.file_work import make_importable
 from farthing.errors import InvalidArgument
 from farthing.names import TRACKER, find_class
-from farthing.study.tracking import Tracker, read_trackers
+from farthing.running.tracking import Tracker, read_trackers
 from farthing.validation import refuse_unknown, shown
 
 

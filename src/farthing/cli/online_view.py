@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
+from farthing.analysis.best import Best
 from farthing.analysis.text import short_number
 from farthing.cli.tables import aligned
 from farthing.online.log import Online
 from farthing.session import session_of
 from farthing.session.strategy import class_name
-from farthing.study import Best, Study
+from farthing.study import Study
 from farthing.trials import Measurement, Problem, Trial
 from farthing.trials.rounds import BAD, played_rounds
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
+from farthing.analysis.best import Best
 from farthing.analysis.runs import Schedule, curve_axis
 from farthing.analysis.text import short_number
 from farthing.cli.tables import aligned
-from farthing.study import Best, Study
+from farthing.study import Study
 from farthing.trials import State, Trial
 
 MOST_INTERVALS = 60

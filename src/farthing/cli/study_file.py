@@ -15,13 +15,13 @@ from farthing.costs import WorthRule
 from farthing.errors import InvalidArgument, InvalidFile
 from farthing.fields import Flag, Number, Rule, Several, Text, Whole
 from farthing.fields.rules import Either
+from farthing.running.ask_tell import enqueue_once
 from farthing.session import session_of
 from farthing.session.creation import unit_of_cost
 from farthing.space import Space
 from farthing.space.space import space_from_tables
 from farthing.strategies import Strategy, strategy_from_json
 from farthing.study import Study
-from farthing.study.asking import enqueue_once
 from farthing.trials import Problem
 from farthing.validation import did_you_mean, refuse_unknown, shown
 

@@ -4,6 +4,7 @@ import json
 import shlex
 from collections.abc import Sequence
 
+from farthing.analysis.best import Best
 from farthing.analysis.runs import Curve, curve_axis, learning_curves, ranked_runs
 from farthing.analysis.text import found_best, short_number, short_params, short_point
 from farthing.cli.ending import best_text, is_verified, nothing_text
@@ -18,7 +19,7 @@ from farthing.files.durable import short_bytes
 from farthing.session import session_of
 from farthing.session.strategy import class_name
 from farthing.strategies.shared.starts import is_misled
-from farthing.study import Best, Study
+from farthing.study import Study
 from farthing.trials import History, State, Trial
 
 ROWS_SHOWN = 10

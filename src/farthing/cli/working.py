@@ -14,10 +14,9 @@ from farthing.cli.run_plan import SETTING, RunPlan, store_plan, stored_plan
 from farthing.cli.storages import address_to_read, address_to_write, opened_study
 from farthing.cli.study_file import read_study_file
 from farthing.costs import Budget
+from farthing.running.stopping import Limits, Stopped, StopReason
 from farthing.session import session_of
-from farthing.study import Stopped, StopReason, Study
-from farthing.study.limits import Limits
-from farthing.study.study import run_as_worker
+from farthing.study import Study, run_as_worker
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,12 @@ from farthing.integrations.sklearn_evaluation import FIT_TIME, FOLDS, SCORE_TIME
 from farthing.integrations.sklearn_folds import Data, called
 from farthing.integrations.sklearn_identity import spelled
 from farthing.integrations.sklearn_spaces import GivenSpace, put
+from farthing.running.executors import ExecutorName
 from farthing.space import Fidelity, Space
 from farthing.storage import Storage
 from farthing.strategies import Strategy
 from farthing.strategies.multifidelity.runs import Run, runs_of
 from farthing.study import Study
-from farthing.study.settings import ExecutorName
 from farthing.validation import shown
 
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from farthing.analysis.best import Best
 from farthing.analysis.text import found_best, short_params, short_prediction
 from farthing.errors import InvalidArgument, NoResult
 from farthing.plots.kinds import PlotKind
@@ -14,7 +15,7 @@ from farthing.plots.progress import draw_progress
 from farthing.plots.spending import draw_spending
 from farthing.plots.stages import draw_cache, draw_stage_costs, has_stages
 from farthing.session import session_of
-from farthing.study import Best, Study
+from farthing.study import Study
 from farthing.trials import History, Trial
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from farthing.analysis.best import Best
 from farthing.analysis.runs import Curve, breadth, curve_axis, learning_curves
 from farthing.plots.look import (
     ACCENT,
@@ -15,7 +16,6 @@ from farthing.plots.look import (
     set_whole_ticks,
 )
 from farthing.plots.scales import is_wide
-from farthing.study import Best
 from farthing.trials import History
 
 Line = tuple[list[float], list[float]]

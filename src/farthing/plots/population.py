@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from farthing.analysis.best import Best
 from farthing.analysis.runs import Copy, Lineage, curve_axis
 from farthing.analysis.text import found_best
 from farthing.errors import NoResult
@@ -22,7 +23,7 @@ from farthing.plots.look import (
 from farthing.session import session_of
 from farthing.session.strategy import class_name
 from farthing.space import Choice
-from farthing.study import Best, Study
+from farthing.study import Study
 from farthing.trials import Trial
 
 if TYPE_CHECKING:

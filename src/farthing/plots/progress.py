@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from farthing.analysis.best import Best
 from farthing.analysis.lines import progress_of
 from farthing.plots.look import ACCENT, add_legend, area, draw_expected, is_failed, mark_failures, set_value_axis
-from farthing.study import Best
 from farthing.trials import History
 
 

@@ -20,7 +20,7 @@ from farthing.analysis.runs import Schedule
 from farthing.errors import InvalidArgument, WorkError
 from farthing.execution import Checkpoints, Ended, InlineExecutor, Job, ProcessExecutor, RunningTrial, Trainable
 from farthing.fields import Whole
-from farthing.study.replaying import problem_of
+from farthing.running.replay import problem_of
 from farthing.trials import Attempt, Measurement, Params, State
 from farthing.trials.news import News
 from farthing.validation import shown

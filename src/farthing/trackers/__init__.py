@@ -3,7 +3,7 @@
 Each imports its library when it is made. A tracker of your own inherits from `Tracker`.
 """
 
-from farthing.study.tracking import SoFar, StudyFacts, Tracker
+from farthing.running.tracking import SoFar, StudyFacts, Tracker
 from farthing.trackers.mlflow import MLflow
 from farthing.trackers.tensorboard import TensorBoard
 from farthing.trackers.wandb import WandB

@@ -5,7 +5,7 @@ from typing import Any
 
 from farthing.costs import Ledger
 from farthing.errors import MissingExtra
-from farthing.study.tracking import SoFar, StudyFacts
+from farthing.running.tracking import SoFar, StudyFacts
 from farthing.trials import Measurement, Trial
 
 

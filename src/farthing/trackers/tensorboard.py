@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from farthing.costs import Ledger
-from farthing.study.tracking import SoFar, StudyFacts, Tracker
+from farthing.running.tracking import SoFar, StudyFacts, Tracker
 from farthing.trackers.contents import best_of, bill_of, costs_of, library, numbers_at, settings_of, standing
 from farthing.trials import Json, Measurement, Trial
 

@@ -82,7 +82,7 @@ def made(trainable, make_trial, problem, params=PARAMS):
 @pytest.fixture
 def problem():
     from farthing.analysis.runs import Schedule
-    from farthing.study.replaying import problem_of
+    from farthing.running.replay import problem_of
 
     return problem_of(Schedule(((0, PARAMS),), 10))
 

@@ -15,13 +15,13 @@ import pytest
 
 import farthing as ft
 from farthing.costs import Remaining
+from farthing.running.suggestions import SuggesterForAll
 from farthing.session import session_of
 from farthing.session import turns as turns_module
 from farthing.session.questions import Knowledge, Question
 from farthing.session.records import Records, Taken
 from farthing.session.turns import LONGEST_TURN, TRIES_BEFORE_A_TURN, Answer, Turns
 from farthing.storage import MemoryStorage, Storage, StudyRecord, open_storage
-from farthing.study.sharing import SuggesterForAll
 from farthing.testing import check_replay
 from farthing.trials import History, Outcome, Problem, State, Suggestion
 

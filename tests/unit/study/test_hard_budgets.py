@@ -8,10 +8,10 @@ import pytest
 import farthing as ft
 from farthing.costs import FakeClock
 from farthing.errors import InvalidArgument, NoResult
+from farthing.running.executors import ExecutorName
+from farthing.running.stopping import Limits
 from farthing.storage import MemoryStorage
-from farthing.study.limits import Limits
-from farthing.study.settings import ExecutorName
-from farthing.study.study import run_as_worker
+from farthing.study import run_as_worker
 from farthing.testing import SimulatedExecutor
 
 SPACE = ft.Space({"x": ft.Float(0, 1)})

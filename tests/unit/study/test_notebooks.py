@@ -23,7 +23,7 @@ verify = "study.verify(lambda trial: 0.5, top=2, executor='inline')"
 for cell in ("study", "study.best", "study.top(3)", "study.ledger", verify):
     formats, _ = shell.display_formatter.format(run(cell))
     shown[cell.partition("(")[0]] = formats
-from farthing.study.display import is_notebook
+from farthing.running.display import is_notebook
 print(json.dumps({"shown": shown, "is_notebook": is_notebook()}))
 """
 

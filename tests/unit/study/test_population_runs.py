@@ -346,8 +346,8 @@ def test_what_killed_processes_left_is_collected(tmp_path):
 def test_what_a_killed_process_had_not_deleted_yet_is_collected_though_nothing_is_left_to_train(tmp_path, monkeypatch):
     study = study_of(STRATEGIES[0], folder=tmp_path)
     with monkeypatch.context() as dying:
-        dying.setattr("farthing.study.loop.CheckpointCollector.trial_ended", lambda *_: None)
-        dying.setattr("farthing.study.loop.collect_leftovers", lambda *_: None)
+        dying.setattr("farthing.running.loop.CheckpointCollector.trial_ended", lambda *_: None)
+        dying.setattr("farthing.running.loop.collect_leftovers", lambda *_: None)
         study.run(Agent, executor="inline")
     root = Path(study.checkpoints.root)
     assert len(list(root.glob("*/*.*-*"))) == len(study.trials)

@@ -4,8 +4,7 @@ import inspect
 
 import pytest
 
-from farthing.study import Study
-from farthing.study.settings import RunSettings, StudySettings
+from farthing.study import RunSettings, Study, StudySettings
 
 
 @pytest.mark.parametrize(

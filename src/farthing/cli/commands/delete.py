@@ -22,7 +22,7 @@ def command(study: str, storage: str | None, yes: bool) -> None:
     Next:     farthing list
     """
     from farthing.cli.storages import address_to_read, opened_study
-    from farthing.study import delete_study
+    from farthing.session.studies import delete_study
 
     address = address_to_read(storage)
     with opened_study(study, address) as found:

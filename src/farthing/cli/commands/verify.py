@@ -8,8 +8,9 @@ import click
 from farthing.cli.options import storage_option, study_argument, verify_options, work_options
 
 if TYPE_CHECKING:
+    from farthing.analysis.best import Best
     from farthing.cli.running import RunOptions
-    from farthing.study import Best, Study
+    from farthing.study import Study
     from farthing.trials import Json, Trial
 
 
@@ -63,7 +64,7 @@ def verify(
     from farthing.cli.running import ending_cleanly_on_sigterm
     from farthing.cli.storages import address_to_read, opened_study
     from farthing.costs import Budget
-    from farthing.study import Verification
+    from farthing.running.verification import Verification
     from farthing.trials import Trial
 
     limits = options.limits

@@ -13,9 +13,9 @@ from farthing.dashboard.endpoints import LONGEST_TEXT, STUDY, TRIAL, Body, Endpo
 from farthing.dashboard.keys import name_of
 from farthing.dashboard.reading import Studies
 from farthing.errors import InvalidArgument, NoResult, TrialFinished
+from farthing.running.verification import Chosen
 from farthing.session import session_of
 from farthing.study import Study
-from farthing.study.verification import Chosen
 from farthing.trials import Attempt, Json, Outcome, State
 
 TEXT = {"type": "string", "maxLength": LONGEST_TEXT}

@@ -13,17 +13,14 @@ from farthing.costs.expected import expected_cost
 from farthing.errors import StaleAttempt, StorageError, TrialFinished, WorkError
 from farthing.execution import Checkpoints, Ended, Executor, Job
 from farthing.execution.failures import is_for_want_of_room
+from farthing.running.stopping import IDLE, FirstFailures, Limits, Stopped, Stopping, StopReason, end_beyond
+from farthing.running.suggestions import Suggester, SuggesterForAll, SuggesterHere, SuggesterInThread
+from farthing.running.verification import Reserve
 from farthing.session.questions import Question
 from farthing.session.records import Records, Taken
 from farthing.session.turns import Answer
 from farthing.session.upkeep import CheckpointCollector, collect_leftovers
 from farthing.strategies import Strategy
-from farthing.study.first_failures import FirstFailures
-from farthing.study.limits import IDLE, Limits, Stopped, StopReason
-from farthing.study.reserve import Reserve
-from farthing.study.sharing import SuggesterForAll
-from farthing.study.stopping import Stopping, end_beyond
-from farthing.study.suggesting import Suggester, SuggesterHere, SuggesterInThread
 from farthing.trials import Attempt, History, Json, Measurement, State, Trial
 from farthing.trials.news import News
 from farthing.trials.prefixes import Eviction
@@ -58,7 +55,7 @@ class Loop:
 
     The budget is the study's own, which may change meanwhile, and so may its end be asked for.
 
-    With `shares`, it is one of many that run a study: one of them suggests for all (`study/sharing.py`). With
+    With `shares`, it is one of many that run a study: one of them suggests for all (`running/suggestions.py`). With
     `only_runs` it takes what others suggest.
 
     With `only`, the numbers of enqueued trials, it runs those instead of suggestions within the budget of its limits,

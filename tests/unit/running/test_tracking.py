@@ -6,8 +6,8 @@ import pytest
 
 import farthing as ft
 from farthing.errors import InvalidArgument, MissingExtra
+from farthing.running.tracking import Delivery, SoFar, StudyFacts
 from farthing.session import session_of
-from farthing.study.tracking import Delivery, SoFar, StudyFacts
 from farthing.trackers import contents
 from farthing.trials import Problem
 

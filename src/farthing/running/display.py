@@ -2,24 +2,25 @@
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from farthing.analysis.text import short_params, short_point
 from farthing.errors import InvalidArgument
 from farthing.fields import Flag
+from farthing.session import Session
 from farthing.trials import Measurement, State, Trial
 from farthing.validation import shown
 
 if TYPE_CHECKING:
+    from farthing.running.loop import Loop, Observer
     from farthing.session.records import Records
-    from farthing.study.loop import Loop, Observer
-    from farthing.study.settings import Callback
-    from farthing.study.study import Study
 
+
+Callback = TypeVar("Callback", bound=Callable[..., object])
 
 SECONDS_BETWEEN_LINES = 60.0
 SECONDS_BETWEEN_PICTURES = 0.5
@@ -30,13 +31,13 @@ def check_progress(wanted: bool | None) -> None:
         Flag().checked(wanted, what="progress", advice="Leave it out to see it in a terminal or a notebook.")
 
 
-def display_for(study: "Study", *, wanted: bool | None) -> "Observer | None":
+def display_for(session: Session, *, wanted: bool | None) -> "Observer | None":
     """In a notebook a bar, in a terminal a live picture, elsewhere a line now and then; False is none."""
     if wanted is False:
         return None
     if is_notebook():
-        return NotebookProgress(study)
-    return Progress(study) if wanted or sys.stderr.isatty() else ProgressLines(study)
+        return NotebookProgress(session)
+    return Progress(session) if wanted or sys.stderr.isatty() else ProgressLines(session)
 
 
 def is_notebook() -> bool:
@@ -45,7 +46,7 @@ def is_notebook() -> bool:
     return shell is not None and getattr(shell, "kernel", None) is not None
 
 
-def read_callbacks(given: "Iterable[Callback]") -> "tuple[Callback, ...]":
+def read_callbacks(given: Iterable[Callback]) -> tuple[Callback, ...]:
     """The callbacks, once it is certain that they can be called."""
     callbacks = tuple(given) if isinstance(given, Iterable) else None
     if callbacks is None or not all(map(callable, callbacks)):
@@ -58,7 +59,7 @@ def read_callbacks(given: "Iterable[Callback]") -> "tuple[Callback, ...]":
 class Callbacks:
     """The user's callbacks, as an observer."""
 
-    def __init__(self, study: "Study", callbacks: "Sequence[Callback]") -> None:
+    def __init__(self, study: object, callbacks: Sequence[Callable[[Any, Trial], object]]) -> None:
         self._study = study
         self._callbacks = callbacks
 
@@ -78,8 +79,8 @@ class Callbacks:
 class Standing:
     """How a run stands: the trials by state, the best value, what each worker does."""
 
-    def __init__(self, study: "Study") -> None:
-        self._study = study
+    def __init__(self, session: Session) -> None:
+        self._session = session
         self._latest: dict[int, tuple[Trial, Measurement | None]] = {}
         self._best: Trial | None = None
         self._counts = dict.fromkeys(State, 0)
@@ -95,23 +96,23 @@ class Standing:
         self._count(trial)
 
     def _count_all(self) -> None:
-        for trial in self._study.trials:
+        for trial in self._session.records.refresh():
             self._count(trial)
 
     def _count(self, trial: Trial) -> None:
         self._counts[trial.state] += 1
-        better = self._study.problem.better
+        better = self._session.records.problem.better
         if trial.state is State.DONE and trial.value is not None:
             is_first = self._best is None or self._best.value is None
             if is_first or better(trial.value, self._best.value):  # type: ignore[union-attr, arg-type]
                 self._best = trial
 
     def _best_text(self) -> str:
-        return f"best {self._study.problem.value} {self._best.value:.6g}" if self._best else "no result yet"
+        return f"best {self._session.records.problem.value} {self._best.value:.6g}" if self._best else "no result yet"
 
     def _parts(self, loop: "Loop") -> list[str]:
         counts = ", ".join(f"{count} {state}" for state, count in self._counts.items() if count)
-        cost = f"{loop.history.cost:.4g} {self._study.problem.cost_unit} spent"
+        cost = f"{loop.history.cost:.4g} {self._session.records.problem.cost_unit} spent"
         going_on = [] if loop.outlook is None else [str(loop.outlook)]
         return [self._best_text(), counts or "starting", cost, *going_on]
 
@@ -147,7 +148,7 @@ class Progress(Standing):
         return Group(self._summary(loop), self._bars(loop), workers)
 
     def _summary(self, loop: "Loop") -> str:
-        return " · ".join([f"[bold]{self._study.name}[/]", *self._parts(loop)])
+        return " · ".join([f"[bold]{self._session.name}[/]", *self._parts(loop)])
 
     def _bars(self, loop: "Loop") -> Any:
         from rich.progress_bar import ProgressBar
@@ -189,7 +190,7 @@ class NotebookProgress(Standing):
             self._handle.update(self._shown.HTML(self.html(self._loop)))
 
     def html(self, loop: "Loop") -> str:
-        title = " · ".join([f"<b>{escape(self._study.name)}</b>", *map(escape, self._parts(loop))])
+        title = " · ".join([f"<b>{escape(self._session.name)}</b>", *map(escape, self._parts(loop))])
         bars = "".join(
             f"<div>{name} <progress value='{spent:g}' max='{limit:g}'></progress> {spent:.4g} of {limit:g}</div>"
             for name, spent, limit in self._limits(loop)
@@ -224,7 +225,7 @@ class ProgressLines(Standing):
         self._counts, self._best = dict.fromkeys(State, 0), None
         self._count_all()
         limits = [f"{spent:.4g} of {limit:g} {name}" for name, spent, limit in self._limits(self._loop)]
-        sys.stderr.write(f"{self._study.name}: {', '.join([*self._parts(self._loop), *limits])}\n")
+        sys.stderr.write(f"{self._session.name}: {', '.join([*self._parts(self._loop), *limits])}\n")
 
 
 def say_how_to_resume(records: "Records") -> None:

@@ -1,6 +1,7 @@
 """The executor of a run: the user's own, or one of ours by its name."""
 
 from collections.abc import Sequence
+from typing import Literal, TypeAlias
 
 from farthing.costs import Clock
 from farthing.errors import InvalidArgument
@@ -9,8 +10,10 @@ from farthing.execution.executor import TakesWork, check_workers
 from farthing.execution.ray import RayExecutor, Resources
 from farthing.fields import Several, Text
 from farthing.session.folder import StudyFiles
-from farthing.study.settings import ExecutorLike
 from farthing.trials import Problem
+
+ExecutorName: TypeAlias = Literal["processes", "inline", "ray"]
+ExecutorLike: TypeAlias = ExecutorName | RayExecutor | Executor
 
 
 def executor_for(

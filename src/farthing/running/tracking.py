@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 from farthing.costs import Ledger
 from farthing.errors import InvalidArgument, WorkError
 from farthing.names import name_of
-from farthing.session import session_of
+from farthing.session import Session
 from farthing.trials import History, Json, Measurement, Problem, State, Trial
 from farthing.validation import shown
 
 if TYPE_CHECKING:
-    from farthing.study.loop import Loop
-    from farthing.study.study import Study
+    from farthing.running.loop import Loop
 
 log = logging.getLogger("farthing")
 
@@ -134,24 +133,24 @@ def read_trackers(given: Iterable[Tracker]) -> tuple[Tracker, ...]:
 class Tracking:
     """Tells a tracker what happens, as an observer of the loop: through a bounded queue, from a thread of its own."""
 
-    def __init__(self, study: "Study", tracker: Tracker, *, room: int = ROOM) -> None:
-        self._study, self._tracker = study, tracker
+    def __init__(self, session: Session, tracker: Tracker, *, room: int = ROOM) -> None:
+        self._session, self._tracker = session, tracker
         self._delivery = Delivery(tracker, room=room)
         self._so_far = SoFar()
 
     @contextmanager
     def watching(self, loop: "Loop") -> Iterator[None]:
-        self._so_far = SoFar.of(self._study.history)
+        self._so_far = SoFar.of(self._session.records.refresh())
         loop.trackers.update(self._reached_at())
-        self._delivery.open(_facts(self._study))
+        self._delivery.open(_facts(self._session))
         try:
             yield
         finally:
-            self._delivery.close(self._study.ledger)
+            self._delivery.close(Ledger.of(self._session.records.refresh()))
 
     def _reached_at(self) -> dict[str, Json]:
         """How work reaches its own run of the tracker, by the tracker's name; empty where it cannot."""
-        kind, address = type(self._tracker), self._tracker.address(_facts(self._study))
+        kind, address = type(self._tracker), self._tracker.address(_facts(self._session))
         return (
             {kind.__name__: {"class": f"{kind.__module__}:{kind.__qualname__}", "address": address}} if address else {}
         )
@@ -165,13 +164,13 @@ class Tracking:
 
     def on_end(self, trial: Trial) -> None:
         if trial.is_finished:
-            self._so_far = self._so_far.after(trial, self._study.problem)
+            self._so_far = self._so_far.after(trial, self._session.records.problem)
             self._delivery.end(trial, self._so_far)
 
 
-def _facts(study: "Study") -> StudyFacts:
-    identity = session_of(study).files.identity
-    return StudyFacts(study.name, identity, name_of(type(study.strategy)), study.problem)
+def _facts(session: Session) -> StudyFacts:
+    strategy = name_of(type(session.strategy.get()))
+    return StudyFacts(session.name, session.files.identity, strategy, session.records.problem)
 
 
 class Delivery:

@@ -1,11 +1,11 @@
-"""The study: what a user holds."""
+"""The study: what a user holds. It has words only; the rooms below do the work."""
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TextIO, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TextIO, TypeAlias, TypedDict, Unpack, cast, overload
 
 from farthing.analysis import export
 from farthing.analysis.best import Best, LearnedBest, find_best
@@ -18,14 +18,7 @@ from farthing.execution.ranks import refuse_other_ranks
 from farthing.execution.ray import Resources
 from farthing.fields import Flag, Number, Whole
 from farthing.knowledge.earlier import LearnFrom, begin_with
-from farthing.session import Session
-from farthing.session.creation import closed_on_error, require_space
-from farthing.session.extension import extension_of, refuse_retiring_for
-from farthing.session.upkeep import collect_checkpoints, log_lost_prefixes, note_code
-from farthing.space import Space
-from farthing.storage import StorageLike
-from farthing.strategies import Strategy
-from farthing.study.asking import (
+from farthing.running.ask_tell import (
     HandedOut,
     Trace,
     completed,
@@ -36,11 +29,13 @@ from farthing.study.asking import (
     suggested,
     told,
 )
-from farthing.study.display import Callbacks, check_progress, display_for, read_callbacks, say_how_to_resume
-from farthing.study.executors import executor_for
-from farthing.study.limits import (
+from farthing.running.display import Callbacks, check_progress, display_for, read_callbacks, say_how_to_resume
+from farthing.running.executors import ExecutorLike, executor_for
+from farthing.running.loop import Loop, Observer
+from farthing.running.stopping import (
     COMPLETE,
     Limits,
+    OnInterrupt,
     Stopped,
     StopReason,
     check_budget,
@@ -48,20 +43,15 @@ from farthing.study.limits import (
     require_budget,
     require_set_budget,
 )
-from farthing.study.loop import Loop, Observer
-from farthing.study.settings import (
-    Callback,
-    ExecutorLike,
-    ExportFormat,
-    OnInterrupt,
-    RunSettings,
-    Settings,
-    StudySettings,
-    WorkSettings,
-)
-from farthing.study.tracking import Tracker, Tracking, read_trackers
-from farthing.study.verification import Chosen, Verification
-from farthing.study.verifying import require_covered
+from farthing.running.tracking import Tracker, Tracking, read_trackers
+from farthing.running.verification import Chosen, Verification, require_covered
+from farthing.session import Session
+from farthing.session.creation import closed_on_error, require_space
+from farthing.session.extension import extension_of, refuse_retiring_for
+from farthing.session.upkeep import collect_checkpoints, log_lost_prefixes, note_code
+from farthing.space import Space
+from farthing.storage import StorageLike
+from farthing.strategies import Strategy
 from farthing.trials import DeclaredCost, History, Params, Problem, Trial
 from farthing.trials.notes import ADDED
 from farthing.validation import explained, no_attribute, refuse_unknown_arguments
@@ -80,6 +70,55 @@ log = logging.getLogger("farthing")
 
 WORKERS = "workers"
 """The setting that has the number of workers of the last run, so that a verification has as many threads for each."""
+
+
+ExportFormat: TypeAlias = Literal["csv", "json"]
+Callback: TypeAlias = Callable[["Study", Trial], object]
+
+
+class StudySettings(TypedDict, total=False):
+    """The arguments of `Study` beside its space and its value."""
+
+    strategy: Strategy | str | None
+    storage: StorageLike | None
+    name: str
+    seed: int | None
+    cost: DeclaredCost | None
+    cost_unit: str | None
+    folder: str | Path | None
+    lease: float
+    lost_retries: int
+    clock: Clock | None
+    noise: bool | None
+    prices: PricesGiven | None
+    learn_from: LearnFrom | None
+
+
+class WorkSettings(TypedDict, total=False):
+    """How work is carried out: the arguments that `Study.run` and `Study.verify` share, beside the budget."""
+
+    workers: int
+    executor: ExecutorLike
+    time_limit: float | None
+    retries: int | None
+    devices: Sequence[str] | None
+    resources: Resources | None
+    progress: bool | None
+
+
+class RunSettings(WorkSettings, total=False):
+    """The arguments of `Study.run` beside the work and its budget."""
+
+    callbacks: Iterable[Callback]
+    trackers: Iterable[Tracker]
+    on_interrupt: OnInterrupt
+    keep_going: bool
+    harmless_change: bool
+    verify: bool
+
+
+class Settings(StudySettings, RunSettings, total=False):
+    """The arguments that `minimize` and `maximize` pass on."""
 
 
 class Study:
@@ -388,8 +427,11 @@ class Study:
     ) -> Stopped:
         if not shares:
             self._session.records.withdraw_stop()
-        display = display_for(self, wanted=progress)
-        observers: list[Observer] = [Callbacks(self, tuple(callbacks)), *(Tracking(self, one) for one in trackers)]
+        display = display_for(self._session, wanted=progress)
+        observers: list[Observer] = [
+            Callbacks(self, tuple(callbacks)),
+            *(Tracking(self._session, one) for one in trackers),
+        ]
         self._loop = Loop(
             self._session.records,
             strategy,

@@ -14,9 +14,9 @@ import pytest
 import farthing as ft
 from farthing.costs import EFFORT_LEVELS, Remaining
 from farthing.models.threads import one_thread
+from farthing.running.suggestions import AnsweringThread
 from farthing.session.questions import KNEW, Knowledge, Question, running_then
 from farthing.session.turns import Answer
-from farthing.study.suggesting import AnsweringThread
 from farthing.testing import check_replay
 from farthing.trials import History, Problem, Suggestion
 

@@ -6,8 +6,9 @@ import types
 import pytest
 
 import farthing as ft
-from farthing.study import display
-from farthing.study.display import NotebookProgress, Progress, ProgressLines, display_for
+from farthing.running import display
+from farthing.running.display import NotebookProgress, Progress, ProgressLines, display_for
+from farthing.session import session_of
 
 SPACE = ft.Space({"x": ft.Float(0, 1)})
 
@@ -40,15 +41,15 @@ def test_a_run_of_seconds_says_nothing_and_progress_false_never_does(capsys, mon
 
 def test_the_display_is_chosen_by_where_the_program_runs(monkeypatch) -> None:
     study = study_of()
-    assert display_for(study, wanted=False) is None
-    assert isinstance(display_for(study, wanted=None), ProgressLines)
-    assert isinstance(display_for(study, wanted=True), Progress)
+    assert display_for(session_of(study), wanted=False) is None
+    assert isinstance(display_for(session_of(study), wanted=None), ProgressLines)
+    assert isinstance(display_for(session_of(study), wanted=True), Progress)
     kernel = types.SimpleNamespace(kernel=object())
     ipython = types.SimpleNamespace(get_ipython=lambda: kernel)
     monkeypatch.setitem(sys.modules, "IPython", ipython)
-    assert isinstance(display_for(study, wanted=None), NotebookProgress)
+    assert isinstance(display_for(session_of(study), wanted=None), NotebookProgress)
     monkeypatch.setattr(ipython, "get_ipython", lambda: types.SimpleNamespace(kernel=None))
-    assert isinstance(display_for(study, wanted=None), ProgressLines), "IPython in a terminal"
+    assert isinstance(display_for(session_of(study), wanted=None), ProgressLines), "IPython in a terminal"
 
 
 def test_a_notebook_shows_bars_and_workers(monkeypatch) -> None:

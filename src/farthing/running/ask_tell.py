@@ -12,13 +12,13 @@ from farthing.execution.curve import fidelity_of_report, next_step
 from farthing.execution.inline import begins_this_process
 from farthing.execution.results import GRADIENT, read_gradient
 from farthing.fields import Flag, Several, Text
+from farthing.running.stopping import Stopping, end_beyond
 from farthing.scalars import as_int
 from farthing.session import Session
 from farthing.session.folder import StudyFiles
 from farthing.session.records import Records, Taken
 from farthing.strategies import Randomness, Strategy
 from farthing.strategies.shared.design import draw
-from farthing.study.stopping import Stopping, end_beyond
 from farthing.trials import Attempt, Failure, History, Measurement, Outcome, Params, Problem, State, Suggestion, Trial
 from farthing.trials.best_so_far import stops_early
 from farthing.trials.measurement import cost_amount, finite_number
