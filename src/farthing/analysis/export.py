@@ -60,7 +60,10 @@ def to_pandas(history: History) -> "pd.DataFrame":
         raise MissingExtra(
             "A data frame needs pandas, which is absent. Install it: pip install 'farthing[pandas]'."
         ) from error
-    return pd.DataFrame(table(history), columns=_columns(history)).set_index("number")
+    frame = pd.DataFrame(table(history), columns=_columns(history)).set_index("number")
+    for column in ("opened_at", "finished_at"):
+        frame[column] = pd.to_datetime(frame[column].astype(float), unit="s", utc=True)
+    return frame
 
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\n")

@@ -87,6 +87,21 @@ def html_table(rows: Sequence[Sequence[str]]) -> str:
     return f"<table><thead><tr>{header}</tr></thead><tbody>{cells}</tbody></table>"
 
 
+def trials_html(trials: Sequence[Trial], problem: Problem) -> str:
+    """A table with a column for each fidelity and each param that one of the trials has."""
+    fidelities = dict.fromkeys(name for trial in trials for name in trial.fidelity)
+    params = dict.fromkeys(name for trial in trials for name in trial.params)
+    rows = [
+        [
+            *trial_row(trial)[:3],
+            *(short_number(trial.fidelity.get(name, "")) for name in fidelities),
+            *(short_number(trial.params.get(name, "")) for name in params),
+        ]
+        for trial in trials
+    ]
+    return html_table([["trial", problem.value, "cost", *fidelities, *params], *rows])
+
+
 def _best_table(history: History) -> list[list[str]]:
     header = ["trial", history.problem.value, "cost", "fidelity", "params"]
     return [header, *map(trial_row, ranked_runs(history)[:ROWS_SHOWN])]
@@ -104,7 +119,8 @@ def study_html(session: Session) -> str:
         history = session.records.refresh()
         words = "".join(f"<br>{escape(line)}" for line in _recommendation(session))
         title = f"<p><b>{escape(_title(session, history))}</b>{words}</p>"
-        return f"{title}{html_table(_best_table(history))}{Ledger.of(history)._repr_html_()}"
+        table = trials_html(ranked_runs(history)[:ROWS_SHOWN], history.problem)
+        return f"{title}{table}{Ledger.of(history)._repr_html_()}"
 
 
 def _recommendation(session: Session) -> list[str]:
@@ -150,7 +166,7 @@ class Top(Sequence[Trial]):
         return text_table(self._rows())
 
     def _repr_html_(self) -> str:
-        return html_table(self._rows())
+        return trials_html(self.trials, self.problem)
 
     def _rows(self) -> list[list[str]]:
         return [["trial", self.problem.value, "cost", "fidelity", "params"], *map(trial_row, self.trials)]

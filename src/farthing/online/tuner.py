@@ -8,7 +8,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any, Literal
 
-from farthing.costs import Clock, as_clock
+from farthing.costs import Clock, Ledger, as_clock
 from farthing.errors import InvalidArgument
 from farthing.fields import Number, OneOf, Whole
 from farthing.fields.serialization import to_json
@@ -348,6 +348,18 @@ class OnlineTuner(Iterator[Decision]):
             "undone": standing.undone,
             **({} if self._run.skill is None else {"skill": self._run.skill}),
         }
+
+    @property
+    def ledger(self) -> Ledger:
+        """What validations cost so far, and what those that were skipped would have cost."""
+        standing = self._run.standing
+        saved = {SKIPPED: standing.silent * standing.mean_price} if standing.silent and standing.validations else {}
+        return Ledger(self._unit(None), {"validation": standing.paid} if standing.validations else {}, saved)
+
+    def __repr__(self) -> str:
+        standing, aim = self._run.standing, f"{self.problem.direction}={self.problem.value!r}"
+        played = f"round {standing.round} of {self.rounds}"
+        return f"OnlineTuner({aim}, {played}, {standing.validations} validations, {standing.silent} skipped)"
 
     def close(self) -> None:
         """Ends a run early: what was decided and measured is kept, and its trial is done."""

@@ -59,8 +59,9 @@ def panels_figure(study: Study, *, kind: PlotKind) -> "Figure":
 
 
 def _figure(study: Study, best: Best, *, kind: PlotKind) -> "Figure":
-    from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    from farthing.plots.picture import Picture
 
     history = study.history
     colours = shading(history)
@@ -71,7 +72,7 @@ def _figure(study: Study, best: Best, *, kind: PlotKind) -> "Figure":
     heights = [row.height for row in rows]
     height = TITLE_HEIGHT + sum(heights)
     layout = ConstrainedLayoutEngine(rect=(0, 0, 1, sum(heights) / height), w_pad=0.08, h_pad=0.08)
-    figure = Figure(figsize=(WIDTH, height), layout=layout)
+    figure = Picture(figsize=(WIDTH, height), layout=layout)
     grid = figure.add_gridspec(len(rows), 1, height_ratios=heights)
     for place, row in enumerate(rows):
         _draw_row(figure, grid[place], row)

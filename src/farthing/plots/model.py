@@ -41,15 +41,16 @@ def model_figure(study: Study) -> "Figure":
 
 
 def _figure(study: Study, diagnosis: Diagnosis) -> "Figure":
-    from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    from farthing.plots.picture import Picture
 
     history = study.history
     rows = math.ceil(len(diagnosis.slices) / MOST_COLUMNS)
     heights = [MAIN_HEIGHT, *[SMALL_HEIGHT] * rows]
     height = TITLE_HEIGHT + sum(heights)
     layout = ConstrainedLayoutEngine(rect=(0, 0, 1, sum(heights) / height), w_pad=0.08, h_pad=0.08)
-    figure = Figure(figsize=(WIDTH, height), layout=layout)
+    figure = Picture(figsize=(WIDTH, height), layout=layout)
     grid = figure.add_gridspec(len(heights), 1, height_ratios=heights)
     judged = grid[0].subgridspec(1, 3, width_ratios=(1.2, 1.0, 1.2))
     draw_predictions(figure.add_subplot(judged[0]), diagnosis)

@@ -34,12 +34,12 @@ def is_online(study: Study) -> bool:
 
 def online_figure(study: Study) -> "Figure":
     """The last run: the value by round, and for each parameter its schedule and the posterior."""
-    from matplotlib.figure import Figure
+    from farthing.plots.picture import Picture
 
     rounds = last_run(study)
     names = list(study.space.parameters)
     player = replayed(study, rounds)
-    figure = Figure(figsize=(WIDTH, HEIGHT * (1 + len(names))), layout="constrained")
+    figure = Picture(figsize=(WIDTH, HEIGHT * (1 + len(names))), layout="constrained")
     grid = figure.add_gridspec(1 + len(names), 2, width_ratios=[2, 1])
     _draw_values(figure.add_subplot(grid[0, :]), study, rounds)
     for place, name in enumerate(names, start=1):

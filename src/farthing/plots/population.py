@@ -48,8 +48,9 @@ def is_population(study: Study) -> bool:
 
 def population_figure(study: Study) -> "Figure":
     """The copies, the values along the steps, and every parameter's schedule."""
-    from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    from farthing.plots.picture import Picture
 
     best = found_best(session_of(study))
     if best is None:
@@ -60,7 +61,7 @@ def population_figure(study: Study) -> "Figure":
     heights = [LANES_MARGIN + LANE_HEIGHT * len(picture.lineage), CURVES_HEIGHT, *[SMALL_HEIGHT] * rows]
     total = TITLE_HEIGHT + sum(heights)
     layout = ConstrainedLayoutEngine(rect=(0, 0, 1, sum(heights) / total), w_pad=0.08, h_pad=0.08)
-    figure = Figure(figsize=(WIDTH, total), layout=layout)
+    figure = Picture(figsize=(WIDTH, total), layout=layout)
     grid = figure.add_gridspec(len(heights), 1, height_ratios=heights)
     lanes = figure.add_subplot(grid[0])
     picture.draw_lanes(lanes)

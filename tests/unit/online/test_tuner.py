@@ -855,3 +855,19 @@ def test_a_bad_probe_is_taken_back_whatever_that_costs() -> None:
             decision.observe(math.nan if is_bad else training.level)
     assert bad == training.restored > 0
     assert training.level > 0.5
+
+
+def test_a_tuner_says_where_it_is_and_has_a_bill() -> None:
+    online = ft.OnlineTuner(
+        ft.Space({"lr": ft.Float(0, 1)}), rounds=9, initial={"lr": 0.5}, maximize="accuracy", seed=0
+    )
+    assert repr(online) == "OnlineTuner(maximize='accuracy', round 0 of 9, 0 validations, 0 skipped)"
+    assert online.ledger.total == 0
+    for decision in online:
+        if decision.measure:
+            decision.observe(0.5)
+    summary = online.summary
+    counts = f"{summary['validations']} validations, {summary['skipped']} skipped"
+    assert repr(online) == f"OnlineTuner(maximize='accuracy', round 9 of 9, {counts})"
+    assert (online.ledger.unit, online.ledger.total) == ("validations", summary["paid"])
+    assert sum(online.ledger.saved.values()) == summary["saved"]
