@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -210,3 +211,44 @@ def test_a_pipeline_user_pays_for_each_stage_once() -> None:
     assert bill["denoise"].computed <= 2, "two values, each computed once"
     assert "loaded" in str(study.ledger)
     assert study.best.value < 0.3
+
+
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+FULL = 12 * 50
+"""Epochs of twelve full trainings of the README's network."""
+
+
+def words_of_a_bill(text: str) -> list[str]:
+    """Its lines without numbers: those differ from machine to machine."""
+    lines = re.sub(r"(, \S+% of the cost)?$", "", text, flags=re.MULTILINE).splitlines()
+    bill = [line for line in lines if re.match(r"(spent|saved|overhead|trials|  \w+) ", line)]
+    return [" ".join(re.sub(r" [\d.e+-]+", " N", line).split()) for line in bill]
+
+
+@pytest.mark.filterwarnings("ignore")  # networks that diverge
+def test_the_readme_prints_what_it_shows_and_its_short_runs_save_three_fifths(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """For a value that is not worse than the median of its twelve configurations, all trained in full."""
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"^```python\n(.*?)^```\n+```text\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 2
+    named: dict[str, Any] = {"__name__": "__main__"}
+    for code, shown in blocks:
+        exec(code, named)
+        assert words_of_a_bill(capsys.readouterr().out) == words_of_a_bill(shown)
+        assert len(words_of_a_bill(shown)) >= 6
+    train, space, study = named["train"], named["space"], named["study"]
+    other = ft.Study(
+        space, minimize="error", seed=1, cost=lambda params, fidelity: fidelity["epochs"], cost_unit="epochs"
+    )
+    other.run(train, budget=ft.Budget(trials=12), executor="inline")
+    assert study.ledger.total <= 0.4 * FULL
+    assert other.ledger.total <= 0.4 * FULL
+    in_full = ft.Study(space, minimize="error", strategy=ft.Random(), seed=0)
+    for params in {tuple(trial.params.items()): trial.params for trial in study.trials}.values():
+        in_full.enqueue(params)
+    in_full.run(train, budget=ft.Budget(trials=12), executor="inline")
+    values = [trial.value for trial in in_full.trials if trial.value is not None]
+    assert len(values) == 12
+    assert study.verify(train, executor="inline").value <= statistics.median(values)
