@@ -60,10 +60,14 @@ class StoredMeasurements(LazyMeasurements):
         return rows.measurement(self._rows[places])
 
     def payments(self) -> Payments:
-        return Payments(self._part(ATTEMPT), self._part(CHARGED), mappings_from_texts(self._part(COST)))
+        texts = self._part(COST)
+        costs = mappings_from_texts(texts)
+        if not all(rows.is_cost(cost) for cost in costs):
+            costs = [rows.cost_of(text) for text in texts]  # which says what is wrong
+        return Payments(self._part(ATTEMPT), self._part(CHARGED), costs)
 
     def savings(self) -> list[Mapping[str, float]]:
-        return [mapping_from_text(saved) for saved in self._part(SAVED) if saved]
+        return [rows.numbers_of(saved, what="savings") for saved in self._part(SAVED) if saved]
 
     def metric_names(self) -> Iterator[str]:
         return chain.from_iterable(mapping_from_text(metrics) for metrics in self._part(METRICS) if metrics)

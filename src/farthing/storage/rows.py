@@ -333,10 +333,16 @@ def numbers_of(text: str | None, *, what: str) -> dict[str, float]:
 
 def cost_of(text: str | None) -> dict[str, float]:
     found = numbers_of(text, what="cost")
-    for kind, amount in found.items():
-        if not 0 <= amount <= LARGEST_WHOLE or kind not in KINDS:
-            raise damaged(f"A stored cost must be amounts of {', '.join(KINDS)}", text)
+    if not is_cost(found):
+        raise damaged(f"A stored cost must be amounts of {', '.join(KINDS)}", text)
     return found
+
+
+def is_cost(found: Mapping[str, Any]) -> bool:
+    for kind, amount in found.items():
+        if type(amount) not in _NUMBERS or not 0 <= amount <= LARGEST_WHOLE or kind not in KINDS:
+            return False
+    return True
 
 
 def _metrics(text: str | None) -> dict[str, float | None]:

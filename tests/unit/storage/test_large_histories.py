@@ -5,13 +5,16 @@ import gc
 import io
 import json
 import pickle
+import sqlite3
 import tracemalloc
+from contextlib import closing
 
 import pytest
 
 import farthing as ft
 from farthing.analysis import best
 from farthing.costs import Ledger
+from farthing.errors import StorageError
 from farthing.session import session_of
 from farthing.storage import measurement_rows, open_storage, rows
 from farthing.storage.measurement_rows import StoredMeasurements
@@ -236,3 +239,22 @@ def test_a_study_without_a_result_has_no_best_to_search_for(tmp_path):
     study.tell(study.ask(), failure="no")
     with pytest.raises(ft.FarthingError, match="got none among 1 trials"):
         _ = ft.Study.load("study", tmp_path / "study.db").best
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        ("cost", '{"training":"much"}'),
+        ("cost", '{"training":NaN}'),
+        ("cost", '{"training":-1}'),
+        ("cost", '{"of nobody":1}'),
+        ("saved", '{"a":"much"}'),
+    ],
+)
+def test_what_was_changed_by_hand_is_refused_where_it_is_summed(address, monkeypatch, column):
+    monkeypatch.setattr(measurement_rows, "MANY", 10)
+    with closing(sqlite3.connect(address)) as connection, connection:
+        connection.execute(f"UPDATE measurement SET {column[0]} = ? WHERE trial = 3", column[1:])
+    trials = list(open_storage(address).history("study").trials)
+    with pytest.raises(StorageError, match="A stored"):
+        assert trials[3].cost + sum(trials[3].saved.values()) == 0.0
