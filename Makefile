@@ -126,7 +126,7 @@ screenshots: $(VENV)/.browser chromium
 	$(BIN)/python -m tests.browser.screenshots docs/images
 
 # Other libraries pin packages of their own, so they have an environment of their own. Pages of the documentation that
-# need them run here too. LEAVING='and not ray_' leaves out those that start Ray, which may not start on a busy machine.
+# need them run here too. LEAVING='and not ray_' leaves out those that start Ray: .ci/run does.
 INTEGRATIONS := .venv-integrations
 $(INTEGRATIONS)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(INTEGRATIONS)

@@ -83,7 +83,9 @@ def test_grids_and_unknown_domains_are_refused():
 def test_ray_tune_runs_what_the_searcher_suggests(tmp_path):
     import ray
 
-    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, configure_logging=False)
+    ray.init(
+        address="local", num_cpus=1, include_dashboard=False, log_to_driver=False, configure_logging=False
+    )  # not one that another program has started on this machine
     try:
         made = FarthingSearcher(ft.LogEI(), seed=0)
         tuner = tune.Tuner(
