@@ -168,3 +168,63 @@ def test_the_readme_is_one_screen_of_words_and_its_code_fits_a_window() -> None:
     ]
     assert len(code) > 40
     assert [line for line in code if len(line) > 88] == []
+
+
+@cache
+def conditional() -> dict[str, dict[tuple[str, int], Record]]:
+    found: dict[str, dict[tuple[str, int], Record]] = {}
+    for row in read_records(results_path("conditional")):
+        found.setdefault(row["method"], {})[row["problem"], row["seed"]] = row
+    return found
+
+
+def conditional_pairs(other: str, spent: float) -> str:
+    ours, theirs = conditional()["log-ei"], conditional()[other]
+    gaps = [regret(ours[key], spent) - regret(theirs[key], spent) for key in ours.keys() & theirs.keys()]
+    return f"{sum(gap < 0 for gap in gaps)}–{sum(gap == 0 for gap in gaps)}–{sum(gap > 0 for gap in gaps)}"
+
+
+def test_what_the_page_says_of_branches_is_recorded() -> None:
+    table = rows_after("the second half of a run brings less than 1 %:")
+    assert [row[0] for row in table] == ["log-ei", "optuna-tpe", "random"]
+    for method, *cells in table:
+        runs = list(conditional()[method].values())
+        ends = [[step for step in run["steps"] if step["spent"] <= mark][-1] for mark in (30, 60) for run in runs]
+        wrong = [sum(not step["right"] for step in half) for half in (ends[: len(runs)], ends[len(runs) :])]
+        gains = [(regret(run, 30), regret(run, 60)) for run in runs]
+        stalled = sum(first - last < 0.01 * abs(first) for first, last in gains)
+        assert cells == [f"{count} of {len(runs)}" for count in (*wrong, stalled)], method
+    for other in ("optuna-tpe", "random"):
+        assert f"{other} {conditional_pairs(other, 30)} and {conditional_pairs(other, 60)}" in BAYESIAN
+
+
+def test_the_rules_for_branches_have_the_counts_that_were_recorded() -> None:
+    by_rule: dict[str, dict[tuple[str, int], Record]] = {}
+    for row in read_records(results_path("tuning-conditional")):
+        by_rule.setdefault(row["rule"], {})[row["problem"], row["seed"]] = row
+    table = rows_after("(`benchmarks/results/tuning-conditional.jsonl`):")
+    assert len(table) == len(by_rule) - 1
+    for (rule, *cells), (name, rows) in zip(table, list(by_rule.items())[1:], strict=True):
+        gaps = [row["regret_60"] - by_rule["none"][key]["regret_60"] for key, row in rows.items()]
+        wrong = [sum(not some[key]["right"] for key in rows) for some in (rows, by_rule["none"])]
+        better, worse = sum(gap < -0.001 for gap in gaps), sum(gap > 0.001 for gap in gaps)
+        pairs = f"{better}–{len(gaps) - better - worse}–{worse}"
+        assert cells == [str(len(rows)), *map(str, wrong), pairs], (rule, name)
+
+
+def test_how_level_noisy_tables_are_with_random_search_is_recorded() -> None:
+    runs = {
+        (row["method"], row["problem"], row["seed"]): row
+        for row in read_records(results_path("sequential"))
+        if row["problem"].startswith("hpobench-mlp/") and row["contest"] == "tables"
+    }
+
+    def against_random(spent: float, *, table: str = "") -> str:
+        keys = [key[1:] for key in runs if key[0] == "log-ei" and key[1].endswith(table)]
+        gaps = [regret(runs["log-ei", *key], spent) - regret(runs["random", *key], spent) for key in keys]
+        return f"{sum(gap < 0 for gap in gaps)}–{sum(gap == 0 for gap in gaps)}–{sum(gap > 0 for gap in gaps)}"
+
+    level = {against_random(mark, table="blood_transfusion") for mark in (30, 60)}
+    said = f"`LogEI` has {against_random(30)} against it after 30 and {against_random(60)} after 60"
+    assert f"{said}, and on `blood_transfusion` {level.pop()} at both" in BAYESIAN
+    assert not level
