@@ -1,0 +1,78 @@
+"""The size of the source only falls: a commit that makes it smaller lowers these numbers.
+
+They rise only in a commit that adds a feature, whose message names the lines that it needs.
+"""
+
+import ast
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import farthing
+
+SOURCE = Path(farthing.__file__).parent
+SHORT = 60
+"""Lines up to which a module that only one other imports is a paragraph of that one."""
+
+SIZES = {
+    "lines": 57_031,
+    "modules": 436,
+    "short modules with one importer": 26,
+    "class names that stand twice": 19,
+    "public names": 72,
+}
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """By the name of the module, or package."""
+    names = {path: ".".join(("farthing", *path.relative_to(SOURCE).with_suffix("").parts)) for path in files()}
+    return {name.removesuffix(".__init__"): ast.parse(path.read_text(encoding="utf-8")) for path, name in names.items()}
+
+
+@cache
+def files() -> list[Path]:
+    return sorted(SOURCE.rglob("*.py"))
+
+
+def lines_of(path: Path) -> int:
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
+def imported_by(tree: ast.Module) -> set[str]:
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
+    return {name for node in found for name in (str(node.module), *(f"{node.module}.{one.name}" for one in node.names))}
+
+
+def short_modules() -> list[str]:
+    importers = Counter(name for tree in trees().values() for name in imported_by(tree))
+    named = {path: name for path, name in zip(files(), trees(), strict=True) if path.name != "__init__.py"}
+    return [name for path, name in named.items() if importers[name] == 1 and lines_of(path) <= SHORT]
+
+
+def doubled_classes() -> list[str]:
+    nodes = [node for tree in trees().values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    counts = Counter(node.name for node in nodes if not node.name.startswith("_"))
+    return sorted(name for name, count in counts.items() if count > 1)
+
+
+FOUND: dict[str, Callable[[], int]] = {
+    "lines": lambda: sum(map(lines_of, files())),
+    "modules": lambda: len(files()),
+    "short modules with one importer": lambda: len(short_modules()),
+    "class names that stand twice": lambda: len(doubled_classes()),
+    "public names": lambda: len(farthing.__all__),
+}
+
+
+@pytest.mark.parametrize("what", SIZES)
+def test_the_source_does_not_grow(what: str) -> None:
+    found, most = FOUND[what](), SIZES[what]
+    which = {"short modules with one importer": short_modules, "class names that stand twice": doubled_classes}
+    assert found <= most, (
+        f"{what} must be at most {most}, got {found}. Make something smaller, or let the commit that adds a feature "
+        f"raise the number here and say why. {which[what]() if what in which else ''}"
+    )
