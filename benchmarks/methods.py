@@ -16,9 +16,8 @@ from benchmarks.drivers.staged import Staged, StagedTPE
 from benchmarks.method import Method
 from benchmarks.noise_rules import LogEIAugmented
 from farthing.strategies.multifidelity import TraceKG
-from farthing.strategies.multifidelity.boca import BOCA
 from farthing.strategies.multifidelity.bohb import BOHB
-from farthing.strategies.multifidelity.freeze_thaw import FreezeThawEI
+from farthing.strategies.multifidelity.curve_guided import BOCA, FreezeThawEI
 from farthing.strategies.multifidelity.halving import ASHA, Hyperband
 from farthing.strategies.pipeline.lambo import LaMBO
 from farthing.strategies.pipeline.prefix_ei import PrefixEI

@@ -10,10 +10,9 @@ from farthing.acquisition.expected_improvement import LogAugmentedImprovement
 from farthing.models.gp import GP
 from farthing.models.threads import one_thread
 from farthing.strategies.plain.bayesian import LogEI
-from farthing.strategies.shared.compression import Compression
 from farthing.strategies.shared.modelling import kernel_over, observe
 from farthing.strategies.shared.strategy import Recommendation
-from farthing.strategies.shared.surrogate import fit_surrogate
+from farthing.strategies.shared.surrogate import Compression, fit_surrogate
 from farthing.trials import History, State
 
 LEAST_NOISE = 1e-3

@@ -18,7 +18,7 @@ from benchmarks.problems.data import missing_package
 from farthing.space import Float, Int, Space
 from farthing.strategies.population.members import Members, interval_of
 from farthing.strategies.population.strategy import Pick, PopulationStrategy, Replacements
-from farthing.strategies.shared.randomness import Randomness
+from farthing.strategies.shared.strategy import Randomness
 from farthing.trials import Params
 
 PACKAGES = ("ray", "scikit-learn", "pandas")

@@ -8,7 +8,7 @@ from typing import Any
 
 from farthing.study import Study
 from farthing.trials import Event, History, Measurement, Prediction, Problem, State, Suggestion, Trial
-from farthing.trials.workers import WORKER_BEGAN, began_its_worker, worker_event
+from farthing.trials.events import WORKER_BEGAN, began_its_worker, worker_event
 
 FOLDER = Path(__file__).parents[1] / "data" / "predictions"
 

@@ -19,7 +19,7 @@ from benchmarks.records import results_path
 from farthing.models.threads import one_thread
 from farthing.strategies.shared.cost_model import predicted_cost
 from farthing.trials import History, Prediction, State, Suggestion, Trial
-from farthing.trials.workers import began_its_worker
+from farthing.trials.events import began_its_worker
 
 FROM = 10
 """Trials that are known before the first prediction counts."""

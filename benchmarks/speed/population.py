@@ -22,8 +22,7 @@ from farthing.strategies import Randomness, Strategy
 from farthing.strategies.population import PB2
 from farthing.strategies.population.members import Members
 from farthing.strategies.population.pbt import Clone
-from farthing.strategies.population.selection import replaced_count
-from farthing.strategies.population.strategy import PopulationStrategy, Replacement, Replacements
+from farthing.strategies.population.strategy import PopulationStrategy, Replacement, Replacements, replaced_count
 from farthing.trials import History, Problem
 
 TASK = Drifting("speed", dimension=4, intervals=60, width=0.3, drift=0.1, noise=0.1)

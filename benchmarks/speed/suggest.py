@@ -31,7 +31,7 @@ from benchmarks.spread import Spread
 from farthing.costs import Remaining
 from farthing.space import Choice, Float, Int, Space
 from farthing.strategies.plain.bayesian import LogEI
-from farthing.strategies.shared.randomness import Randomness
+from farthing.strategies.shared.strategy import Randomness
 from farthing.trials import History, Problem, State, Suggestion, Trial
 
 SIZES, QUICK_SIZES = (20, 50, 100, 200), (20, 50)

@@ -26,7 +26,7 @@ from benchmarks.problems.data import missing_package
 from benchmarks.spread import Spread
 from farthing.costs import Remaining
 from farthing.strategies.multifidelity import TraceKG
-from farthing.strategies.shared.randomness import Randomness
+from farthing.strategies.shared.strategy import Randomness
 from farthing.trials import History, Measurement, Problem, State, Suggestion, Trial
 
 SIZES, QUICK_SIZES, TUTORIAL_SIZES = (16, 48, 96, 200), (16,), (16,)

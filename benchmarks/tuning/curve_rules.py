@@ -23,7 +23,7 @@ from farthing.costs import Remaining
 from farthing.models.gp import GP
 from farthing.strategies.multifidelity import context, handover, recommending, skill, takg
 from farthing.strategies.multifidelity.skill import Skill, only_trace
-from farthing.strategies.shared.randomness import Randomness
+from farthing.strategies.shared.strategy import Randomness
 from farthing.trials import History, Suggestion
 
 SUITE, DEFAULT = "tuning-curve-rules", "the default"

@@ -58,9 +58,9 @@ if TYPE_CHECKING:
     from farthing.strategies import Randomness as Randomness
     from farthing.strategies import Recommendation as Recommendation
     from farthing.strategies import Strategy as Strategy
-    from farthing.strategies.multifidelity.boca import BOCA as BOCA
     from farthing.strategies.multifidelity.bohb import BOHB as BOHB
-    from farthing.strategies.multifidelity.freeze_thaw import FreezeThawEI as FreezeThawEI
+    from farthing.strategies.multifidelity.curve_guided import BOCA as BOCA
+    from farthing.strategies.multifidelity.curve_guided import FreezeThawEI as FreezeThawEI
     from farthing.strategies.multifidelity.halving import ASHA as ASHA
     from farthing.strategies.multifidelity.halving import Hyperband as Hyperband
     from farthing.strategies.multifidelity.takg import TraceKG as TraceKG

@@ -13,13 +13,13 @@ from farthing.validation import refuse_unknown, shown
 
 STRATEGIES = {
     "ASHA": "farthing.strategies.multifidelity.halving",
-    "BOCA": "farthing.strategies.multifidelity.boca",
+    "BOCA": "farthing.strategies.multifidelity.curve_guided",
     "BOHB": "farthing.strategies.multifidelity.bohb",
     "CMAES": "farthing.strategies.plain.cmaes",
     "Clone": "farthing.strategies.population.pbt",
     "EEIPU": "farthing.strategies.pipeline.staged",
     "EIPerCost": "farthing.strategies.plain.bayesian",
-    "FreezeThawEI": "farthing.strategies.multifidelity.freeze_thaw",
+    "FreezeThawEI": "farthing.strategies.multifidelity.curve_guided",
     "Hyperband": "farthing.strategies.multifidelity.halving",
     "LaMBO": "farthing.strategies.pipeline.lambo",
     "LogEI": "farthing.strategies.plain.bayesian",

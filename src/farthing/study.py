@@ -53,7 +53,7 @@ from farthing.space import Space
 from farthing.storage import StorageLike
 from farthing.strategies import Strategy
 from farthing.trials import DeclaredCost, History, Params, Problem, Trial
-from farthing.trials.notes import ADDED
+from farthing.trials.trial import ADDED
 from farthing.validation import explained, no_attribute, refuse_unknown_arguments
 
 if TYPE_CHECKING:

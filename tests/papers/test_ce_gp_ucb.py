@@ -34,7 +34,7 @@ from farthing.rules import (
     Quota,
     ValueOfInformation,
 )
-from farthing.strategies.shared.randomness import Randomness
+from farthing.strategies.shared.strategy import Randomness
 
 KERNEL, THETA, NOISE = Matern32((0,)), np.log([0.2]), 0.01
 GRID = np.linspace(0.0, 1.0, 60)[:, None]

@@ -16,7 +16,7 @@ from farthing.space.stages import prefix
 from farthing.strategies import Randomness, Strategy
 from farthing.strategies.pipeline.arm_tree import ArmTree, Region
 from farthing.strategies.pipeline.context import ChosenRow, PipelineContext
-from farthing.strategies.pipeline.slow_bandit import (
+from farthing.strategies.pipeline.lambo import (
     draw_arm,
     draw_signs,
     level_of,

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 import farthing as ft
+from farthing.acquisition.acquisition import with_columns
 from farthing.acquisition.confidence_bound import ConfidenceBound, pb2_beta
-from farthing.acquisition.fixed_features import with_columns
 from farthing.costs import Remaining
 from farthing.models.fitting import fit
 from farthing.models.gp import condition
 from farthing.models.kernels import SE, Constant
 from farthing.models.likelihood import HyperparameterPosterior
 from farthing.models.linalg import Array
-from farthing.strategies.population.learning import MOST_ROWS, fit_changes, kernel_over, observed_changes
 from farthing.strategies.population.members import Members
+from farthing.strategies.population.model import MOST_ROWS, fit_changes, kernel_over, observed_changes
 from farthing.strategies.population.picking import Picking, chance_of_better
 from farthing.strategies.population.strategy import Replacement, RunningParams
 from farthing.trials import History, Problem, State, Suggestion, Trial
@@ -251,7 +251,7 @@ def test_picks_of_the_model_stay_in_the_box_around_the_donor() -> None:
 
 
 def test_a_category_that_the_donor_has_is_kept_by_most_candidates() -> None:
-    from farthing.acquisition.trust_region import TrustRegion
+    from farthing.acquisition.boxes import TrustRegion
     from farthing.strategies.shared.modelling import domain_of
 
     space = ft.Space({"x": ft.Float(0, 1), "kind": ft.Choice("a", "b", "c", "d")})
@@ -317,7 +317,7 @@ def test_with_one_worker_and_with_many_the_schedule_is_the_same(strategy: ft.Str
 
 def test_the_whole_batch_comes_from_one_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where it is asked for bit by bit: the rest of the batch rides in the note of its first pick."""
-    from farthing.strategies.population import learning
+    from farthing.strategies.population import model
 
     fits: list[Any] = []
 
@@ -325,13 +325,13 @@ def test_the_whole_batch_comes_from_one_fit(monkeypatch: pytest.MonkeyPatch) -> 
         fits.append(warm_start)
         return posterior.priors.mean
 
-    monkeypatch.setattr(learning, "fit", fit)
+    monkeypatch.setattr(model, "fit", fit)
     train(ft.PB2(population=8, interval=1), at_once=1)
     assert len(fits) == 8  # intervals 3 to 10
 
 
 def test_a_fit_starts_from_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    from farthing.strategies.population import learning
+    from farthing.strategies.population import model
 
     starts: list[Any] = []
 
@@ -339,7 +339,7 @@ def test_a_fit_starts_from_the_one_before(monkeypatch: pytest.MonkeyPatch) -> No
         starts.append(warm_start)
         return fit(posterior, warm_start=warm_start)
 
-    monkeypatch.setattr(learning, "fit", noting)
+    monkeypatch.setattr(model, "fit", noting)
     history = train(ft.PB2(population=4, interval=1), until=20)
     noted = [trial.note["theta"] for trial in history if "theta" in trial.note]
     assert starts[0] is None

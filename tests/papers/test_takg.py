@@ -15,11 +15,11 @@ from farthing.models.gp import GP, condition
 from farthing.models.kernels import SE, Constant
 from farthing.models.linalg import Array
 from farthing.strategies.multifidelity import ascent
+from farthing.strategies.multifidelity.ascent import InformationPerCost
 from farthing.strategies.multifidelity.candidates import Candidates, crossed, retained_points, with_params, zeroed
 from farthing.strategies.multifidelity.curve_model import curve_kernel
 from farthing.strategies.multifidelity.decisions import Decisions
 from farthing.strategies.multifidelity.levels import LEAST_STEP, Fidelities
-from farthing.strategies.multifidelity.per_cost import InformationPerCost
 from farthing.strategies.shared.cost_model import LEAST_INCREMENT, CostModel, LearntCost, WorkAsCost, cost_kernel
 
 EPOCHS = ft.Fidelity(1, 50, integer=True, trace=True)

@@ -11,10 +11,8 @@ import farthing as ft
 from farthing.costs import Remaining
 from farthing.strategies import Randomness, Strategy
 from farthing.strategies.pipeline.arm_tree import ArmTree, Region, refined, uncut_tree
-from farthing.strategies.pipeline.layout import Layout
-from farthing.strategies.pipeline.meters import meters
-from farthing.strategies.pipeline.purchases import Purchase, purchases_of
-from farthing.strategies.pipeline.slow_bandit import draw_signs, level_of, loss_estimate, updated
+from farthing.strategies.pipeline.lambo import draw_signs, level_of, loss_estimate, updated
+from farthing.strategies.pipeline.purchases import Layout, Purchase, meters, purchases_of
 from farthing.trials import Event, History, Measurement, Params, Problem, State, Suggestion, Trial
 
 AT_ONCE, QUICK, LONG = 20, 40, 400

@@ -12,7 +12,7 @@ from farthing.analysis.sampling import chosen_places, thinned
 from farthing.analysis.text import where
 from farthing.costs import Ledger
 from farthing.trials import History, Json, Measurement, Trial
-from farthing.trials.rounds import BAD, played_rounds
+from farthing.trials.measurement import BAD, played_rounds
 
 MOST_CURVES = 200
 MOST_POINTS = 100

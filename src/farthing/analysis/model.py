@@ -12,13 +12,11 @@ from farthing.models.gp import GP, VALUE
 from farthing.models.linalg import Array, BoolArray, IntArray
 from farthing.models.threads import one_thread
 from farthing.space.encoding import Encoder
-from farthing.strategies.multifidelity.active_runs import active_runs
 from farthing.strategies.multifidelity.curve_model import CurveModel, fit_curves
 from farthing.strategies.multifidelity.levels import Fidelities
-from farthing.strategies.multifidelity.runs import Run, runs_of
-from farthing.strategies.shared.compression import Compression
+from farthing.strategies.multifidelity.runs import Run, active_runs, runs_of
 from farthing.strategies.shared.modelling import Observations, kernel_over, observe
-from farthing.strategies.shared.surrogate import Surrogate, fit_surrogate
+from farthing.strategies.shared.surrogate import Compression, Surrogate, fit_surrogate
 from farthing.trials import History, State, Trial
 
 FEWEST = 5

@@ -10,8 +10,8 @@ from farthing.analysis.sampling import thinned
 from farthing.analysis.text import short_number, where
 from farthing.space.stages import prefix_key
 from farthing.trials import History, Json, Measurement, Prediction, Trial
-from farthing.trials.notes import reason_of
 from farthing.trials.prefixes import is_stage, was_cached
+from farthing.trials.trial import reason_of
 from farthing.validation import shown
 
 MOST_POINTS = 2_000

@@ -7,18 +7,75 @@ code that was only moved, commented or formatted keeps its identity.
 import copyreg
 import dis
 import functools
+import hashlib
 import json
 import os
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from types import BuiltinMethodType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from farthing.caching.data_identity import checksum, digest, identity_of_data
-from farthing.caching.plain_data import NotPlain
+from farthing.caching.plain_data import NotPlain, Parts, take_apart
 from farthing.caching.users_modules import imports_in, is_users, users_files, version_of
 from farthing.trials import Json
+
+# ------------------------------------------------------------
+# Names data by its content: equal names stand for equal data, in every process and on every machine.
+
+
+CHUNK = 1 << 20
+
+
+def identity_of_data(thing: object) -> str:
+    """For plain data its content, for a path that of the file or of all files in the folder; else NotPlain."""
+    parts = Parts()
+    form = json.dumps(take_apart(thing, parts), sort_keys=True)
+    return digest(_content(form, parts))
+
+
+def checksum(path: Path) -> str:
+    """SHA-256 of a file's content."""
+    return digest(_chunks(path))
+
+
+def digest(pieces: Iterable[bytes]) -> str:
+    """SHA-256 of some pieces, one after the other."""
+    hashed = hashlib.sha256()
+    for piece in pieces:
+        hashed.update(piece)
+    return hashed.hexdigest()
+
+
+def _content(form: str, parts: Parts) -> Iterator[bytes]:
+    """The data as bytes; each piece begins with its length or its shape, so that none can pass for another."""
+    yield form.encode()
+    for array in parts.arrays:
+        yield f"\n{array.dtype.descr!r} {array.shape} ".encode()
+        yield array.tobytes()
+    for blob in parts.blobs:
+        yield f"\n{len(blob)} ".encode()
+        yield blob
+    for path in parts.paths:
+        for file in _files(path):
+            yield f"\n{file.relative_to(path.parent).as_posix()!r} {file.stat().st_size} ".encode()
+            yield from _chunks(file)
+
+
+def _files(path: Path) -> list[Path]:
+    """The file itself, or all files in the folder, also those behind links."""
+    if not path.is_dir():
+        return [path]
+    found = (Path(parent, name) for parent, _, names in os.walk(path, followlinks=True) for name in names)
+    return sorted(file for file in found if file.is_file())
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            yield chunk
+
 
 LOADS = {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}
 UNCOUNTED = {"__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__firstlineno__"}

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from farthing.caching.data_identity import checksum
+from farthing.caching.identity import checksum
 from farthing.errors import InvalidArgument
 from farthing.files.durable import flush, flush_tree, names_in, remove, size_of
 from farthing.files.file_lock import exclusive, exclusive_if_free, shared, shared_if_free

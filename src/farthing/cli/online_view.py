@@ -10,7 +10,7 @@ from farthing.session import session_of
 from farthing.session.strategy import class_name
 from farthing.study import Study
 from farthing.trials import Measurement, Problem, Trial
-from farthing.trials.rounds import BAD, played_rounds
+from farthing.trials.measurement import BAD, played_rounds
 
 MOST_RUNS = 5
 """The last runs are shown where there are more."""

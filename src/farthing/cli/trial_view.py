@@ -11,8 +11,8 @@ from farthing.errors import TrialNotFound
 from farthing.session import session_of
 from farthing.study import Study
 from farthing.trials import Measurement, Trial
-from farthing.trials.notes import reason_of
 from farthing.trials.prefixes import is_stage, was_cached
+from farthing.trials.trial import reason_of
 
 
 def chosen_trial(study: Study, number: int) -> Trial:

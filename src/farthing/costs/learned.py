@@ -14,14 +14,14 @@ from functools import cached_property
 
 import numpy as np
 
-from farthing.costs.paid import Rates, begun_at, work_of
+from farthing.costs.expected import Rates, begun_at, work_of
 from farthing.models.fitting import fit, hyperparameter_posterior
 from farthing.models.gp import GP
 from farthing.models.kernels import Kernel
 from farthing.models.linalg import Array, BoolArray
 from farthing.models.transforms import Standardise
 from farthing.trials import History, Trial
-from farthing.trials.workers import began_its_worker
+from farthing.trials.events import began_its_worker
 
 FIXED_SHARES: Sequence[float] = tuple(part / 50 for part in range(50))
 """Values of A that are tried where only sums are known, as shares of the least cost; the likeliest is taken."""

@@ -19,15 +19,13 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from farthing.dashboard.answers import Download
+from farthing.dashboard.answers import Download, name_of, strict_json
 from farthing.dashboard.endpoints import Endpoint, openapi
-from farthing.dashboard.keys import name_of
 from farthing.dashboard.live import Changes
 from farthing.dashboard.pulse import Pulse
 from farthing.dashboard.reading import Studies
 from farthing.dashboard.routes import ENDPOINTS
 from farthing.dashboard.security import CSP, Access, App, BodyTooLarge, Guard
-from farthing.dashboard.strict_json import strict_json
 from farthing.errors import (
     FarthingError,
     InvalidArgument,

@@ -6,7 +6,7 @@ import secrets
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-from farthing.dashboard.keys import key_of
+from farthing.dashboard.answers import key_of
 
 SECONDS_BETWEEN_LOOKS = 0.5
 SECONDS_BETWEEN_SIGNS = 15.0

@@ -20,7 +20,7 @@ from farthing.session.records import IS_EXTENDED, stored_leaders
 from farthing.storage import Storage, StudyRecord
 from farthing.storage.storage import Leaders, ReadsOutlines
 from farthing.trials import Event, History, Json, Problem, Trial
-from farthing.trials.requests import is_to_stop, limits_in_force
+from farthing.trials.events import is_to_stop, limits_in_force
 
 MANY_MEASUREMENTS = 100_000
 """Of a study with more, curves are read when they are looked at, and the first page shows no bill."""

@@ -13,10 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from farthing.dashboard.keys import key_of
+from farthing.dashboard.answers import key_of, strict_json
 from farthing.dashboard.reading import Studies
 from farthing.dashboard.routes import charts, studies, trials
-from farthing.dashboard.strict_json import strict_json
 from farthing.errors import FarthingError
 from farthing.storage import Storage
 from farthing.trials import Json

@@ -11,7 +11,7 @@ from uuid import uuid4
 from farthing.errors import InvalidArgument
 from farthing.execution.folder_mark import MARK, Mark, carries, claim
 from farthing.files.durable import flush, flush_tree, names_in, remove, size_of
-from farthing.files.scratch import is_scratch
+from farthing.files.file_lock import is_scratch
 from farthing.trials import Attempt
 
 Phase = Literal["staging", "checkpoint", "deleted"]

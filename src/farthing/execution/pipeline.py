@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from farthing.caching import plain_files
-from farthing.caching.data_identity import identity_of_data
-from farthing.caching.identity import identity_of_function
+from farthing.caching.identity import identity_of_data, identity_of_function
 from farthing.caching.plain_data import NotPlain
 from farthing.caching.stage_cache import CacheKey, Kept, Load, StageCache, read_limit
 from farthing.caching.stored_stages import stage_cache
 from farthing.errors import WorkError
 from farthing.execution.running_trial import RunningTrial
-from farthing.files.scratch import remove_abandoned, scratch_folder
+from farthing.files.file_lock import remove_abandoned, scratch_folder
 from farthing.space import Space
 from farthing.space.stages import local_name, prefix_key
 from farthing.trials import Problem

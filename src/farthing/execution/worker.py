@@ -1,5 +1,6 @@
 """A worker process: takes jobs from the coordinator, one at a time, until it hangs up."""
 
+import ctypes
 import faulthandler
 import os
 import pickle
@@ -7,16 +8,15 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, TextIO
 
 from farthing.errors import WorkError
 from farthing.execution import messages, wire
 from farthing.execution.attempts import Superseded, run_attempt
 from farthing.execution.failures import failure_of
-from farthing.execution.guardian import start_guardian
-from farthing.execution.job_log import JobLog
 from farthing.execution.messages import (
     Finished,
     Ready,
@@ -31,6 +31,82 @@ from farthing.execution.stored_checkpoints import checkpoints_at
 from farthing.execution.work import CarriesOut
 from farthing.trials import Outcome, Problem
 from farthing.trials.news import News
+
+# ------------------------------------------------------------
+# A process beside each worker that ends the worker's group when the coordinator dies.
+#
+# A thread of the worker could not: work that holds the interpreter lets no other thread run. The kernel's parent-
+# death signal alone would not do either: it ends the worker, but not the processes that the work has started.
+
+
+def start_guardian(lifeline: int, *, others: Sequence[int]) -> None:
+    """Starts a guardian in this process's group, which waits for the other end of the lifeline to close.
+
+    It is no child of this process, so that work that waits for its children does not wait for it. It closes its copies
+    of the `others`, descriptors whose closing by the worker could not be seen otherwise. To be called before any
+    thread is started.
+    """
+    starter = os.fork()
+    if starter:
+        os.waitpid(starter, 0)
+    elif os.fork():
+        os._exit(0)
+    else:
+        _guard(lifeline, others)
+
+
+def _guard(lifeline: int, others: Sequence[int]) -> None:
+    try:
+        for descriptor in others:
+            os.close(descriptor)
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # signals that the work sends to its group
+        os.read(lifeline, 1)  # nothing is ever written: this returns when the coordinator's end is closed
+        os.killpg(0, signal.SIGKILL)
+    finally:
+        os._exit(1)
+
+
+# ------------------------------------------------------------
+# Sends all that a process prints to the log of the job it runs.
+
+
+class JobLog:
+    """Redirects the descriptors of standard output and error, so that C libraries and child programs are heard too."""
+
+    def __init__(self) -> None:
+        self._between_jobs = os.dup(2)
+        self._c_library = ctypes.CDLL(None)
+
+    @contextmanager
+    def writing_to(self, path: Path) -> Iterator[None]:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o666)
+        self._point_to(descriptor)
+        os.close(descriptor)
+        sys.stdout, sys.stderr = _open_stream(sys.stdout, 1), _open_stream(sys.stderr, 2)
+        try:
+            yield
+        finally:
+            self._flush()
+            self._point_to(self._between_jobs)
+
+    def _point_to(self, descriptor: int) -> None:
+        os.dup2(descriptor, 1)
+        os.dup2(descriptor, 2)
+
+    def _flush(self) -> None:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError, AttributeError):  # work may have closed or replaced them
+                stream.flush()
+        self._c_library.fflush(None)
+
+
+def _open_stream(stream: TextIO | None, descriptor: int) -> TextIO:
+    """The stream as it is, or a new one where work has closed it or it is not written line by line yet."""
+    if stream is not None and not stream.closed and getattr(stream, "line_buffering", True):
+        return stream
+    return open(descriptor, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
+
 
 ASKS_TO_END = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

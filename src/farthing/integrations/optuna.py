@@ -22,10 +22,9 @@ from farthing.space import Space
 from farthing.space.columns import Array
 from farthing.space.encoding import Encoder
 from farthing.strategies import Randomness, Strategy, as_strategy
-from farthing.strategies.multifidelity.active_runs import active_runs
 from farthing.strategies.multifidelity.curve_model import CurveModel, fit_curves
 from farthing.strategies.multifidelity.levels import Fidelities
-from farthing.strategies.multifidelity.runs import runs_of
+from farthing.strategies.multifidelity.runs import active_runs, runs_of
 from farthing.strategies.shared.design import sobol_unit
 from farthing.trials import History, Params
 

@@ -19,7 +19,7 @@ from farthing.space.parameters import with_condition
 from farthing.storage import StorageLike
 from farthing.study import Study
 from farthing.trials import Failure, Measurement, Outcome, State, Suggestion, Trial
-from farthing.trials.notes import ADDED
+from farthing.trials.trial import ADDED
 
 VERSIONS = "version_info"
 """A table of every storage of Optuna, and of none of Farthing's."""

@@ -13,6 +13,7 @@ later steps starts from there.
 
 import time
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,6 @@ try:
     from farthing.integrations.sklearn_base import SearchBase, column, score_columns
     from farthing.integrations.sklearn_folds import Data, work_of
     from farthing.integrations.sklearn_search import SearchCV as SearchCV
-    from farthing.integrations.sklearn_snapshots import Snapshots as Snapshots
     from farthing.integrations.sklearn_steps import SpaceLike, Steps
 except ImportError as error:
     raise MissingExtra(
@@ -132,3 +132,31 @@ class PipelineSearchCV(SearchBase):
         self.refit_time_ = time.perf_counter() - began
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
+
+
+# ------------------------------------------------------------
+# States of scikit-learn estimators that train on while they are tuned.
+
+
+class Snapshots:
+    """Copies of the state of estimators that are trained by `partial_fit` or with `warm_start`, for `OnlineTuner`.
+
+        snapshots = Snapshots(model)
+        tuner = ft.OnlineTuner(space, rounds=100, save=snapshots.save, restore=snapshots.restore)
+
+    The estimators stay the same objects. Their settings are part of the state: set the params again in every round.
+    """
+
+    def __init__(self, *estimators: Any) -> None:
+        self._estimators = estimators
+
+    def save(self) -> list[dict[str, Any]]:
+        """The states of all estimators, which later training does not change."""
+        return [deepcopy(vars(estimator)) for estimator in self._estimators]
+
+    def restore(self, saved: Sequence[dict[str, Any]]) -> None:
+        """Puts the estimators back into these states, which can be used again."""
+        for estimator, state in zip(self._estimators, saved, strict=True):
+            own = vars(estimator)
+            own.clear()
+            own.update(deepcopy(state))

@@ -8,8 +8,7 @@ from typing import Any
 import cloudpickle
 from sklearn.base import BaseEstimator
 
-from farthing.caching.data_identity import identity_of_data
-from farthing.caching.identity import identity_of_function
+from farthing.caching.identity import identity_of_data, identity_of_function
 from farthing.caching.plain_data import NotPlain
 
 

@@ -15,7 +15,7 @@ from farthing.strategies import Randomness, Strategy
 from farthing.strategies.shared.starts import is_drawn
 from farthing.trials import History, Params, Problem, State, Trial
 from farthing.trials.learned import EarlierCost, Learned, LearnedStart, RandomResult
-from farthing.trials.notes import ADDED, is_by_model
+from farthing.trials.trial import ADDED, is_by_model
 from farthing.validation import shown
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import numpy as np
 
 from farthing.models.drifting_posterior import DriftingPosterior
 from farthing.models.linalg import Array, IntArray
-from farthing.strategies.shared.randomness import Randomness
+from farthing.strategies.shared.strategy import Randomness
 
 FAR = 1e3
 """The distance between two categories, or between an active value and an inactive one: never neighbours."""

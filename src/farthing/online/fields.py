@@ -10,8 +10,8 @@ from typing import Protocol, cast
 
 import numpy as np
 
+from farthing.acquisition.acquisition import FixedFeatures
 from farthing.acquisition.confidence_bound import ConfidenceBound
-from farthing.acquisition.fixed_features import FixedFeatures
 from farthing.acquisition.maximize import Domain, Effort, improve, maximize, perturbed, sobol
 from farthing.models.candidate_filter import CandidateFilter, prior_over
 from farthing.models.drifting_posterior import DriftingPosterior, Selected, Shifted

@@ -13,7 +13,7 @@ from farthing.session.leases import Leases, held_interrupts, is_gone, this_proce
 from farthing.storage import Storage, StudyRecord
 from farthing.strategies import Randomness, Strategy
 from farthing.trials import Attempt, History, Json, Measurement, Outcome, Params, Problem, State, Suggestion, Trial
-from farthing.trials.rounds import BAD
+from farthing.trials.measurement import BAD
 
 # ------------------------------------------------------------
 # An online run as a study keeps it: what its tuner was told, and the rounds it played.

@@ -17,7 +17,7 @@ from farthing.fields.serialization import as_one, from_json
 from farthing.models.linalg import Array
 from farthing.names import ONLINE_STRATEGY
 from farthing.space.encoding import Encoder
-from farthing.strategies.shared.randomness import Randomness
+from farthing.strategies.shared.strategy import Randomness
 from farthing.trials import Json, Params
 
 Place = int | Array

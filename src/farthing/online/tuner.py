@@ -22,8 +22,7 @@ from farthing.session.creation import require_space, value_name
 from farthing.space import Space
 from farthing.storage import Storage, open_storage
 from farthing.trials import Json, Measurement, Params, Problem, Trial
-from farthing.trials.measurement import cost_amount
-from farthing.trials.rounds import BAD, played_rounds
+from farthing.trials.measurement import BAD, cost_amount, played_rounds
 from farthing.validation import shown
 
 log = logging.getLogger("farthing")

@@ -8,11 +8,9 @@ from farthing.analysis.best import Best
 from farthing.analysis.text import found_best, short_params, short_prediction
 from farthing.errors import InvalidArgument, NoResult
 from farthing.plots.kinds import PlotKind
-from farthing.plots.learning import draw_curves, has_curves
 from farthing.plots.look import MUTED, is_failed, merit, shading
 from farthing.plots.parameters import draw_parameter
-from farthing.plots.progress import draw_progress
-from farthing.plots.spending import draw_spending
+from farthing.plots.progress import draw_curves, draw_progress, draw_spending, has_curves
 from farthing.plots.stages import draw_cache, draw_stage_costs, has_stages
 from farthing.session import session_of
 from farthing.study import Study

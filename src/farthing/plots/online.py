@@ -16,7 +16,7 @@ from farthing.session import session_of
 from farthing.space import Choice
 from farthing.study import Study
 from farthing.trials import Measurement
-from farthing.trials.rounds import BAD, played_rounds
+from farthing.trials.measurement import BAD, played_rounds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

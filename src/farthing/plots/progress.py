@@ -1,11 +1,25 @@
 """The best value against what was spent."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from farthing.analysis.best import Best
 from farthing.analysis.lines import progress_of
-from farthing.plots.look import ACCENT, add_legend, area, draw_expected, is_failed, mark_failures, set_value_axis
-from farthing.trials import History
+from farthing.analysis.runs import Curve, breadth, curve_axis, learning_curves
+from farthing.plots.look import (
+    ACCENT,
+    FAILED,
+    add_legend,
+    area,
+    draw_expected,
+    is_failed,
+    mark_failures,
+    set_plain_ticks,
+    set_value_axis,
+    set_whole_ticks,
+)
+from farthing.plots.scales import is_wide
+from farthing.trials import History, Trial
 
 
 def draw_progress(axes: Any, history: History, colours: Any, *, best: Best) -> None:
@@ -40,3 +54,121 @@ def draw_progress(axes: Any, history: History, colours: Any, *, best: Best) -> N
     axes.set_xlabel(f"cost of all trials ({history.problem.cost_unit})")
     axes.set_ylabel(history.problem.value)
     add_legend(axes)
+
+
+# ------------------------------------------------------------
+# The fidelities of each configuration: how far it was trained, in which steps, and on how much data.
+
+
+FEWEST = 12
+"""Places for bars; of fewer runs the bars would be walls."""
+
+WIDEST, THINNEST = 0.86, 0.1
+"""Widths of the bars of a run that has all of its other fidelities and of one that has next to none, where 1 is the way
+to the next bar."""
+
+
+def draw_spending(axes: Any, history: History, colours: Mapping[int, Any], *, best: Trial) -> None:
+    """A bar for each run in the order in which they were begun, as high as it came, with a line where it was continued.
+
+    Bars are as wide as the share of the fidelities that they are not high in, so that their area is the work.
+    """
+    space = history.problem.space
+    axis = curve_axis(space)
+    runs = sorted(learning_curves(history), key=lambda curve: curve.trials[0].number)
+    widths = [max(THINNEST, WIDEST * breadth(history, run.last)) for run in runs]
+    axes.bar(
+        range(len(runs)),
+        [run.points[-1][0] for run in runs],
+        widths,
+        color=[colours[run.last.number] for run in runs],
+        edgecolor=[ACCENT if run.includes(best) else "none" for run in runs],
+        linewidth=1.2,
+    )
+    for place, (run, width) in enumerate(zip(runs, widths, strict=True)):
+        heights = [height for height, _ in run.pauses]
+        axes.hlines(heights, place - width / 2, place + width / 2, color="white", linewidth=1.2)
+        if run.includes(best):
+            _name(axes, f"trial {best.number}", place, run.points[-1][0])
+    others = [name for name in space.fidelities if name != axis]
+    wide = f"wide: more {', '.join(others)}, " if others else ""
+    axes.set_title(f"What each run was given ({wide}dark: better, line: continued there)")
+    axes.set_xlim(-0.7, max(len(runs), FEWEST) - 0.3)
+    axes.set_ylim(0, 1.1 * space.full_fidelity[axis])
+    axes.set_xticks([])
+    axes.grid(visible=False, axis="x")
+    axes.set_xlabel("runs in the order in which they were begun")
+    axes.set_ylabel(axis)
+
+
+def _name(axes: Any, text: str, place: float, height: float) -> None:
+    where = {"xytext": (0, 3), "textcoords": "offset points", "ha": "center"}
+    axes.annotate(text, (place, height), fontsize=8, color=ACCENT, **where)
+
+
+# ------------------------------------------------------------
+# Learning curves, the best one on top.
+
+
+Line = tuple[list[float], list[float]]
+
+THIN, THICK = 0.4, 1.0
+"""Widths of the line of a run that has least of the other fidelities, and of one that has all of them."""
+
+
+def has_curves(history: History) -> bool:
+    return any(len(curve.points) > 1 for curve in learning_curves(history))
+
+
+def draw_curves(axes: Any, history: History, colours: Mapping[int, Any], *, best: Best) -> None:
+    """A line for each run, over all the trials that carried it on; that of the best stands out.
+
+    Rings mark pauses of a run that was continued; lines are as thick as the other fidelities are high.
+    """
+    curves = learning_curves(history)
+    for curve in curves:
+        width = THIN + (THICK - THIN) * breadth(history, curve.last)
+        axes.plot(*_line(curve.points), color=colours[curve.last.number], linewidth=width, marker=".", markersize=3)
+        axes.plot(*_line(curve.pauses), "o", color=colours[curve.last.number], markersize=5, markerfacecolor="white")
+    _mark_failures(axes, curves)
+    for curve in curves:
+        if curve.includes(best.trial):
+            label = f"trial {best.trial.number}, the best"
+            axes.plot(*_line(curve.points), color=ACCENT, linewidth=2.0, label=label, zorder=4)
+            axes.plot(*_line(curve.pauses), "o", color=ACCENT, markersize=5, markerfacecolor="white", zorder=5)
+            _draw_prediction(axes, history, best, curve)
+    _set_axes(axes, history, curves)
+    axes.set_title("Learning curves (dark: better)")
+    add_legend(axes)
+
+
+def _draw_prediction(axes: Any, history: History, best: Best, curve: Curve) -> None:
+    """The prediction for the best run at full fidelity, if it has not been trained that far."""
+    if best.predicted is None or best.params != best.trial.params or history.is_full(best.trial):
+        return
+    full = history.problem.space.full_fidelity[curve.axis]
+    (place, value), predicted = curve.points[-1], best.predicted
+    axes.plot([place, full], [value, predicted.mean], ":", color=ACCENT, linewidth=1.2, zorder=4)
+    draw_expected(axes, full, predicted, label="predicted at full fidelity")
+
+
+def _set_axes(axes: Any, history: History, curves: Sequence[Curve]) -> None:
+    places = [place for curve in curves for place, _ in curve.points]
+    if is_wide(places):
+        axes.set_xscale("log")
+        set_plain_ticks(axes.xaxis, min(places), max(places))
+    elif all(place == round(place) for place in places):
+        set_whole_ticks(axes.xaxis)
+    set_value_axis(axes, [value for curve in curves for _, value in curve.points], history)
+    axes.set_xlabel(curve_axis(history.problem.space))
+    axes.set_ylabel(history.problem.value)
+
+
+def _mark_failures(axes: Any, curves: Sequence[Curve]) -> None:
+    """A cross where a run that failed stopped."""
+    ends = [curve.points[-1] for curve in curves if is_failed(curve.last)]
+    axes.plot([x for x, _ in ends], [y for _, y in ends], "x", color=FAILED, markersize=5, markeredgewidth=1.2)
+
+
+def _line(points: Sequence[tuple[float, float]]) -> Line:
+    return [place for place, _ in points], [value for _, value in points]

@@ -13,8 +13,8 @@ from farthing.errors import InvalidArgument
 from farthing.execution import Checkpoints
 from farthing.execution.folder_mark import Mark, carries, is_free, mark_of
 from farthing.execution.stored_checkpoints import StoredCheckpoints
+from farthing.files.file_lock import remove_abandoned, scratch_folder
 from farthing.files.object_store import is_url
-from farthing.files.scratch import remove_abandoned, scratch_folder
 from farthing.session.records import Records
 from farthing.storage import MemoryStorage, Storage, StudyRecord
 from farthing.trials import Json

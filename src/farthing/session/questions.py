@@ -14,8 +14,8 @@ from itertools import islice
 from farthing.costs import Budget, EffortLevel, Remaining
 from farthing.strategies import Randomness, Strategy
 from farthing.trials import History, Json, State, Suggestion, Trial
-from farthing.trials.notes import noted
-from farthing.trials.requests import changed_just_now
+from farthing.trials.events import changed_just_now
+from farthing.trials.trial import noted
 
 KNEW = "knew"
 """The key in the note of a suggestion."""

@@ -19,16 +19,24 @@ from farthing.storage.storage import Changes, FindsLeaders, Leaders, OpensInTurn
 from farthing.strategies import Randomness, Strategy
 from farthing.trials import Attempt, History, Json, Measurement, Outcome, Problem, State, Suggestion, Trial
 from farthing.trials.best_so_far import with_best_so_far
-from farthing.trials.code_changes import CHANGED
-from farthing.trials.declared_noise import NOISE_DECLARED, noise_event
 from farthing.trials.durations import DURATION, duration_due
+from farthing.trials.events import (
+    BUDGET,
+    CHANGED,
+    IDLE,
+    NOISE_DECLARED,
+    STOP,
+    WITHDRAWN,
+    WORKER_BEGAN,
+    budget_event,
+    limits_given,
+    noise_event,
+    worker_event,
+)
 from farthing.trials.extension import EXTENDED, Extension
-from farthing.trials.idle import IDLE
 from farthing.trials.learned import LEARNED, Learned
 from farthing.trials.news import Checkpointed, News
 from farthing.trials.prefixes import EVICTED, Eviction
-from farthing.trials.requests import BUDGET, STOP, WITHDRAWN, budget_event, limits_given
-from farthing.trials.workers import WORKER_BEGAN, worker_event
 
 MORE_CHOICES = 8
 """Number of further suggestions to ask for if none of the first fits the budget; a guess, not tuned."""

@@ -14,7 +14,7 @@ from farthing.costs.expected import expected_cost
 from farthing.session.questions import Question
 from farthing.strategies import Strategy
 from farthing.trials import History, Prediction, Suggestion, Trial
-from farthing.trials.notes import is_added
+from farthing.trials.trial import is_added
 
 TRIES_BEFORE_A_TURN = 3
 """Number of suggestions of which all but the last may be in vain because others were quicker; a guess, not tuned."""

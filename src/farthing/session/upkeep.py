@@ -7,7 +7,7 @@ from farthing.execution import CarriesOut, Checkpoints, HasStages, KeepsOutputs
 from farthing.session.records import Records
 from farthing.strategies import Strategy
 from farthing.trials import Attempt, History, State, Trial
-from farthing.trials.code_changes import CHANGED, change
+from farthing.trials.events import CHANGED, change
 from farthing.trials.prefixes import Eviction, cached_prefixes
 
 log = logging.getLogger("farthing")

@@ -12,12 +12,11 @@ from farthing.errors import InvalidParams, InvalidSpace
 from farthing.scalars import Option, Scalar
 from farthing.space import serialization
 from farthing.space.conditions import is_active
-from farthing.space.dependencies import activation_order, resolve_conditions
 from farthing.space.fidelity import Fidelity
 from farthing.space.parameters import Choice, Parameter
-from farthing.space.space_validation import check_parts, check_retired
+from farthing.space.serialization import read_toml, write_toml
+from farthing.space.space_validation import activation_order, check_parts, check_retired, resolve_conditions
 from farthing.space.stages import flatten, local_name
-from farthing.space.toml import read_toml, write_toml
 from farthing.space.validation import store
 from farthing.validation import refuse_non_mapping, refuse_unknown, shown
 

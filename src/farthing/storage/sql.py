@@ -13,9 +13,8 @@ from farthing.errors import StorageError
 from farthing.storage import engines, lifecycle, rows, schema, statements
 from farthing.storage.checking import found_faults
 from farthing.storage.json_text import stored_record, stored_suggestion
-from farthing.storage.leaders import leaders
 from farthing.storage.lifecycle import Claim, Entry
-from farthing.storage.listing import summaries
+from farthing.storage.listing import leaders, summaries
 from farthing.storage.outlines import read_lines, read_outline, read_trials
 from farthing.storage.reading import HistoryReader
 from farthing.storage.runs import Run, next_beginning, seconds_covered

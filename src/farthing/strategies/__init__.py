@@ -1,7 +1,7 @@
 """Strategies, each a pure function of the history and the budget."""
 
-from farthing.strategies.shared.randomness import Randomness
 from farthing.strategies.shared.strategy import (
+    Randomness,
     Recommendation,
     Strategy,
     as_strategy,

@@ -3,10 +3,9 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from farthing.testing.replay_check import check_replay
     from farthing.testing.simulated import Faults, SimulatedExecutor
     from farthing.testing.storage_contract import StorageContract
-    from farthing.testing.strategy_contract import StrategyContract
+    from farthing.testing.strategy_contract import StrategyContract, check_replay
     from farthing.testing.trainable_check import TrainableReport, check_trainable
 
 __all__ = [
@@ -25,7 +24,7 @@ _HOMES = {
     "StorageContract": "farthing.testing.storage_contract",
     "StrategyContract": "farthing.testing.strategy_contract",
     "TrainableReport": "farthing.testing.trainable_check",
-    "check_replay": "farthing.testing.replay_check",
+    "check_replay": "farthing.testing.strategy_contract",
     "check_trainable": "farthing.testing.trainable_check",
 }
 

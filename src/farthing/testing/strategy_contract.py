@@ -14,12 +14,14 @@ import numpy as np
 import pytest
 
 from farthing.costs import Budget, Clock, Remaining, SystemClock
+from farthing.session.questions import suggested_again, without_knowledge
 from farthing.space import Choice, Fidelity, Float, Int, Space
 from farthing.storage import MemoryStorage
 from farthing.strategies import Randomness, Strategy, strategy_from_json
 from farthing.strategies.plain.random import Random
 from farthing.study import Study
-from farthing.trials import History, Params, State, Suggestion
+from farthing.trials import History, Params, State, Suggestion, Trial
+from farthing.trials.extension import as_suggested
 
 MIXED_SPACE = Space(
     {
@@ -218,3 +220,28 @@ def _with_guesses(space: Space) -> Space:
                 low, high = table["float"]
                 table["guess"] = low + 0.1 * (high - low)
     return Space.from_json(tables)
+
+
+# ------------------------------------------------------------
+# A check that a strategy is a function of the history: what it suggested it suggests again.
+
+
+def check_replay(study: Study) -> list[int]:
+    """The numbers of the trials that the study's strategy would not suggest again, bit for bit; none if all is well.
+
+    Each is suggested from what its note says that it knew, however many workers there were. Trials that were enqueued
+    or added are left out. The study must have its declared cost, if any, and have had one strategy.
+    """
+    history = study.history
+    return [trial.number for trial in history if trial.overhead > 0.0 and not _is_repeated(study, history, trial)]
+
+
+def _is_repeated(study: Study, history: History, trial: Trial) -> bool:
+    again = suggested_again(study.strategy, history, trial.number)
+    if again is None:
+        return False
+    space = history.before(trial.number).problem.space  # it may have been extended since
+    params, fidelity = space.check(again.params), space.check_fidelity(again.fidelity)
+    note = json.loads(json.dumps(again.note)) or None
+    told = (as_suggested(trial, space).params, trial.fidelity, trial.resume_from, without_knowledge(trial.note))
+    return (params, fidelity, again.resume_from, note) == told

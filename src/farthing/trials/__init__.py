@@ -2,10 +2,9 @@
 
 from farthing.trials.history import Event, History
 from farthing.trials.measurement import KINDS, Kind, Measurement
-from farthing.trials.outcome import Attempt, Outcome
 from farthing.trials.problem import DeclaredCost, Problem
 from farthing.trials.suggestion import Json, Params, Prediction, Suggestion
-from farthing.trials.trial import Failure, State, Trial
+from farthing.trials.trial import Attempt, Failure, Outcome, State, Trial
 
 __all__ = [
     "KINDS",

@@ -5,9 +5,8 @@ from dataclasses import replace
 from itertools import pairwise
 
 from farthing.trials.measurement import Measurement
-from farthing.trials.outcome import Outcome
 from farthing.trials.problem import Problem
-from farthing.trials.trial import State, Trial
+from farthing.trials.trial import Outcome, State, Trial
 
 
 def with_best_so_far(problem: Problem, outcome: Outcome, *, before: Iterable[float | None] = ()) -> Outcome:

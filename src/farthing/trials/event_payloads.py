@@ -4,15 +4,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from farthing.errors import FarthingError
-from farthing.trials.code_changes import CHANGED
-from farthing.trials.declared_noise import NOISE_DECLARED
 from farthing.trials.durations import DURATION
+from farthing.trials.events import BUDGET, CHANGED, IDLE, NOISE_DECLARED, WORKER_BEGAN
 from farthing.trials.extension import EXTENDED, Extension
-from farthing.trials.idle import IDLE
 from farthing.trials.learned import LEARNED, Learned
 from farthing.trials.prefixes import EVICTED
-from farthing.trials.requests import BUDGET
-from farthing.trials.workers import WORKER_BEGAN
 
 PARTS: Mapping[str, Mapping[str, type]] = {
     BUDGET: {"limits": dict, "trials": int, "given": bool},

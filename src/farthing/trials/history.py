@@ -8,17 +8,23 @@ from typing import Any, TypeVar, overload
 
 from farthing.errors import TrialNotFound
 from farthing.trials.best_so_far import ended_early, fidelity_known
-from farthing.trials.code_changes import CodeChanges
-from farthing.trials.declared_noise import NOISE_DECLARED, is_noisy
 from farthing.trials.durations import DURATION
+from farthing.trials.events import (
+    BUDGET,
+    NOISE_DECLARED,
+    CodeChanges,
+    budgets_known,
+    is_noisy,
+    is_to_stop,
+    limits_in_force,
+    stop_requests,
+)
 from farthing.trials.extension import EXTENDED, as_suggested, extensions_of, filled
 from farthing.trials.learned import Learned, learned_of
 from farthing.trials.memos import CostSoFar, Memo, Memos
-from farthing.trials.notes import is_added
 from farthing.trials.problem import Problem
-from farthing.trials.requests import BUDGET, budgets_known, is_to_stop, limits_in_force, stop_requests
 from farthing.trials.suggestion import Json, Params
-from farthing.trials.trial import State, Trial
+from farthing.trials.trial import State, Trial, is_added
 
 T = TypeVar("T")
 

@@ -4,10 +4,14 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, SupportsFloat, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, SupportsFloat, get_args
 
 from farthing.errors import InvalidValue
 from farthing.trials.suggestion import Params
+
+if TYPE_CHECKING:
+    from farthing.trials.trial import Trial
+
 
 LARGEST_WHOLE = 2**63 - 1
 """The largest whole number that a database keeps, and the most that one measurement may cost: so sums are finite."""
@@ -149,3 +153,31 @@ def _shown(thing: object) -> str:
     except ValueError:
         text = "a number of more digits than Python writes"
     return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(thing).__name__})"
+
+
+# ------------------------------------------------------------
+# The rounds of an online run: the measurements of a trial whose params change while it runs.
+
+
+BAD = "bad"
+"""A metric of a round whose validation gave no value: it was no finite number, or measuring it failed."""
+
+
+def played_rounds(trial: "Trial") -> list[Measurement]:
+    """The rounds of a run, in order, as they led to where it stands."""
+    return [trial.measurements[position] for position in kept_rounds(trial.measurements)]
+
+
+def kept_rounds(measurements: Sequence[Measurement]) -> list[int]:
+    """The positions of the rounds that led to where a run stands, in order.
+
+    A process that went back to an earlier round, after a kill or with an older state, undid what came after it.
+    """
+    kept: list[int] = []
+    for position, point in enumerate(measurements):
+        if point.step is None or point.params is None:
+            continue
+        while kept and (measurements[kept[-1]].step or 0) >= point.step:
+            kept.pop()
+        kept.append(position)
+    return kept

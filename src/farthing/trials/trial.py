@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from typing import Any
 
 from farthing.scalars import as_int
-from farthing.trials.measurement import Measurement, payments, savings, total
-from farthing.trials.rounds import kept_rounds
+from farthing.trials.measurement import Measurement, kept_rounds, payments, savings, total
 from farthing.trials.suggestion import Json, Params, Suggestion
 from farthing.validation import spelled_out
 
@@ -141,3 +141,60 @@ class Trial:
 
 def _along_the_curve(point: Measurement) -> tuple[tuple[float, ...], int, int]:
     return tuple(point.fidelity.values()), point.step or 0, point.sequence
+
+
+# ------------------------------------------------------------
+# How an attempt at a trial ended.
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """Names a trial and the attempt at it that writes: the fencing number."""
+
+    number: int
+    attempt: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The end of an attempt: done, failed or pruned.
+
+    `measurements` are recorded with it, the value's own among them; `checkpoint` names the checkpoint that it left.
+    `retry` puts a failed trial back to pending.
+    """
+
+    state: State
+    value: float | None = None
+    measurements: Sequence[Measurement] = ()
+    failure: Failure | None = None
+    checkpoint: str | None = None
+    retry: bool = False
+
+
+# ------------------------------------------------------------
+# What notes on trials say, whoever wrote them: it is read here, so that a word means one thing everywhere.
+
+
+ADDED = "added"
+"""In the note of a trial whose result was obtained elsewhere."""
+
+THETA = "theta"
+"""In the note of a trial that a model chose: the hyperparameters of the model."""
+
+
+def noted(note: Json) -> Mapping[str, Any]:
+    """The note by its words; nothing if a strategy wrote something else than a mapping."""
+    return note if isinstance(note, dict) else {}
+
+
+def is_added(trial: Trial) -> bool:
+    return ADDED in noted(trial.note)
+
+
+def is_by_model(trial: Trial) -> bool:
+    return THETA in noted(trial.note)
+
+
+def reason_of(trial: Trial) -> str:
+    """The strategy's reason for its choice, if it gives one."""
+    return str(noted(trial.note).get("why", ""))

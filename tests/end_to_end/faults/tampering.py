@@ -20,20 +20,18 @@ from starlette.testclient import TestClient
 
 import farthing as ft
 from farthing.cli.app import farthing as program
+from farthing.dashboard.answers import key_of
 from farthing.dashboard.application import application
 from farthing.dashboard.endpoints import Endpoint
-from farthing.dashboard.keys import key_of
 from farthing.dashboard.reading import Studies
 from farthing.dashboard.routes import ENDPOINTS
 from farthing.dashboard.security import Access
 from farthing.errors import FarthingError
 from farthing.storage import open_storage, tables
-from farthing.trials.code_changes import CHANGED
-from farthing.trials.declared_noise import NOISE_DECLARED
 from farthing.trials.durations import DURATION
+from farthing.trials.events import BUDGET, CHANGED, NOISE_DECLARED
 from farthing.trials.learned import LEARNED
 from farthing.trials.prefixes import EVICTED
-from farthing.trials.requests import BUDGET
 
 STORED = Path(__file__).parents[2] / "data" / "stored_studies.db"
 KINDS_OF_STUDIES = ("asha", "lambo", "log-ei", "online", "pb2")

@@ -14,12 +14,10 @@ import farthing as ft
 from farthing.cli.app import farthing as program
 from farthing.errors import FarthingError
 from farthing.storage import open_storage
-from farthing.trials.code_changes import CHANGED
-from farthing.trials.declared_noise import NOISE_DECLARED
+from farthing.trials.events import BUDGET, CHANGED, NOISE_DECLARED
 from farthing.trials.extension import EXTENDED
 from farthing.trials.learned import LEARNED
 from farthing.trials.prefixes import EVICTED
-from farthing.trials.requests import BUDGET
 
 SPACE = ft.Space({"x": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(1, 9, integer=True, trace=True)})
 DEEP = "[" * 200_000

@@ -15,7 +15,7 @@ from test_kills import wait_until
 import farthing as ft
 from farthing.storage import MemoryStorage, open_storage
 from farthing.trials import Params
-from farthing.trials.rounds import played_rounds
+from farthing.trials.measurement import played_rounds
 
 PROGRAM = Path(__file__).with_name("killed_online.py")
 

@@ -3,8 +3,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from farthing.acquisition.bundle import greedy_gains, log_joint_improvements
-from farthing.acquisition.expected_improvement import log_augmented_improvement
+from farthing.acquisition.expected_improvement import greedy_gains, log_augmented_improvement, log_joint_improvements
 from farthing.models.gp import condition
 from farthing.models.kernels import Matern52
 

@@ -3,10 +3,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from farthing.acquisition.batch import select_batch
+from farthing.acquisition.acquisition import Unvisited, select_batch
 from farthing.acquisition.expected_improvement import LogExpectedImprovement
 from farthing.acquisition.maximize import Domain, Effort, maximize, perturbed, sobol
-from farthing.acquisition.unvisited import Unvisited
 from farthing.models.gp import condition
 from farthing.models.kernels import CategoryOverlap, Matern52
 

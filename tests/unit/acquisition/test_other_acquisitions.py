@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from farthing.acquisition.acquisition import PosteriorMean
+from farthing.acquisition.acquisition import Affordable, LogValuePerCost, PosteriorMean, cooling_exponent
 from farthing.acquisition.confidence_bound import (
     ConfidenceBound,
     LogHopedGain,
@@ -15,7 +15,6 @@ from farthing.acquisition.confidence_bound import (
     upper_confidence_bound,
 )
 from farthing.acquisition.expected_improvement import LogExpectedImprovement
-from farthing.acquisition.per_cost import Affordable, LogValuePerCost, cooling_exponent
 from farthing.models.gp import condition
 from farthing.models.kernels import SE
 

@@ -9,8 +9,7 @@ import joblib
 import numpy as np
 import pytest
 
-from farthing.caching.data_identity import identity_of_data
-from farthing.caching.identity import identity_of_function
+from farthing.caching.identity import identity_of_data, identity_of_function
 from farthing.caching.plain_data import NotPlain
 
 SCRIPT = """
@@ -257,7 +256,7 @@ def _printed(script, environment):
 
 def test_an_identity_is_the_same_in_another_process():
     script = SCRIPT + (
-        "\nfrom farthing.caching.data_identity import identity_of_data\n"
+        "\nfrom farthing.caching.identity import identity_of_data\n"
         "from farthing.caching.identity import identity_of_function\n"
         "print(identity_of_function(stage), identity_of_data([{'a': np.eye(2)}, 'text', 1.5]))"
     )

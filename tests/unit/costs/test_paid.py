@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import farthing as ft
+from farthing.costs.expected import has_paid, rate_of, work_of
 from farthing.costs.learned import Paid, Setup, learn_cost
-from farthing.costs.paid import has_paid, rate_of, work_of
 from farthing.models.kernels import Constant, Matern52
 from farthing.strategies.shared.cost_model import PastErrors, predicted_cost
 from farthing.trials import Event, History, Measurement, Prediction, Problem, State, Suggestion, Trial
-from farthing.trials.workers import WORKER_BEGAN, worker_event
+from farthing.trials.events import WORKER_BEGAN, worker_event
 
 SPACE = ft.Space({"x": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(1, 20, integer=True, trace=True)})
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import farthing as ft
-from farthing.dashboard.keys import key_of
+from farthing.dashboard.answers import key_of
 from farthing.storage import open_storage
 from tests.unit.dashboard.conftest import client_of
 from tests.unit.dashboard.test_api import NAMES

@@ -9,7 +9,7 @@ import pytest
 
 from farthing.errors import InvalidArgument
 from farthing.execution import Checkpoints
-from farthing.files.scratch import scratch_folder
+from farthing.files.file_lock import scratch_folder
 from farthing.trials import Attempt
 
 FIRST, SECOND, OTHER = Attempt(12, 1), Attempt(12, 2), Attempt(7, 1)

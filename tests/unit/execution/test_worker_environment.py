@@ -2,8 +2,8 @@
 
 import pytest
 
-from farthing.execution import worker_environment as module
-from farthing.execution.worker_environment import worker_environment
+from farthing.execution import platform as module
+from farthing.execution.platform import worker_environment
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from farthing.files import scratch
+from farthing.files import file_lock as scratch
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +31,7 @@ def test_where_no_folder_can_be_made_there_is_none(temporary, monkeypatch):
 
 def test_what_a_killed_process_left_is_removed(temporary):
     script = (
-        "import os\nfrom farthing.files import scratch\n"
+        "import os\nfrom farthing.files import file_lock as scratch\n"
         f"scratch.gettempdir = lambda: {str(temporary)!r}\n"
         "with scratch.scratch_folder() as folder:\n    (folder / 'large').touch()\n    os.kill(os.getpid(), 9)"
     )

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from farthing.errors import MissingExtra
-from farthing.models.fitting import fit, hyperparameter_posterior
+from farthing.models.fitting import fit, hyperparameter_posterior, sample_hyperparameters
 from farthing.models.kernels import SE
-from farthing.models.sampling import sample_hyperparameters
 
 
 def posterior_of(n):

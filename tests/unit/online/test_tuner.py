@@ -22,7 +22,7 @@ from farthing.rules import Bernoulli, Capped, Every, ExpectedRegret
 from farthing.storage import MemoryStorage, open_storage
 from farthing.study import Study
 from farthing.trials import State
-from farthing.trials.rounds import played_rounds
+from farthing.trials.measurement import played_rounds
 
 ARMS = ft.Space({"arm": ft.Choice("a", "b", "c")})
 VALUES = {"a": 0.1, "b": 0.9, "c": 0.5}

@@ -14,9 +14,8 @@ from farthing.analysis.lines import progress_of
 from farthing.cli.files import save_figure
 from farthing.errors import InvalidArgument, MissingExtra, NoResult
 from farthing.plots import PlotKind
-from farthing.plots.learning import draw_curves
 from farthing.plots.look import STYLE, merit, plain_number
-from farthing.plots.spending import draw_spending
+from farthing.plots.progress import draw_curves, draw_spending
 from farthing.session import session_of
 from farthing.strategies import Recommendation
 from farthing.trials import Measurement, Outcome, Prediction

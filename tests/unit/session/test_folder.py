@@ -3,7 +3,7 @@
 import gc
 
 import farthing as ft
-from farthing.files.scratch import remove_abandoned
+from farthing.files.file_lock import remove_abandoned
 from farthing.session.folder import temporary_folder
 
 

@@ -11,7 +11,7 @@ from farthing.session.prices import Prices
 from farthing.storage import MemoryStorage
 from farthing.testing import Faults, SimulatedExecutor
 from farthing.trials import Attempt, Measurement, State, Suggestion, Trial
-from farthing.trials.idle import IDLE
+from farthing.trials.events import IDLE
 
 SPACE = ft.Space({"x": ft.Float(0, 1)})
 PRICES = {"gpu": 2.5, "cpu": 0.05, "per": "hour"}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import farthing as ft
-from farthing.costs.paid import work_of
+from farthing.costs.expected import work_of
 from farthing.errors import InvalidSpace
 from farthing.strategies.multifidelity.runs import runs_of
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import farthing as ft
-from farthing.trials.workers import began_its_worker
+from farthing.trials.events import began_its_worker
 
 SPACE = ft.Space({"x": ft.Float(0, 1)})
 

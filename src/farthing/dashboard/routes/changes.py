@@ -9,8 +9,8 @@ from contextlib import closing, contextmanager
 
 from farthing.analysis.rows import trial_row
 from farthing.costs import Budget
+from farthing.dashboard.answers import name_of
 from farthing.dashboard.endpoints import LONGEST_TEXT, STUDY, TRIAL, Body, Endpoint
-from farthing.dashboard.keys import name_of
 from farthing.dashboard.reading import Studies
 from farthing.errors import InvalidArgument, NoResult, TrialFinished
 from farthing.running.verification import Chosen

@@ -14,8 +14,8 @@ from farthing.analysis.overview import (
 )
 from farthing.analysis.sampling import steady_places
 from farthing.costs import Ledger
+from farthing.dashboard.answers import key_of, name_of
 from farthing.dashboard.endpoints import STUDY, Argument, Endpoint
-from farthing.dashboard.keys import key_of, name_of
 from farthing.dashboard.reading import Row, Studies, StudyReader
 from farthing.errors import InvalidArgument, NoResult
 from farthing.session.strategy import ChosenStrategy, class_name

@@ -9,9 +9,8 @@ from typing import BinaryIO
 
 from farthing.analysis.export import export
 from farthing.analysis.rows import PLAIN_COLUMNS, Query, matching_lines, matching_trials, trial_form, trial_row
-from farthing.dashboard.answers import Download
+from farthing.dashboard.answers import Download, key_of
 from farthing.dashboard.endpoints import STUDY, TRIAL, Argument, Endpoint
-from farthing.dashboard.keys import key_of
 from farthing.dashboard.reading import Studies, StudyReader
 from farthing.dashboard.routes.studies import reader_of
 from farthing.errors import InvalidArgument, TrialNotFound

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from farthing.execution.checkpoints import Checkpoints
+from farthing.execution.platform import THREAD_LIMITS
 from farthing.execution.slot import SECONDS_TO_DIE
 from farthing.execution.stored_checkpoints import checkpoints_at
 from farthing.execution.wire import BrokenWire, to_bytes
-from farthing.execution.worker_environment import THREAD_LIMITS
 from farthing.execution.worker_process import LONGEST_WAIT, WorkerProcess, wait_for_events
 from farthing.trials import Attempt
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from farthing.fields import share
 from farthing.strategies.multifidelity.halving import Hyperband, Rungs
 from farthing.strategies.shared.guessing import believed
-from farthing.strategies.shared.randomness import Randomness
 from farthing.strategies.shared.starts import FirstParams, first_params
+from farthing.strategies.shared.strategy import Randomness
 from farthing.trials import History, Params, State, Trial
 
 if TYPE_CHECKING:
@@ -54,10 +54,9 @@ def _informed_rung(rungs: Rungs) -> Sequence[Trial] | None:
 
 def _by_model(history: History, rung: Sequence[Trial], count: int, rng: Randomness) -> list[Params]:
     from farthing.acquisition.expected_improvement import LogExpectedImprovement
-    from farthing.strategies.shared.compression import Compression
     from farthing.strategies.shared.modelling import domain_of, incumbent, kernel_over
     from farthing.strategies.shared.searching import search_batch
-    from farthing.strategies.shared.surrogate import fit_surrogate
+    from farthing.strategies.shared.surrogate import Compression, fit_surrogate
 
     encoder, seen = history.problem.space.encoder, _observed(history, rung)
     surrogate = fit_surrogate(seen.X, seen.loss, kernel_over(encoder), history, compression=Compression.of(seen.loss))

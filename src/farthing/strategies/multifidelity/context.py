@@ -13,16 +13,15 @@ from farthing.costs import EFFORT_LEVELS, EffortLevel
 from farthing.models.gp import GP, VALUE
 from farthing.models.linalg import Array, IntArray
 from farthing.space.encoding import Encoder
-from farthing.strategies.multifidelity.active_runs import MOST_POINTS, active_runs
 from farthing.strategies.multifidelity.basket import Basket, continuing_saves
 from farthing.strategies.multifidelity.bought import Bought
 from farthing.strategies.multifidelity.candidates import NEW, Candidates, retained_points, with_params
 from farthing.strategies.multifidelity.curve_model import GROWTH_BEFORE_REFIT, CurveModel, fit_curves
 from farthing.strategies.multifidelity.levels import Fidelities
-from farthing.strategies.multifidelity.runs import Run, recommendable, runs_of
+from farthing.strategies.multifidelity.runs import MOST_POINTS, Run, active_runs, recommendable, runs_of
 from farthing.strategies.multifidelity.skill import only_trace
 from farthing.strategies.shared.cost_model import CostModel, Fit, cost_model
-from farthing.strategies.shared.randomness import Randomness
+from farthing.strategies.shared.strategy import Randomness
 from farthing.trials import History, Suggestion, Trial
 
 MOST_PAUSED, MOST_RECOMMENDABLE = 48, 64
@@ -184,7 +183,7 @@ class CurveContext:
     def _sampled(self) -> list[GP]:
         if self.settings.samples == "map":
             return [self.model.gp]
-        from farthing.models.sampling import sample_hyperparameters
+        from farthing.models.fitting import sample_hyperparameters
 
         draws = sample_hyperparameters(
             self.model.posterior,

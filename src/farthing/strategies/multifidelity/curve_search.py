@@ -6,21 +6,18 @@ from functools import cached_property
 
 import numpy as np
 
-from farthing.acquisition.acquisition import Acquisition
-from farthing.acquisition.fixed_features import FixedFeatures
+from farthing.acquisition.acquisition import Acquisition, FixedFeatures, Unvisited
 from farthing.acquisition.maximize import maximize
-from farthing.acquisition.unvisited import Unvisited
 from farthing.models.gp import GP
 from farthing.models.linalg import Array
 from farthing.space.encoding import Encoder
-from farthing.strategies.multifidelity.active_runs import active_runs
 from farthing.strategies.multifidelity.basket import continuing_saves, starts_at
 from farthing.strategies.multifidelity.bought import Bought
 from farthing.strategies.multifidelity.context import cost_of_runs
 from farthing.strategies.multifidelity.curve_model import CurveModel, fit_curves
 from farthing.strategies.multifidelity.levels import COMPLETE, Fidelities
 from farthing.strategies.multifidelity.recommending import ranked
-from farthing.strategies.multifidelity.runs import Run, recommendable, runs_of
+from farthing.strategies.multifidelity.runs import Run, active_runs, recommendable, runs_of
 from farthing.strategies.shared.cost_model import CostModel
 from farthing.strategies.shared.guessing import believed
 from farthing.strategies.shared.modelling import domain_of

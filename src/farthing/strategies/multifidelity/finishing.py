@@ -19,7 +19,7 @@ from farthing.strategies.multifidelity.candidates import ChosenEvaluation, at_le
 from farthing.strategies.multifidelity.context import CurveContext
 from farthing.strategies.multifidelity.recommending import expected
 from farthing.strategies.multifidelity.runs import Run, loss_up_to, recommendable
-from farthing.strategies.shared.cooling import share_left
+from farthing.strategies.shared.searching import share_left
 from farthing.trials import History
 
 RESERVE = 0.35

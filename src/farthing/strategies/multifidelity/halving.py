@@ -17,9 +17,8 @@ from typing import ClassVar
 from farthing.costs import Remaining
 from farthing.errors import InvalidArgument
 from farthing.fields import whole
-from farthing.strategies.shared.randomness import Randomness
 from farthing.strategies.shared.starts import FirstParams, first_params
-from farthing.strategies.shared.strategy import Strategy
+from farthing.strategies.shared.strategy import Randomness, Strategy
 from farthing.trials import History, Json, Params, Problem, State, Suggestion, Trial
 from farthing.trials.memos import places_changed
 

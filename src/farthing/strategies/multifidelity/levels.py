@@ -7,7 +7,7 @@ from math import log
 
 import numpy as np
 
-from farthing.acquisition.fixed_features import with_columns
+from farthing.acquisition.acquisition import with_columns
 from farthing.models.linalg import Array, BoolArray
 from farthing.space import Space
 

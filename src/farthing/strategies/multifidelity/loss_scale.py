@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import expit
 
 from farthing.models.linalg import Array
-from farthing.strategies.shared.compression import Compression
+from farthing.strategies.shared.surrogate import Compression
 
 LEAST_FACTOR = 1.5
 """Positive losses that differ by less than this factor gain nothing from a logarithm. A guess, not tuned."""

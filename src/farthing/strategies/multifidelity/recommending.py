@@ -5,15 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from farthing.acquisition.acquisition import PosteriorMean
-from farthing.acquisition.fixed_features import FixedFeatures
+from farthing.acquisition.acquisition import FixedFeatures, PosteriorMean
 from farthing.acquisition.maximize import Effort, maximize
 from farthing.models.linalg import Array
-from farthing.strategies.multifidelity.active_runs import active_runs
 from farthing.strategies.multifidelity.context import Settings
 from farthing.strategies.multifidelity.curve_model import CurveModel, fit_curves
 from farthing.strategies.multifidelity.levels import Fidelities
-from farthing.strategies.multifidelity.runs import Run, recommendable, runs_of
+from farthing.strategies.multifidelity.runs import Run, active_runs, recommendable, runs_of
 from farthing.strategies.multifidelity.skill import only_trace
 from farthing.strategies.shared.modelling import domain_of
 from farthing.strategies.shared.strategy import Recommendation

@@ -10,8 +10,8 @@ from math import ceil
 
 import numpy as np
 
+from farthing.acquisition.acquisition import FixedFeatures
 from farthing.acquisition.expected_improvement import LogExpectedImprovement
-from farthing.acquisition.fixed_features import FixedFeatures
 from farthing.acquisition.knowledge_gradient import KnowledgeGradient
 from farthing.models.linalg import Array, IntArray
 from farthing.strategies.multifidelity.bought import distinct

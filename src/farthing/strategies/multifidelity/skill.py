@@ -11,7 +11,7 @@ from farthing.strategies.multifidelity.loss_scale import lower_bound
 from farthing.strategies.multifidelity.runs import Run, runs_of
 from farthing.strategies.shared.starts import is_drawn
 from farthing.trials import History, Trial
-from farthing.trials.notes import ADDED
+from farthing.trials.trial import ADDED
 
 Curve = Mapping[float, float]
 """The loss of a run at each fidelity that it has reached; empty for a run that diverged."""

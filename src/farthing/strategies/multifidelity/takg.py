@@ -10,9 +10,8 @@ from farthing.costs import EFFORT_LEVELS, Remaining
 from farthing.errors import InvalidArgument
 from farthing.fields import share, whole
 from farthing.strategies.shared.effort import can_pay_for_model, effort_level
-from farthing.strategies.shared.randomness import Randomness
 from farthing.strategies.shared.starts import first_params, is_known, starts_in_vain
-from farthing.strategies.shared.strategy import Recommendation, Strategy
+from farthing.strategies.shared.strategy import Randomness, Recommendation, Strategy
 from farthing.trials import History, Json, Params, Suggestion
 
 if TYPE_CHECKING:

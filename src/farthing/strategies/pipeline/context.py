@@ -11,9 +11,7 @@ from farthing.acquisition.maximize import Domain, Effort
 from farthing.costs import Remaining
 from farthing.models.gp import GP
 from farthing.models.linalg import Array, IntArray
-from farthing.strategies.pipeline.layout import Layout
-from farthing.strategies.pipeline.meters import meters
-from farthing.strategies.pipeline.purchases import Purchase, Purchases
+from farthing.strategies.pipeline.purchases import Layout, Purchase, Purchases, meters
 from farthing.strategies.pipeline.stage_costs import PricedStages
 from farthing.strategies.shared.cost_model import PastErrors
 from farthing.strategies.shared.modelling import Observations, domain_of

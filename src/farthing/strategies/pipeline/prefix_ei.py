@@ -6,14 +6,13 @@ from typing import Annotated
 
 import numpy as np
 
-from farthing.acquisition.bundle import log_joint_improvements
-from farthing.acquisition.expected_improvement import LogAugmentedImprovement
+from farthing.acquisition.expected_improvement import LogAugmentedImprovement, log_joint_improvements
 from farthing.acquisition.maximize import perturbed, sobol
 from farthing.acquisition.prefix_classes import ClassMaximum
 from farthing.fields import Several, Whole, positive
 from farthing.models.linalg import Array
 from farthing.strategies.pipeline.context import ChosenRow, PipelineContext
-from farthing.strategies.pipeline.meters import due_class
+from farthing.strategies.pipeline.purchases import due_class
 from farthing.strategies.pipeline.reuse import best_of_classes, chosen, every_prefix
 from farthing.strategies.pipeline.strategy import StagedStrategy
 

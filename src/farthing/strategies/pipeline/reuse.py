@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from farthing.acquisition.acquisition import Acquisition
+from farthing.acquisition.acquisition import Acquisition, Unvisited
 from farthing.acquisition.prefix_classes import ClassMaximum, NewPrefixes, PrefixClass, PricedClasses, maximize_classes
-from farthing.acquisition.unvisited import Unvisited
 from farthing.strategies.pipeline.context import ChosenRow, PipelineContext, PipelineState
 from farthing.strategies.shared.guessing import believed
 from farthing.trials import Json, Params

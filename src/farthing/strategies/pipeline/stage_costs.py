@@ -12,8 +12,7 @@ from farthing.costs.switching import ConstantCost, LogCost, StageCosts
 from farthing.errors import InvalidArgument
 from farthing.fields import Named, Number
 from farthing.models.linalg import Array
-from farthing.strategies.pipeline.layout import Layout
-from farthing.strategies.pipeline.purchases import Purchases
+from farthing.strategies.pipeline.purchases import Layout, Purchases
 from farthing.strategies.shared.modelling import kernel_over
 from farthing.strategies.shared.surrogate import is_recent, last_fit
 from farthing.trials import History, Json, Trial

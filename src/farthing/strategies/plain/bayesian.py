@@ -3,17 +3,17 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
 from farthing.costs import Remaining
 from farthing.fields import whole
-from farthing.strategies.shared.cooling import share_left
 from farthing.strategies.shared.design import new_ones
-from farthing.strategies.shared.effort import effort_level
+from farthing.strategies.shared.effort import effort_level, seconds_of_a_trial
 from farthing.strategies.shared.guessing import believed
-from farthing.strategies.shared.randomness import Randomness
+from farthing.strategies.shared.searching import share_left
 from farthing.strategies.shared.starts import designed, next_starts, starts_in_vain
-from farthing.strategies.shared.strategy import Strategy
+from farthing.strategies.shared.strategy import Randomness, Strategy
 from farthing.trials import History, Json, Params, Suggestion
 
 if TYPE_CHECKING:
@@ -68,10 +68,9 @@ class LogEI(Strategy):
     def _by_model(
         self, history: History, seen: "Observations", budget: Remaining, count: int, rng: Randomness
     ) -> list[Suggestion]:
-        from farthing.strategies.shared.compression import Compression
         from farthing.strategies.shared.modelling import domain_of, kernel_over
         from farthing.strategies.shared.searching import search_batch
-        from farthing.strategies.shared.surrogate import fit_surrogate
+        from farthing.strategies.shared.surrogate import Compression, fit_surrogate
 
         encoder, effort = history.problem.space.encoder, effort_level(self, history, budget)
         is_frugal = effort != "ordinary"
@@ -150,7 +149,6 @@ class EIPerCost(LogEI):
             return None
         from farthing.models.threads import one_thread
         from farthing.strategies.shared.evolution import evolved
-        from farthing.strategies.shared.short_trials import short_trials
 
         if (short := short_trials(self, history, budget)) is None:
             return None
@@ -181,7 +179,7 @@ class EIPerCost(LogEI):
     def _priced(
         self, improvement: "Acquisition", costs: "FullCost | None", history: History, budget: Remaining
     ) -> "Acquisition":
-        from farthing.acquisition.per_cost import Affordable, LogValuePerCost
+        from farthing.acquisition.acquisition import Affordable, LogValuePerCost
 
         if costs is None or not costs.steers:
             return improvement
@@ -239,3 +237,44 @@ def _repeat(history: History, params: Params) -> dict[str, Json]:
     if number is None:
         return {}
     return {"why": f"the params of trial {number} again, because every configuration was tried"}
+
+
+# ------------------------------------------------------------
+# Recognises studies of many trials that take less time than a model takes to suggest one.
+
+
+SHORT = 0.03
+"""Seconds of a trial below which evolution beats every model at equal CPU time, on continuous spaces."""
+MANY = 40
+"""Trials for each parameter that the budget must allow: with fewer a model is better, however long it takes.
+A guess, not tuned."""
+PATIENCE = 30.0
+"""Seconds that models may take for all trials that are left, where the budget counts trials and not time. A guess."""
+
+
+@dataclass(frozen=True)
+class ShortTrials:
+    """About the `seconds` of a trial, and of a suggestion by a model; the number of trials that are `left`."""
+
+    seconds: float
+    model_seconds: float
+    left: float
+
+    @property
+    def why(self) -> str:
+        trial, model = f"{1e3 * self.seconds:.2g} ms", f"{1e3 * self.model_seconds:.2g} ms"
+        allows = f"the budget allows {self.left:.0f} more"
+        return f"evolution: trials take about {trial}, a model {model} for each, and {allows}"
+
+
+def short_trials(strategy: Strategy, history: History, budget: Remaining) -> ShortTrials | None:
+    """None where a model pays: trials are long, the model is quick, or only some are left."""
+    seconds, model = seconds_of_a_trial(history), strategy.thinking
+    if seconds is None or seconds > SHORT or model <= seconds:
+        return None
+    in_seconds = min(budget.seconds, budget.cost if history.problem.cost_is_time else inf)
+    left = min(budget.trials, in_seconds / seconds)
+    is_patient = min(budget.seconds, budget.cost) == inf and left * model <= PATIENCE
+    if left == inf or is_patient or len(history) + left < MANY * history.problem.space.encoder.dimension:
+        return None
+    return ShortTrials(seconds, model, left)

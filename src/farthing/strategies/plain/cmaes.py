@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from farthing.costs import Remaining
 from farthing.errors import MissingExtra
 from farthing.fields import number, whole
-from farthing.strategies.shared.randomness import Randomness
-from farthing.strategies.shared.strategy import Strategy
+from farthing.strategies.shared.strategy import Randomness, Strategy
 from farthing.trials import History, Json, State, Suggestion, Trial
 
 if TYPE_CHECKING:

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from farthing.costs import Remaining
-from farthing.strategies.shared.randomness import Randomness
 from farthing.strategies.shared.starts import designed, first_params, next_starts
-from farthing.strategies.shared.strategy import Strategy
+from farthing.strategies.shared.strategy import Randomness, Strategy
 from farthing.trials import History, Suggestion
 
 

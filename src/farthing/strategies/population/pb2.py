@@ -5,7 +5,7 @@ from typing import Any
 
 from farthing.fields import number
 from farthing.strategies.population.strategy import Pick, PopulationStrategy, Replacements, redrawn_picks
-from farthing.strategies.shared.randomness import Randomness
+from farthing.strategies.shared.strategy import Randomness
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class PB2(PopulationStrategy):
 
     def explore(self, replacements: Replacements, rng: Randomness) -> list[Pick]:
         from farthing.models.threads import one_thread
-        from farthing.strategies.population.learning import fit_changes, observed_changes
+        from farthing.strategies.population.model import fit_changes, observed_changes
         from farthing.strategies.population.picking import Picking
 
         members, interval = replacements.members, replacements.interval

@@ -7,7 +7,7 @@ from farthing.fields import share
 from farthing.space import Choice, Float, Int
 from farthing.space.parameters import Parameter, with_condition
 from farthing.strategies.population.strategy import Pick, PopulationStrategy, Replacements, redrawn_picks
-from farthing.strategies.shared.randomness import Randomness
+from farthing.strategies.shared.strategy import Randomness
 from farthing.trials import Params
 
 if TYPE_CHECKING:

@@ -6,19 +6,17 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from farthing.acquisition.acquisition import Acquisition
+from farthing.acquisition.acquisition import Acquisition, FixedFeatures, Unvisited, with_columns
+from farthing.acquisition.boxes import TrustRegion, maximize_in_trust_region
 from farthing.acquisition.confidence_bound import ConfidenceBound, pb2_beta
-from farthing.acquisition.fixed_features import FixedFeatures, with_columns
 from farthing.acquisition.maximize import Effort, maximize
-from farthing.acquisition.trust_region import TrustRegion, maximize_in_trust_region
-from farthing.acquisition.unvisited import Unvisited
 from farthing.models.gp import GP
 from farthing.models.linalg import Array
-from farthing.strategies.population.learning import ChangeModel
 from farthing.strategies.population.members import Members
+from farthing.strategies.population.model import ChangeModel
 from farthing.strategies.population.strategy import Pick, Replacement, RunningParams
 from farthing.strategies.shared.modelling import domain_of
-from farthing.strategies.shared.randomness import Randomness
+from farthing.strategies.shared.strategy import Randomness
 
 COMPARED = 128
 """Random configurations that the donor's is compared with. A limit on time, not tuned."""

@@ -10,6 +10,7 @@ A trial that failed, was lost or was pruned makes its member the worst: it is re
 to copy, it is trained again from its start, `MOST_REPEATS` times at most; after that the population has ended.
 """
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,17 +18,100 @@ from itertools import islice
 from typing import Annotated, Any, ClassVar, Literal
 
 from farthing.costs import Remaining
+from farthing.errors import InvalidArgument
 from farthing.fields import Whole, number, whole
-from farthing.space import Space
-from farthing.strategies.population.intervals import Intervals, intervals_of, shaped_space
+from farthing.space import Fidelity, Space
 from farthing.strategies.population.members import Members, interval_of, is_success, members_of, repeat_of
-from farthing.strategies.population.selection import Selection, select
 from farthing.strategies.shared.design import draw
 from farthing.strategies.shared.guessing import has_guesses
-from farthing.strategies.shared.randomness import Randomness
 from farthing.strategies.shared.starts import guided, next_starts
-from farthing.strategies.shared.strategy import Recommendation, Strategy
+from farthing.strategies.shared.strategy import Randomness, Recommendation, Strategy
 from farthing.trials import History, Json, Params, Prediction, Suggestion, Trial
+
+# ------------------------------------------------------------
+# When the intervals of a population end, in units of the space's trace fidelity.
+
+
+STEPS = "steps"
+"""The name of the trace fidelity that a space without one is given."""
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Interval t, counted from 1, trains up to min(t · interval, steps) of the trace fidelity."""
+
+    space: Space
+    trace: str
+    interval: int
+    steps: float
+
+    @property
+    def count(self) -> int:
+        return math.ceil(self.steps / self.interval)
+
+    def fidelity(self, interval: int) -> Mapping[str, float]:
+        """The fidelity at the end of an interval; all other fidelities are at full."""
+        return self.space.check_fidelity({self.trace: min(interval * self.interval, self.steps)})
+
+
+def shaped_space(space: Space, steps: int | None) -> Space:
+    """The space, with a trace fidelity of `steps` steps if these are given and it has no fidelity."""
+    if steps is None or space.fidelities or space.stages:
+        return space
+    return Space(space.parameters, fidelities={STEPS: Fidelity(1, steps, integer=True, trace=True)})
+
+
+def intervals_of(space: Space, *, interval: int, steps: int | None) -> Intervals:
+    traces = [name for name, fidelity in space.fidelities.items() if fidelity.trace]
+    if len(traces) != 1:
+        raise InvalidArgument(
+            f"A population trains along one trace fidelity, got {len(traces)} of them in the space. Give steps=, or "
+            'declare one: fidelities={"steps": Fidelity(1, 1000, integer=True, trace=True)}.'
+        )
+    declared = space.fidelities[traces[0]]
+    total = declared.high if steps is None else float(steps)
+    if total > declared.high:
+        raise InvalidArgument(
+            f"A population's steps must be within its trace fidelity, got {steps} for {traces[0]!r} up to "
+            f"{declared.high:g}. Leave steps= out to train up to that."
+        )
+    if not declared.low <= interval <= total:
+        raise InvalidArgument(
+            f"An interval must be between the least {traces[0]!r}, {declared.low:g}, and all of it, {total:g}, "
+            f"got {interval}. A tenth to a twentieth of it is usual."
+        )
+    return Intervals(space, traces[0], interval, total)
+
+
+# ------------------------------------------------------------
+# Truncation selection, common to all strategies: the worst members become copies of the best.
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Members that are replaced, in their order, and the members that may be copied, the best first."""
+
+    replaced: tuple[int, ...]
+    donors: tuple[int, ...]
+
+
+def select(losses: Mapping[int, float], quantile: float) -> Selection:
+    """The best members replace the worst `quantile`; a failed one has the loss ∞ and is always replaced.
+
+    n = min(⌈quantile · B⌉, ⌊B/2⌋) are replaced, so that no donor is replaced. If more than n failed, all of them
+    are; if none succeeded there are no donors. Equal losses rank in the order of the members.
+    """
+    ranked = sorted(losses, key=lambda member: (losses[member], member))
+    succeeded = [member for member in ranked if losses[member] < math.inf]
+    n = replaced_count(len(ranked), quantile)
+    worst = ranked[len(ranked) - max(n, len(ranked) - len(succeeded)) :]
+    return Selection(tuple(sorted(worst)), tuple(succeeded[: max(1, n)]))
+
+
+def replaced_count(population: int, quantile: float) -> int:
+    """min(⌈quantile · B⌉, ⌊B/2⌋)."""
+    return min(math.ceil(quantile * population - 1e-9), population // 2)
+
 
 MOST_REPEATS = 3
 """Number of times that an interval is trained again if it left no member to copy. A guess, not tuned."""

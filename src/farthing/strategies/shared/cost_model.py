@@ -15,18 +15,17 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from farthing.costs.expected import has_paid
 from farthing.costs.learned import LearnedCost, Paid, learn_cost
-from farthing.costs.paid import has_paid
 from farthing.models.diagnostics import leave_one_out
 from farthing.models.gp import GP, condition
 from farthing.models.kernels import Kernel, Matern52
 from farthing.models.linalg import Array, BoolArray
 from farthing.space import Space
-from farthing.strategies.shared.active_set import active_rows
 from farthing.strategies.shared.modelling import kernel_over
-from farthing.strategies.shared.surrogate import FRUGAL_GROWTH, GROWTH_BEFORE_REFIT, last_fit
+from farthing.strategies.shared.surrogate import FRUGAL_GROWTH, GROWTH_BEFORE_REFIT, active_rows, last_fit
 from farthing.trials import History, Json, Prediction, Problem, State, Suggestion, Trial
-from farthing.trials.workers import began_its_worker
+from farthing.trials.events import began_its_worker
 
 FEWEST_COSTS = 3
 """Number of costs before they can count. Chosen as a short design on the tuning tables of `EIPerCost`; not recorded."""

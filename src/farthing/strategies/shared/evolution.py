@@ -14,7 +14,7 @@ import numpy as np
 
 from farthing.models.linalg import Array
 from farthing.space.encoding import Encoder
-from farthing.strategies.shared.randomness import Randomness
+from farthing.strategies.shared.strategy import Randomness
 from farthing.trials import History, Json, Params, State, Trial
 
 NOTE = "evolution"

@@ -10,7 +10,7 @@ from farthing.trials import History, Params, Trial
 if TYPE_CHECKING:
     from farthing.acquisition.acquisition import Acquisition
     from farthing.acquisition.belief import Belief
-    from farthing.strategies.shared.randomness import Randomness
+    from farthing.strategies.shared.strategy import Randomness
 
 NOTE = "guess"
 """The key in the note of a start in a space with guesses; its value says how the start relates to them."""

@@ -20,7 +20,7 @@ from farthing.strategies.shared.guessing import (
     wasted_starts,
 )
 from farthing.strategies.shared.guessing import NOTE as GUESS
-from farthing.strategies.shared.randomness import Randomness
+from farthing.strategies.shared.strategy import Randomness
 from farthing.trials import History, Json, Params, State, Trial
 from farthing.trials.learned import Learned, random_by_source
 

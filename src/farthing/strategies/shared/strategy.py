@@ -3,7 +3,8 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+from zlib import crc32
 
 from farthing.costs import Remaining
 from farthing.errors import InvalidArgument
@@ -11,9 +12,29 @@ from farthing.fields import Declaration
 from farthing.fields.serialization import as_one, from_json, to_json
 from farthing.names import STRATEGY, find_class
 from farthing.space import Space
-from farthing.strategies.shared.randomness import Randomness
 from farthing.trials import History, Json, Params, Prediction, Suggestion, Trial
 from farthing.validation import shown
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+# ------------------------------------------------------------
+# Random numbers that depend on what they are for, never on how many were drawn before.
+
+
+class Randomness:
+    """Generators keyed by the study's seed and by what the strategy names: `rng.at("trial", 12)`."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    def at(self, *key: str | int) -> "np.random.Generator":
+        """The generator for that key: the same in every process and after every resume."""
+        import numpy as np
+
+        words = [crc32(part.encode()) if isinstance(part, str) else part for part in key]
+        return np.random.Generator(np.random.PCG64(np.random.SeedSequence([self.seed, *words])))
 
 
 @dataclass(frozen=True)

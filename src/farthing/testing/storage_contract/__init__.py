@@ -9,16 +9,10 @@
 waits.
 """
 
-from farthing.testing.storage_contract.checkpoints import CheckpointTests
-from farthing.testing.storage_contract.closing import Closing
-from farthing.testing.storage_contract.fencing import Fencing
-from farthing.testing.storage_contract.histories import Histories
-from farthing.testing.storage_contract.leases import LeaseTests
-from farthing.testing.storage_contract.opening import Opening
-from farthing.testing.storage_contract.recording import Recording
-from farthing.testing.storage_contract.running import RunTests
-from farthing.testing.storage_contract.studies import Studies
-from farthing.testing.storage_contract.suggesting import SuggestingTests
+from farthing.testing.storage_contract.leases import Closing, LeaseTests
+from farthing.testing.storage_contract.opening import Opening, RunTests, SuggestingTests
+from farthing.testing.storage_contract.recording import CheckpointTests, Fencing, Recording
+from farthing.testing.storage_contract.studies import Histories, Studies
 
 
 class StorageContract(

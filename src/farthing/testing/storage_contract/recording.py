@@ -1,5 +1,7 @@
 """Measurements are recorded."""
 
+from collections.abc import Callable
+
 import pytest
 
 from farthing.errors import (
@@ -8,11 +10,13 @@ from farthing.errors import (
     TrialFinished,
     TrialNotFound,
 )
-from farthing.testing.storage_contract.using import LEASE, STUDY, Using, attempt_of, done, point, suggestion
+from farthing.testing.storage_contract.using import LEASE, STUDY, Using, attempt_of, done, failed, point, suggestion
 from farthing.trials import (
     Attempt,
     Measurement,
+    Outcome,
     State,
+    Trial,
 )
 
 
@@ -119,3 +123,137 @@ class Recording(Using):
         with pytest.raises(TrialNotFound):
             self.store.record(STUDY, Attempt(7, 1), [point()], lease=LEASE)
         assert self.trials() == [trial]
+
+
+# ------------------------------------------------------------
+# Checkpoints are announced and retired.
+
+
+class CheckpointTests(Using):
+    def test_a_trial_carries_on_from_its_parents_checkpoint(self) -> None:
+        parent = self.close(self.open_one(), done(checkpoint="trial-0"))
+        resumed = self.open_one(suggestion(resume_from=parent.number))
+        queued = self.store.enqueue_trial(STUDY, suggestion(resume_from=parent.number))
+        assert (resumed.resume_from, resumed.resume_checkpoint) == (parent.number, "trial-0")
+        assert queued.resume_checkpoint == "trial-0"
+
+    def test_a_parent_without_a_checkpoint_hands_on_nothing(self) -> None:
+        parent = self.close(self.open_one())
+        assert self.open_one(suggestion(resume_from=parent.number)).resume_checkpoint is None
+
+    @pytest.mark.parametrize("number", [-1, 1, 2])
+    def test_only_a_trial_that_exists_can_be_resumed(self, number: int) -> None:
+        self.open_one()
+        with pytest.raises(InvalidArgument):
+            self.open(suggestion(), suggestion(resume_from=number))
+        with pytest.raises(InvalidArgument):
+            self.store.enqueue_trial(STUDY, suggestion(resume_from=number))
+        assert len(self.trials()) == 1
+
+    def test_a_checkpoint_saved_on_the_way_outlives_its_attempt(self) -> None:
+        trial = self.open_one(retries=1)
+        self.store.save_checkpoint(STUDY, attempt_of(trial), "trial-0")
+        self.expire()
+        assert self.claim_some().checkpoint == "trial-0"
+
+    def test_a_result_keeps_the_checkpoint_saved_on_the_way(self) -> None:
+        trial = self.open_one()
+        self.store.save_checkpoint(STUDY, attempt_of(trial), "trial-0")
+        assert self.close(trial).checkpoint == "trial-0"
+
+    def test_a_checkpoint_is_retired_when_nobody_needs_it(self) -> None:
+        self.close(self.open_one(), done(checkpoint="trial-0"))
+        assert self.store.retire_checkpoint(STUDY, 0)
+        assert self.read().checkpoint is None
+        before = self.version()
+        assert self.store.retire_checkpoint(STUDY, 0)
+        assert self.version() == before
+
+    def test_a_running_trial_keeps_its_own_checkpoint(self) -> None:
+        trial = self.open_one()
+        self.store.save_checkpoint(STUDY, attempt_of(trial), "trial-0")
+        assert not self.store.retire_checkpoint(STUDY, 0)
+        assert self.read().checkpoint == "trial-0"
+
+    def test_a_trial_in_flight_holds_its_parents_checkpoint(self) -> None:
+        self.close(self.open_one(), done(checkpoint="trial-0"))
+        self.store.enqueue_trial(STUDY, suggestion(resume_from=0))
+        assert not self.store.retire_checkpoint(STUDY, 0)
+        heir = self.claim_some()
+        assert not self.store.retire_checkpoint(STUDY, 0)
+        self.close(heir)
+        assert self.store.retire_checkpoint(STUDY, 0)
+
+
+# ------------------------------------------------------------
+# Only the latest attempt writes.
+
+
+class Fencing(Using):
+    def two_attempts(self) -> tuple[Trial, Trial]:
+        """One trial twice: as the zombie has it, which holds the first attempt, and as its heir has it."""
+        zombie = self.open_one(retries=1)
+        self.expire()
+        self.store.sweep(STUDY)
+        return zombie, self.claim_some("heir")
+
+    def test_an_older_attempt_cannot_write(self) -> None:
+        zombie, heir = self.two_attempts()
+        calls: list[Callable[[], object]] = [
+            lambda: self.record(zombie),
+            lambda: self.close(zombie, failed()),
+            lambda: self.close(zombie, Outcome(State.PRUNED)),
+            lambda: self.store.release_trial(STUDY, attempt_of(zombie)),
+            lambda: self.store.save_checkpoint(STUDY, attempt_of(zombie), "c"),
+        ]
+        for call in calls:
+            with pytest.raises(StaleAttempt):
+                call()
+        assert self.trials() == [heir]
+
+    def test_an_older_attempt_cannot_renew(self) -> None:
+        zombie, heir = self.two_attempts()
+        attempts = [attempt_of(zombie), attempt_of(heir)]
+        assert self.store.renew(STUDY, attempts, lease=LEASE) == [attempt_of(heir)]
+
+    def test_the_first_result_wins_even_from_an_older_attempt(self) -> None:
+        zombie, heir = self.two_attempts()
+        closed = self.close(zombie, done(0.125))
+        assert (closed.state, closed.attempt, closed.value) == (State.DONE, 1, 0.125)
+        with pytest.raises(TrialFinished):
+            self.close(heir, done(0.5))
+        with pytest.raises(TrialFinished):
+            self.record(heir)
+        assert self.read().value == 0.125
+
+    def test_the_result_of_the_current_attempt_shuts_the_older_one_out(self) -> None:
+        zombie, heir = self.two_attempts()
+        self.close(heir, done(0.5))
+        with pytest.raises(TrialFinished):
+            self.close(zombie, done(0.125))
+        assert (self.read().value, self.read().attempt) == (0.5, 2)
+
+    def test_an_attempt_that_was_never_started_cannot_write(self) -> None:
+        self.two_attempts()
+        with pytest.raises(StaleAttempt):
+            self.store.close_trial(STUDY, Attempt(0, 3), done())
+
+    def test_a_result_is_welcome_while_the_trial_waits_for_its_next_attempt(self) -> None:
+        zombie, heir = self.two_attempts()
+        self.store.release_trial(STUDY, attempt_of(heir))
+        assert self.close(zombie, done(0.125)).value == 0.125
+
+    def test_a_result_is_welcome_even_after_the_trial_was_lost(self) -> None:
+        _, heir = self.two_attempts()
+        self.expire()
+        self.store.sweep(STUDY)
+        assert self.read().state is State.LOST
+        with pytest.raises(TrialFinished):
+            self.close(heir, failed())
+        assert self.close(heir, done(0.5)).state is State.DONE
+
+    def test_both_attempts_keep_their_measurements(self) -> None:
+        zombie, heir = self.two_attempts()
+        self.record(heir, point(0, 0.5))
+        closed = self.close(zombie, done(0.125, measurements=[point(0, 0.125)]))
+        assert [(measured.attempt, measured.value) for measured in closed.measurements] == [(1, 0.125), (2, 0.5)]

@@ -6,10 +6,9 @@ import pytest
 import farthing as ft
 from farthing.costs import Remaining
 from farthing.strategies import Randomness
-from farthing.strategies.multifidelity.active_runs import MOST_POINTS, active_runs, shares_better
 from farthing.strategies.multifidelity.context import MOST_PAUSED, MOST_RECOMMENDABLE, POINTS_IN_HASTE, read_context
 from farthing.strategies.multifidelity.curve_model import observe_curves
-from farthing.strategies.multifidelity.runs import runs_of
+from farthing.strategies.multifidelity.runs import MOST_POINTS, active_runs, runs_of, shares_better
 from farthing.trials import History, Measurement, Problem, State, Suggestion, Trial
 
 SPACE = ft.Space({"x": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(1, 32, integer=True, trace=True)})

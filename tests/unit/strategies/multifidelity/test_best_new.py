@@ -3,9 +3,8 @@
 import numpy as np
 
 import farthing as ft
-from farthing.acquisition.acquisition import PosteriorMean
+from farthing.acquisition.acquisition import FixedFeatures, PosteriorMean
 from farthing.acquisition.expected_improvement import LogExpectedImprovement
-from farthing.acquisition.fixed_features import FixedFeatures
 from farthing.strategies import Randomness
 from farthing.strategies.multifidelity.context import MOST_PENDING, CurveContext, read_context
 from farthing.strategies.multifidelity.screening import best_new, offered

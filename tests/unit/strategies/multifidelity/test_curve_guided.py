@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import farthing as ft
-from farthing.acquisition.fixed_features import FixedFeatures
+from farthing.acquisition.acquisition import FixedFeatures
 from farthing.strategies.multifidelity.bohb import _informed_rung
 from farthing.strategies.multifidelity.curve_search import curve_search
 from farthing.strategies.multifidelity.halving import Rungs

@@ -10,7 +10,7 @@ from farthing.strategies.multifidelity.curve_model import fit_curves, observe_cu
 from farthing.strategies.multifidelity.levels import Fidelities
 from farthing.strategies.multifidelity.loss_scale import LogError, LogOdds, loss_scale
 from farthing.strategies.multifidelity.runs import runs_of
-from farthing.strategies.shared.compression import Compression
+from farthing.strategies.shared.surrogate import Compression
 from farthing.trials import History, Measurement, Problem, State, Suggestion, Trial
 
 SPACE = ft.Space({"x": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(1, 20, integer=True, trace=True)})

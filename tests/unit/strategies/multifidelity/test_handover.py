@@ -7,6 +7,7 @@ import pytest
 import farthing as ft
 from farthing.costs import Budget, Remaining
 from farthing.strategies import Randomness
+from farthing.strategies.multifidelity.handover import TracedRungs
 from farthing.strategies.multifidelity.skill import (
     ENOUGH,
     HALVING,
@@ -14,7 +15,6 @@ from farthing.strategies.multifidelity.skill import (
     skill_of,
     something_is_learnt,
 )
-from farthing.strategies.multifidelity.traced_rungs import TracedRungs
 from farthing.trials import Failure, History, Measurement, Params, Problem, State, Suggestion, Trial
 from farthing.trials.durations import DURATION
 from farthing.trials.history import Event

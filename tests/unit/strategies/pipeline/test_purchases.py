@@ -6,9 +6,7 @@ import pytest
 import farthing as ft
 from farthing.errors import InvalidArgument
 from farthing.space.stages import prefix_key
-from farthing.strategies.pipeline.layout import Layout
-from farthing.strategies.pipeline.meters import due_class, meters
-from farthing.strategies.pipeline.purchases import Purchase, purchases_of
+from farthing.strategies.pipeline.purchases import Layout, Purchase, due_class, meters, purchases_of
 from farthing.strategies.pipeline.stage_costs import price_stages
 from farthing.trials import Event, History, Measurement, Problem, State, Suggestion, Trial
 

@@ -12,8 +12,7 @@ from farthing.costs import Remaining
 from farthing.errors import InvalidArgument, NoSuggestion
 from farthing.strategies import Randomness
 from farthing.strategies.population.pbt import multiplied, perturbed
-from farthing.strategies.population.selection import replaced_count, select
-from farthing.strategies.population.strategy import MOST_REPEATS
+from farthing.strategies.population.strategy import MOST_REPEATS, replaced_count, select
 from farthing.trials import History, State, Trial
 
 STEPS = {"steps": ft.Fidelity(1, 6, integer=True, trace=True)}

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from farthing.strategies.shared.compression import MOST, Compression
+from farthing.strategies.shared.surrogate import MOST, Compression
 
 
 def test_the_better_half_keeps_its_proportions() -> None:

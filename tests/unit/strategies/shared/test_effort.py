@@ -12,8 +12,8 @@ from farthing.strategies.shared.effort import (
 )
 from farthing.trials import History, Measurement, Problem, State, Suggestion, Trial
 from farthing.trials.durations import DURATION
+from farthing.trials.events import BUDGET, budget_event
 from farthing.trials.history import Event
-from farthing.trials.requests import BUDGET, budget_event
 
 PROBLEM = Problem(ft.Space({"x": ft.Float(0, 1)}))
 CURVES = Problem(ft.Space({"x": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(1, 10, integer=True, trace=True)}))

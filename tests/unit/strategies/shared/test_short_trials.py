@@ -7,8 +7,8 @@ import pytest
 
 import farthing as ft
 from farthing.costs import Remaining
+from farthing.strategies.plain.bayesian import MANY, short_trials
 from farthing.strategies.shared.evolution import NOTE, is_evolving
-from farthing.strategies.shared.short_trials import MANY, short_trials
 from farthing.trials import History, Measurement, Problem, State, Suggestion, Trial
 from farthing.trials.durations import DURATION, duration_due
 from farthing.trials.history import Event

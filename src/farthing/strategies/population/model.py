@@ -6,7 +6,7 @@ from operator import mul
 
 import numpy as np
 
-from farthing.acquisition.fixed_features import with_columns
+from farthing.acquisition.acquisition import with_columns
 from farthing.models.fidelity_kernels import TimeDecay
 from farthing.models.fitting import fit, hyperparameter_posterior
 from farthing.models.gp import GP
