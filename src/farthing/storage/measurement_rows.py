@@ -61,7 +61,7 @@ class StoredMeasurements(LazyMeasurements):
 
     def payments(self) -> Payments:
         texts = self._part(COST)
-        costs = mappings_from_texts(texts)
+        costs: list[Mapping[str, float]] = [*mappings_from_texts(texts)]
         if not all(rows.is_cost(cost) for cost in costs):
             costs = [rows.cost_of(text) for text in texts]  # which says what is wrong
         return Payments(self._part(ATTEMPT), self._part(CHARGED), costs)
