@@ -118,21 +118,30 @@ def test_errors_of_predicted_costs_are_those_recorded() -> None:
 
 
 @cache
+def arena() -> dict[tuple[str, int], dict[tuple[str, int], float]]:
+    """The regrets of each method with so many trainings, by problem and seed: of real trainings, not of sizes."""
+    found: dict[tuple[str, int], dict[tuple[str, int], float]] = {}
+    for row in read_records(results_path("real-curves")):
+        if not row["problem"].startswith(("rbv2", "iaml")):
+            key = (row["method"], row["settings"]["allowance"]["amount"])
+            found.setdefault(key, {})[row["problem"], row["seed"]] = row["regret"]
+    return found
+
+
 def recorded_regrets(method: str, trainings: int) -> list[float]:
-    rows = read_records(results_path("real-curves"))
-    chosen = [row for row in rows if row["method"] == method and row["settings"]["allowance"]["amount"] == trainings]
-    return [row["regret"] for row in chosen]
+    """In the studies that all methods have with three trainings and with ten."""
+    compared = [found for (name, _), found in arena().items() if name in ("TraceKG", "asha", "bohb", "random")]
+    return [arena()[method, trainings][key] for key in set.intersection(*map(set, compared))]
 
 
 def test_what_ten_full_trainings_reach_is_reached_for_the_price_of_three() -> None:
     ours, theirs = recorded_regrets("TraceKG", 3), recorded_regrets("random", 10)
-    assert len(ours) == len(theirs) == 114
     assert mean(ours) < mean(theirs)
     assert median(ours) < median(theirs)
     assert "The accuracy of ten full trainings for the price of three." in README
     shown = [f"{mean(found):.2f}"[1:] for found in (ours, theirs)]
     said = "with three trainings' worth the regret is {}, random search with ten has {}, ".format(*shown)
-    assert f"{said}both of the median configuration's (114 studies" in README
+    assert f"{said}both of the median configuration's ({len(ours)} studies" in README
 
 
 def test_regrets_with_ten_trainings_are_those_recorded() -> None:
@@ -150,14 +159,6 @@ def test_the_count_of_problems_that_full_evaluations_lead_is_recorded() -> None:
             found.setdefault(row["problem"], {}).setdefault(row["method"], []).append(last)
     leads = sum(min(by, key=lambda method: median(by[method])) == "log-ei" for by in found.values())
     assert f"`LogEI` has the lowest median regret on {leads} of {len(found)} problems" in README
-
-
-def test_the_speed_of_storage_is_the_one_recorded() -> None:
-    bars = json.loads(results_path("speed-storage").with_suffix(".json").read_text())["bars"]
-    [ratio] = [
-        bar["measured"] for bar in bars if bar["what"].startswith("SQLite, 1 process") and "optuna's" in bar["what"]
-    ]
-    assert f"{ratio:.0f} times as many trials a second as Optuna's on SQLite" in README
 
 
 def test_the_readme_is_one_screen_of_words_and_its_code_fits_a_window() -> None:
@@ -196,6 +197,22 @@ def test_what_the_page_says_of_branches_is_recorded() -> None:
         assert cells == [f"{count} of {len(runs)}" for count in (*wrong, stalled)], method
     for other in ("optuna-tpe", "random"):
         assert f"{other} {conditional_pairs(other, 30)} and {conditional_pairs(other, 60)}" in BAYESIAN
+
+
+def test_what_looks_elsewhere_bring_is_recorded() -> None:
+    rows = {(row["problem"], row["seed"]): row for row in read_records(results_path("conditional-before"))}
+    pairs = [(conditional()["log-ei"][key], row) for key, row in rows.items()]
+    wrong = [
+        sum(not [step for step in one["steps"] if step["spent"] <= 60][-1]["right"] for one in some)
+        for some in zip(*pairs, strict=True)
+    ]
+    assert f"on the {len(pairs)} of these runs" in BAYESIAN
+    assert f"is wrong in {wrong[1]} runs, with it in {wrong[0]}." in BAYESIAN
+    means = {f"{mean(regret(one, 60) for one in some):.3f}"[1:] for some in zip(*pairs, strict=True)}
+    assert means == {".010"}
+    gaps = [regret(now, 60) - regret(before, 60) for now, before in pairs]
+    better, worse = sum(gap < -0.001 for gap in gaps), sum(gap > 0.001 for gap in gaps)
+    assert f"({better}–{len(gaps) - better - worse}–{worse}, differences" in BAYESIAN
 
 
 def test_the_rules_for_branches_have_the_counts_that_were_recorded() -> None:
