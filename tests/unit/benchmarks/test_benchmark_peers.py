@@ -178,7 +178,7 @@ def test_another_version_of_dehb_than_the_recorded_one_is_not_run(
 
 def test_what_is_installed_with_ours_needs_no_numpy_below_2() -> None:
     """`dehb` does; with it no version satisfied both it and constraints.txt."""
-    declared = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    declared = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["dependency-groups"]
     assert not [each for each in declared["bench"] if each.startswith("dehb")]
     makefile = (REPOSITORY / "Makefile").read_text()
     assert f"dehb=={VERSION}" in makefile

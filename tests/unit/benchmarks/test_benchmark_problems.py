@@ -114,6 +114,8 @@ def test_names_are_those_in_the_registry_and_differ() -> None:
                 *AUGMENTED,
                 *KERNEL_LEARNING,
                 *SIZES,
+                *CONDITIONAL,
+                *CONDITIONAL_FOR_TUNING,
                 *RECORDED,
                 *ROWS,
                 *FORESTS,

@@ -1,6 +1,5 @@
 """Counts and means in README and docs are those of the committed records."""
 
-import json
 import math
 import re
 from collections.abc import Mapping
@@ -200,7 +199,7 @@ def test_what_the_page_says_of_branches_is_recorded() -> None:
 
 
 def test_what_looks_elsewhere_bring_is_recorded() -> None:
-    rows = {(row["problem"], row["seed"]): row for row in read_records(results_path("conditional-before"))}
+    rows = {(row["problem"], row["seed"]): row for row in read_records(results_path("tuning-conditional-before"))}
     pairs = [(conditional()["log-ei"][key], row) for key, row in rows.items()]
     wrong = [
         sum(not [step for step in one["steps"] if step["spent"] <= 60][-1]["right"] for one in some)

@@ -74,7 +74,7 @@ def test_a_run_and_a_resume_tell_the_trackers_of_the_file(tmp_path: Path, monkey
 @pytest.mark.parametrize(
     ("trackers", "complaint"),
     [
-        ('[[trackers]]\nname = "MLFlow"', "Did you mean 'MLflow'"),
+        ('[[trackers]]\nname = "MLfow"', "Did you mean 'MLflow'"),
         ('[[trackers]]\nname = "MLflow"\nuri = "x"', "Keys of a tracker MLflow must be among"),
         ('[trackers]\nname = "MLflow"', "must be a list of tables"),
         ("[[trackers]]\nfolder = 'runs'", "must have a name"),

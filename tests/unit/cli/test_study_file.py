@@ -155,7 +155,11 @@ BAD = {
         "'per': 'hour'",
     ),
     "a price below zero": (DOLLARS + '[prices]\ngpu = -1\nper = "hour"', "got -1", "Leave out what is free."),
-    "prices in seconds": (SMALL + '[prices]\ngpu = 2.5\nper = "hour"', "cost_unit='seconds'", "cost_unit='dollars'"),
+    "prices in seconds": (
+        DOLLARS.replace("dollars", "seconds") + '[prices]\ngpu = 2.5\nper = "hour"',
+        "cost_unit='seconds'",
+        "cost_unit='dollars'",
+    ),
     "a resource below zero": (DOLLARS + "[resources]\ngpu = -1", "got -1", "Write gpu = 1."),
     "a strategy without a name": (SMALL + "[strategy]\nreduction = 4", "got None", 'name = "ASHA"'),
 }

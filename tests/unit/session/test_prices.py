@@ -155,7 +155,7 @@ def test_charged_amounts_are_money_already() -> None:
         ({"prices": {"gpu": 2.5}, "cost_unit": "dollars"}, "under 'per' one of 'second', 'minute', 'hour', 'day'"),
         ({"prices": {"per": "hour"}, "cost_unit": "dollars"}, "must name resources"),
         ({"prices": {"gpu": -1, "per": "hour"}, "cost_unit": "dollars"}, "The price of gpu"),
-        ({"prices": PRICES}, "got prices with cost_unit='seconds'"),
+        ({"prices": PRICES, "cost_unit": "seconds"}, "got prices with cost_unit='seconds'"),
         (
             {"prices": PRICES, "cost_unit": "dollars", "cost": lambda params, fidelity: 1.0},
             "got prices with a declared",
