@@ -91,7 +91,7 @@ def test_what_a_page_asks_to_verify_is_shown_once_it_is_done(tmp_path, visit) ->
 
         study.verify(lambda trial: 0.3, executor="inline", progress=False)
 
-        expect(page.locator(".facts .badge")).to_have_text("verified")
+        expect(page.locator(".facts")).to_contain_text("trained to the end")
         expect(page.locator(".facts")).to_contain_text("0.3")
         page.get_by_role("button", name="Verify the best …").click()
         page.get_by_role("button", name="Put it in line").click()
