@@ -98,6 +98,15 @@ def test_a_fresh_kernel_shows_pictures_and_a_column_for_each_param(kernel: Any) 
     assert is_picture(result_of(run(kernel, "study.plot('progress')")))
 
 
+def test_a_fresh_kernel_shows_a_tuner_its_bill_and_its_picture(kernel: Any) -> None:
+    need("matplotlib")
+    run(kernel, "import farthing as ft\ntuner = ft.OnlineTuner(ft.Space({'rate': ft.Float(0, 1)}), rounds=30, seed=0)")
+    run(kernel, "for decision in tuner:\n    decision.observe(lambda: decision.params['rate'])")
+    assert result_of(run(kernel, "tuner"))["text/plain"].startswith("OnlineTuner(maximize='value', round 30 of 30")
+    assert "<table>" in result_of(run(kernel, "tuner.ledger"))["text/html"]
+    assert is_picture(result_of(run(kernel, "tuner.plot()")))
+
+
 def executed(notebook: dict[str, Any], client: Any) -> list[list[dict[str, Any]]]:
     """What each cell of code shows, as a notebook keeps it."""
     outputs = []

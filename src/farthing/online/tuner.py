@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from math import ceil
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from farthing.costs import Clock, Ledger, as_clock
-from farthing.errors import InvalidArgument
+from farthing.errors import InvalidArgument, NoResult
 from farthing.fields import Number, OneOf, Whole
 from farthing.fields.serialization import to_json
 from farthing.knowledge.earlier import LearnFrom
@@ -20,10 +20,13 @@ from farthing.online.run import Decision, Measured, OnlineRun, Reading, Value, r
 from farthing.online.strategy import Holding
 from farthing.session.creation import require_space, value_name
 from farthing.space import Space
-from farthing.storage import Storage, open_storage
+from farthing.storage import MemoryStorage, Storage, open_storage
 from farthing.trials import Json, Measurement, Params, Problem, Trial
 from farthing.trials.measurement import BAD, cost_amount, played_rounds
 from farthing.validation import shown
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 log = logging.getLogger("farthing")
 
@@ -142,7 +145,10 @@ class OnlineTuner(Iterator[Decision]):
         self._run = self._new_run()
         self._is_closed = self._has_ended = False
         self._is_loaded_unobserved = False
-        self._log = None if storage is None else self._new_log(storage, name)
+        self._name = name
+        self._played: list[Measurement] = []
+        """For pictures: rounds that were measured, and the first of those in which nothing changed."""
+        self._log = None if storage is None else self._new_log(storage)
         self._continue()
 
     def _initial(
@@ -360,6 +366,23 @@ class OnlineTuner(Iterator[Decision]):
         played = f"round {standing.round} of {self.rounds}"
         return f"OnlineTuner({aim}, {played}, {standing.validations} validations, {standing.silent} skipped)"
 
+    def plot(self) -> "Figure":
+        """A picture of the rounds so far, as a matplotlib figure: values, settings and which validations were paid for.
+
+        It is the one that `farthing plot` draws of a stored run. After `load_state_dict` it begins there. Needs the
+        extra `farthing[plot]`.
+        """
+        from farthing.study import Study
+
+        if all(point.value is None for point in self._played):
+            raise NoResult(f"A picture needs a round that was measured, got none of {self._name!r}. Play some first.")
+        place, unit = MemoryStorage(), self._unit(None)
+        kept = self._new_log(place)
+        for point in _with_silent_rounds(self._played, self.round - self._run.is_open):
+            kept.add(point, cost_unit=unit)
+        kept.finish(None, value=self._run.standing.last_value, cost_unit=unit)
+        return Study.load(self._name, place).plot()
+
     def close(self) -> None:
         """Ends a run early: what was decided and measured is kept, and its trial is done."""
         run = self._run
@@ -382,7 +405,7 @@ class OnlineTuner(Iterator[Decision]):
         A round that was to be measured, and was not yet, is played again.
         """
         self._check_state(state)
-        self._saved = NOTHING
+        self._saved, self._played = NOTHING, []
         run = self._new_run()
         run.restore(state)
         if run.pending is not None:
@@ -437,11 +460,12 @@ class OnlineTuner(Iterator[Decision]):
             clock=self._clock,
         )
 
-    def _new_log(self, storage: str | Path | Storage, name: str) -> RoundLog:
+    def _new_log(self, storage: str | Path | Storage) -> RoundLog:
         settings = self._settings()
         online = Online(**{each.name: settings[each.name] for each in fields(Online)})
         place = open_storage(storage)
-        return RoundLog(place, name=name, problem=self.problem, online=online, closes_storage=place is not storage)
+        closes = place is not storage
+        return RoundLog(place, name=self._name, problem=self.problem, online=online, closes_storage=closes)
 
     def _continue(self) -> None:
         """Plays the rounds of an interrupted run again, so that the next one is decided as it would have been.
@@ -483,6 +507,7 @@ class OnlineTuner(Iterator[Decision]):
             run.end_silent_round()
         else:
             run.take(_measured(point), params=point.params)
+        self._keep(point)
 
     def _silent(self, decision: Decision) -> Measurement:
         standing = self._run.standing
@@ -492,11 +517,19 @@ class OnlineTuner(Iterator[Decision]):
     def _write(self, point: Measurement, *, is_timed: bool | None = None) -> None:
         if self._log is not None:
             self._log.add(point, cost_unit=self._unit(is_timed))
+        self._keep(point)
 
     def _finish(self, point: Measurement | None, *, value: float | None, is_timed: bool | None = None) -> None:
         if self._log is not None:
             self._log.finish(point, value=value, cost_unit=self._unit(is_timed))
             self._log = None
+        if point is not None:
+            self._keep(point)
+
+    def _keep(self, point: Measurement) -> None:
+        is_news = bool(point.cost) or not self._played or self._played[-1].params != point.params
+        if is_news:
+            self._played.append(point)
 
     def _unit(self, is_timed: bool | None) -> str:
         is_in_seconds = self._run.standing.is_timed if is_timed is None else is_timed
@@ -505,6 +538,14 @@ class OnlineTuner(Iterator[Decision]):
 
 def _usual_hold(strategy: OnlineStrategy, rounds: int) -> int:
     return strategy.usual_hold(rounds) if isinstance(strategy, Holding) else 1
+
+
+def _with_silent_rounds(played: Sequence[Measurement], last: int) -> Iterator[Measurement]:
+    """The rounds up to the last, where only those are kept that changed something."""
+    for point, following in zip(played, [*(each.step for each in played[1:]), last + 1], strict=True):
+        yield point
+        for round in range((point.step or 0) + 1, following or 0):
+            yield Measurement(charged=True, step=round, params=point.params)
 
 
 def _point(decision: Decision, measured: Measured, undone: int) -> Measurement:

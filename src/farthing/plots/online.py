@@ -140,15 +140,12 @@ def _draw_posterior(
     axes.set_xlabel(name)
     axes.set_ylabel(study.problem.value)
     points = measured(rounds)
-    online = study.strategy
-    assert isinstance(online, Online)
-    last = ((points[-1].step or 1) - 1) // online.hold + 1
     shades = np.linspace(0.2, 1.0, len(points))
     for point, shade in zip(points, shades, strict=True):
         if name in (point.params or {}):
             axes.plot([_shown(point, name)], [point.value], "o", color=ACCENT, markersize=4, alpha=shade)
     if player is not None:
-        _draw_curve(axes, study, name, player=player, round=last + 1)
+        _draw_curve(axes, study, name, player=player, round=player.observations[-1].round + 1)
     _set_scale(axes.xaxis, axes.set_xscale, study, name)
 
 
