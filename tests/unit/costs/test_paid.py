@@ -118,6 +118,20 @@ def test_the_pace_of_the_latest_trials_counts() -> None:
     assert 0.9 < np.median(ratio) < 1.2, "the model of all of them alone says 1.6"
 
 
+def test_what_continued_runs_paid_beyond_their_rate_is_expected_of_the_next() -> None:
+    """Every round of boosting takes longer than the one before: twice as long in the second half as in the first."""
+    known = history(
+        *(trained(i, [1.1, 0.1, 0.1, 0.1], x=0.1 + 0.05 * i) for i in range(8)),
+        *(trained(8 + i, [0.4, 0.2, 0.2, 0.2], x=0.1 + 0.05 * i, begun=4, source=i) for i in range(4)),
+    )
+    further = Suggestion(known[6].params, {"epochs": 8}, resume_from=6)
+    predicted, begun = predicted_cost(known, further), predicted_cost(known, Suggestion(known[6].params, {"epochs": 4}))
+    assert predicted is not None
+    assert begun is not None
+    assert predicted.mean == pytest.approx(1.0, rel=0.2)  # a fifth, of few such runs
+    assert begun.mean == pytest.approx(1.4, rel=0.15), "new runs cost what they did"
+
+
 def test_a_continued_run_is_predicted_by_its_own_increments() -> None:
     """Of two sizes, the expensive one has been paused: what it paid as it trained decides, not what trials cost."""
     cheap = [trained(i, [8.0 if i < 2 else 0.5, 0.1, 0.1], x=0.1 + 0.02 * i) for i in range(6)]

@@ -205,8 +205,12 @@ class LearntCost:
     def _rate(self, X: Array, S: Array) -> Array:
         return self.model.rate(with_sizes(self.space, X, S))
 
+    def _parts(self, rate: Array, S: Array, begun: Array) -> tuple[Array, Array]:
+        return self.model.parts(rate, _new_work(S, begun), ~_is_new(begun))
+
     def _expected(self, rate: Array, S: Array, begun: Array) -> Array:
-        return np.asarray(self.model.setup.of(~_is_new(begun)) + rate * _new_work(S, begun))
+        setup, work = self._parts(rate, S, begun)
+        return setup + work
 
     def _least(self, rate: Array) -> Array:
         return np.asarray(LEAST_INCREMENT * (self.model.setup.new + rate))
@@ -216,10 +220,12 @@ class LearntCost:
         trace = _is_trace(self.space)
         log_rate, slope = self.model.log_rate_and_gradient(with_sizes(self.space, X, S))
         rate = np.exp(log_rate)
-        expected, least = self._expected(rate, S, begun), self._least(rate)
-        is_least, price = least > expected, np.maximum(expected, least)
-        by_rate = np.where(is_least, LEAST_INCREMENT * rate, rate * _new_work(S, begun)) / price
-        by_work = np.where(is_least, 0.0, rate * np.prod(S, axis=1)) / price
+        setup, work = self._parts(rate, S, begun)
+        least = self._least(rate)
+        is_least, price = least > setup + work, np.maximum(setup + work, least)
+        by_rate = np.where(is_least, LEAST_INCREMENT * rate, work) / price
+        _, whole = self.model.parts(rate, np.prod(S, axis=1), ~_is_new(begun))
+        by_work = np.where(is_least, 0.0, whole) / price
         S_bar = by_work[:, None] / np.maximum(S, TINY)
         S_bar[:, ~trace] -= by_rate[:, None] * slope[:, X.shape[1] :] / np.log(_low(self.space)[~trace]) / S[:, ~trace]
         return np.log(price), by_rate[:, None] * slope[:, : X.shape[1]], S_bar
@@ -239,8 +245,8 @@ class LearntCost:
     def predicted(self, X: Array, S: Array, begun: Array) -> Prediction:
         """The deviation is that of the rate, of the set-up, and of what past predictions were off by."""
         rate, is_new = self._rate(X, S), bool(_is_new(begun)[0])
-        cost = float(self._expected(rate, S, begun)[0])
-        work = float((rate * _new_work(S, begun))[0])
+        setup, work = (float(part[0]) for part in self._parts(rate, S, begun))
+        cost = setup + work
         of_rate = float(self.model.rate_deviation(with_sizes(self.space, X, S))[0])
         own = np.hypot(work * of_rate, self.model.setup.deviation) / cost
         return Prediction(cost, cost * self.errors.combined(float(own), is_new=is_new))
