@@ -39,3 +39,31 @@ def test_an_extra_is_for_users_and_a_page_or_a_message_names_it() -> None:
     places = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "src").rglob("*.py")]
     named = {name for path in places for found in EXTRAS.findall(path.read_text()) for name in found.split(",")}
     assert set(extras) <= named
+
+
+def colours_of(sheet: str, selector: str) -> dict[str, str]:
+    """The variables of a sheet of styles that are colours, for everything that the selector has."""
+    [block] = re.findall(rf"^{re.escape(selector)} \{{(.*?)^\}}", sheet, flags=re.MULTILINE | re.DOTALL)
+    return dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", block))
+
+
+def test_the_documentation_has_the_colours_of_the_dashboard() -> None:
+    dashboard = text_of("src", "farthing", "dashboard", "static", "style.css")
+    light, dark = colours_of(dashboard, ":root"), colours_of(dashboard, ':root[data-theme="dark"]')
+    docs = text_of("docs", "stylesheets", "farthing.css")
+    assert colours_of(docs, ":root") == {
+        "md-primary-fg-color": light["link"],
+        "md-primary-fg-color--light": light["c2"],
+        "md-primary-fg-color--dark": light["shade-high"],
+        "md-primary-bg-color": light["card"],
+        "md-accent-fg-color": light["accent"],
+    }
+    assert colours_of(docs, '[data-md-color-scheme="default"]') == {"md-typeset-a-color": light["link"]}
+    assert colours_of(docs, '[data-md-color-scheme="slate"]') == {
+        "md-primary-fg-color": dark["card"],
+        "md-typeset-a-color": dark["link"],
+        "md-accent-fg-color": dark["accent"],
+    }
+    settings = text_of("mkdocs.yml")
+    assert re.findall(r"^ +(\w+): custom$", settings, flags=re.MULTILINE) == ["primary", "accent"] * 2
+    assert "\nextra_css:\n  - stylesheets/farthing.css\n" in settings
