@@ -116,7 +116,7 @@ def run(path: Path, *arguments: str, folder: Path) -> str:
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT / "src"),
         "PYTHONUNBUFFERED": "1",
-        "RAY_ADDRESS": "local",  # a Ray of its own: another test's ends with that test, and who joined it waits for ever
+        "RAY_ADDRESS": "local",  # its own: another test's Ray ends with that test, and who joined it waits for ever
     }
     ended = subprocess.run(
         [sys.executable, str(path), *arguments],
