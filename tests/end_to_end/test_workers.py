@@ -123,6 +123,48 @@ def test_workers_run_the_same_trials_as_one_coordinator(folder: Path, started, s
     assert study.ledger.to_json()["waiting_seconds"] > 0.0
 
 
+EPOCHS = """
+def work(trial):
+    first = int((trial.resume_dir / "epoch").read_text()) + 1 if trial.resume_dir else 1
+    for epoch in range(first, int(trial.fidelity.get("epochs", 1)) + 1):
+        loss = abs(trial.params["x"] - 0.3) + trial.params["y"] + 1 / epoch
+        trial.report(loss, **{name: epoch for name in trial.fidelity})
+    (trial.checkpoint_dir / "epoch").write_text(str(int(trial.fidelity.get("epochs", 1))))
+
+def cost(params, fidelity):
+    return (1.0 + params["x"]) * fidelity.get("epochs", 1.0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("strategy", "fidelities"),
+    [("LogEI", ""), ("TraceKG", "[fidelities]\nepochs = {int = [1, 9], trace = true}\n")],
+)
+def test_one_worker_makes_the_trials_that_one_program_makes(
+    folder: Path, started, strategy: str, fidelities: str
+) -> None:
+    (folder / "shared_work.py").write_text(EPOCHS)
+    write_study(folder, strategy=strategy, trials=12)
+    text = (folder / "study.toml").read_text()
+    declared = 'seed = 3\ncost = "shared_work.py:cost"\ncost_unit = "credits"'
+    (folder / "study.toml").write_text(
+        text.replace("seed = 3", declared).replace("[strategy]", f"{fidelities}[strategy]")
+    )
+    worker = started("study.toml", "--until-idle")
+    _, errors = worker.communicate()
+    assert worker.returncode == 0, errors
+    study, given = loaded(), {}
+    exec(EPOCHS, given)
+    alone = ft.Study(study.space, minimize="error", strategy=strategy, seed=3, cost=given["cost"], cost_unit="credits")
+    alone.run(given["work"], budget=ft.Budget(trials=12), executor="inline")
+    made, expected = (
+        [(trial.params, trial.fidelity, trial.resume_from, trial.value, trial.cost) for trial in each.trials]
+        for each in (study, alone)
+    )
+    assert made == expected
+    assert len(made) >= 12
+
+
 def test_what_a_model_suggested_for_all_is_repeated_from_what_it_knew(folder: Path, started) -> None:
     write_study(folder, strategy="EIPerCost", trials=20)
     for worker in [started("study.toml", "--until-idle") for _ in range(3)]:
