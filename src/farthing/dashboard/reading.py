@@ -96,7 +96,7 @@ class StudyReader:
         """Everything, of now; of a large study without its measurements, which are read when they are looked at."""
         with self._lock:
             known = self._history if self._history is not None else History(self.storage.load_study(self.name).problem)
-            changes = self._changes(known)
+            changes = self.storage.history(self.name, since=known.version)
             if self._history is None or changes.trials or changes.events or changes.version != known.version:
                 self._history = known.updated(changes.trials, events=changes.events, version=changes.version)
             return self._history
@@ -106,13 +106,6 @@ class StudyReader:
     def leaders(self) -> Leaders | None:
         """The best trials as the database finds them; None if it cannot."""
         return stored_leaders(self.storage, self.name, self.problem, self.record.settings)
-
-    def _changes(self, known: History) -> Any:
-        problem = known.problem
-        needs_curves = bool(problem.space.stages or problem.best_so_far)
-        if isinstance(self.storage, ReadsOutlines) and self.is_large and not needs_curves:
-            return self.storage.outline(self.name, since=known.version)
-        return self.storage.history(self.name, since=known.version)
 
     def trials(self, numbers: Sequence[int]) -> list[Trial]:
         """Some trials whole; those that there are not are left out."""

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any
 
 from sqlalchemy import BigInteger, Boolean, Column, Double, Integer, Text
@@ -43,6 +44,14 @@ class Columns:
         ]
         self._known: set[tuple[type, ...]] = set()
 
+    def are_sound(self, batch: Sequence[Sequence[Any]]) -> bool:
+        """Whether `check` finds nothing in many rows, a column at a time; False where it may find something."""
+        columns = list(zip(*batch, strict=True)) or [()] * len(self._types)
+        are_typed = all(
+            set(map(type, column)) <= set(types) for column, types in zip(columns, self._types, strict=True)
+        )
+        return are_typed and all(_is_within(columns[place], bound) for place, bound in self._bounds)
+
     def check(self, row: Sequence[Any]) -> None:
         form = tuple(map(type, row))
         if form not in self._known:
@@ -54,6 +63,12 @@ class Columns:
             value = row[place]
             if value is not None and not -bound <= value <= bound:
                 raise damaged(f"A stored {self._names[place]} must be a number within its bounds", value)
+
+
+def _is_within(column: Sequence[float | None], bound: float) -> bool:
+    """False also where only their sum is beyond it; NaN makes the sum NaN."""
+    numbers = [number for number in column if number is not None]
+    return not numbers or (-bound <= min(numbers) and max(numbers) <= bound and isfinite(sum(numbers)))
 
 
 def _types_of(column: Column[Any]) -> tuple[type, ...]:

@@ -5,7 +5,7 @@ are written, so what has a version up to that one belongs to it too, whenever it
 """
 
 import gc
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import chain
@@ -17,7 +17,7 @@ from farthing.costs import Clock
 from farthing.storage import lifecycle, rows, statements
 from farthing.storage.columns import damaged
 from farthing.storage.lifecycle import Entry
-from farthing.storage.measurement_rows import by_trial
+from farthing.storage.measurement_rows import Look, all_curves
 from farthing.storage.storage import Changes
 from farthing.storage.validation import study_not_found
 from farthing.storage.watching import LeaseWatch
@@ -62,8 +62,9 @@ class _Span:
 class HistoryReader:
     """Remembers the measurements of trials in flight, so that each is read once, however long a trial reports."""
 
-    def __init__(self, watch: LeaseWatch) -> None:
+    def __init__(self, watch: LeaseWatch, look: Look) -> None:
         self._watch = watch
+        self._look = look
         self._seen: dict[int, _Seen] = {}
 
     def read(
@@ -77,16 +78,14 @@ class HistoryReader:
         parameters = {"this_name": name, "since": since, "clock": clock.now() if clock else None}
         changed = statements.HISTORY if running else statements.CHANGED_HISTORY
         result = connection.execute(changed if since else statements.WHOLE_HISTORY, parameters)
-        found = list(chain.from_iterable(rows.plain(result)))
-        if not found:
+        batches = rows.plain(result)
+        first = next(batches, ())
+        if not first:
             raise study_not_found(name)
-        study_id, version, charges, now, last_event = standing(found[0])
+        study_id, version, charges, now, last_event = standing(first[0])
         span = _Span(connection, study_id, since, version)
-        trials = [row[_STANDING:] for row in found if row[_STANDING] is not None]
-        if since == 0:
-            rows.numbered([row[0] for row in trials])
-        curves = self._curves(span, read=[row[0] for row in trials])
-        entries = [rows.entry(row, curves.get(row[0], ())) for row in trials]
+        trials = (_of_trials(batch) for batch in chain([first], batches))
+        entries, curves = self._all(span, trials) if since == 0 else self._changed(span, [*chain.from_iterable(trials)])
         self._seen[study_id] = _Seen(version, _curves_in_flight(curves, entries))
         self._watch.see(name, entries, all_that_run=running or since == 0)
         return Changes(
@@ -98,19 +97,42 @@ class HistoryReader:
             events=_events(span) if (last_event or 0) > since else [],
         )
 
+    def _all(self, span: _Span, batches: Iterable[Sequence[Sequence[Any]]]) -> tuple[list[Entry], Curves]:
+        """Every trial, some rows at a time, and the measurements of those in flight."""
+        curves = all_curves(span.connection, self._look, study_id=span.study_id, version=span.until)
+        entries: list[Entry] = []
+        for batch in batches:
+            rows.check_trials(batch)
+            entries += [rows.entry(row, curves(row), is_checked=True) for row in batch]
+        rows.numbered([entry.trial.number for entry in entries])
+        return entries, {
+            entry.trial.number: entry.trial.measurements for entry in entries if not entry.trial.is_finished
+        }
+
+    def _changed(self, span: _Span, trials: Sequence[Sequence[Any]]) -> tuple[list[Entry], Curves]:
+        curves = self._curves(span, read=[row[0] for row in trials])
+        return [rows.entry(row, curves.get(row[0], ())) for row in trials], curves
+
     def _curves(self, span: _Span, *, read: Sequence[int]) -> Curves:
         """The measurements of the trials with the numbers `read`, and of all in flight."""
         seen = self._seen.get(span.study_id)
-        if span.since == 0:
-            return by_trial(span.rows(statements.ALL_MEASUREMENTS))
         if seen is None or seen.version != span.since:
-            return by_trial(span.rows(statements.CHANGED_MEASUREMENTS))
+            return _by_trial(span.rows(statements.CHANGED_MEASUREMENTS))
         if span.until == span.since:
             return seen.curves
         known = [number for number in read if number in seen.curves]
-        new = by_trial(span.rows(statements.NEW_MEASUREMENTS, seen=known))
+        new = _by_trial(span.rows(statements.NEW_MEASUREMENTS, seen=known))
         longer = {number: lifecycle.joined(seen.curves.get(number, ()), points) for number, points in new.items()}
         return {**seen.curves, **longer}
+
+
+def _of_trials(batch: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
+    """The trials' own columns; a study without trials has a row without one."""
+    return [row[_STANDING:] for row in batch if row[_STANDING] is not None]
+
+
+def _by_trial(found: "CursorResult[*tuple[Any, ...]]") -> Curves:
+    return rows.by_trial(chain.from_iterable(rows.plain(found)))
 
 
 @contextmanager

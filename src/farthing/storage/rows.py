@@ -1,6 +1,8 @@
 """Rows of the tables from values, and values from rows."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import CursorResult
@@ -9,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 from farthing.errors import StorageError
 from farthing.storage import tables
 from farthing.storage.columns import LARGEST, Columns, damaged
-from farthing.storage.json_text import from_text, mapping_from_text, to_text
+from farthing.storage.json_text import from_text, mapping_from_text, mappings_from_texts, to_text
 from farthing.storage.lifecycle import Entry
 from farthing.storage.runs import Run
 from farthing.storage.storage import StudyRecord
@@ -120,9 +122,18 @@ def changing_row(entry: Entry) -> Row:
     }
 
 
-def entry(row: Sequence[Any], measurements: Sequence[Measurement] = ()) -> Entry:
+def check_trials(batch: Sequence[Sequence[Any]]) -> None:
+    """Checks the columns of many trials, of which entries are then made as `checked`."""
+    if not _TRIAL.are_sound(batch):
+        for row in batch:
+            entry(row)  # which says what is wrong, and of which trial
+
+
+def entry(row: Sequence[Any], measurements: Sequence[Measurement] = (), *, is_checked: bool = False) -> Entry:
     """From the columns `TRIAL_COLUMNS`."""
     try:
+        if not is_checked:
+            _TRIAL.check(row)
         return _entry(row, measurements)
     except StorageError as error:
         raise _of_trial(row[0], error) from None
@@ -138,7 +149,6 @@ def _entry(row: Sequence[Any], measurements: Sequence[Measurement]) -> Entry:
         failure, checkpoint, resume_checkpoint, overhead, owner, tags, comment, opened_at, paid_until, renewed_at,
         lease_until, finished_at, lease, waited, rate, started_at,
     ) = row  # fmt: skip
-    _TRIAL.check(row)
     if resume_from is not None and not 0 <= resume_from < number:
         raise damaged("A stored trial must continue an earlier one", resume_from, where=f" in trial {number}")
     trial = Trial(
@@ -338,11 +348,25 @@ def cost_of(text: str | None) -> dict[str, float]:
     return found
 
 
+def costs_of(texts: Sequence[str | None]) -> list[Mapping[str, float]]:
+    """The same of many: what is common to all of them is asked once."""
+    found = mappings_from_texts(texts)
+    amounts = [amount for cost in found for amount in cost.values()]
+    are_numbers = set(map(type, amounts)) <= set(_NUMBERS) and not math.isnan(sum(amounts))
+    if set().union(*found) <= set(KINDS) and are_numbers and (not amounts or _is_amount(min(amounts), max(amounts))):
+        return found
+    return [cost_of(text) for text in texts]  # which says what is wrong
+
+
 def is_cost(found: Mapping[str, Any]) -> bool:
     for kind, amount in found.items():
-        if type(amount) not in _NUMBERS or not 0 <= amount <= LARGEST_WHOLE or kind not in KINDS:
+        if type(amount) not in _NUMBERS or not _is_amount(amount) or kind not in KINDS:
             return False
     return True
+
+
+def _is_amount(*amounts: float) -> bool:
+    return all(0 <= amount <= LARGEST_WHOLE for amount in amounts)
 
 
 def _metrics(text: str | None) -> dict[str, float | None]:
@@ -359,6 +383,12 @@ def _is_number(number: object) -> bool:
 
 
 def _fidelity(text: str | None) -> dict[str, float]:
+    """One of its own for each trial and measurement, although few texts occur."""
+    return dict(_known_fidelity(text)) if text else {}
+
+
+@lru_cache(maxsize=1024)
+def _known_fidelity(text: str) -> Mapping[str, float]:
     return numbers_of(text, what="fidelity")
 
 

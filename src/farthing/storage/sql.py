@@ -15,7 +15,7 @@ from farthing.storage.checking import found_faults
 from farthing.storage.json_text import stored_record, stored_suggestion
 from farthing.storage.lifecycle import Claim, Entry
 from farthing.storage.listing import leaders, summaries
-from farthing.storage.outlines import read_lines, read_outline, read_trials
+from farthing.storage.outlines import read_lines, read_trials
 from farthing.storage.reading import HistoryReader
 from farthing.storage.runs import Run, next_beginning, seconds_covered
 from farthing.storage.storage import Changes, Choice, Leaders, Payload, StudyRecord, StudySummary, TrialLines
@@ -45,7 +45,7 @@ class SqlStorage:
         self._database = Transactions(
             engines.database_url(address), patience=patience, on_return=self._watch.begin_again
         )
-        self._histories = HistoryReader(self._watch)
+        self._histories = HistoryReader(self._watch, self._database.look)
         self._started: dict[tuple[str, int], float] = {}
         try:
             schema.prepare(self._database)
@@ -326,10 +326,6 @@ class SqlStorage:
             return self._histories.read(connection, study, since=since, running=running, clock=self._clock)
 
         return self._database.look(look)
-
-    def outline(self, study: str, *, since: int = 0) -> Changes:
-        look = self._database.look
-        return look(lambda connection: read_outline(connection, study, look, since=since, clock=self._clock))
 
     def lines(self, study: str, *, since: int = 0) -> TrialLines:
         return self._database.look(lambda connection: read_lines(connection, study, since=since))

@@ -198,21 +198,18 @@ BLOCK_OF_MEASUREMENTS = (
 )
 """Those of the trials from `first` to `last`."""
 
-_kind = func.substr(measurement.c.cost, 1, 3).label("kind")
-_bill = (measurement.c.trial, measurement.c.attempt, measurement.c.charged, _kind)
-ALL_BILLS = (
-    select(
-        *_bill,
-        func.sum(measurement.c.amount),
-        func.max(case((measurement.c.cost.like("%,%"), 1), else_=0)),
-        func.max(case((measurement.c.saved.is_not(None), 1), else_=0)),
-        func.count(),
-    )
+MEASUREMENT_COUNTS = (
+    select(measurement.c.trial, func.count(), func.count(measurement.c.metrics))
     .where(_measured)
-    .group_by(*_bill)
-    .order_by(measurement.c.trial, measurement.c.attempt)
+    .group_by(measurement.c.trial)
 )
-"""What was paid, by trial, attempt and kind; whether a measurement has several kinds or savings; how many there are."""
+"""By trial how many measurements there are, and how many of them have metrics."""
+
+ALL_PAYMENTS_MADE = (
+    select(*(measurement.c[name] for name in ("trial", "attempt", "charged", "saved", "cost")))
+    .where(_measured)
+    .order_by(*_in_order)
+)
 
 _paid = case((measurement.c.charged, measurement.c.amount))
 _paid_by_attempt = (
@@ -239,7 +236,6 @@ THESE_MEASUREMENTS = (
     .order_by(*_in_order)
 )
 
-CHANGED_BILLS = ALL_BILLS.where(measurement.c.trial.in_(union(_touched, _in_flight_now)))
 COUNT_MEASUREMENTS = select(func.count()).select_from(measurement).where(measurement.c.study_id == _id_of_named)
 VERSIONS = select(study.c.name, study.c.version)
 RESULTS = (

@@ -84,13 +84,6 @@ class TrialLines:
 class ReadsOutlines(Protocol):
     """A storage whose studies can be looked at from outside at a price that does not grow with their curves."""
 
-    def outline(self, study: str, *, since: int = 0) -> Changes:
-        """As `history`, but a trial's measurements are read when they are looked at, and no lease is watched.
-
-        Not for studies with stages, or worth their best point so far: their trials' standing depends on measurements.
-        """
-        ...
-
     def lines(self, study: str, *, since: int = 0) -> TrialLines:
         """The trials that changed after version `since`, and all in flight, as they are stored."""
         ...

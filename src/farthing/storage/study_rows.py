@@ -11,7 +11,7 @@ from farthing.costs import Clock, SystemClock
 from farthing.storage import rows, statements
 from farthing.storage.columns import damaged
 from farthing.storage.lifecycle import Entry, Moment, require_current, stamped
-from farthing.storage.measurement_rows import by_trial
+from farthing.storage.measurement_rows import all_curves
 from farthing.storage.validation import check_resume_from, study_not_found, trial_not_found
 from farthing.storage.watching import Renewal
 from farthing.trials import Attempt, Measurement, Suggestion, Trial
@@ -103,8 +103,9 @@ class StudyRows:
 
     def all_entries(self) -> list[Entry]:
         """Every trial as it is stored, by number."""
-        curves = by_trial(self.execute(statements.ALL_MEASUREMENTS, until=EVERY_VERSION))
-        return [rows.entry(row, curves.get(row[0], ())) for row in self.execute(statements.ALL_TRIALS)]
+        connection = self.connection
+        curves = all_curves(connection, lambda steps: steps(connection), study_id=self.study_id, version=EVERY_VERSION)
+        return [rows.entry(row, curves(row)) for row in self.execute(statements.ALL_TRIALS)]
 
     def checkpoints_for(self, suggestions: Sequence[Suggestion]) -> dict[int | None, str | None]:
         """The checkpoints of the trials that the suggestions continue, by number."""

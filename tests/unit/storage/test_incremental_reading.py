@@ -26,9 +26,9 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
     counts = Counts()
     entry, measurement = rows.entry, rows.measurement
 
-    def counting_entry(*arguments: object) -> object:
+    def counting_entry(*arguments: object, **named: bool) -> object:
         counts.trials += 1
-        return entry(*arguments)  # type: ignore[arg-type]
+        return entry(*arguments, **named)  # type: ignore[arg-type]
 
     def counting_measurement(row: object) -> object:
         counts.measurements += 1
