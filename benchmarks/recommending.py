@@ -4,18 +4,21 @@ The records of an arena say what each study tried, so that any rule can be asked
 that need the model of curves are asked where the recorded rows tell the configurations: the history is built again, and
 the model is fitted to it. Regret is that of the arena; differences are to what the study recommended, with their
 standard errors. `real-curves` is reported; `tuning-recommending` has studies of other tables to choose on, made while
-halfway was the rule.
+halfway was the rule. The last table is the calibration of that model: what it expected of the end of each run that was
+paused, beside the end that is on record.
 """
 
 import argparse
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from scipy.stats import spearmanr
 
 from benchmarks.arena import MOST
 from benchmarks.markdown import section, table
@@ -23,7 +26,7 @@ from benchmarks.paired import Difference
 from benchmarks.problems import PROBLEMS
 from benchmarks.problems.recorded import Rows, read_runs
 from benchmarks.records import Record, read_records, results_path
-from farthing.models.linalg import Array
+from farthing.models.linalg import Array, BoolArray
 from farthing.strategies.multifidelity.curve_model import fit_curves
 from farthing.strategies.multifidelity.levels import Fidelities
 from farthing.strategies.multifidelity.runs import runs_of
@@ -36,16 +39,23 @@ RECORDED = "as recorded"
 class Reached(NamedTuple):
     """The runs of a study in the order of their starts: how far each came, the loss there, and the regret at its end.
 
-    `loss` is of any scale; `predicted`, on the scale of `on_scale`, and its deviations are those of the model.
+    `loss` is of any scale. What the model `expected` is known of recorded rows.
     """
 
     amount: Array
     loss: Array
     final: Array
-    is_full: Array
-    predicted: Array | None = None
-    deviation: Array | None = None
-    on_scale: Array | None = None
+    is_full: BoolArray
+    model: "Expected | None" = None
+
+
+class Expected(NamedTuple):
+    """Of each run on the scale of the model: the end it predicts with its deviation, the last loss, the true end."""
+
+    predicted: Array
+    deviation: Array
+    last: Array
+    end: Array
 
 
 Rule: TypeAlias = Callable[[Reached], Array | None]
@@ -67,15 +77,15 @@ def finished(runs: Reached) -> Array:
 
 
 def predicted(runs: Reached) -> Array | None:
-    return runs.predicted
+    return None if runs.model is None else runs.model.predicted
 
 
 def halfway(runs: Reached) -> Array | None:
     """From the measured to the predicted loss, no further from the latter than two deviations."""
-    if runs.predicted is None or runs.on_scale is None or runs.deviation is None:
+    if (model := runs.model) is None:
         return None
-    most = 2.0 * runs.deviation
-    return np.asarray(runs.predicted + np.clip(0.5 * (runs.on_scale - runs.predicted), -most, most))
+    most = 2.0 * model.deviation
+    return np.asarray(model.predicted + np.clip(0.5 * (model.last - model.predicted), -most, most))
 
 
 def undominated(rule: Rule) -> Rule:
@@ -136,11 +146,12 @@ def _from_rows(problem: Rows, steps: Sequence[tuple[int, int]]) -> Reached:
     amount = np.array(list(last.values()))
     final = [min(problem.span.normalised(values[run, -1]), MOST) for run in last]
     loss = np.array([values[run, amount - 1] for run, amount in last.items()])
-    return Reached(amount, loss, np.array(final), amount == values.shape[1], *_by_model(problem, steps))
+    model = _expected(problem, steps, values[list(last), -1])
+    return Reached(amount, loss, np.array(final), amount == values.shape[1], model)
 
 
-def _by_model(problem: Rows, steps: Sequence[tuple[int, int]]) -> tuple[Array, Array, Array]:
-    """What the default's model expects of each run at full fidelity, its deviations, and the losses measured."""
+def _expected(problem: Rows, steps: Sequence[tuple[int, int]], end: Array) -> Expected:
+    """By the default's model; an end has the noise of a loss in it."""
     history = _history(problem, steps)
     runs, settings = runs_of(history), TraceKG()
     model = fit_curves(history, runs, retain=settings.retain, fidelity_kernel=settings.fidelity_kernel)
@@ -148,8 +159,9 @@ def _by_model(problem: Rows, steps: Sequence[tuple[int, int]]) -> tuple[Array, A
     space = history.problem.space
     rows = Fidelities(space).at_full(space.encoder.encode([run.params for run in runs]))
     mean, variance = model.gp.predict(rows)
-    measured = model.scale.apply(np.array([run.results[-1].loss for run in runs]))
-    return model.standard.undo(mean), np.sqrt(model.standard.undo_variance(variance)), measured
+    last = model.scale.apply(np.array([run.results[-1].loss for run in runs]))
+    deviation = np.sqrt(model.standard.undo_variance(variance + model.gp.noise))
+    return Expected(model.standard.undo(mean), deviation, last, model.scale.apply(end))
 
 
 def _history(problem: Rows, steps: Sequence[tuple[int, int]]) -> History:
@@ -193,6 +205,60 @@ def _cell(scores: Mapping[tuple[str, int], Mapping[str, float]], rule: str) -> s
     return f"{fmean(own):.3f}{compared} n {len(own)}"
 
 
+QUANTILE = 1.2816
+"""Of the standard normal distribution at 90 %."""
+REACHED = (0.0, 0.1, 0.3, 1.0)
+"""Shares of a training between which runs are judged together."""
+FEWEST = 5
+"""Runs of a study whose order is judged."""
+
+
+class Paused(NamedTuple):
+    """Runs of one study that came about as far: what was expected of them in deviations, and in which order."""
+
+    errors: Array
+    by_prediction: float | None
+    by_measurement: float | None
+
+    @classmethod
+    def of(cls, model: Expected, chosen: BoolArray) -> "Paused":
+        predicted, deviation, last, end = (part[chosen] for part in model)
+        is_judged = end.size >= FEWEST and np.ptp(end) > 0.0
+        orders = (agreement(predicted, end), agreement(last, end)) if is_judged else (None, None)
+        return cls((end - predicted) / deviation, *orders)
+
+
+def agreement(one: Array, other: Array) -> float:
+    """Spearman's rank correlation; 0 where all of one are equal."""
+    return float(spearmanr(one, other).statistic) if np.ptp(one) > 0.0 else 0.0
+
+
+def calibration(records: Iterable[Record]) -> str:
+    """Ends of paused runs against what was expected of them, by how far they had come, of all studies on rows."""
+    levels = list(pairwise(REACHED))
+    found: dict[tuple[float, float], list[Paused]] = {level: [] for level in levels}
+    for record in records:
+        if record["tried"] and (model := (runs := _runs_of(record)).model) is not None:
+            share = runs.amount / _full_amount(record["problem"])
+            for least, most in levels:
+                found[least, most].append(Paused.of(model, (share > least) & (share <= most) & ~runs.is_full))
+    heading = ["trained to", "runs", "bias", "rms", "within 80 %", "order, predicted", "order, measured"]
+    return section("calibration, errors in deviations", table([heading, *(_calibrated(*one) for one in found.items())]))
+
+
+def _calibrated(level: tuple[float, float], found: Sequence[Paused]) -> list[str]:
+    errors = np.concatenate([one.errors for one in found])
+    orders = [[one.by_prediction for one in found], [one.by_measurement for one in found]]
+    return [
+        "{:.0%} to {:.0%}".format(*level),
+        str(errors.size),
+        f"{errors.mean():+.2f}",
+        f"{np.sqrt(np.mean(errors**2)):.2f}",
+        f"{np.mean(np.abs(errors) <= QUANTILE):.0%}",
+        *(f"{fmean(one for one in each if one is not None):.2f}" for each in orders),
+    ]
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("python -m benchmarks.recommending", description=__doc__)
     parser.add_argument("name", nargs="?", default="real-curves", help="the records; real-curves by default")
@@ -204,7 +270,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not own:
         sys.stderr.write(f"No results of {options.method}. Make some: python -m benchmarks.run real-curves\n")
         return 1
-    print("\n\n".join(sections(own)))
+    print("\n\n".join([*sections(own), calibration(own)]))
     return 0
 
 

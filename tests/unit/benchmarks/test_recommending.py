@@ -3,16 +3,19 @@
 import numpy as np
 import pytest
 
-from benchmarks.recommending import RULES, Reached, regrets
+from benchmarks.recommending import RULES, Expected, Reached, agreement, regrets
 
 RUNS = Reached(
     amount=np.array([20.0, 20.0, 4.0, 8.0]),
     loss=np.array([0.5, 0.6, 0.4, 0.7]),
     final=np.array([0.1, 0.2, 0.3, 0.4]),
     is_full=np.array([True, True, False, False]),
-    predicted=np.array([0.5, 0.6, 0.3, 0.2]),
-    deviation=np.array([0.01, 0.01, 0.1, 0.1]),
-    on_scale=np.array([0.5, 0.6, 0.4, 0.7]),
+    model=Expected(
+        predicted=np.array([0.5, 0.6, 0.3, 0.2]),
+        deviation=np.array([0.01, 0.01, 0.1, 0.1]),
+        last=np.array([0.5, 0.6, 0.4, 0.7]),
+        end=np.array([0.5, 0.6, 0.35, 0.6]),
+    ),
 )
 
 
@@ -37,3 +40,10 @@ def test_nothing_is_asked_where_all_that_is_stored_is_the_limit() -> None:
     record = {"problem": "lcbench/3945", "regret": 0.5, "tried": [0, 2, 1, 2], "finals": [500, 700]}
     assert regrets({**record, "measured": [1500, 1500]}) == {}
     assert regrets({**record, "measured": [1500, 1400]})["lowest measured"] == 0.7
+
+
+def test_the_order_of_equal_predictions_says_nothing() -> None:
+    ends = np.array([1.0, 2.0, 3.0])
+    assert agreement(np.array([5.0, 6.0, 9.0]), ends) == pytest.approx(1.0)
+    assert agreement(np.array([9.0, 6.0, 5.0]), ends) == pytest.approx(-1.0)
+    assert agreement(np.zeros(3), ends) == 0.0
