@@ -79,6 +79,31 @@ def test_one_argument_takes_a_study_to_the_cluster(on_ray, tmp_path):
     assert there.ledger.total > 0
 
 
+@pytest.mark.parametrize("strategy", [ft.LogEI(initial=4), ft.TraceKG()])
+def test_one_worker_on_the_cluster_makes_the_trials_that_one_program_makes(on_ray, tmp_path, strategy):
+    def work(trial):
+        start = int((trial.resume_dir / "epoch").read_text()) if trial.resume_dir else 0
+        for epoch in range(start + 1, int(trial.fidelity["epochs"]) + 1):
+            trial.report(abs(trial.params["x"] - 0.3) + 1 / epoch, epochs=epoch)
+        (trial.checkpoint_dir / "epoch").write_text(str(int(trial.fidelity["epochs"])))
+
+    def trials_with(executor, name):
+        here = ft.Study(
+            ft.Space({"x": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(1, 9, integer=True, trace=True)}),
+            minimize="error",
+            strategy=strategy,
+            seed=11,
+            cost=lambda params, fidelity: fidelity["epochs"],
+            cost_unit="epochs",
+            storage=f"sqlite:///{tmp_path}/{name}.db",
+            folder=tmp_path / name,
+        )
+        here.run(work, budget=ft.Budget(trials=10), executor=executor, workers=1)
+        return [(trial.params, trial.fidelity, trial.resume_from, trial.value) for trial in here.trials]
+
+    assert trials_with(on_ray, "ray") == trials_with("inline", "inline")
+
+
 def test_a_time_limit_ends_all_that_the_work_started_on_its_node(on_ray, tmp_path):
     def hang(trial):
         import subprocess

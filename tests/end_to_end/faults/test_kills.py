@@ -215,6 +215,13 @@ def test_nothing_is_lost_under_kills_on_sqlite(tmp_path: Path, strategy: str, wo
     kill_many(sqlite_files(tmp_path), tmp_path, kills=3, strategy=strategy, workers=workers)
 
 
+@pytest.mark.long
+@pytest.mark.timeout(36_000)
+@pytest.mark.parametrize("strategy", ["LogEI", "TraceKG"])
+def test_thirty_kills_leave_the_study_that_a_model_makes_unbroken(tmp_path: Path, strategy: str) -> None:
+    kill_many(sqlite_files(tmp_path), tmp_path, kills=30, strategy=strategy, workers=1)
+
+
 def test_nothing_is_lost_when_programs_that_share_a_study_are_killed(tmp_path: Path) -> None:
     three_programs(sqlite_files(tmp_path), tmp_path, kills=4)
 
