@@ -46,7 +46,7 @@ SIZES = (8,)
 Method = Callable[[int, int], Strategy]
 
 
-def _population(kind: Callable[..., Strategy]) -> Method:
+def population(kind: Callable[..., Strategy]) -> Method:
     return lambda B, intervals: kind(population=B, interval=1, steps=intervals)
 
 
@@ -54,11 +54,11 @@ METHODS: Mapping[str, Method] = {
     "random search": lambda B, intervals: Random(),
     "ASHA": lambda B, intervals: ASHA(),
     "LogEI": lambda B, intervals: LogEI(),
-    "Clone": _population(Clone),
-    "PBT": _population(PBT),
-    "PB2.paper()": _population(PB2.paper),
-    "PB2": _population(PB2),
-    "Ray PB2": _population(RayPB2),
+    "Clone": population(Clone),
+    "PBT": population(PBT),
+    "PB2.paper()": population(PB2.paper),
+    "PB2": population(PB2),
+    "Ray PB2": population(RayPB2),
 }
 
 ONE_BY_ONE = ("LogEI",)

@@ -71,9 +71,15 @@ class Picking:
                 "choice": "random",
                 "chance": chance,
             }
-        region = TrustRegion(domain, centre, self.box)
+        region = TrustRegion(domain, centre, self.side)
         best = maximize_in_trust_region(bound, region, rng=generator, effort=NEAR)
         return best.x, {"choice": "model", "chance": chance}
+
+    @property
+    def side(self) -> float | Array:
+        """Of the box around a donor, in each column."""
+        assert self.box is not None
+        return self.box
 
     def _bound(self, gp: GP, pending: Array) -> Acquisition:
         """Eq. 5, μ_{t,1} + √β_t σ_{t,b}, at the interval about to run; −∞ at what is running already."""
