@@ -1,5 +1,6 @@
 """Every method by name. A new one is one entry in this list."""
 
+from benchmarks.baselines.knowledge_gradient import KG
 from benchmarks.drivers.botorch import BoTorch
 from benchmarks.drivers.botorch_mf import BoTorchMFKG
 from benchmarks.drivers.cheap import OursCheap
@@ -36,9 +37,10 @@ _ENTRIES: tuple[Method, ...] = (
     Ours("TraceKG-decays", TraceKG(fidelity_kernel="decays")),
     Ours("TraceKG-plain", TraceKG(zero_avoiding=False)),
     Ours("TraceKG-paper", TraceKG.paper()),
+    Ours("TraceKG-paper-3", TraceKG.paper(retain=3)),
     Ours("TraceKG-paper-plain", TraceKG.paper(zero_avoiding=False)),
     Ours("TraceKG-gradients", TraceKG(), gradients=True),
-    Ours("kg", TraceKG(zero_avoiding=False, floor=1.0)),
+    Ours("kg", KG()),
     Ours("bohb", BOHB()),
     Ours("boca", BOCA()),
     Ours("freeze-thaw-ei", FreezeThawEI()),
@@ -51,7 +53,7 @@ _ENTRIES: tuple[Method, ...] = (
     Ours("ei-per-cost-measured", EIPerCost(), measured=True),
     Ours("log-ei-measured", LogEI(), measured=True),
     *(Ours(f"TraceKG-{n}", TraceKG(), batch=n) for n in (4, 8)),
-    *(Ours(f"kg-{n}", TraceKG(zero_avoiding=False, floor=1.0), batch=n) for n in (4, 8)),
+    *(Ours(f"kg-{n}", KG(), batch=n) for n in (4, 8)),
     *(Ours(f"log-ei-{n}", LogEI(), batch=n) for n in (4, 8)),
     *(Ours(f"hyperband-{n}", Hyperband(), batch=n) for n in (4, 8)),
     Optuna("optuna-random", "RandomSampler"),

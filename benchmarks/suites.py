@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 from benchmarks.pipelines.sklearn import SKLEARN_TABLES
 from benchmarks.pipelines.synthetic import CENTRED, NOISES, PLACED, SHIFTED, STALLING, StagedFunction
 from benchmarks.problems import Problem
-from benchmarks.problems.augmented import AUGMENTED
+from benchmarks.problems.augmented import AUGMENTED, FROM_ZERO
 from benchmarks.problems.conditional import CONDITIONAL, CONDITIONAL_FOR_TUNING
 from benchmarks.problems.noisy import NOISY, NOISY_FOR_TUNING
 from benchmarks.problems.problem import PricedByMean
@@ -425,6 +425,7 @@ _ENTRIES = (
                 methods=("TraceKG", "TraceKG-paper", "kg", "log-ei", "boca", "hyperband"),
                 judged_at=(2, 4, 8, 10),
                 unit="cost",
+                most_seeds={"TraceKG-paper": 10, "kg": 10},
             ),
             *(
                 Contest(
@@ -436,6 +437,21 @@ _ENTRIES = (
                     most_seeds={f"kg-{n}": 5},
                 )
                 for name, n in (("four", 4), ("eight", 8))
+            ),
+            Contest(
+                "two points of a curve against three",
+                problems=_names(*AUGMENTED),
+                methods=("TraceKG-paper", "TraceKG-paper-3"),
+                judged_at=(2, 4),
+                unit="cost",
+            ),
+            Contest(
+                "taKG and taKG⁰, fidelities from 0.001",
+                problems=_names(*FROM_ZERO),
+                methods=("TraceKG-paper", "TraceKG-paper-plain"),
+                judged_at=(0.5, 1),
+                unit="cost",
+                most_seeds={"TraceKG-paper": 5, "TraceKG-paper-plain": 5},
             ),
             Contest(
                 "beside BoTorch",

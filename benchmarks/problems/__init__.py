@@ -4,7 +4,7 @@ from benchmarks.pipelines.fashion import FASHION
 from benchmarks.pipelines.nuclei import NUCLEI, NUCLEI_IN_TWO
 from benchmarks.pipelines.sklearn import SKLEARN_TABLES
 from benchmarks.pipelines.synthetic import STAGED_FUNCTIONS
-from benchmarks.problems.augmented import AUGMENTED
+from benchmarks.problems.augmented import AUGMENTED, FROM_ZERO
 from benchmarks.problems.conditional import CONDITIONAL, CONDITIONAL_FOR_TUNING
 from benchmarks.problems.curves import CURVES
 from benchmarks.problems.forests import FORESTS
@@ -23,6 +23,7 @@ _ALL = (
     *NOISY,
     *NOISY_FOR_TUNING,
     *AUGMENTED,
+    *FROM_ZERO,
     *KERNEL_LEARNING,
     *TABLES,
     *CELLS,

@@ -2,18 +2,19 @@
 
 An evaluation at s costs 0.01 + Π s. `s1` (the only one of the first three) is a trace there; in Rosenbrock, `s1` stands
 for data and `s2`, a trace, for iterations. All have a floor of 0.1: below it these functions are nearly as informative
-and cost a hundredth, so that any search without a floor stays at the bottom.
+and cost a hundredth, so that any search without a floor stays at the bottom. `augmented-from-0-…` have none, to compare
+taKG with taKG⁰ where the paper sees the difference.
 """
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.problems.problem import Direction, Evaluation, Params, Point, Problem
+from benchmarks.problems.problem import Direction, Evaluation, Params, Point
 from benchmarks.problems.synthetic import ALPHA, HARTMANN_3_A, HARTMANN_3_P, HARTMANN_6_A, HARTMANN_6_P
 from farthing.space import Fidelity, Float, Space
 
@@ -35,6 +36,7 @@ class Augmented:
     optimum: tuple[float, ...]
     best_value: float
     fidelities: int = 1
+    least: float = FLOOR
     direction: Direction = "minimize"
     full_cost: float = FIXED_COST + 1.0
 
@@ -45,12 +47,12 @@ class Augmented:
         names = [f"s{i}" for i in range(1, self.fidelities + 1)]
         return Space(
             {f"x{i}": Float(low, high) for i, (low, high) in enumerate(self.domain, start=1)},
-            fidelities={name: Fidelity(FLOOR, 1.0, trace=name == names[-1]) for name in names},
+            fidelities={name: Fidelity(self.least, 1.0, trace=name == names[-1]) for name in names},
         )
 
     def evaluate(self, params: Params, fidelity: Mapping[str, float], *, seed: int) -> Evaluation:
         *_, (traced, reached) = fidelity.items()
-        steps = FLOOR + (reached - FLOOR) * np.linspace(0.0, 1.0, TRACE_POINTS)
+        steps = self.least + (reached - self.least) * np.linspace(0.0, 1.0, TRACE_POINTS)
         amounts = dict.fromkeys([*steps[:-1].tolist(), reached])
         trace = tuple(self._point(params, {**fidelity, traced: amount}) for amount in amounts)
         return Evaluation(trace[-1].value, trace[-1].cost, trace)
@@ -93,7 +95,7 @@ def augmented_rosenbrock(x: Array, s: Array) -> float:
     return float(np.sum(100 * valley**2 + (x[:-1] - 1 + 0.1 * (1 - s[1])) ** 2))
 
 
-AUGMENTED: tuple[Problem, ...] = (
+AUGMENTED: tuple[Augmented, ...] = (
     Augmented(
         "augmented-branin",
         augmented_branin,
@@ -124,3 +126,6 @@ AUGMENTED: tuple[Problem, ...] = (
         fidelities=2,
     ),
 )
+
+FROM_ZERO = tuple(replace(one, name=one.name.replace("-", "-from-0-", 1), least=1e-3) for one in AUGMENTED)
+"""The same with fidelities from a thousandth."""

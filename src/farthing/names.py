@@ -119,8 +119,8 @@ def name_of(cls: type[Any]) -> str:
     """The name under which `find_class` finds it."""
     full = f"{cls.__module__}:{cls.__qualname__}"
     former = [name for name, now in FORMER_NAMES.items() if now == full]
-    is_ours = cls.__module__.startswith(("farthing.strategies.", "farthing.online."))
-    return former[0] if former else cls.__name__ if is_ours else full
+    is_listed = any(kind.homes.get(cls.__name__) == cls.__module__ for kind in KINDS)
+    return former[0] if former else cls.__name__ if is_listed else full
 
 
 def _import_class(path: str, kind: Kind) -> type[Any]:

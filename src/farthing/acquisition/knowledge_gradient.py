@@ -23,6 +23,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from farthing.acquisition.expected_improvement import log_h
+from farthing.models.batched_bfgs import minimize_batch
 from farthing.models.gp import GP, as_values, pick, pull_inputs, row_covariance
 from farthing.models.kernels import Covariance
 from farthing.models.linalg import Array, IntArray, solve_lower, solve_upper
@@ -33,6 +34,8 @@ JITTER = 1e-8
 LEAST_NOISE = 1e-3
 """Of the prior's variance: the least noise of a future observation. A guess, not tuned."""
 TINY = 1e-12
+INNER_CALLS = 6
+"""Of the search for x* of one draw. A limit on time, not tuned."""
 CHUNK = 2**16
 """Entries of the arrays of simulated means, which are filled a few candidates at a time."""
 
@@ -89,6 +92,14 @@ class KnowledgeGradient:
     def sigma(self, rows: Array, own: Array) -> Array:
         """σ̃ (B, M + q, R) of the choices and own rows."""
         return self._look(rows, own, as_values(rows[0]), np.zeros(rows.shape[:2])).sigma.transpose(0, 2, 1)
+
+    def minimisers(self, rows: Array, free_columns: IntArray, *, along: IntArray | None = None) -> Array:
+        """x* of every draw (B, F · 3P, D): where the simulated mean is lowest over the whole cube (section 2.5).
+
+        The lowest of `choices` begins, and BFGS goes on from there along the `free_columns`, each within [0, 1].
+        """
+        kinds = as_values(rows[0]) if along is None else along
+        return self._look(rows, rows[:, :0], kinds, np.zeros(rows.shape[:2])).minimisers(free_columns)
 
     # ------------------------------------------------------------------------------------- what all looks share
 
@@ -150,7 +161,7 @@ class _Look:
     def __init__(self, kg: KnowledgeGradient, Q: Array, R: int, kinds: IntArray, noise: Array) -> None:
         self._kg, self._Q, self._R = kg, Q, R
         B, T, D = Q.shape
-        all_kinds = np.concatenate([kinds, as_values(Q[0, R:])])
+        self._kinds = all_kinds = np.concatenate([kinds, as_values(Q[0, R:])])
         self._covariance: Covariance = kg.gp.kernel.evaluate(kg.gp.theta, Q.reshape(-1, D), kg.against)
         K = pick(self._covariance, np.tile(all_kinds, B), kg.kinds_against)
         n = kg.gp.n
@@ -206,6 +217,46 @@ class _Look:
         for mean in self._means:
             before = mean[:, None, :] + known
             yield before, before + moved, before - moved
+
+    def minimisers(self, free_columns: IntArray) -> Array:
+        """Rows (B, F · 3P, D) where each draw's simulated mean has its minimum. That mean is a sum of kernels:
+
+        μ(a) + σ̃(a, R) W = m + k(a, X) (α − K⁻¹k(X, R) u) + k(a, R) u,   u = D⁻ᵀ W
+
+        Each row of the search has the number of its draw in a last column, which is held.
+        """
+        kg, R = self._kg, self._R
+        lowest = [kg.choices[each.argmin(axis=2)] for found in self._outcomes() for each in found]
+        start = np.concatenate(lowest, axis=1)
+        B, N, D = start.shape
+        u = np.linalg.solve(self._D.transpose(0, 2, 1), self._signed_normals().T).transpose(0, 2, 1)
+        solved = solve_upper(kg.gp.L, self._V[:, :R].reshape(B * R, -1).T).T.reshape(B, R, -1)
+        on_data = (kg.alphas[None, :, None, :] - (u @ solved)[:, None]).reshape(B * N, -1)
+        on_rows: Array = np.asarray(np.repeat(u[:, None], len(kg.alphas), axis=1).reshape(B * N, 1, R), dtype=np.float64)
+        is_gone = np.isnan(start.reshape(B * N, D))
+
+        def simulated(rows: Array) -> tuple[Array, Array]:
+            draw = rows[:, D].astype(np.int64)
+            at = np.where(is_gone[draw], np.nan, rows[:, :D])
+            data = kg.gp.kernel.evaluate(kg.gp.theta, at, kg.gp.X)
+            own = kg.gp.kernel.evaluate(kg.gp.theta, at[:, None, :], self._Q[draw // N, :R])
+            value = np.sum(pick(data, as_values(at), kg.gp.along) * on_data[draw], axis=1)
+            value += np.sum(pick(own, as_values(at[:1]), self._kinds[:R]) * on_rows[draw], axis=(1, 2))
+            slope = pull_inputs(data, on_data[draw], kg.gp.along)
+            slope = slope + pull_inputs(own, on_rows[draw], self._kinds[:R])[:, 0]
+            return value, np.column_stack([slope, np.zeros(len(draw))])
+
+        first = np.column_stack([np.nan_to_num(start.reshape(B * N, D), nan=0.5), np.arange(B * N)])
+        lower, upper = first.copy(), first.copy()
+        lower[:, free_columns], upper[:, free_columns] = 0.0, 1.0
+        found = minimize_batch(simulated, first, lower=lower, upper=upper, most_calls=INNER_CALLS, first_step=0.1).x
+        return np.where(is_gone, np.nan, found[:, :D]).reshape(start.shape)
+
+    def _signed_normals(self) -> Array:
+        """W (3P, R) of the outcomes, in their order: of C alone, and of both members of each pair."""
+        known, free = self._kg.normals, self._kg.free
+        sides = [known * np.where(np.arange(self._R) < free, 1.0, side) for side in (0.0, 1.0, -1.0)]
+        return np.concatenate(sides)
 
     def gradient(self) -> Array:
         """∂VOI/∂Q (B, T, D), by the envelope theorem: the winners of each draw stay as they are (Theorem 1)."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cache
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
 from farthing.errors import InvalidArgument
 from farthing.fields.rules import Anything, Either, Flag, Named, Number, OneOf, Rule, Several, Text, Whole
@@ -80,6 +80,14 @@ class Declaration(metaclass=DeclarationType):
     mappings of these. `whole`, `number`, `positive` and `share` add bounds; a field without a default has its rule in
     the annotation, `Annotated[int, Whole(least=1)]`. NumPy's numbers become plain ones.
     """
+
+    former: ClassVar[Mapping[str, Any]] = {}
+    """Arguments that stored ones may still have, and the value of each that says what is done now."""
+
+    @classmethod
+    def of_former(cls, arguments: Mapping[str, Any]) -> Any:
+        """What stands now for stored arguments of which a former one has another value; it says so in the log."""
+        raise NotImplementedError
 
     def __post_init__(self) -> None:
         for argument in arguments_of(type(self)):

@@ -5,7 +5,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from farthing.errors import InvalidArgument
-from farthing.fields.declaration import arguments_of
+from farthing.fields.declaration import Declaration, arguments_of
 from farthing.names import KINDS, Kind, find_class, name_of
 from farthing.validation import refuse_non_mapping, refuse_unknown, shown
 
@@ -30,9 +30,25 @@ def from_json(form: object, kind: Kind) -> Any:
         )
     cls, arguments = _declared_class(form["name"], kind), form.get("arguments") or {}
     refuse_non_mapping(arguments, what=f"Arguments of {form['name']}", error=InvalidArgument)
+    if (former := _of_former(cls, arguments)) is not None:
+        return former
+    arguments = without_former(cls, arguments)
     known = [argument.name for argument in arguments_of(cls)]
     refuse_unknown(arguments, known, what=f"Arguments of {form['name']}", error=InvalidArgument)
     return cls(**arguments)
+
+
+def without_former(cls: type[Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Stored arguments without those that a class had once, where they say what it does anyway."""
+    former = cls.former if issubclass(cls, Declaration) else {}
+    return {name: value for name, value in arguments.items() if name not in former or value != former[name]}
+
+
+def _of_former(cls: type[Any], arguments: Mapping[str, Any]) -> Any:
+    """What stands now for stored arguments that a class had once; None where there are none."""
+    if not issubclass(cls, Declaration) or not set(cls.former) & set(without_former(cls, arguments)):
+        return None
+    return cls.of_former(arguments)
 
 
 def _declared_class(name: str, kind: Kind) -> type[Any]:

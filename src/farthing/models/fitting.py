@@ -1,10 +1,9 @@
 """Fitting hyperparameters: the maximum of their posterior (MAP)."""
 
-from typing import Any
+from math import ceil
 
 import numpy as np
 
-from farthing.errors import MissingExtra
 from farthing.models.batched_bfgs import minimize_batch
 from farthing.models.gp import GP, as_values, require_smooth
 from farthing.models.kernels import Kernel
@@ -97,11 +96,13 @@ def fit_gp(
 
 
 # ------------------------------------------------------------
-# Samples of the hyperparameters' posterior, so that an acquisition can be averaged over them (taKG, section 4).
+# Samples of the hyperparameters' posterior, so that an acquisition can be averaged over them (taKG, section 3).
 
 
 START_SPREAD = 0.1
 """Deviation of the walkers' starts, in θ; burn-in makes it unimportant."""
+STRETCH = 2.0
+"""The usual scale of the stretch move (Goodman and Weare, 2010), and emcee's."""
 
 
 def sample_hyperparameters(
@@ -115,38 +116,42 @@ def sample_hyperparameters(
 ) -> Array:
     """`count` draws of θ (count, p) by the affine-invariant ensemble sampler, its walkers starting around `start`.
 
-    All walkers of half an ensemble are evaluated in one batch.
+    It is emcee's own algorithm, the stretch move by halves (Foreman-Mackey et al., 2013, algorithm 3). All walkers of
+    half an ensemble are evaluated in one batch.
     """
-    walkers = 2 * (start.size + 1)
-    sampler = _import_emcee().EnsembleSampler(walkers, start.size, _log_density(posterior), vectorize=True)
-    initial = start + START_SPREAD * rng.standard_normal((walkers, start.size))
-    inside = np.clip(initial, posterior.priors.lower, posterior.priors.upper)
-    sampler.random_state = np.random.RandomState(rng.integers(2**32)).get_state()
-    steps = burn_in + thinning * -(-count // walkers)
-    sampler.run_mcmc(inside, steps, skip_initial_state_check=True)
-    draws = sampler.get_chain(discard=burn_in, thin=thinning, flat=True)
-    return np.asarray(draws[-count:])
+    posterior = posterior.thinned(MANY)
+    priors, walkers = posterior.priors, 2 * (start.size + 1)
+    theta = np.clip(start + START_SPREAD * rng.standard_normal((walkers, start.size)), priors.lower, priors.upper)
+    density = _log_density(posterior, theta)
+    kept = []
+    for step in range(1, burn_in + thinning * ceil(count / walkers) + 1):
+        for half in (np.arange(0, walkers, 2), np.arange(1, walkers, 2)):
+            _stretch(posterior, theta, density, half, rng)
+        if step > burn_in and (step - burn_in) % thinning == 0:
+            kept.append(theta.copy())
+    return np.concatenate(kept)[-count:]
 
 
-def _log_density(posterior: HyperparameterPosterior) -> Any:
+def _stretch(
+    posterior: HyperparameterPosterior, theta: Array, density: Array, half: IntArray, rng: np.random.Generator
+) -> None:
+    """Moves one half of the walkers, in place, each along the line to a walker of the other half.
+
+    θ' = θ_j + z (θ − θ_j) with p(z) ∝ 1/√z on [1/a, a], taken with probability min(1, z^{p−1} p(θ')/p(θ)).
+    """
+    others = np.setdiff1d(np.arange(len(theta)), half)
+    z = ((STRETCH - 1.0) * rng.random(half.size) + 1.0) ** 2 / STRETCH
+    partner = theta[rng.choice(others, half.size)]
+    proposed = partner + z[:, None] * (theta[half] - partner)
+    found = _log_density(posterior, proposed)
+    is_taken = np.log(rng.random(half.size)) < (theta.shape[1] - 1) * np.log(z) + found - density[half]
+    theta[half[is_taken]], density[half[is_taken]] = proposed[is_taken], found[is_taken]
+
+
+def _log_density(posterior: HyperparameterPosterior, theta: Array) -> Array:
     """The log posterior for rows of θ, −∞ outside the bounds."""
-    priors = posterior.priors
-
-    def log_density(theta: Array) -> Array:
-        inside = np.all((theta >= priors.lower) & (theta <= priors.upper), axis=1)
-        density = np.full(theta.shape[0], -np.inf)
-        if inside.any():
-            density[inside], _ = posterior.value_and_gradient(theta[inside])
-        return density
-
-    return log_density
-
-
-def _import_emcee() -> Any:
-    try:
-        import emcee
-    except ImportError as error:
-        raise MissingExtra(
-            "Sampling hyperparameters needs emcee, which is not installed. Run: pip install 'farthing[mcmc]'."
-        ) from error
-    return emcee
+    inside = np.all((theta >= posterior.priors.lower) & (theta <= posterior.priors.upper), axis=1)
+    density = np.full(theta.shape[0], -np.inf)
+    if inside.any():
+        density[inside], _ = posterior.value_and_gradient(theta[inside])
+    return density

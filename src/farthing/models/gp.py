@@ -253,8 +253,8 @@ def pull_inputs(covariance: Covariance, W: Array, along_z: IntArray) -> Array:
         return covariance.input_gradient(W)
     dx, _, dxdz = covariance.jet()
     slopes = dx.copy()
-    slopes[:, j, :] = dxdz[:, j, :, along_z[j]].swapaxes(0, 1)
-    return np.asarray(np.einsum("nm,nmd->nd", W, slopes))
+    slopes[..., j, :] = np.moveaxis(dxdz[..., j, :, along_z[j]], 0, -2)
+    return np.asarray(np.einsum("...nm,...nmd->...nd", W, slopes))
 
 
 def _positive(variance: Array, prior: Array) -> Array:

@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from farthing.errors import InvalidArgument
+from farthing.fields.serialization import without_former
 from farthing.names import FORMER_NAMES
 from farthing.session.records import Records
 from farthing.storage import StudyRecord
@@ -54,7 +55,7 @@ class ChosenStrategy:
         """
         form = self.imported().to_json()
         if form != self._stored:
-            if not _is_older_form(self._stored, form):
+            if not _is_older_form(self._stored, form, type(self.get())):
                 now, before = shown_form(form), shown_form(self._stored)
                 log.warning("From now on %s suggests for the study %r, which had %s.", now, self._record.name, before)
             records.store_strategy(form)
@@ -66,11 +67,11 @@ class ChosenStrategy:
         return self.get().to_json() if self.is_at_hand else dict(self._stored)
 
 
-def _is_older_form(stored: Json, form: dict[str, Any]) -> bool:
-    """Whether an earlier version may have stored this very strategy: nothing, or without arguments that came later."""
+def _is_older_form(stored: Json, form: dict[str, Any], cls: type[Strategy]) -> bool:
+    """Whether an earlier version may have stored this very strategy: nothing, or other arguments that mean the same."""
     if not isinstance(stored, dict):
         return True
-    arguments: Any = stored.get("arguments") or {}
+    arguments: Any = without_former(cls, stored.get("arguments") or {})
     return name_of(stored) == name_of(form) and arguments.items() <= form["arguments"].items()
 
 
@@ -95,7 +96,7 @@ def default_strategy(problem: Problem) -> Strategy:
 def is_at_hand(form: Json) -> bool:
     """Whether the strategy is Farthing's own, or of a module that this program has imported itself."""
     module, colon, qualified = name_of(form).partition(":")
-    if not colon or name_of(form) in FORMER_NAMES:
+    if not colon or name_of(form) in FORMER_NAMES or module.startswith("farthing."):
         return True
     found: Any = sys.modules.get(module)
     for part in qualified.split("."):  # not getattr, which a module may answer by importing

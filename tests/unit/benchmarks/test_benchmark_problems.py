@@ -8,7 +8,7 @@ import pytest
 from benchmarks.pipelines.sklearn import SKLEARN_TABLES
 from benchmarks.pipelines.synthetic import STAGED_FUNCTIONS, StagedFunction
 from benchmarks.problems import PROBLEMS, Problem, regret
-from benchmarks.problems.augmented import AUGMENTED
+from benchmarks.problems.augmented import AUGMENTED, FROM_ZERO
 from benchmarks.problems.conditional import (
     CONDITIONAL,
     CONDITIONAL_FOR_TUNING,
@@ -112,6 +112,7 @@ def test_names_are_those_in_the_registry_and_differ() -> None:
                 *TABLES,
                 *CELLS,
                 *AUGMENTED,
+                *FROM_ZERO,
                 *KERNEL_LEARNING,
                 *SIZES,
                 *CONDITIONAL,

@@ -1,9 +1,6 @@
-import builtins
-
 import numpy as np
 import pytest
 
-from farthing.errors import MissingExtra
 from farthing.models.fitting import fit, hyperparameter_posterior, sample_hyperparameters
 from farthing.models.kernels import SE
 
@@ -35,15 +32,3 @@ def test_samples_stay_within_bounds_and_repeat_for_a_seed():
     np.testing.assert_array_equal(first, second)
     assert np.all((first >= posterior.priors.lower) & (first <= posterior.priors.upper))
 
-
-def test_the_error_names_the_extra(monkeypatch):
-    real_import = builtins.__import__
-
-    def without_emcee(name, *args, **kwargs):
-        if name == "emcee":
-            raise ImportError(name)
-        return real_import(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without_emcee)
-    with pytest.raises(MissingExtra, match=r"farthing\[mcmc\]"):
-        sample_hyperparameters(posterior_of(3), np.zeros(1), 4, rng=np.random.default_rng(0))

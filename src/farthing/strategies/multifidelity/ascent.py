@@ -1,7 +1,7 @@
-"""The paper's choice: ascent on VOI per cost in params, fidelities and retained points together (section 2.5).
+"""The paper's choice: stochastic ascent on VOI per cost in params, fidelities and retained points (section 2.5).
 
-Decisions are screened, the best of them climb together, and what has no gradient (categories, coarse grids) hops to
-its neighbours. Several evaluations are chosen jointly: their decisions stand in one longer row.
+The entries of the basket and new configurations climb side by side, and what has no gradient (categories, coarse grids)
+hops to its neighbours. Several evaluations are chosen jointly: their decisions stand in one longer row.
 """
 
 from collections.abc import Sequence
@@ -13,10 +13,16 @@ import numpy as np
 
 from farthing.acquisition.knowledge_gradient import KnowledgeGradient
 from farthing.acquisition.maximize import Domain, perturbed, sobol
-from farthing.models.batched_bfgs import minimize_batch
 from farthing.models.gp import VALUE
 from farthing.models.linalg import Array, BoolArray, IntArray
-from farthing.strategies.multifidelity.candidates import Candidates, ChosenEvaluation, crossed, joined, kinds_of_rows
+from farthing.strategies.multifidelity.candidates import (
+    NEW,
+    Candidates,
+    ChosenEvaluation,
+    crossed,
+    joined,
+    kinds_of_rows,
+)
 from farthing.strategies.multifidelity.context import CurveContext
 from farthing.strategies.multifidelity.decisions import Decisions
 from farthing.strategies.multifidelity.levels import LEAST_STEP
@@ -25,7 +31,7 @@ from farthing.strategies.shared.cost_model import CostModel
 from farthing.strategies.shared.modelling import domain_of
 
 # ------------------------------------------------------------
-# log(VOI/cost) of decisions: what taKG maximises (Eqs. 2.2 and 2.3), with its gradient.
+# VOI/cost of decisions: what taKG maximises (Eqs. 2.2 and 2.3), with its gradient.
 
 
 LEAST_VALUE = 1e-30
@@ -39,7 +45,7 @@ BatchCost = Literal["max", "sum"]
 
 @dataclass(frozen=True, eq=False)
 class InformationPerCost:
-    """E[Δ]/cost on a logarithmic scale. `parts` has one VOI for each sample of the hyperparameters.
+    """E[Δ]/cost, when called on a logarithmic scale. `parts` has one VOI for each sample of the hyperparameters.
 
     A batch costs the largest of its members' costs, because they run side by side, or the sum.
     """
@@ -51,37 +57,46 @@ class InformationPerCost:
     observed: IntArray = field(default_factory=lambda: np.array([VALUE]))
     """The observations of each point of S: its value, and slopes if the work reports them."""
 
+    inner: IntArray | None = None
+    """The columns along which x* of each draw is searched for; None where one of the choices is near enough."""
+
     def __call__(self, V: Array) -> Array:
         return np.asarray(np.log(np.maximum(self.voi(V), LEAST_VALUE)) - self._log_cost(V)[0])
 
-    def value_and_gradient(self, V: Array) -> tuple[Array, Array]:
-        voi, voi_gradient = self.information(V)
-        log_cost, cost_gradient = self._log_cost(V)
-        is_worth = voi > LEAST_VALUE
-        slope = np.where(is_worth[:, None], voi_gradient / np.maximum(voi, LEAST_VALUE)[:, None], 0.0)
-        return np.log(np.maximum(voi, LEAST_VALUE)) - log_cost, slope - cost_gradient
-
     def ratio_and_gradient(self, V: Array) -> tuple[Array, Array]:
-        """VOI/cost itself, whose stochastic gradient is unbiased (section 2.5); that of its logarithm is not."""
+        """VOI/cost, whose stochastic gradient is unbiased (section 2.5); that of its logarithm would not be."""
         voi, voi_gradient = self.information(V)
         log_cost, cost_gradient = self._log_cost(V)
         ratio = voi * np.exp(-log_cost)
         return ratio, voi_gradient * np.exp(-log_cost)[:, None] - ratio[:, None] * cost_gradient
 
     def information(self, V: Array) -> tuple[Array, Array]:
-        """VOI (N,) and its gradient in V; with slopes by differences, as third derivatives of kernels are not here."""
+        """VOI (N,) and its gradient in V, each x* held fixed by the envelope theorem (Theorem 1).
+
+        With slopes by differences, as third derivatives of kernels are not here.
+        """
         if self.observed.size > 1:
             return self.voi(V), self._differences(V)
         rows, own = self.decisions.rows(V)
-        values, rows_bar, own_bar = zip(*(part.value_and_gradient(rows, own) for part in self.parts), strict=True)
-        mean = [np.mean(found, axis=0) for found in (values, rows_bar, own_bar)]
-        return mean[0], self.decisions.pulled(V, mean[1], mean[2])
+        found = [part.value_and_gradient(rows, self._lowest(part, rows, own)) for part in self.parts]
+        values, rows_bar = (np.mean([one[i] for one in found], axis=0) for i in (0, 1))
+        own_bar = np.zeros_like(own) if self.inner is not None else np.mean([one[2] for one in found], axis=0)
+        return values, self.decisions.pulled(V, rows_bar, own_bar)
+
+    def _lowest(self, part: KnowledgeGradient, rows: Array, own: Array) -> Array:
+        """What may be recommended besides the choices: x* of every draw, or the candidate itself."""
+        return own if self.inner is None else part.minimisers(rows, self.inner)
 
     def voi(self, V: Array) -> Array:
         """VOI (N,)."""
         rows, own = self.decisions.rows(V)
         along, seen = kinds_of_rows(self.observed, free=self.decisions.free, points=self.decisions.bought)
-        return np.asarray(np.mean([part(rows[:, seen], own, along=along) for part in self.parts], axis=0))
+        is_searched = self.inner is not None and self.observed.size == 1
+        found = [
+            part(rows[:, seen], self._lowest(part, rows, own) if is_searched else own, along=along)
+            for part in self.parts
+        ]
+        return np.asarray(np.mean(found, axis=0))
 
     def _differences(self, V: Array) -> Array:
         """All differences in one call; along NaN there are none."""
@@ -108,16 +123,13 @@ class InformationPerCost:
 
 
 SCREENED = 128
-RESTARTS = 8
-SCREENING_PAIRS, CLIMBING_PAIRS = 8, 32
-MOST_CALLS = 25
-FIRST_STEP = 0.1
-"""Effort of the search: a suggestion takes about a tenth of a second (`benchmarks.speed takg`). Not tuned."""
+RESTARTS = 4
+SCREENING_PAIRS, STEP_PAIRS, JUDGING_PAIRS = 8, 2, 8
+STEPS = 20
+"""Effort of the search, of which the paper says nothing. Limits on time, not tuned."""
 BEST_SEEN, SPREAD = 40, 64
-"""Rows that may be recommended afterwards: the best configurations seen, and points all over the space. A guess."""
+"""Rows from which x* is searched: the best configurations seen, and points all over the space. A guess."""
 LEAST_GAIN = 1e-6
-STEPS = 50
-"""Steps of the stochastic search; a limit on time, not tuned."""
 STEP_SIZE, STEP_POWER = 0.1, 0.7
 """εₜ = 0.1/(1 + t)^0.7: Σ εₜ = ∞ and Σ εₜ² < ∞, as Theorem 2 asks. The two numbers are guesses."""
 
@@ -130,9 +142,9 @@ def choose_together(context: CurveContext, count: int, *, limit: float, new_left
         found = Climb(after, 1).best(limit=limit, may_be_new=new_left >= 1)
         if found is None:
             break
-        chosen += found
-        after = after.with_also(found[0].candidate)
-        limit, new_left = limit - found[0].cost, new_left - found[0].is_new
+        chosen.append(found)
+        after = after.with_also(found.candidate)
+        limit, new_left = limit - found.cost, new_left - found.is_new
     return Climb(context, len(chosen)).improved(chosen) if len(chosen) > 1 else chosen
 
 
@@ -148,12 +160,14 @@ class Climb:
         context = self.context
         return Decisions(context.fidelities, context.settings.retain, context.form == "taKG0", members=self.members)
 
-    def objective(self, pairs: int, *, draw: int = 0) -> InformationPerCost:
+    def objective(self, pairs: int, *, draw: int = 0, is_inner: bool = True) -> InformationPerCost:
         free, observed = self.decisions.free, self.context.observed
         bought = self.decisions.bought * observed.size
         parts = self.context.information(self.choices, free=free, bought=bought, pairs=pairs, draw=draw)
         batch_cost = cast("BatchCost", self.context.settings.batch_cost)
-        return InformationPerCost(parts, self.decisions, self.context.cost, batch_cost, observed)
+        inner = np.array([j for j in range(self.domain.width) if j not in self.domain.categories], dtype=np.int64)
+        columns = inner if is_inner else None
+        return InformationPerCost(parts, self.decisions, self.context.cost, batch_cost, observed, columns)
 
     @cached_property
     def choices(self) -> Array:
@@ -171,20 +185,37 @@ class Climb:
 
     # ------------------------------------------------------------------------------------------- one or several
 
-    def best(self, *, limit: float, may_be_new: bool) -> list[ChosenEvaluation] | None:
+    def best(self, *, limit: float, may_be_new: bool) -> ChosenEvaluation | None:
+        """The best of b + 1 searches: one for each entry of the basket and one for a new run (section 2.6)."""
         candidates = self.context.unbought(self._screened(may_be_new=may_be_new))
         cost = self.context.cost(candidates.X, candidates.S, candidates.begun)
         candidates = candidates.picked(cost <= limit)
         if len(candidates) == 0:
             return None
-        value = self.objective(SCREENING_PAIRS)(self.decisions.of(candidates))
-        order = np.argsort(-value, kind="stable")[:RESTARTS]
-        return self._climbed(candidates.picked(order), limit=limit)
+        value = self.objective(SCREENING_PAIRS, is_inner=False)(self.decisions.of(candidates))
+        starts = candidates.picked(first_of_each(candidates.source, np.argsort(-value, kind="stable")))
+        rows, value = self._climbed(starts)
+        found = self._chosen(rows, value, starts.source[:, None], limit=limit)
+        return None if found is None else replace(found[0], drops=self._dropped(starts.source, value, found[0]))
 
     def improved(self, chosen: Sequence[ChosenEvaluation]) -> list[ChosenEvaluation]:
         """The evaluations after a joint ascent from where they are; as they are where that would not be affordable."""
         members = joined([choice.candidate for choice in chosen])
-        return self._climbed(members, limit=sum(choice.cost for choice in chosen)) or list(chosen)
+        rows, value = self._climbed(members)
+        limit = sum(choice.cost for choice in chosen)
+        found = self._chosen(rows, value, members.source.reshape(1, -1), limit=limit)
+        if found is None:
+            return list(chosen)
+        return [replace(one, drops=before.drops) for one, before in zip(found, chosen, strict=True)]
+
+    def _dropped(self, sources: IntArray, value: Array, chosen: ChosenEvaluation) -> tuple[int, ...]:
+        """The entry whose own search found the least, if a new one makes the basket too large (section 2.6)."""
+        places, most = self.context.basket.places, self.context.settings.basket
+        if most is None or not chosen.is_new or len(places) < most:
+            return ()
+        worth = dict(zip(sources.tolist(), value.tolist(), strict=True))
+        least = min(places, key=lambda place: worth.get(place, -np.inf))
+        return (self.context.runs[least].trials[0].number,)
 
     def _screened(self, *, may_be_new: bool) -> Candidates:
         """Evaluations to start from: paused runs at the levels they can reach, and new ones anywhere."""
@@ -200,48 +231,47 @@ class Climb:
             parts.append(replace(crossed(X, np.ones((1, m))), S=S))
         return joined(parts)
 
-    def _climbed(self, starts: Candidates, *, limit: float) -> list[ChosenEvaluation] | None:
-        decisions, objective = self.decisions, self.objective(CLIMBING_PAIRS)
-        source = starts.source.reshape(-1, self.members)
+    def _climbed(self, starts: Candidates) -> tuple[Array, Array]:
+        """Where searches from `starts` end: decisions, and log(VOI/cost) of each."""
+        decisions = self.decisions
         one = self._latent(decisions.of(starts))
-        lower, upper = (bound.reshape(source.shape[0], -1) for bound in decisions.bounds(one, self._least(starts)))
-        V = one.reshape(source.shape[0], -1)
-        rounded = self._rounded(np.concatenate([self._ascend(objective, V, lower, upper), V]))
+        bounds = decisions.bounds(one, self._least(starts))
+        lower, upper, V = (part.reshape(len(starts) // self.members, -1) for part in (*bounds, one))
+        rounded = self._rounded(self._ascended(V, lower, upper))
+        objective = self.objective(JUDGING_PAIRS)
         value = objective(rounded)
-        if self.members == 1:
-            rounded, value = self._hopped(objective, rounded, value)
-        costs = objective.costs(rounded)
+        return self._hopped(objective, rounded, value) if self.members == 1 else (rounded, value)
+
+    def _chosen(self, rows: Array, value: Array, source: IntArray, *, limit: float) -> list[ChosenEvaluation] | None:
+        """The evaluations of the best decision that is affordable and new."""
+        value, costs = value.copy(), self.objective(JUDGING_PAIRS).costs(rows)
         value[costs.sum(axis=1) > limit * (1.0 + 1e-9)] = -np.inf
-        if not (is_bought := self._has_bought(rounded)).all():
+        if not (is_bought := self._has_bought(rows)).all():
             value[is_bought] = -np.inf
         best = int(np.argmax(value))
         if not np.isfinite(value[best]):
             return None
-        information = float(objective.voi(rounded[best : best + 1])[0])
-        return self._choices_of(rounded[best], source[best % source.shape[0]], costs[best], information)
+        information = float(np.exp(value[best]) * costs[best].max())
+        return self._choices_of(rows[best], source[best], costs[best], information)
 
     def _has_bought(self, V: Array) -> BoolArray:
         """Whether a decision (N, members · width) has a member that was bought already."""
         x, s, _, _ = self.decisions.parts(V.reshape(-1, self.decisions.width))
         return np.asarray(self.context.bought.has(x, s).reshape(-1, self.members).any(axis=1))
 
-    def _ascend(self, objective: InformationPerCost, V: Array, lower: Array, upper: Array) -> Array:
-        if self.context.settings.search == "stochastic":
-            return self._stochastic(V, lower, upper)
+    def _ascended(self, V: Array, lower: Array, upper: Array) -> Array:
+        """After steps along fresh stochastic gradients of VOI/cost, each projected back into the box (Theorem 2).
 
-        def loss(rows: Array) -> tuple[Array, Array]:
-            value, gradient = objective.value_and_gradient(self._seen(rows))
-            return -value, -gradient
-
-        return minimize_batch(loss, V, lower=lower, upper=upper, most_calls=MOST_CALLS, first_step=FIRST_STEP).x
-
-    def _stochastic(self, V: Array, lower: Array, upper: Array) -> Array:
-        """Steps along fresh stochastic gradients of VOI/cost, projected back into the box."""
-        scale = None
+        The samples of the hyperparameters take turns, and draws come in antithetic pairs: both leave it unbiased. Steps
+        are relative to the largest gradient so far.
+        """
+        largest = np.full((V.shape[0], 1), LEAST_VALUE)
         for t in range(STEPS):
-            _, gradient = self.objective(SCREENING_PAIRS, draw=1 + t).ratio_and_gradient(self._seen(V))
-            scale = np.maximum(np.abs(gradient).max(axis=1, keepdims=True), 1e-12) if scale is None else scale
-            V = np.clip(V + STEP_SIZE / (1.0 + t) ** STEP_POWER * gradient / scale, lower, upper)
+            objective = self.objective(STEP_PAIRS, draw=1 + t)
+            objective = replace(objective, parts=[objective.parts[t % len(objective.parts)]])
+            _, gradient = objective.ratio_and_gradient(self._seen(V))
+            largest = np.maximum(largest, np.abs(gradient).max(axis=1, keepdims=True))
+            V = np.clip(V + STEP_SIZE / (1.0 + t) ** STEP_POWER * gradient / largest, lower, upper)
         return V
 
     def _hopped(self, objective: InformationPerCost, V: Array, value: Array) -> tuple[Array, Array]:
@@ -294,3 +324,10 @@ class Climb:
             ChosenEvaluation(one, cost, information, kept)
             for one, cost, kept in zip(chosen, costs.tolist(), retained, strict=True)
         ]
+
+
+def first_of_each(source: IntArray, order: IntArray) -> IntArray:
+    """Of candidates in an order of worth, the first of each run in the basket and the first new ones."""
+    ordered = source[order]
+    runs = [int(np.flatnonzero(ordered == place)[0]) for place in np.unique(ordered[ordered != NEW])]
+    return np.asarray(order[[*np.flatnonzero(ordered == NEW)[:RESTARTS].tolist(), *runs]])

@@ -8,6 +8,7 @@ import numpy as np
 from farthing.models.linalg import Array
 from farthing.strategies.multifidelity.levels import Fidelities
 from farthing.strategies.multifidelity.runs import Run, runs_of
+from farthing.strategies.multifidelity.takg import DROPPED
 from farthing.trials import History
 
 
@@ -31,12 +32,16 @@ class Basket:
         ]
         return cls(runs, tuple(places), continuing_saves(history))
 
-    def latest(self, most: int | None) -> "Basket":
-        """The `most` runs that were trained last: of a full basket the oldest entry is dropped."""
-        if most is None or len(self.places) <= most:
-            return self
-        by_age = sorted(self.places, key=lambda i: self.runs[i].trials[-1].number)
-        return replace(self, places=tuple(sorted(by_age[len(by_age) - most :])))
+    @property
+    def last_trials(self) -> set[int]:
+        """The numbers of the trials that its runs go on from."""
+        return {last.number for place in self.places if (last := self.runs[place].last) is not None}
+
+    def kept(self, history: History) -> "Basket":
+        """Those that no suggestion has dropped from a full basket (`published`)."""
+        notes = [trial.note for trial in history if isinstance(trial.note, dict)]
+        dropped = {number for note in notes for number in note.get(DROPPED, ())}
+        return replace(self, places=tuple(i for i in self.places if self.runs[i].trials[0].number not in dropped))
 
     def best(self, promise: Array, most: int) -> "Basket":
         """The `most` runs of highest promise, which is one number for each place."""

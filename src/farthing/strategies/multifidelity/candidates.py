@@ -122,6 +122,8 @@ class ChosenEvaluation:
     retained: Array | None = None
     """Which points of the curve are to enter the model, s (ℓ, m); None for the usual ones."""
     reason: str = "the most information per cost"
+    drops: tuple[int, ...] = ()
+    """Runs that leave a full basket for it, by the number of their first trial."""
 
     @property
     def is_new(self) -> bool:

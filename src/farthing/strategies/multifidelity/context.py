@@ -56,7 +56,7 @@ class Settings(Protocol):
     @property
     def retain(self) -> int: ...
     @property
-    def samples(self) -> int | str: ...
+    def samples(self) -> int: ...
     @property
     def basket(self) -> int | None: ...
     @property
@@ -65,8 +65,6 @@ class Settings(Protocol):
     def batch_cost(self) -> str: ...
     @property
     def fidelity_kernel(self) -> str: ...
-    @property
-    def search(self) -> str: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,9 +98,11 @@ class CurveContext:
 
     @cached_property
     def basket(self) -> Basket:
-        """The paused runs to compare: as many as the settings say, and in a long study the most promising."""
+        """The paused runs to compare: those that a full basket kept, and in a long study the most promising."""
         taken = set(self.pending.source.tolist())
-        basket = Basket.of(self.history, self.runs, self.fidelities, taken=taken).latest(self.settings.basket)
+        basket = Basket.of(self.history, self.runs, self.fidelities, taken=taken)
+        if self.settings.basket is not None:
+            return basket.kept(self.history)
         if not self.is_bounded or len(basket.places) <= MOST_PAUSED:
             return basket
         rows = self.at_full(self.params_of([self.runs[place] for place in basket.places]))
@@ -177,26 +177,12 @@ class CurveContext:
     @cached_property
     def processes(self) -> list[Sequence[GP]]:
         """For each sample of the hyperparameters, the process after each fantasy of what is pending."""
-        return [self._after_pending(gp) for gp in self._sampled]
-
-    @cached_property
-    def _sampled(self) -> list[GP]:
-        if self.settings.samples == "map":
-            return [self.model.gp]
-        from farthing.models.fitting import sample_hyperparameters
-
-        draws = sample_hyperparameters(
-            self.model.posterior,
-            self.model.theta,
-            int(self.settings.samples),
-            rng=self.rng.at("hyperparameters", len(self.history)),
-        )
-        return [self.model.posterior.process(theta) for theta in draws]
+        return [self._after_pending(gp) for gp in self.model.processes]
 
     @cached_property
     def kriging_believer(self) -> GP:
         """One process for all of these: as if what is pending had returned what is expected of it."""
-        gp = self._sampled[0]
+        gp = self.model.processes[0]
         return gp.kriging_believer(self._pending_rows) if len(self.pending) else gp
 
     def _after_pending(self, gp: GP) -> Sequence[GP]:
@@ -253,7 +239,12 @@ def read_context(
     growth = GROWTH_WITH_LEAST_EFFORT if is_in_haste else GROWTH_WITH_LESS_EFFORT
     may_refit = effort == "ordinary" or _has_outgrown_its_fit(history, growth)
     model = fit_curves(
-        history, runs, retain=settings.retain, fidelity_kernel=settings.fidelity_kernel, may_refit=may_refit
+        history,
+        runs,
+        retain=settings.retain,
+        fidelity_kernel=settings.fidelity_kernel,
+        may_refit=may_refit,
+        samples=settings.samples,
     )
     if model is None or not any(run.last for run in runs):
         return None

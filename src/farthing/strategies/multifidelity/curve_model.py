@@ -2,23 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from math import log
 from operator import mul
 
 import numpy as np
 
 from farthing.models.fidelity_kernels import DataSize, LearningCurve
-from farthing.models.fitting import fit, hyperparameter_posterior
+from farthing.models.fitting import fit, hyperparameter_posterior, sample_hyperparameters
 from farthing.models.gp import GP, VALUE
-from farthing.models.kernels import Constant, Kernel, Matern52
+from farthing.models.kernels import SE, Constant, Kernel, Matern52
 from farthing.models.likelihood import HyperparameterPosterior
 from farthing.models.linalg import Array, BoolArray, IntArray
 from farthing.models.parameters import Parameter
 from farthing.models.transforms import Standardise
 from farthing.space import Float, Space
 from farthing.strategies.multifidelity.levels import Fidelities
-from farthing.strategies.multifidelity.loss_scale import LossScale, loss_scale
+from farthing.strategies.multifidelity.loss_scale import LossScale, RawLoss, loss_scale
 from farthing.strategies.multifidelity.runs import Point, Run
 from farthing.strategies.shared.modelling import kernel_over
 from farthing.strategies.shared.surrogate import last_fit
@@ -40,6 +40,13 @@ class CurveModel:
     standard: Standardise
     theta: Array
     fitted_on: int
+    draws: Array
+    """Samples of θ (samples, p) that information and means are averaged over; none where θ stands for all."""
+
+    @cached_property
+    def processes(self) -> list[GP]:
+        """The process of each sample of θ, or the one of θ."""
+        return [self.posterior.process(theta) for theta in self.draws] or [self.gp]
 
     def predicted(self, row: Array, *, sign: float) -> Prediction:
         """The value at one row (x, s), in the user's units."""
@@ -58,19 +65,22 @@ class CurveModel:
         return tuple(sorted(set(self.gp.along.tolist()) - {VALUE}))
 
     def note(self) -> dict[str, Json]:
-        return {"theta": [float(value) for value in self.theta], "fitted_on": self.fitted_on}
+        samples = {"samples": self.draws.tolist()} if self.draws.size else {}
+        return {"theta": [float(value) for value in self.theta], "fitted_on": self.fitted_on, **samples}
 
 
 def curve_kernel(space: Space, *, fidelity_kernel: str) -> Kernel:
     """The kernel over x times one for each fidelity.
 
-    "auto" is "decays" along a single trace, where real trainings were judged, and "curves" elsewhere.
+    "auto" is "decays" along a single trace, where real trainings were judged, and "curves" elsewhere. "published" is
+    "decays" times a squared exponential over x, with a lengthscale for each param (section 5.3).
     """
     d, is_trace = space.encoder.dimension, Fidelities(space).is_trace.tolist()
     if fidelity_kernel == "auto":
         fidelity_kernel = "decays" if is_trace == [True] else "curves"
     parts = [one_fidelity(d + j, is_trace=trace, fidelity_kernel=fidelity_kernel) for j, trace in enumerate(is_trace)]
-    return reduce(mul, parts, kernel_over(space.encoder))
+    radial = SE if fidelity_kernel == "published" else Matern52
+    return reduce(mul, parts, kernel_over(space.encoder, radial=radial))
 
 
 def one_fidelity(column: int, *, is_trace: bool, fidelity_kernel: str) -> Kernel:
@@ -82,30 +92,49 @@ def one_fidelity(column: int, *, is_trace: bool, fidelity_kernel: str) -> Kernel
     if fidelity_kernel == "matern":
         return Matern52((column,))
     shape: Kernel = LearningCurve(column) if is_trace else DataSize(column)
-    return shape if fidelity_kernel == "decays" else shape + Constant(WANDERING) * Matern52((column,))
+    return shape if fidelity_kernel in ("decays", "published") else shape + Constant(WANDERING) * Matern52((column,))
 
 
 def fit_curves(
-    history: History, runs: Sequence[Run], *, retain: int, fidelity_kernel: str, may_refit: bool = True
+    history: History,
+    runs: Sequence[Run],
+    *,
+    retain: int,
+    fidelity_kernel: str,
+    may_refit: bool = True,
+    samples: int = 0,
 ) -> CurveModel | None:
     """The model of a history's curves; None where no value is known.
 
     The last fit noted is kept until there are 12 % more finished trials; if not `may_refit`, as long as there is one.
+    `samples` of the hyperparameters are drawn with each fit. The published kernel sees losses as they are.
     """
     seen = observe_curves(history, runs, retain=retain)
     if seen.loss.size == 0:
         return None
-    scale = loss_scale(seen.loss)
+    scale = RawLoss() if fidelity_kernel == "published" else loss_scale(seen.loss)
     z = scale.apply(seen.loss)
     standard = Standardise.of(z)
     Z, y, along = seen.with_slopes(standard.apply(z), 1.0 / (scale.slope(z) * standard.scale))
     kernel = curve_kernel(history.problem.space, fidelity_kernel=fidelity_kernel)
     posterior = hyperparameter_posterior(kernel, Z, y, along=along)
     theta, fitted_on = last_fit(history, "theta", size=len(posterior.parameters))
-    count = history.finished
-    if theta is None or (may_refit and count > GROWTH_BEFORE_REFIT * fitted_on):
+    draws, count = _last_draws(history, (samples, len(posterior.parameters))), history.finished
+    if theta is None or len(draws) < samples or (may_refit and count > GROWTH_BEFORE_REFIT * fitted_on):
         theta, fitted_on = fit(posterior, warm_start=theta), count
-    return CurveModel(posterior.process(theta), posterior, scale, standard, theta, fitted_on)
+        if samples:
+            draws = sample_hyperparameters(posterior, theta, samples, rng=np.random.default_rng(count))
+    return CurveModel(posterior.process(theta), posterior, scale, standard, theta, fitted_on, draws)
+
+
+def _last_draws(history: History, shape: tuple[int, int]) -> Array:
+    """The samples of the hyperparameters that the latest suggestion noted, if they are as many as wanted."""
+    if shape[0]:
+        for trial in reversed(history):
+            noted = trial.note.get("samples") if isinstance(trial.note, dict) else None
+            if noted is not None and np.shape(noted) == shape:
+                return np.array(noted, dtype=float)
+    return np.zeros((0, shape[1]))
 
 
 # ------------------------------------------------------------------------------------------------- what is observed

@@ -31,6 +31,20 @@ class LossScale(Protocol):
 
 
 @dataclass(frozen=True)
+class RawLoss:
+    """z = y, as in the paper."""
+
+    def apply(self, loss: Array) -> Array:
+        return loss
+
+    def undo(self, z: Array) -> Array:
+        return z
+
+    def slope(self, z: Array) -> Array:
+        return np.ones_like(z)
+
+
+@dataclass(frozen=True)
 class LogError:
     """z = log(y + least), for positive losses."""
 

@@ -1,12 +1,13 @@
 """The recommendation: the lowest loss that was measured along a trace, or that is predicted at full fidelity."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from farthing.acquisition.acquisition import FixedFeatures, PosteriorMean
+from farthing.acquisition.acquisition import FixedFeatures
 from farthing.acquisition.maximize import Effort, maximize
+from farthing.models.gp import GP
 from farthing.models.linalg import Array
 from farthing.strategies.multifidelity.context import Settings
 from farthing.strategies.multifidelity.curve_model import CurveModel, fit_curves
@@ -19,6 +20,20 @@ from farthing.trials import History, Params
 
 EFFORT = Effort(screened=256, restarts=4, rounds=4, most_calls=20)
 """A limit on time, not tuned."""
+
+
+@dataclass(frozen=True, eq=False)
+class LowestMean:
+    """−E f(x), averaged over samples of the hyperparameters."""
+
+    processes: Sequence[GP]
+
+    def __call__(self, X: Array) -> Array:
+        return -np.asarray(np.mean([gp.mean(X) for gp in self.processes], axis=0))
+
+    def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
+        means, gradients = zip(*(gp.mean_with_gradient(X) for gp in self.processes), strict=True)
+        return -np.mean(means, axis=0), -np.mean(gradients, axis=0)
 
 
 def recommend_seen(settings: Settings, history: History) -> Recommendation | None:
@@ -38,7 +53,8 @@ def recommend_seen(settings: Settings, history: History) -> Recommendation | Non
 
 def expected(history: History, model: CurveModel, seen: Sequence[Run]) -> Array:
     """The losses at full fidelity (N,) that the model predicts, on its scale."""
-    return model.gp.mean(_at_full(history, [run.params for run in seen]))
+    rows = _at_full(history, [run.params for run in seen])
+    return np.asarray(np.mean([gp.mean(rows) for gp in model.processes], axis=0))
 
 
 def best_measured(history: History) -> Recommendation:
@@ -66,10 +82,11 @@ def recommend_anywhere(settings: Settings, history: History) -> Recommendation |
     best = _first(history, model, seen, expected(history, model, seen))
     fidelities = Fidelities(space)
     offered = space.encoder.encode([run.params for run in seen])
-    mean = FixedFeatures(PosteriorMean(model.gp, sign=-1.0), fidelities.full)
+    mean = FixedFeatures(LowestMean(model.processes), fidelities.full)
     x = maximize(mean, domain_of(space.encoder), rng=np.random.default_rng(0), offered=offered, effort=EFFORT).x
     row = fidelities.at_full(space.encoder.snap(x[None, :]))
-    if model.gp.mean(row)[0] >= model.gp.mean(_at_full(history, [best.params]))[0]:
+    found, known = mean(np.concatenate([space.encoder.snap(x[None, :]), space.encoder.encode([best.params])]))
+    if found <= known:
         return best
     [params] = space.encoder.decode(x[None, :])
     return replace(best, params=params, predicted=model.predicted(row[0], sign=history.problem.sign))
@@ -79,7 +96,11 @@ def _fitted(settings: Settings, history: History) -> tuple[CurveModel, list[Run]
     runs = active_runs(history, runs_of(history), retain=settings.retain)
     seen = recommendable(runs)
     kernel = settings.fidelity_kernel
-    model = fit_curves(history, runs, retain=settings.retain, fidelity_kernel=kernel, may_refit=False) if seen else None
+    if not seen:
+        return None
+    model = fit_curves(
+        history, runs, retain=settings.retain, fidelity_kernel=kernel, may_refit=False, samples=settings.samples
+    )
     return None if model is None else (model, seen)
 
 

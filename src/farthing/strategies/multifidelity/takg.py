@@ -1,7 +1,8 @@
 """taKG: the trace-aware knowledge gradient (Wu, Toscano-Palmerin, Frazier and Wilson, 2020)."""
 
+import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -17,8 +18,13 @@ from farthing.trials import History, Json, Params, Suggestion
 if TYPE_CHECKING:
     from farthing.strategies.multifidelity.candidates import Candidates, ChosenEvaluation
     from farthing.strategies.multifidelity.context import CurveContext
+    from farthing.strategies.multifidelity.published import PublishedTraceKG
     from farthing.strategies.multifidelity.skill import Skill
 
+log = logging.getLogger("farthing")
+
+DROPPED = "dropped"
+"""In a note: the runs that left the paper's basket with this suggestion, by the number of their first trial."""
 STARTS, STARTS_OF_TRACES = 5, 8
 """Random configurations before the model is asked; along a single trace they are short looks, of which the best are
 continued (`handover.suggest_starts`)."""
@@ -46,58 +52,64 @@ class TraceKG(Strategy):
         zero_avoiding: information that is free at fidelity zero does not count (taKG⁰). "auto" measures whether cost
             and information vanish together; the note names the form that was used.
         retain: points of each curve that enter the model, spread evenly, its end among them. All are in the history.
-        samples: "map" for the most probable hyperparameters, or the number of samples of them to average the value of
-            information over. The recommendation uses the most probable ones.
-        basket: number of paused runs that may be continued, the latest ones; None for all, of more than a hundred runs
-            the most promising ones.
         floor: the least share of each fidelity that is suggested, because the first steps of training mislead; None
             for the fidelity's own `low` (a tenth if low fidelities are not avoided otherwise).
         batch_cost: the cost of suggestions made together: the largest, as they run side by side, or the sum.
         fidelity_kernel: "decays" for a learning-curve kernel for traces and a data-size kernel for others, as in the
             paper; "curves" adds a small Matérn part to each; "auto" is "decays" along a single trace and "curves"
             elsewhere; or "matern".
-        search: "screen" compares the most promising new configuration and all paused runs at geometric levels, and
-            is the only one that hands over to halving; "ascent" climbs in params, fidelities and retained points
-            together; "stochastic" climbs with the step sizes of the paper's Theorem 2.
-        recommends: "seen" for configurations with a result, "anywhere" for the lowest mean anywhere.
         halving: whether successive halving may decide instead of a model without skill, or one that takes too long.
     """
 
     zero_avoiding: bool | Literal["auto"] = "auto"
     retain: int = whole(4, least=1)
-    samples: int | Literal["map"] = whole("map", least=1)
-    basket: int | None = whole(None, least=0)
     floor: float | None = share(0.1)
     batch_cost: Literal["max", "sum"] = "max"
     fidelity_kernel: Literal["auto", "curves", "decays", "matern"] = "auto"
-    search: Literal["screen", "ascent", "stochastic"] = "screen"
-    recommends: Literal["seen", "anywhere"] = "seen"
     halving: bool = True
 
     takes_starts: ClassVar[bool] = True
     thinking: ClassVar[float] = 0.06
+    former: ClassVar[Mapping[str, Json]] = {"samples": "map", "basket": None, "search": "screen", "recommends": "seen"}
 
     @classmethod
-    def paper(cls, *, zero_avoiding: bool = True, samples: int | Literal["map"] = "map", retain: int = 2) -> "TraceKG":
-        """The setting of the paper: a basket of ten, gradient ascent, and the lowest mean anywhere."""
-        return cls(
-            zero_avoiding=zero_avoiding,
-            samples=samples,
-            retain=retain,
-            basket=10,
-            floor=None,
-            fidelity_kernel="decays",
-            search="ascent",
-            recommends="anywhere",
-            halving=False,
-        )
+    def paper(cls, *, zero_avoiding: bool = True, samples: int = 10, retain: int = 2) -> "PublishedTraceKG":
+        """The method to the letter of the paper; its differences from `TraceKG()` are in `PublishedTraceKG`."""
+        from farthing.strategies.multifidelity.published import PublishedTraceKG
+
+        return PublishedTraceKG(zero_avoiding=zero_avoiding, samples=samples, retain=retain)
+
+    @classmethod
+    def of_former(cls, arguments: Mapping[str, Json]) -> Strategy:
+        """`TraceKG.paper()` as it was stored before: Matérn, transformed losses, the mode, the oldest dropped."""
+        from farthing.strategies.multifidelity.published import PublishedTraceKG
+
+        if arguments.get("recommends") == "anywhere":
+            log.warning(
+                "TraceKG.paper() follows the paper to the letter now, which this study's form did not: %s",
+                PublishedTraceKG.differences,
+            )
+            return PublishedTraceKG(arguments.get("zero_avoiding") is not False, retain=arguments.get("retain", 2))
+        gone = [name for name in cls.former if name in arguments and arguments[name] != cls.former[name]]
+        log.warning("TraceKG has no %s any more, which this study was given: it goes on without.", " and ".join(gone))
+        return cls(**{name: value for name, value in arguments.items() if name not in cls.former})
+
+    @property
+    def samples(self) -> int:
+        """Of the hyperparameters: none, the most probable ones stand for all."""
+        return 0
+
+    @property
+    def basket(self) -> int | None:
+        """The most paused runs that may be continued: all."""
+        return None
 
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
-        _require_fidelities(history)
+        require_fidelities(history)
         budget = replace(budget, effort=effort_level(self, history, budget))
-        if self.search == "screen" and (bracket := _bracket(history, budget, count, rng)):
+        if bracket := _bracket(history, budget, count, rng):
             return bracket
-        starts = _starts(history, budget, min(count, _starts_left(history, budget)), rng)
+        starts = random_starts(history, budget, min(count, starts_left(history, budget)), rng)
         if len(starts) == count:
             return starts
         from farthing.models.threads import one_thread
@@ -115,11 +127,9 @@ class TraceKG(Strategy):
         if not history.done:
             return None
         from farthing.models.threads import one_thread
-        from farthing.strategies.multifidelity.recommending import best_measured, recommend_anywhere, recommend_seen
+        from farthing.strategies.multifidelity.recommending import best_measured, recommend_seen
 
         with one_thread():
-            if self.recommends == "anywhere":
-                return recommend_anywhere(self, history)
             if (skill := self._skill(history)) is not None and skill.is_missing:
                 return best_measured(history)
             return recommend_seen(self, history)
@@ -129,26 +139,21 @@ class TraceKG(Strategy):
         from farthing.strategies.multifidelity.levels import Fidelities
         from farthing.strategies.multifidelity.runs import runs_of
 
-        runs = runs_of(history)
-        basket = Basket.of(history, runs, Fidelities(history.problem.space)).latest(self.basket)
-        return {last.number for place in basket.places if (last := runs[place].last) is not None}
-
-    @property
-    def _may_hand_over(self) -> bool:
-        return self.halving and self.search == "screen"
+        basket = Basket.of(history, runs_of(history), Fidelities(history.problem.space))
+        return basket.last_trials
 
     def _skill(self, history: History) -> "Skill | None":
         """That of the model, if successive halving may decide in its place."""
         from farthing.strategies.multifidelity.skill import skill_of
 
-        return skill_of(history) if self._may_hand_over else None
+        return skill_of(history) if self.halving else None
 
     def _hurried(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         """Suggestions of successive halving where the model would take too long; none elsewhere."""
         from farthing.strategies.multifidelity.handover import suggest_in_haste
         from farthing.strategies.multifidelity.skill import is_of_model, only_trace
 
-        if not self._may_hand_over or only_trace(history) is None or can_pay_for_model(self, history, is_of_model):
+        if not self.halving or only_trace(history) is None or can_pay_for_model(self, history, is_of_model):
             return []
         return suggest_in_haste(history, budget, count, rng)
 
@@ -157,35 +162,25 @@ class TraceKG(Strategy):
     ) -> Sequence[Suggestion]:
         """The starts, and what the model chooses after them; what halving does while the model has no skill."""
         from farthing.strategies.multifidelity.context import read_context
-        from farthing.strategies.multifidelity.finishing import NOTE, finishing
+        from farthing.strategies.multifidelity.finishing import NOTE, affordable, finishing
         from farthing.strategies.multifidelity.handover import suggest_by_halving
+        from farthing.strategies.multifidelity.screening import choose_one_by_one
 
         context = read_context(self, history, rng, starts, effort=effort_level(self, history, budget))
         if context is None:
-            return [*starts, *_starts(history, budget, count - len(starts), rng, after=starts)]
+            return [*starts, *random_starts(history, budget, count - len(starts), rng, after=starts)]
         skill = self._skill(history)
         is_trusted = skill is None or not skill.is_missing
-        if self.search == "screen" and not starts:
+        if not starts:
             ending = finishing(context, budget, count, trusts_model=is_trusted)
             if ending is not None:
-                found = [_suggestion(context, choice) for choice in ending]
+                found = [suggestion_of(context, choice) for choice in ending]
                 return [replace(one, note={**(one.note or {}), NOTE: True}) for one in found]
             if skill is not None and skill.is_missing:
                 return suggest_by_halving(self, history, budget, count, rng, skill=skill)
-        chosen = self._choose(context, budget, count - len(starts), new_left=budget.trials - len(starts))
-        return [*starts, *(_suggestion(context, choice) for choice in chosen)]
-
-    def _choose(
-        self, context: "CurveContext", budget: Remaining, count: int, *, new_left: float
-    ) -> "list[ChosenEvaluation]":
-        from farthing.strategies.multifidelity.ascent import choose_together
-        from farthing.strategies.multifidelity.finishing import affordable
-        from farthing.strategies.multifidelity.screening import choose_one_by_one
-
-        limit = affordable(context, budget)
-        if self.search == "screen":
-            return choose_one_by_one(context, count, limit=limit, new_left=new_left)
-        return choose_together(context, count, limit=limit, new_left=new_left)
+        limit, new_left = affordable(context, budget), budget.trials - len(starts)
+        chosen = choose_one_by_one(context, count - len(starts), limit=limit, new_left=new_left)
+        return [*starts, *(suggestion_of(context, choice) for choice in chosen)]
 
 
 # ------------------------------------------------------------------------------------------------------- the start
@@ -204,7 +199,7 @@ def _bracket(history: History, budget: Remaining, count: int, rng: Randomness) -
     return [one for one in found if one not in new[left:]]
 
 
-def _starts_left(history: History, budget: Remaining) -> int:
+def starts_left(history: History, budget: Remaining) -> int:
     """The number of random starts still to make; fewer if they would take too much of the budget."""
     new = (trial for trial in history if trial.is_finished and trial.resume_from is None)
     begun = list(islice(new, STARTS))
@@ -213,7 +208,7 @@ def _starts_left(history: History, budget: Remaining) -> int:
     return max(0, int(min(STARTS, max(1.0, most))) + starts_in_vain(history) - history.configurations)
 
 
-def _starts(
+def random_starts(
     history: History, budget: Remaining, count: int, rng: Randomness, *, after: Sequence[Suggestion] = ()
 ) -> list[Suggestion]:
     """Configurations at a modest fidelity: what was learnt from earlier studies, then random ones."""
@@ -232,7 +227,7 @@ def _starts(
 # ------------------------------------------------------------------------------------------------------ the result
 
 
-def _suggestion(context: "CurveContext", choice: "ChosenEvaluation") -> Suggestion:
+def suggestion_of(context: "CurveContext", choice: "ChosenEvaluation") -> Suggestion:
     import numpy as np
 
     problem, candidate = context.history.problem, choice.candidate
@@ -265,6 +260,7 @@ def _reasons(context: "CurveContext", choice: "ChosenEvaluation", fidelity: dict
         "form": context.form,
         **({"information_per_cost": choice.information / choice.cost} if choice.information else {}),
         **({} if choice.retained is None else {"retained": choice.retained.tolist()}),
+        **({DROPPED: list(choice.drops)} if choice.drops else {}),
     }
 
 
@@ -279,7 +275,7 @@ def _what(context: "CurveContext", candidate: "Candidates") -> str:
     return f"the params of trial {number} again with more"
 
 
-def _require_fidelities(history: History) -> None:
+def require_fidelities(history: History) -> None:
     if not history.problem.space.fidelities:
         raise InvalidArgument(
             "TraceKG needs at least one fidelity, got a space without. Add fidelities={…} to it, or use EIPerCost()."

@@ -123,7 +123,7 @@ def test_a_study_in_which_the_model_has_skill_stays_with_it() -> None:
     assert not is_missing(history)
 
 
-@pytest.mark.parametrize("strategy", [ft.TraceKG(search="ascent"), ft.TraceKG.paper(), ft.TraceKG(halving=False)])
+@pytest.mark.parametrize("strategy", [ft.TraceKG.paper(), ft.TraceKG(halving=False)])
 def test_other_searches_are_never_handed_over_nor_where_it_is_turned_off(
     strategy: ft.TraceKG, by_chance: History
 ) -> None:
