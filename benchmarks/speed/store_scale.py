@@ -24,7 +24,7 @@ from farthing.trials import Measurement, State, Suggestion, Trial
 STUDY = "large"
 TRIALS, QUICK_TRIALS, POINTS = 100_000, 5_000, 10
 BATCH = 5_000
-OPEN_LIMIT, MEMORY_LIMIT, COMMAND_LIMIT = 5.0, 1000.0, 2.0
+OPEN_LIMIT, MEMORY_LIMIT, COMMAND_LIMIT = 2.5, 300.0, 2.0
 SPACE = ft.Space(
     {"lr": ft.Float(1e-5, 1e-1, log=True), "layers": ft.Int(1, 8), "act": ft.Choice("relu", "tanh")},
     fidelities={"epochs": ft.Fidelity(1, POINTS, integer=True, trace=True)},
@@ -37,13 +37,13 @@ OPEN = "import sys, farthing as ft; assert len(ft.Study.load(sys.argv[1], sys.ar
 EXPORT = "import sys, os, farthing as ft; ft.Study.load(sys.argv[1], sys.argv[2]).export(os.devnull, format='json')"
 COMMAND = (
     "import sys; from farthing.cli.app import farthing; "
-    "farthing([{name!r}, '--storage', sys.argv[2]], standalone_mode=False)"
+    "farthing([*{words!r}, '--storage', sys.argv[2]], standalone_mode=False)"
 )
+COMMANDS = ("list", "best", "show", f"show --trial {QUICK_TRIALS // 2}", "watch --once")
 PROGRAMS = {
     "open": OPEN,
     "export as JSON": EXPORT,
-    "farthing list": COMMAND.format(name="list"),
-    "farthing best": COMMAND.format(name="best"),
+    **{f"farthing {line}": COMMAND.format(words=line.split()) for line in COMMANDS},
 }
 
 
@@ -69,8 +69,12 @@ def run(*, seeds: int, quick: bool) -> Result:
             at_most(f"opening {what}", limit=MEMORY_LIMIT, measured=memory["open"], unit="MB"),
             at_most(f"exporting {what}", limit=MEMORY_LIMIT, measured=memory["export as JSON"], unit="MB"),
             *(
-                at_most(f"{name} of {what}", limit=COMMAND_LIMIT, measured=seconds[name].median, unit="CPU s")
-                for name in ("farthing list", "farthing best")
+                at_most(f"farthing {line} of {what}", limit=limit, measured=measured, unit=unit)
+                for line in COMMANDS
+                for limit, measured, unit in (
+                    (COMMAND_LIMIT, seconds[f"farthing {line}"].median, "CPU s"),
+                    (MEMORY_LIMIT, memory[f"farthing {line}"], "MB"),
+                )
             ),
         ],
         left_out=[],

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TextIO, TypeAlias, TypedDict, Unpack, cast, overload
 
 from farthing.analysis import export
-from farthing.analysis.best import Best, LearnedBest, find_best
+from farthing.analysis.best import Best, LearnedBest, find_best, keep_recommendation
 from farthing.analysis.runs import Lineage
 from farthing.analysis.text import Top, study_html, study_text
 from farthing.costs import Budget, Clock, Ledger, PricesGiven
@@ -445,7 +445,9 @@ class Study:
             only_runs=shares and self._session.lacks_declared_cost,
         )
         try:
-            return self._loop.run()
+            stopped = self._loop.run()
+            keep_recommendation(self._session)
+            return stopped
         finally:
             self._loop = None
 

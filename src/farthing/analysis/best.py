@@ -6,7 +6,7 @@ from typing import NoReturn, Protocol
 
 from farthing.analysis.runs import Schedule, schedule_along, schedule_of
 from farthing.analysis.text import short_number, short_params, short_prediction
-from farthing.errors import NoResult
+from farthing.errors import FarthingError, NoResult
 from farthing.session import Session
 from farthing.storage.storage import Leaders
 from farthing.strategies import Recommendation, Strategy, best_by_value
@@ -149,6 +149,51 @@ def find_best(session: Session) -> Best:
     return best_of(session.records, session.strategy.get_if_at_hand())
 
 
+# ------------------------------------------------------------
+# A recommendation that is stored: a model of many trials takes seconds, and a study that has ended does not change.
+
+
+MANY_RESULTS = 1000
+"""A run that ends with as many results stores what its model recommends; with fewer it is found in a second."""
+
+
+def keep_recommendation(session: Session) -> None:
+    """Stores the recommendation of a strategy that has more to say than which value is the lowest."""
+    strategy, records = session.strategy.get_if_at_hand(), session.records
+    if records.is_in_memory or records.history.results < MANY_RESULTS or strategy is None or _is_by_value(strategy):
+        return
+    best = best_of(records, strategy)
+    records.keep_recommendation({**best.to_json(), "is_full": best.is_full})
+
+
+def kept_recommendation(session: Session) -> Best | None:
+    """What was stored, without its ranking, while the study is as it was then; None if nothing sound was."""
+    form, problem = session.records.kept_recommendation(), session.records.problem
+    if not form or problem.space.stages:
+        return None
+    try:
+        numbers = [form[name] for name in ("trial", "measured", "ever") if form[name] is not None]
+        trials = {trial.number: trial for trial in session.records.trials(sorted(set(numbers)))}
+        return Best(
+            problem.space.check(form["params"]),
+            float(form["value"]),
+            trials[form["trial"]],
+            problem,
+            predicted=None if form["predicted"] is None else _prediction(*form["predicted"]),
+            measured=trials.get(form["measured"]),
+            schedule=None if form["schedule"] is None else Schedule.from_json(form["schedule"]),
+            ever=trials.get(form["ever"]),
+            is_full=bool(form["is_full"]),
+            explanation=form["explanation"],
+        )
+    except (FarthingError, KeyError, TypeError, ValueError):  # changed by hand
+        return None
+
+
+def _prediction(mean: float, deviation: float | None) -> Prediction:
+    return Prediction(float(mean), None if deviation is None else float(deviation))
+
+
 class Source(Protocol):
     """Where the trials of a study are read."""
 
@@ -169,8 +214,7 @@ def best_of(records: Source, strategy: Strategy | None) -> Best:
 
 def _by_search(records: Source, strategy: Strategy | None) -> Best | None:
     """The recommendation by measured value, found by the database if the history is not read anyway."""
-    is_by_value = strategy is None or type(strategy).recommend is Strategy.recommend
-    found = records.leaders() if is_by_value else None
+    found = records.leaders() if strategy is None or _is_by_value(strategy) else None
     if found is None:
         return None
     best, problem = found.lineage[-1], records.problem
@@ -185,6 +229,10 @@ def _by_search(records: Source, strategy: Strategy | None) -> Best | None:
         is_fallback=strategy is None,
         is_full=problem.is_full(best.fidelity),
     )
+
+
+def _is_by_value(strategy: Strategy) -> bool:
+    return type(strategy).recommend is Strategy.recommend
 
 
 def _by_history(history: History, strategy: Strategy | None) -> Best:

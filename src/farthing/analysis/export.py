@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 from farthing.errors import InvalidArgument, MissingExtra
 from farthing.fields import OneOf
 from farthing.scalars import is_number
+from farthing.space import Space
 from farthing.trials import History, Json, Trial
 from farthing.trials.measurement import metric_names
 from farthing.validation import shown, spelled_out
@@ -20,13 +22,13 @@ if TYPE_CHECKING:
 
 def table(history: History) -> list[dict[str, Json]]:
     """A row for each trial; parameters and fidelities have columns of their own."""
-    columns = _columns(history)
+    columns = _columns(history.problem.space, history)
     return [_row(columns, trial) for trial in history]
 
 
 def write_csv(history: History, file: TextIO) -> None:
     """A row for each trial."""
-    columns = _columns(history)
+    columns = _columns(history.problem.space, history)
     writer = csv.DictWriter(file, fieldnames=columns, lineterminator="\n", extrasaction="ignore")
     writer.writerow({column: spelled_out(column) for column in columns})
     for trial in map(_on_its_own, history):
@@ -36,7 +38,7 @@ def write_csv(history: History, file: TextIO) -> None:
 def write_json(history: History, file: TextIO) -> None:
     """Everything: the problem, and every trial with its measurements, of which one trial at a time is in memory."""
     file.write(f'{{\n "problem": {_indented(history.problem.to_json(), depth=1)},\n "trials": [')
-    columns = _columns(history)
+    columns = _columns(history.problem.space, history)
     for trial in map(_on_its_own, history):
         form = {**_row(columns, trial), **_details(trial)}
         file.write(f"{',' if trial.number else ''}\n  {_indented(form, depth=2)}")
@@ -60,7 +62,7 @@ def to_pandas(history: History) -> "pd.DataFrame":
         raise MissingExtra(
             "A data frame needs pandas, which is absent. Install it: pip install 'farthing[pandas]'."
         ) from error
-    frame = pd.DataFrame(table(history), columns=_columns(history)).set_index("number")
+    frame = pd.DataFrame(table(history), columns=_columns(history.problem.space, history)).set_index("number")
     for column in ("opened_at", "finished_at"):
         frame[column] = pd.to_datetime(frame[column].astype(float), unit="s", utc=True)
     return frame
@@ -116,10 +118,14 @@ def _inert(cell: Json) -> Json:
     return f"'{text}" if text.startswith(FORMULA_STARTS) and not is_number(text) else text
 
 
-def _columns(history: History) -> list[str]:
-    space = history.problem.space
+def trial_form(space: Space, trial: Trial) -> dict[str, Json]:
+    """One trial as `write_json` has it, with the metrics that it has itself."""
+    return {**_row(_columns(space, [trial]), trial), **_details(trial)}
+
+
+def _columns(space: Space, trials: Iterable[Trial]) -> list[str]:
     names = [f"param.{name}" for name in space.parameters] + [f"fidelity.{name}" for name in space.fidelities]
-    metrics = dict.fromkeys(name for trial in history for name in metric_names(trial.measurements))
+    metrics = dict.fromkeys(name for trial in trials for name in metric_names(trial.measurements))
     return [
         "number",
         "state",

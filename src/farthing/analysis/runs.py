@@ -82,11 +82,12 @@ def learning_curves(history: History) -> list[Curve]:
     """The curve of each run that measured anything, by the number of its last trial."""
     axis = curve_axis(history.problem.space)
     runs = [tuple(history.lineage(trial.number)) for trial in last_of_runs(history)]
-    curves = [Curve(trials, axis, _points(trials, axis=axis)) for trials in runs]
+    curves = [Curve(trials, axis, points_along(trials, axis=axis)) for trials in runs]
     return [curve for curve in curves if curve.points]
 
 
-def _points(lineage: Iterable[Trial], *, axis: str) -> tuple[tuple[float, float], ...]:
+def points_along(lineage: Iterable[Trial], *, axis: str) -> tuple[tuple[float, float], ...]:
+    """The latest value at each place of a run."""
     latest = {_place(point, axis): point.value for trial in lineage for point in trial.points}
     return tuple(sorted((place, value) for place, value in latest.items() if value is not None))
 

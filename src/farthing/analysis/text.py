@@ -41,10 +41,10 @@ def short_point(trial: Trial, point: Measurement | None) -> str:
 
 def found_best(session: Session) -> "Best | None":
     """The recommendation so far, if any."""
-    from farthing.analysis.best import find_best
+    from farthing.analysis.best import find_best, kept_recommendation
 
     try:
-        return find_best(session)
+        return kept_recommendation(session) or find_best(session)
     except NoResult:
         return None
 

@@ -15,6 +15,7 @@ import click
 from farthing.cli.run_plan import import_strategy, stored_cost
 from farthing.errors import FarthingError, InvalidArgument, StorageError, StudyNotFound
 from farthing.storage import Storage, open_storage
+from farthing.storage.storage import ReadsOutlines
 from farthing.study import Study
 from farthing.trials import DeclaredCost
 from farthing.validation import did_you_mean, listed
@@ -148,6 +149,9 @@ def _only_study(storage: Storage) -> str:
 
 
 def _names(storage: Storage) -> list[str]:
+    """Without adding up what is in the studies, where the storage can."""
+    if isinstance(storage, ReadsOutlines):
+        return sorted(storage.versions())
     return [summary.record.name for summary in storage.list_studies()]
 
 

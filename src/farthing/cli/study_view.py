@@ -2,18 +2,28 @@
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from farthing.analysis.best import Best
 from farthing.analysis.runs import Curve, curve_axis, learning_curves, ranked_runs
 from farthing.analysis.text import found_best, short_number, short_params, short_point
 from farthing.cli.ending import best_text, is_verified, nothing_text
+from farthing.cli.large_view import (
+    best_runs,
+    bill,
+    chart_of,
+    history_of_none,
+    next_steps,
+    reader_if_large,
+    trials_in_flight,
+)
 from farthing.cli.online_view import best_run_text, is_online, online_text
 from farthing.cli.population_view import population_text
 from farthing.cli.run_plan import SETTING
 from farthing.cli.storages import StorageAddress
 from farthing.cli.tables import aligned
 from farthing.cli.terminal_chart import chart
+from farthing.dashboard.reading import StudyReader
 from farthing.errors import NoResult
 from farthing.files.durable import short_bytes
 from farthing.session import session_of
@@ -29,6 +39,9 @@ MOST_COLUMNS = 10
 
 def study_text(study: Study, *, address: StorageAddress, all_trials: bool, follows: bool) -> str:
     """All that `farthing show` says, a paragraph for each part that has something to say, of one moment."""
+    reader = None if all_trials else reader_if_large(study)
+    if reader is not None:
+        return _large_text(study, reader, address=address)
     with session_of(study).records.still() as history:
         return _study_text(study, history, address=address, all_trials=all_trials, follows=follows)
 
@@ -36,10 +49,10 @@ def study_text(study: Study, *, address: StorageAddress, all_trials: bool, follo
 def _study_text(study: Study, history: History, *, address: StorageAddress, all_trials: bool, follows: bool) -> str:
     best = found_best(session_of(study))
     paragraphs = [
-        _title(study, history, address=address),
+        _title(study, study.ledger.trials, address=address),
         learned_text(history),
         _best(study, best),
-        _running(history),
+        _running(history.in_flight),
         _trials(history) if all_trials else _best_runs(history),
         population_text(study, best),
         online_text(study),
@@ -95,16 +108,35 @@ def _study_json(study: Study) -> str:
     return json.dumps(summary | json.loads(study.export(format="json")))
 
 
-def _title(study: Study, history: History, *, address: StorageAddress) -> str:
-    states = ", ".join(f"{count} {state}" for state, count in study.ledger.trials.items())
-    trials = f"{len(history)} trials ({states})" if states else "no trials yet"
+def _large_text(study: Study, reader: StudyReader, *, address: StorageAddress) -> str:
+    """The same of a large study, at the price of its lines: without what takes the measurements of all trials."""
+    lines, nothing = reader.lines(), history_of_none(reader)
+    best, (running, in_flight) = found_best(session_of(study)), trials_in_flight(reader, lines)
+    runs, count = best_runs(reader, lines, most=ROWS_SHOWN)
+    paragraphs = [
+        _title(study, lines.counts, address=address),
+        "" if nothing.learned is None else f"It learnt {nothing.learned.summary()}.",
+        "No trial is done, so there is no best yet." if best is None else best_text(study, best),
+        _running(running, hidden=in_flight - len(running)),
+        _ranked(nothing, runs, hidden=count - len(runs)),
+        chart_of(reader, runs),
+        bill(lines, reader.problem),
+        next_steps(study, lines, address=address),
+    ]
+    return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
+
+
+def _title(study: Study, counts: Mapping[str, int], *, address: StorageAddress) -> str:
+    states = ", ".join(f"{count} {state}" for state, count in counts.items())
+    trials = f"{sum(counts.values())} trials ({states})" if states else "no trials yet"
     aim = f"{study.problem.direction} {study.problem.value}"
     return f"{study.name}: {aim} with {class_name(session_of(study).strategy.to_json())}, {trials}, in {address}"
 
 
-def _running(history: History) -> str:
-    lines = [f"  trial {trial.number}: {short_params(trial.params)}  {_progress(trial)}" for trial in history.in_flight]
-    return "\n".join(["Running or waiting:", *lines]) if lines else ""
+def _running(trials: Sequence[Trial], *, hidden: int = 0) -> str:
+    lines = [f"  trial {trial.number}: {short_params(trial.params)}  {_progress(trial)}" for trial in trials]
+    more = [f"  … and {hidden} more"] if hidden > 0 else []
+    return "\n".join(["Running or waiting:", *lines, *more]) if lines else ""
 
 
 def _progress(trial: Trial) -> str:
@@ -115,9 +147,12 @@ def _progress(trial: Trial) -> str:
 
 def _best_runs(history: History) -> str:
     ranked = ranked_runs(history)
-    hidden = len(ranked) - ROWS_SHOWN
+    return _ranked(history, ranked[:ROWS_SHOWN], hidden=len(ranked) - ROWS_SHOWN)
+
+
+def _ranked(history: History, ranked: Sequence[Trial], *, hidden: int) -> str:
     more = [f"… and {hidden} more: --all shows every trial by number."] if hidden > 0 else []
-    return "\n".join([_table(history, ranked[:ROWS_SHOWN]), *more]) if ranked else ""
+    return "\n".join([_table(history, ranked), *more]) if ranked else ""
 
 
 def _trials(history: History) -> str:

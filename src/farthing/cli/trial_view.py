@@ -3,8 +3,10 @@
 import json
 from pathlib import Path
 
+from farthing.analysis.export import trial_form
 from farthing.analysis.rows import note_text
 from farthing.analysis.text import short_number, short_params, short_prediction
+from farthing.cli.large_view import reader_if_large, run_of
 from farthing.cli.storages import not_followed
 from farthing.cli.tables import aligned
 from farthing.errors import TrialNotFound
@@ -16,6 +18,11 @@ from farthing.trials.trial import reason_of
 
 
 def chosen_trial(study: Study, number: int) -> Trial:
+    """Of a large study only that trial is read."""
+    reader = reader_if_large(study)
+    found = reader.trials([number]) if reader is not None and number >= 0 else []
+    if found:
+        return found[0]
     history = study.history
     if not 0 <= number < len(history):
         there = f"0 to {len(history) - 1}" if len(history) else "none yet"
@@ -31,9 +38,8 @@ def trial_text(study: Study, trial: Trial, *, follows: bool) -> str:
 
 def trial_json(study: Study, trial: Trial, *, follows: bool) -> str:
     """The trial as `farthing export --format json` has it, with the place of its log."""
-    exported = json.loads(study.export(format="json"))["trials"][trial.number]
     log = None if _store_to_ask(study, follows=follows) else _log(study, trial)
-    return json.dumps(exported | {"log": str(log) if log is not None and log.is_file() else None})
+    return json.dumps(trial_form(study.space, trial) | {"log": str(log) if log is not None and log.is_file() else None})
 
 
 def log_text(study: Study, trial: Trial, *, follows: bool) -> str:
@@ -61,7 +67,7 @@ def _facts(study: Study, trial: Trial) -> str:
         "predicted": _predicted(study, trial),
         "why": reason_of(trial),
         "note": note_text(trial.note),
-        "code": "of an older version of the stages" if study.history.is_outdated(trial) else "",
+        "code": "of an older version of the stages" if study.space.stages and study.history.is_outdated(trial) else "",
         "tags": " ".join(trial.tags),
         "comment": trial.comment,
     }
@@ -82,7 +88,8 @@ def _predicted(study: Study, trial: Trial) -> str:
 
 def _run(study: Study, trial: Trial) -> str:
     """The chain of trials of which this one is the last so far, where there is one."""
-    lineage = study.history.lineage(trial.number)
+    reader = reader_if_large(study)
+    lineage = study.history.lineage(trial.number) if reader is None else run_of(reader, trial.number)
     return "" if len(lineage) == 1 else " → ".join(f"trial {link.number}" for link in lineage)
 
 

@@ -2,27 +2,43 @@
 
 import time
 from collections import Counter
+from collections.abc import Mapping, Sequence
 
 import click
 
 from farthing.analysis.best import best_measured
 from farthing.analysis.runs import ranked_runs
 from farthing.analysis.text import short_params, short_point, where
+from farthing.cli.large_view import reader_if_large, trials_in_flight
 from farthing.cli.tables import aligned
+from farthing.dashboard.reading import StudyReader
 from farthing.session import session_of
 from farthing.study import Study
-from farthing.trials import History, State, Trial
+from farthing.trials import State, Trial
 
 
 def standing_text(study: Study) -> str:
     """The title, the best so far, and a row for each trial in flight; all of one moment."""
+    reader, now = reader_if_large(study), session_of(study).records.now()
+    if reader is not None:
+        return _large(study, reader, now=now)
     with session_of(study).records.still() as history:
-        parts = [
-            _title(study, history),
-            _best(study, history),
-            _in_flight(history, now=session_of(study).records.now()),
-        ]
-        return "\n".join(part for part in parts if part)
+        counts = Counter(trial.state.value for trial in history)
+        found = best_measured(history) or next(iter(ranked_runs(history)), None)
+        return _joined(_title(study, counts, history.cost), _best(study, found), _in_flight(history.in_flight, now=now))
+
+
+def _large(study: Study, reader: StudyReader, *, now: float) -> str:
+    """The same of a large study, at the price of its lines."""
+    lines = reader.lines()
+    (running, count), found = trials_in_flight(reader, lines), lines.best(reader.problem)
+    best = next(iter(reader.trials([found])), None) if found is not None else None
+    more = f"… and {count - len(running)} more" if count > len(running) else ""
+    return _joined(_title(study, lines.counts, lines.total), _best(study, best), _in_flight(running, now=now), more)
+
+
+def _joined(*parts: str) -> str:
+    return "\n".join(part for part in parts if part)
 
 
 def follow(study: Study, *, every: float, is_terminal: bool) -> None:
@@ -39,15 +55,13 @@ def follow(study: Study, *, every: float, is_terminal: bool) -> None:
         time.sleep(every)
 
 
-def _title(study: Study, history: History) -> str:
-    counts = Counter(trial.state for trial in history)
-    states = ", ".join(f"{counts[state]} {state}" for state in State if counts[state]) or "no trials yet"
-    return f"{study.name}: {states}; {history.cost:.4g} {study.problem.cost_unit} spent"
+def _title(study: Study, counts: Mapping[str, int], cost: float) -> str:
+    states = ", ".join(f"{counts[state]} {state}" for state in State if counts.get(state)) or "no trials yet"
+    return f"{study.name}: {states}; {cost:.4g} {study.problem.cost_unit} spent"
 
 
-def _best(study: Study, history: History) -> str:
+def _best(study: Study, found: Trial | None) -> str:
     """By measured values: a model is not fitted again for every picture."""
-    found = best_measured(history) or next(iter(ranked_runs(history)), None)
     if found is None or found.value is None:
         return "no result yet"
     at = f" at {short_params(found.fidelity)}" if found.fidelity else ""
@@ -55,8 +69,8 @@ def _best(study: Study, history: History) -> str:
     return f"{measured}  {short_params(found.params)}"
 
 
-def _in_flight(history: History, *, now: float) -> str:
-    rows = [_row(trial, now=now) for trial in history.in_flight]
+def _in_flight(trials: Sequence[Trial], *, now: float) -> str:
+    rows = [_row(trial, now=now) for trial in trials]
     return aligned(["trial", "state", "where", "since", "progress", "params"], rows) if rows else ""
 
 

@@ -22,8 +22,8 @@ from farthing.storage.storage import Leaders, ReadsOutlines
 from farthing.trials import Event, History, Json, Problem, Trial
 from farthing.trials.events import is_to_stop, limits_in_force
 
-MANY_MEASUREMENTS = 100_000
-"""Of a study with more, curves are read when they are looked at, and the first page shows no bill."""
+MANY_MEASUREMENTS = 25_000
+"""Of a study with more, the first page and the commands that read show what lines tell: they show no bill by kind."""
 
 MOST_STUDIES = 16
 """Studies that are kept in memory; the one that was looked at longest ago goes first."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from farthing.costs import Budget, Clock, Remaining, ResourcePrices, SystemClock
 from farthing.costs.expected import expected_cost
@@ -15,7 +16,7 @@ from farthing.session.prices import Prices
 from farthing.session.questions import Question, with_knowledge
 from farthing.session.turns import Answer, Turns, usable_late
 from farthing.storage import MemoryStorage, Storage, StudyRecord
-from farthing.storage.storage import Changes, FindsLeaders, Leaders, OpensInTurn
+from farthing.storage.storage import Changes, FindsLeaders, Leaders, OpensInTurn, ReadsOutlines
 from farthing.strategies import Randomness, Strategy
 from farthing.trials import Attempt, History, Json, Measurement, Outcome, Problem, State, Suggestion, Trial
 from farthing.trials.best_so_far import with_best_so_far
@@ -54,6 +55,9 @@ PRICES = "prices"
 
 IS_EXTENDED = "extended"
 """The setting of a study whose space has grown."""
+
+RECOMMENDATION = "recommendation"
+"""The setting of a study that has what its strategy recommended, and of which version that is."""
 
 Plan = Callable[[History], tuple[Remaining, int]]
 """From the history to the rest of the budget and the largest number of trials to open."""
@@ -161,6 +165,24 @@ class Records:
     def leaders(self) -> Leaders | None:
         """The best trials as the database finds them; None if it cannot, or if the history is read already."""
         return None if self._history.version else stored_leaders(self._storage, self.name, self.problem, self.settings)
+
+    def keep_recommendation(self, form: Mapping[str, Json]) -> None:
+        """Stores what follows from the history last read, for readers of a study that does not change any more."""
+        self.remember({RECOMMENDATION: {**form, "version": self._history.version}})
+
+    def kept_recommendation(self) -> Mapping[str, Any]:
+        """What was stored, if the study is as it was then; nothing if it is not, or if the history is read already."""
+        form = self.settings.get(RECOMMENDATION)
+        if self._history.version or not isinstance(form, Mapping) or not isinstance(self._storage, ReadsOutlines):
+            return {}
+        return form if form.get("version") == self._storage.versions().get(self.name) else {}
+
+    def trials(self, numbers: Sequence[int]) -> list[Trial]:
+        """Some trials whole, at the price of these where the storage can."""
+        if isinstance(self._storage, ReadsOutlines) and not self._history.version:
+            return self._storage.trials(self.name, numbers)
+        history = self.refresh()
+        return [history[number] for number in numbers]
 
     def sweep(self) -> list[int]:
         """Takes back trials whose owner is gone or whose lease has ended; what is held here is renewed in time."""

@@ -38,10 +38,12 @@ def read_lines(connection: Connection, name: str, *, since: int) -> TrialLines:
             paid[trial] = paid.get(trial, 0.0) + _finite(amount)
     result = connection.execute(statements.CHANGED_LINES if since else statements.ALL_LINES, span)
     lines: list[tuple[Any, ...]] = []
-    for row in chain.from_iterable(rows.plain(result)):
-        _LINE.check(row)
-        number, state, value, *others = row
-        lines.append((number, rows.state_of(state).value, value, paid.get(number, 0.0), *others))
+    for batch in rows.plain(result):
+        for row in batch if not _LINE.are_sound(batch) else ():
+            _LINE.check(row)  # which says what is wrong
+        for state in {row[1] for row in batch}:
+            rows.state_of(state)
+        lines += [(row[0], row[1], row[2], paid.get(row[0], 0.0), *row[3:]) for row in batch]
     for text in {line[-1] for line in lines}:
         rows.numbers_of(text, what="fidelity")
     if since == 0:

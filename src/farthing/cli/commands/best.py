@@ -22,9 +22,11 @@ def command(study: str | None, storage: str | None, imports: bool, as_json: bool
               farthing best digits --json | jq .params
     Next:     farthing plot digits
     """
+    from farthing.analysis.text import found_best
     from farthing.cli.ending import best_text
     from farthing.cli.storages import address_to_read, opened_study
+    from farthing.session import session_of
 
     with opened_study(study, address_to_read(storage), imports=imports) as found:
-        result = found.best
+        result = found_best(session_of(found)) or found.best
         click.echo(json.dumps(result.to_json()) if as_json else best_text(found, result))

@@ -40,7 +40,6 @@ def command(
         raise click.UsageError("--log needs a trial: farthing show STUDY --trial N --log")
     if wants_model and (all_trials or number is not None):
         raise click.UsageError("--model is about the whole study: leave out --trial and --all")
-    from farthing.cli.model_view import model_json, model_text
     from farthing.cli.storages import address_to_read, opened_study
     from farthing.cli.study_view import study_json, study_text
     from farthing.cli.trial_view import chosen_trial, log_text, trial_json, trial_text
@@ -48,6 +47,8 @@ def command(
     address = address_to_read(storage)
     with opened_study(study, address, imports=imports) as found:
         if wants_model:
+            from farthing.cli.model_view import model_json, model_text
+
             text = model_json(found) if as_json else model_text(found, address=address)
         elif number is None:
             text = (
