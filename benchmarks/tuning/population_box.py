@@ -43,8 +43,9 @@ def natural_sides(self: picking.Picking) -> Array:
 
 
 def _side(declared: object) -> float:
-    is_log = isinstance(declared, Float | Int) and declared.log
-    return 2.0 * float(np.log(FACTOR) / np.log(declared.high / declared.low)) if is_log else 2.0
+    if isinstance(declared, Float | Int) and declared.log:
+        return 2.0 * float(np.log(FACTOR) / np.log(declared.high / declared.low))
+    return 2.0
 
 
 RULES: Mapping[str, Callable[[], Kind]] = {

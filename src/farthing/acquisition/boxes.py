@@ -75,8 +75,8 @@ KEPT = 0.8
 class TrustRegion:
     """The rows whose numbers are within `side`/2 of `centre`, clipped to the cube; categories may be any.
 
-    The side may be another in every column. A grid so coarse that its nearest values are further away is searched up to those. If the centre is inactive
-    (NaN) every value is near.
+    The side may be another in every column. A grid so coarse that its nearest values are further away is searched up to
+    those. If the centre is inactive (NaN) every value is near.
     """
 
     domain: Domain

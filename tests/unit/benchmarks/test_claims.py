@@ -244,3 +244,26 @@ def test_how_level_noisy_tables_are_with_random_search_is_recorded() -> None:
     said = f"`LogEI` has {against_random(30)} against it after 30 and {against_random(60)} after 60"
     assert f"{said}, and on `blood_transfusion` {level.pop()} at both" in BAYESIAN
     assert not level
+
+
+def test_boxes_around_the_donor_have_the_pairs_that_were_recorded() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "systems" / "population.md").read_text()
+    worth = {
+        (row["method"], row["problem"].partition(",")[0], row["seed"]): -row["regret"]
+        for row in read_records(results_path("tuning-population-box"))
+    }
+
+    def pairs(method: str, other: str, *tasks: str) -> str:
+        gaps = [
+            value - worth[other, task, seed]
+            for (name, task, seed), value in worth.items()
+            if name == method and task in tasks
+        ]
+        assert len(gaps) == 40 * len(tasks)
+        return f"{sum(gap > 0 for gap in gaps)}–{sum(gap < 0 for gap in gaps)}"
+
+    tasks = ("digits", "fashion", "pendulum", "cart-pole")
+    for method in ("PB2, a box of .1", "PB2, a box of .2", "PB2, a factor of two", "PBT", "Clone"):
+        cells = [*(pairs(method, "PB2", task) for task in tasks), pairs(method, "PB2", *tasks)]
+        cells.append("" if method == "PBT" else pairs(method, "PBT", *tasks))
+        assert f"| {' | '.join(cells)} |".replace("|  |", "| |") in page, method
