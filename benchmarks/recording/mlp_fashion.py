@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -132,7 +133,7 @@ def record(images: Path, out: Path, *, models: int, seconds: float, sizes: Seque
     torch.set_float32_matmul_precision("high")
     device, began = torch.device("cuda" if torch.cuda.is_available() else "cpu"), time.time()
     every, held_out = pictures(images, device, train=train, validation=min(VALIDATION, train))
-    rows: dict[str, list[NDArray[np.float64]]] = {}
+    rows: dict[str, list[NDArray[Any]]] = {}
     longest = 0.0
     for number, batch in enumerate(BATCHES[::-1]):
         started = time.time()
@@ -149,7 +150,7 @@ def record(images: Path, out: Path, *, models: int, seconds: float, sizes: Seque
                 f"batch {batch} size {size:g}: {time.time() - started:.1f} s, best {found[-1][:, -1].min():.4f}",
                 flush=True,
             )
-        columns = {"curves": np.stack(found, axis=1), **settings, "batch": np.full(models, float(batch))}
+        columns: dict[str, NDArray[Any]] = {"curves": np.stack(found, axis=1), **settings, "batch": np.full(models, float(batch))}
         for name, column in columns.items():
             rows.setdefault(name, []).append(column)
         meta = {"sizes": list(sizes), "epochs": EPOCHS, "train": train, "torch": torch.__version__}
