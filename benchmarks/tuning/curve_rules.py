@@ -7,7 +7,6 @@ again.
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from statistics import median
 from typing import Any
 
@@ -21,7 +20,7 @@ from benchmarks.resuming import make_missing
 from benchmarks.suites import ARENAS
 from farthing.costs import Remaining
 from farthing.models.gp import GP
-from farthing.strategies.multifidelity import context, handover, recommending, skill, takg
+from farthing.strategies.multifidelity import context, handover, skill, takg
 from farthing.strategies.multifidelity.skill import Skill, only_trace
 from farthing.strategies.shared.strategy import Randomness
 from farthing.trials import History, Suggestion
@@ -53,7 +52,6 @@ def left_out_runs() -> None:
         return Skill(agreement_without_each(latest[0].model.gp), chosen=skill.ENOUGH)
 
     context.read_context = remembered
-    recommending.best_measured = partial(recommending.recommend_seen, takg.TraceKG())  # type: ignore[assignment]
     skill.LEAST_SKILL = LEAST_AGREEMENT
     takg.TraceKG._skill = agreement  # type: ignore[method-assign]
 

@@ -57,18 +57,6 @@ def expected(history: History, model: CurveModel, seen: Sequence[Run]) -> Array:
     return np.asarray(np.mean([gp.mean(rows) for gp in model.processes], axis=0))
 
 
-def best_measured(history: History) -> Recommendation:
-    """The best value measured at the highest fidelity that any run has: for where a model's predictions mislead."""
-    last = [run.last for run in recommendable(runs_of(history)) if run.last is not None]
-    top = max(map(history.reach, last))
-    order = sorted(
-        last,
-        key=lambda trial: (history.reach(trial) < top, history.loss(np.inf if trial.value is None else trial.value)),
-    )
-    ranking = tuple(Recommendation(trial.params, trial) for trial in order)
-    return replace(ranking[0], ranking=ranking)
-
-
 def recommend_anywhere(settings: Settings, history: History) -> Recommendation | None:
     """The place in the space with the lowest predicted loss at full fidelity, as the paper recommends.
 

@@ -45,8 +45,8 @@ class TraceKG(Strategy):
 
     Along a single trace a study begins with a small bracket of short looks (`handover`), takes no leaps (`screening`),
     and spends the end of its budget on comparing the runs at hand, if it is in doubt which is best (`finishing`). If
-    random starts have learnt nothing, successive halving decides and measured values are recommended, until the
-    model's choices are better than random ones (`skill`).
+    random starts have learnt nothing, successive halving decides until the model's choices are better than random ones
+    (`skill`).
 
     Args:
         zero_avoiding: information that is free at fidelity zero does not count (taKG⁰). "auto" measures whether cost
@@ -120,18 +120,13 @@ class TraceKG(Strategy):
             return hurried or self._modelled(history, budget, len(starts) + 1 if is_in_haste else count, rng, starts)
 
     def recommend(self, history: History) -> Recommendation | None:
-        """The best value measured along a single trace, elsewhere predicted at full fidelity, with its prediction.
-
-        While halving decides, the best value measured at the highest fidelity that any trial has.
-        """
+        """The best value measured along a single trace, elsewhere predicted at full fidelity, with its prediction."""
         if not history.done:
             return None
         from farthing.models.threads import one_thread
-        from farthing.strategies.multifidelity.recommending import best_measured, recommend_seen
+        from farthing.strategies.multifidelity.recommending import recommend_seen
 
         with one_thread():
-            if (skill := self._skill(history)) is not None and skill.is_missing:
-                return best_measured(history)
             return recommend_seen(self, history)
 
     def resumable(self, history: History) -> set[int]:
