@@ -261,7 +261,7 @@ def test_the_readme_prints_what_it_shows_and_its_short_runs_save_three_fifths(
     assert_saves_three_fifths_at_the_value_of_full_trainings(named["study"], named["train"])
 
 
-@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 10))])
+@pytest.mark.parametrize("seed", [2, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, *range(3, 10)))])
 @pytest.mark.filterwarnings("ignore")  # networks that diverge
 def test_the_readmes_short_runs_save_three_fifths_with_other_seeds(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
