@@ -60,7 +60,7 @@ def queued_ahead(strategy: Strategy, history: History, *, workers: int) -> int:
 
     None ahead for one worker: it would miss the only result that is new, and the study would depend on the clock.
     """
-    idle = max(0, workers - (len(history.in_flight) - history.waiting))
+    idle = max(0, workers - (len(history) - history.finished - history.waiting))
     seconds = seconds_of_a_trial(history)
     if workers == 1 or seconds is None:
         return min(workers, idle)
@@ -231,7 +231,7 @@ class SuggesterInThread:
             return True
         if len(history) != len(known) + self._opened:
             return False
-        missed = sum(history[trial.number].is_finished for trial in known.in_flight)
+        missed = history.ended_since(known)
         if not missed:
             return True
         if not answer.suggestions or not (self._is_ahead or self._opened):

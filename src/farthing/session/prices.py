@@ -17,7 +17,6 @@ from farthing.trials import (
     Suggestion,
     Trial,
 )
-from farthing.trials.durations import decade_of
 
 if TYPE_CHECKING:
     from farthing.session.first_costs import FirstCosts
@@ -57,7 +56,7 @@ class Prices:
         left = remaining.most_to_pay(in_seconds=self._problem.cost_unit == "seconds")
         if suggestion.predicted_cost is not None or left == math.inf:
             return suggestion
-        decade, dearest = decade_of(history.events), max((trial.cost for trial in history[-LATEST:]), default=0.0)
+        decade, dearest = history.decade, max((trial.cost for trial in history[-LATEST:]), default=0.0)
         if left > NEAR * dearest or (decade is not None and decade < LEAST_DECADE):
             return suggestion
         from farthing.models.threads import one_thread

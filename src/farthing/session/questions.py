@@ -15,6 +15,7 @@ from farthing.costs import Budget, EffortLevel, Remaining
 from farthing.strategies import Randomness, Strategy
 from farthing.trials import History, Json, State, Suggestion, Trial
 from farthing.trials.events import changed_just_now
+from farthing.trials.memos import places_changed
 from farthing.trials.trial import noted
 
 KNEW = "knew"
@@ -73,7 +74,7 @@ class Question:
 
         The seconds of a run cannot be assumed, nor whether a budget that was changed just now was known in time.
         """
-        is_usual = self.asked == 1 and not self.history.in_flight
+        is_usual = self.asked == 1 and self.history.finished == len(self.history)
         is_sure = not changed_just_now(self.history.events, len(self.history))
         return is_usual and is_sure and self.remaining == _assumed_rest(self.history)
 
@@ -150,17 +151,61 @@ def _knowledge(question: Question, place: int) -> dict[str, Json]:
     }
 
 
+class _LastNote:
+    """The history of the last question, and what its note says of the trials that ran.
+
+    The next note says what changed since, and need not read the notes before it to know that.
+    """
+
+    def __init__(self) -> None:
+        self.history: History | None = None
+        self.note: Mapping[str, Json] = {}
+
+    def of(self, history: History) -> "_LastNote":
+        return self
+
+    def was_for(self, knew: Mapping[str, Json]) -> bool:
+        """Whether a trial with that note was suggested for that history."""
+        return self.history is not None and all(knew.get(key) == self.note.get(key) for key in RUNNING_KEYS)
+
+
+RUNNING_KEYS = ("trials", "running", "since", "ended", "links")
+
+
 def _running(history: History) -> dict[str, Json]:
     """The trials that run: all of them, or what changed since the last trial was suggested, where that is shorter."""
-    now = {trial.number: (trial.attempt, len(trial.measurements)) for trial in history.in_flight}
-    last = len(history) - 1
-    links = Knowledge.of(history[last]).links + 1 if history else MOST_LINKS
-    before = running_then(history, last) if links < MOST_LINKS else {}
-    changed: list[Json] = [[number, *now[number]] for number in now if before.get(number) != now[number]]
-    ended: list[Json] = [number for number in before if number not in now]
-    if len(changed) + len(ended) >= len(now):
-        return {"running": [[number, *now[number]] for number in now]}
-    return {"since": last, "links": links, "running": changed, **({"ended": ended} if ended else {})}
+    last = history.memo(_LastNote)
+    if last.history is not history:
+        note = _what_runs(history, last)
+        last.history, last.note = history, {"trials": len(history), **note}
+    return {key: part for key, part in last.note.items() if key != "trials"}
+
+
+def _what_runs(history: History, last: _LastNote) -> dict[str, Json]:
+    number = len(history) - 1
+    links = Knowledge.of(history[number]).links + 1 if history else MOST_LINKS
+    changed, ended = _changes_since(history, number, last) if links < MOST_LINKS else ([], [])
+    if links >= MOST_LINKS or len(changed) + len(ended) >= len(history) - history.finished:
+        return {"running": [[trial.number, *_standing(trial)] for trial in history.in_flight]}
+    return {"since": number, "links": links, "running": changed, **({"ended": ended} if ended else {})}
+
+
+def _changes_since(history: History, number: int, last: _LastNote) -> tuple[list[Json], list[Json]]:
+    """Which trials run otherwise than when that one was suggested, or not at all, and which ran then only."""
+    before: Mapping[int, tuple[int, int]]
+    if last.history is not None and last.was_for(noted(noted(history[number].note).get(KNEW))):
+        places = places_changed(last.history, history)
+        then = {place: last.history.in_flight_as(place) for place in places}
+        before = {place: _standing(trial) for place, trial in then.items() if trial is not None}
+        now = [trial for place in places if (trial := history.in_flight_as(place)) is not None]
+    else:
+        before, now = running_then(history, number), list(history.in_flight)
+    changed: list[Json] = [[one.number, *_standing(one)] for one in now if before.get(one.number) != _standing(one)]
+    return changed, [one for one in sorted(before) if history.in_flight_as(one) is None]
+
+
+def _standing(trial: Trial) -> tuple[int, int]:
+    return trial.attempt, len(trial.measurements)
 
 
 def _as_known(history: History, running: Mapping[int, tuple[int, int]]) -> list[Trial]:

@@ -45,7 +45,7 @@ def duration_due(history: "History") -> dict[str, Json] | None:
     seconds = [full for trial in islice(done, JUDGED) if (full := _seconds_of_full(history, trial)) > 0.0]
     if not seconds:
         return None
-    return {"decade": _decade(median(seconds), decade_of(history.events)), "results": due, "trials": len(history)}
+    return {"decade": _decade(median(seconds), history.decade), "results": due, "trials": len(history)}
 
 
 def share_trained(history: "History", trial: Trial) -> float:

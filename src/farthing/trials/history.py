@@ -8,7 +8,7 @@ from typing import Any, TypeVar, overload
 
 from farthing.errors import TrialNotFound
 from farthing.trials.best_so_far import ended_early, fidelity_known
-from farthing.trials.durations import DURATION
+from farthing.trials.durations import DURATION, decade_of
 from farthing.trials.events import (
     BUDGET,
     NOISE_DECLARED,
@@ -30,6 +30,13 @@ T = TypeVar("T")
 
 COUNTED = (DURATION, EXTENDED, NOISE_DECLARED)
 """Kinds of events that say how many trials there were."""
+
+
+FROM_EVENTS = (
+    *("problem", "events", "_extensions", "learned", "is_noisy", "limits", "stop_requests", "is_to_stop", "decade"),
+    "_changes",
+)
+"""What a history knows without its trials."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +66,16 @@ class History(Sequence[Trial]):
         self._added = 0
         self._with_result = 0
         self._memos = Memos()
+        self.log: list[int] = []  # the numbers of trials as they changed, up to `logged` those that this history knows
         self._take(trials)
+        self.logged = len(self.log)
 
     def updated(self, trials: Iterable[Trial], *, events: Iterable[Event] = (), version: int) -> "History":
         """This history with some trials replaced or appended, at a price that does not grow with its length."""
-        later = History(self.problem, events=(*self.events, *events), version=version)
+        new = tuple(events)
+        later = History(self.problem, events=(*self.events, *new) if new else (), version=version)
+        if not new:  # what follows from a thousand events is not worked out again
+            later.__dict__ |= {name: self.__dict__[name] for name in FROM_EVENTS if name in self.__dict__}
         grew = len(later._extensions) > len(self._extensions)
         later._trials = [later.filled(trial) for trial in self._trials] if grew else self._trials.copy()
         later._in_flight = (
@@ -74,12 +86,26 @@ class History(Sequence[Trial]):
         later._added = self._added
         later._with_result = self._with_result
         later._memos = self._memos
+        is_latest = len(self.log) == self.logged and not grew
+        later.log = self.log if is_latest else []
         later._take(sorted(trials, key=lambda trial: trial.number))
+        later.logged = len(later.log)
         return later
+
+    def places_changed_since(self, before: "History") -> list[int] | None:
+        """The places of trials that changed after an earlier history of which this one grew; None if it did not.
+
+        Histories that grow out of each other share a log of the numbers that changed, so that a thousand workers do not
+        make everyone look through all trials for the one that ended.
+        """
+        if self.log is not before.log or before.logged > self.logged:
+            return None
+        return sorted(set(self.log[before.logged : self.logged]))
 
     def _take(self, trials: Iterable[Trial]) -> None:
         for stored in trials:
             trial = self.filled(stored)
+            self.log.append(trial.number)
             self._with_result += trial.state is State.DONE
             if trial.number < len(self._trials):
                 self._with_result -= self._trials[trial.number].state is State.DONE
@@ -162,7 +188,19 @@ class History(Sequence[Trial]):
     @cached_property
     def in_flight(self) -> tuple[Trial, ...]:
         """The trials that are pending or running, by number."""
-        return tuple(self._in_flight[number] for number in sorted(self._in_flight))
+        return tuple(map(self._in_flight.__getitem__, sorted(self._in_flight)))
+
+    @property
+    def numbers_in_flight(self) -> AbstractSet[int]:
+        return self._in_flight.keys()
+
+    def in_flight_as(self, number: int) -> Trial | None:
+        """The trial of that number, if it is pending or running."""
+        return self._in_flight.get(number)
+
+    def ended_since(self, earlier: "History") -> int:
+        """The number of trials that were in flight in an earlier history and are not any more."""
+        return len(earlier.numbers_in_flight - self.numbers_in_flight)
 
     @property
     def waiting(self) -> int:
@@ -176,7 +214,7 @@ class History(Sequence[Trial]):
 
     def has_in_flight_besides(self, numbers: AbstractSet[int]) -> bool:
         """Whether a trial with another number is in flight."""
-        return not self._in_flight.keys() <= numbers
+        return not self.numbers_in_flight <= numbers
 
     @cached_property
     def done(self) -> tuple[Trial, ...]:
@@ -208,6 +246,11 @@ class History(Sequence[Trial]):
     def is_to_stop(self) -> bool:
         """Whether the last request to stop still stands: no run was started since."""
         return is_to_stop(self.events)
+
+    @cached_property
+    def decade(self) -> int | None:
+        """The power of ten of the seconds of a full trial, as the study decided it last; None before it did."""
+        return decade_of(self.events)
 
     @cached_property
     def _changes(self) -> CodeChanges:

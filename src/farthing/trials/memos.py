@@ -58,14 +58,13 @@ class CostSoFar:
         self._parts: list[float] = []
 
     def of(self, history: "History") -> float:
-        trials = history[:]
-        if len(trials) < len(self._trials):
+        if len(history) < len(self._trials):
             self._trials, self._parts = (), []
-        for place in places_changed(self._trials, trials):
+        for place in places_changed(self._trials, history):
             if place < len(self._trials):
                 self._add(-self._trials[place].cost)
-            self._add(trials[place].cost)
-        self._trials = trials
+            self._add(history[place].cost)
+        self._trials = history
         return math.fsum(self._parts)
 
     def _add(self, amount: float) -> None:
@@ -81,6 +80,11 @@ class CostSoFar:
 def places_changed(before: Sequence[object], after: Sequence[object]) -> list[int]:
     """The places of `after` where `before` has another object, or none.
 
-    Objects that never change are compared by their identity, so that thousands of them take microseconds.
+    Objects that never change are compared by their identity, so that thousands of them take microseconds. Of two
+    histories that grew out of each other only what changed is looked at.
     """
+    logged = getattr(after, "places_changed_since", None)
+    known = logged(before) if logged is not None and type(before) is type(after) else None
+    if known is not None:
+        return [place for place in known if place >= len(before) or after[place] is not before[place]]
     return [*compress(count(), map(is_not, after, before)), *range(len(before), len(after))]

@@ -207,7 +207,7 @@ class KeptRungs:
         self._trials: Sequence[Trial] = ()
 
     def of(self, history: History) -> Standing:
-        rungs, trials = Rungs(history, *self._rules), history[:]
+        rungs, trials = Rungs(history, *self._rules), history
         if history.problem is not self._problem or len(trials) < len(self._trials):
             self._begin(history.problem, levels=len(rungs.levels))
         for place in places_changed(self._trials, trials):

@@ -5,15 +5,16 @@ a suggestion takes is a figure of its strategy (`Strategy.thinking`), and the re
 same study on a busy machine, and after a kill.
 """
 
-from collections.abc import Callable
-from itertools import islice
+from bisect import bisect_left, insort
+from collections.abc import Callable, Sequence
 from math import ceil, inf
 from statistics import fmean
 
 from farthing.costs import EFFORT_LEVELS, Budget, EffortLevel, Remaining
 from farthing.strategies.shared.strategy import Strategy
-from farthing.trials import History, State, Trial
-from farthing.trials.durations import decade_of, share_trained
+from farthing.trials import History, Problem, State, Trial
+from farthing.trials.durations import share_trained
+from farthing.trials.memos import places_changed
 
 FREE = 2.0
 """Seconds of suggesting in all that any study may take, however short its trials: the first suggestions cost least
@@ -62,18 +63,40 @@ def can_pay_for_model(strategy: Strategy, history: History, is_of_model: Callabl
     if last is None or seconds is None:
         return True
     taken = RELATIVE[EFFORT_LEVELS[-1]] * seconds_of_thinking(strategy, history)
-    workers = len(history.in_flight) + 1
+    workers = len(history) - history.finished + 1
     return len(history) - last.number >= ceil(taken * workers / (0.5 * SHARE * seconds))
 
 
 def seconds_of_a_trial(history: History) -> float | None:
     """About the seconds that a trial takes, from the stored power of ten; None while nothing is decided."""
-    decade = decade_of(history.events)
-    if decade is None:
-        return None
-    done = (trial for trial in reversed(history) if trial.state is State.DONE)
-    shares = [share_trained(history, trial) for trial in islice(done, RECENT)]
-    return 10.0**decade * (fmean(shares) if shares else 1.0)
+    return None if history.decade is None else 10.0**history.decade * history.memo(_RecentShare)
+
+
+class _RecentShare:
+    """The mean share of a full trial that the latest results had; kept, because before them there may be a thousand
+    trials that run.
+    """
+
+    def __init__(self) -> None:
+        self._trials: Sequence[Trial] = ()
+        self._problem: Problem | None = None
+        self._shares: list[tuple[int, float]] = []
+        self._mean = 1.0
+
+    def of(self, history: History) -> float:
+        if history.problem is not self._problem or len(history) < len(self._trials):
+            self._trials, self._problem, self._shares, self._mean = (), history.problem, [], 1.0
+        changed = places_changed(self._trials, history)
+        for place in changed:
+            before = self._trials[place] if place < len(self._trials) else None
+            if before is not None and before.state is State.DONE:
+                del self._shares[bisect_left(self._shares, (place, -inf))]
+            if history[place].state is State.DONE:
+                insort(self._shares, (place, share_trained(history, history[place])))
+        self._trials = history
+        if changed:
+            self._mean = fmean(share for _, share in self._shares[-RECENT:]) if self._shares else 1.0
+        return self._mean
 
 
 def _free(history: History, seconds: float, *, workers: int) -> float:
