@@ -1,6 +1,8 @@
 """Every method by name. A new one is one entry in this list."""
 
+from benchmarks.baselines.curve_guided import BOCA, FreezeThawEI
 from benchmarks.baselines.knowledge_gradient import KG
+from benchmarks.baselines.staged import EEIPU, StagedBO
 from benchmarks.drivers.botorch import BoTorch
 from benchmarks.drivers.botorch_mf import BoTorchMFKG
 from benchmarks.drivers.cheap import OursCheap
@@ -18,11 +20,9 @@ from benchmarks.method import Method
 from benchmarks.noise_rules import LogEIAugmented
 from farthing.strategies.multifidelity import TraceKG
 from farthing.strategies.multifidelity.bohb import BOHB
-from farthing.strategies.multifidelity.curve_guided import BOCA, FreezeThawEI
 from farthing.strategies.multifidelity.halving import ASHA, Hyperband
 from farthing.strategies.pipeline.lambo import LaMBO
 from farthing.strategies.pipeline.prefix_ei import PrefixEI
-from farthing.strategies.pipeline.staged import EEIPU, StagedBO
 from farthing.strategies.plain.bayesian import EIPerCost, LogEI
 from farthing.strategies.plain.cmaes import CMAES
 from farthing.strategies.plain.random import Random, Sobol

@@ -449,7 +449,7 @@ _ENTRIES = (
                 "taKG and taKG⁰, fidelities from 0.001",
                 problems=_names(*FROM_ZERO),
                 methods=("TraceKG-paper", "TraceKG-paper-plain"),
-                judged_at=(0.5, 1),
+                judged_at=(0.25, 0.5),
                 unit="cost",
                 most_seeds={"TraceKG-paper": 5, "TraceKG-paper-plain": 5},
             ),

@@ -23,9 +23,12 @@ class Score:
     reward: float
     queries: int
     cpu_ms: float
+    path: tuple[float, ...]
+    """R_t/t after an eighth, a quarter, a half and all of the rounds."""
 
     def to_json(self) -> dict[str, Any]:
-        return {"regret": self.regret, "reward": self.reward, "queries": self.queries, "cpu_ms_a_round": self.cpu_ms}
+        found = {"regret": self.regret, "reward": self.reward, "queries": self.queries, "cpu_ms_a_round": self.cpu_ms}
+        return found | {"path": list(self.path)}
 
 
 def play(strategy: OnlineStrategy, world: World, *, seed: int) -> Score:
@@ -45,9 +48,11 @@ def play(strategy: OnlineStrategy, world: World, *, seed: int) -> Score:
                 player.observe(Observation(t + 1, choice.place, measured))
     spent = time.process_time() - began
     reward = truth.F[np.arange(world.rounds), played]
+    lost = np.max(truth.F, axis=1) - reward
     return Score(
-        regret=float(np.mean(np.max(truth.F, axis=1) - reward)),
+        regret=float(np.mean(lost)),
         reward=float(np.mean(reward)),
         queries=queries - 1,
         cpu_ms=1000.0 * spent / world.rounds,
+        path=tuple(float(np.mean(lost[: world.rounds // part])) for part in (8, 4, 2, 1)),
     )

@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
-from benchmarks.online.worlds import ARMS, SENSORS, SYNTHETIC, World
-from farthing.online import CEGPUCB, OnlineStrategy
-from farthing.online.bandits import (
+from benchmarks.baselines.bandits import (
+    EXP3R,
     EXP3S,
     UCB1,
     EpsilonGreedy,
@@ -14,6 +13,9 @@ from farthing.online.bandits import (
     RestartedGPUCB,
     Softmax,
 )
+from benchmarks.baselines.smooth_arms import SmoothArms
+from benchmarks.online.worlds import ARMS, SENSORS, SYNTHETIC, World
+from farthing.online import CEGPUCB, OnlineStrategy
 from farthing.online.context import QueryRule
 from farthing.rules import Bernoulli, Capped, Confidence, Every, ExpectedRegret, Overlap, Quota, ValueOfInformation
 
@@ -119,7 +121,12 @@ _ARMS: dict[str, Make] = {
     "ε-greedy": lambda facts: EpsilonGreedy(rule=BER),
     "softmax": lambda facts: Softmax(rule=BER),
     "EXP3.S": lambda facts: EXP3S(rule=BER),
-    "GP-UCB": lambda facts: GPBandit(kernel="independent", level=0.0, forgetting=0.0, rule=BER, floor=0.0),
+    "EXP3.R": lambda facts: EXP3R(rule=BER),
+    "GP-UCB, RBF in time": lambda facts: SmoothArms(rule=BER),
+    "CE κ=0.95, RBF in time": lambda facts: SmoothArms(rule=Confidence(0.95)),
+    "GP-UCB that forgets nothing": lambda facts: GPBandit(
+        kernel="independent", level=0.0, forgetting=0.0, rule=BER, floor=0.0
+    ),
     "R-GP-UCB": lambda facts: RestartedGPUCB(
         kernel="independent", level=0.0, block=200, forgetting=0.01, rule=BER, floor=0.0
     ),

@@ -150,7 +150,11 @@ def record(images: Path, out: Path, *, models: int, seconds: float, sizes: Seque
                 f"batch {batch} size {size:g}: {time.time() - started:.1f} s, best {found[-1][:, -1].min():.4f}",
                 flush=True,
             )
-        columns: dict[str, NDArray[Any]] = {"curves": np.stack(found, axis=1), **settings, "batch": np.full(models, float(batch))}
+        columns: dict[str, NDArray[Any]] = {
+            "curves": np.stack(found, axis=1),
+            **settings,
+            "batch": np.full(models, float(batch)),
+        }
         for name, column in columns.items():
             rows.setdefault(name, []).append(column)
         meta = {"sizes": list(sizes), "epochs": EPOCHS, "train": train, "torch": torch.__version__}

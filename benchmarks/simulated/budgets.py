@@ -18,12 +18,12 @@ from itertools import cycle, islice
 
 import numpy as np
 
+from benchmarks.baselines.curve_guided import BOCA, FreezeThawEI
+from benchmarks.baselines.staged import EEIPU, StagedBO
 from farthing import (
     ASHA,
-    BOCA,
     BOHB,
     CMAES,
-    EEIPU,
     PB2,
     PBT,
     Budget,
@@ -31,7 +31,6 @@ from farthing import (
     EIPerCost,
     Fidelity,
     Float,
-    FreezeThawEI,
     Hyperband,
     LaMBO,
     LogEI,
@@ -42,7 +41,6 @@ from farthing import (
     Sobol,
     Space,
     Stage,
-    StagedBO,
     Strategy,
     Study,
     TraceKG,

@@ -59,15 +59,11 @@ if TYPE_CHECKING:
     from farthing.strategies import Recommendation as Recommendation
     from farthing.strategies import Strategy as Strategy
     from farthing.strategies.multifidelity.bohb import BOHB as BOHB
-    from farthing.strategies.multifidelity.curve_guided import BOCA as BOCA
-    from farthing.strategies.multifidelity.curve_guided import FreezeThawEI as FreezeThawEI
     from farthing.strategies.multifidelity.halving import ASHA as ASHA
     from farthing.strategies.multifidelity.halving import Hyperband as Hyperband
     from farthing.strategies.multifidelity.takg import TraceKG as TraceKG
     from farthing.strategies.pipeline.lambo import LaMBO as LaMBO
     from farthing.strategies.pipeline.prefix_ei import PrefixEI as PrefixEI
-    from farthing.strategies.pipeline.staged import EEIPU as EEIPU
-    from farthing.strategies.pipeline.staged import StagedBO as StagedBO
     from farthing.strategies.plain.bayesian import EIPerCost as EIPerCost
     from farthing.strategies.plain.bayesian import LogEI as LogEI
     from farthing.strategies.plain.cmaes import CMAES as CMAES
@@ -116,11 +112,9 @@ _MODULES = ("rules", "trackers")
 
 __all__ = [
     "ASHA",
-    "BOCA",
     "BOHB",
     "CEGPUCB",
     "CMAES",
-    "EEIPU",
     "PB2",
     "PBT",
     "Best",
@@ -138,7 +132,6 @@ __all__ = [
     "FarthingError",
     "Fidelity",
     "Float",
-    "FreezeThawEI",
     "History",
     "Hyperband",
     "Int",
@@ -166,7 +159,6 @@ __all__ = [
     "Sobol",
     "Space",
     "Stage",
-    "StagedBO",
     "State",
     "StopReason",
     "Stopped",

@@ -13,13 +13,10 @@ from farthing.validation import refuse_unknown, shown
 
 STRATEGIES = {
     "ASHA": "farthing.strategies.multifidelity.halving",
-    "BOCA": "farthing.strategies.multifidelity.curve_guided",
     "BOHB": "farthing.strategies.multifidelity.bohb",
     "CMAES": "farthing.strategies.plain.cmaes",
     "Clone": "farthing.strategies.population.pbt",
-    "EEIPU": "farthing.strategies.pipeline.staged",
     "EIPerCost": "farthing.strategies.plain.bayesian",
-    "FreezeThawEI": "farthing.strategies.multifidelity.curve_guided",
     "Hyperband": "farthing.strategies.multifidelity.halving",
     "LaMBO": "farthing.strategies.pipeline.lambo",
     "LogEI": "farthing.strategies.plain.bayesian",
@@ -28,19 +25,12 @@ STRATEGIES = {
     "PrefixEI": "farthing.strategies.pipeline.prefix_ei",
     "Random": "farthing.strategies.plain.random",
     "Sobol": "farthing.strategies.plain.random",
-    "StagedBO": "farthing.strategies.pipeline.staged",
     "TraceKG": "farthing.strategies.multifidelity.takg",
 }
 
 ONLINE_STRATEGIES = {
     "CEGPUCB": "farthing.online.ce_gp_ucb",
-    "EXP3S": "farthing.online.bandits",
-    "EpsilonGreedy": "farthing.online.bandits",
-    "GPBandit": "farthing.online.bandits",
     "PairedProbes": "farthing.online.probes",
-    "RestartedGPUCB": "farthing.online.bandits",
-    "Softmax": "farthing.online.bandits",
-    "UCB1": "farthing.online.bandits",
 }
 
 QUERY_RULES = {
@@ -63,7 +53,21 @@ TRACKERS = {
 }
 
 
-FORMER_NAMES = {"farthing.study.online.stored:Online": "farthing.online.log:Online"}
+BASELINES = {
+    "BOCA": "benchmarks.baselines.curve_guided:BOCA",
+    "EEIPU": "benchmarks.baselines.staged:EEIPU",
+    "EXP3S": "benchmarks.baselines.bandits:EXP3S",
+    "EpsilonGreedy": "benchmarks.baselines.bandits:EpsilonGreedy",
+    "FreezeThawEI": "benchmarks.baselines.curve_guided:FreezeThawEI",
+    "GPBandit": "benchmarks.baselines.bandits:GPBandit",
+    "RestartedGPUCB": "benchmarks.baselines.bandits:RestartedGPUCB",
+    "Softmax": "benchmarks.baselines.bandits:Softmax",
+    "StagedBO": "benchmarks.baselines.staged:StagedBO",
+    "UCB1": "benchmarks.baselines.bandits:UCB1",
+}
+"""Methods to compare with that were in the package once: they are in its repository, and stored studies name them."""
+
+FORMER_NAMES = {"farthing.study.online.stored:Online": "farthing.online.log:Online"} | BASELINES
 """Names in stored studies, which keep them, and where those classes live now."""
 
 
@@ -101,7 +105,7 @@ KINDS = (STRATEGY, ONLINE_STRATEGY, QUERY_RULE)
 def find_class(name: str, kind: Kind) -> type[Any]:
     """The class of that name: one of Farthing's, or `module:Class` for one of the user's. Imports its module alone."""
     found: type[Any]
-    if ":" in name:
+    if ":" in name or name in BASELINES:
         return _import_class(name, kind)
     name = {_simplified(known): known for known in kind.homes}.get(_simplified(name), name)
     what = f"{kind.what.capitalize()} that is not given as 'module:Class'"
@@ -130,6 +134,11 @@ def _import_class(path: str, kind: Kind) -> type[Any]:
         for part in qualified.split("."):
             found = getattr(found, part)
     except (ImportError, AttributeError, ValueError) as error:
+        if path in BASELINES:
+            raise InvalidArgument(
+                f"{kind.what.capitalize()} must be in the package, got {path!r}, a baseline that moved to "
+                f"benchmarks/baselines in Farthing's repository. Run from a clone of it, or pass another strategy=."
+            ) from error
         raise InvalidArgument(
             f"{kind.what.capitalize()} named 'module:Class' must be importable, got {shown(path)} ({error}). "
             "Put it in an importable module, or pass the object itself."

@@ -3,6 +3,8 @@
 import pytest
 
 import farthing as ft
+from benchmarks.baselines.curve_guided import BOCA, FreezeThawEI
+from benchmarks.baselines.staged import EEIPU, StagedBO
 from farthing.names import STRATEGIES
 from farthing.testing import StrategyContract
 
@@ -28,12 +30,12 @@ class TestBOHB(StrategyContract):
 
 
 class TestBOCA(StrategyContract):
-    strategy = ft.BOCA()
+    strategy = BOCA()
     trials = 20
 
 
 class TestFreezeThawEI(StrategyContract):
-    strategy = ft.FreezeThawEI()
+    strategy = FreezeThawEI()
     trials = 20
 
 
@@ -101,25 +103,25 @@ class TestLaMBO(StrategyContract):
 
 
 class TestStagedBO(StrategyContract):
-    strategy = ft.StagedBO(cost="cooled")
+    strategy = StagedBO(cost="cooled")
     space = STAGED_SPACE
     trials = 10
 
 
 class TestStagedConfidenceBound(StrategyContract):
-    strategy = ft.StagedBO(value="lcb", cost="none")
+    strategy = StagedBO(value="lcb", cost="none")
     space = STAGED_SPACE
     trials = 10
 
 
 class TestStagedMaxValueEntropy(StrategyContract):
-    strategy = ft.StagedBO(value="mes", cost="none")
+    strategy = StagedBO(value="mes", cost="none")
     space = STAGED_SPACE
     trials = 10
 
 
 class TestEEIPU(StrategyContract):
-    strategy = ft.EEIPU()
+    strategy = EEIPU()
     space = STAGED_SPACE
     trials = 10
 

@@ -21,13 +21,14 @@ from typing import Any
 import numpy as np
 
 import farthing as ft
-from farthing.names import ONLINE_STRATEGIES, STRATEGIES
-from farthing.online.bandits import RestartedGPUCB
+from benchmarks.baselines.bandits import RestartedGPUCB
+from farthing.names import BASELINES, ONLINE_STRATEGIES, STRATEGIES
 from farthing.testing.strategy_contract import MIXED_SPACE, learning_curve
 
 HERE = Path(__file__).parent
 STUDIES, SUGGESTIONS = HERE / "forty_trials.db.xz", HERE / "forty_trials.json"
 STORED, NEXT, ROUNDS = 40, 10, 60
+ONLINE_BASELINES = {name for name, home in BASELINES.items() if "bandits" in home}
 STAGED_SPACE = ft.Space(
     stages={
         "prepare": {"rate": ft.Float(1e-4, 1e-1, log=True), "layers": ft.Int(1, 3)},
@@ -43,13 +44,13 @@ WITH_ARGUMENTS: dict[str, ft.Strategy] = {
     "Clone": ft.Clone(population=6, interval=3),
     "LaMBO": ft.LaMBO(restart=5),
 }
-NAMES = sorted({*STRATEGIES, *WITH_ARGUMENTS})
+NAMES = sorted({*STRATEGIES, *BASELINES, *WITH_ARGUMENTS} - ONLINE_BASELINES)
 ONLINE_SPACE = ft.Space({"rate": ft.Float(1e-3, 1.0, log=True), "kind": ft.Choice("a", "b")})
 ONLINE_WITH_ARGUMENTS: dict[str, ft.OnlineStrategy] = {
     "CEGPUCB.paper": ft.CEGPUCB.paper(bandwidth=0.1, climbs=0),
     "RestartedGPUCB": RestartedGPUCB(block=25),
 }
-ONLINE_NAMES = sorted({*ONLINE_STRATEGIES, *ONLINE_WITH_ARGUMENTS})
+ONLINE_NAMES = sorted({*ONLINE_STRATEGIES, *ONLINE_BASELINES, *ONLINE_WITH_ARGUMENTS})
 ARMS = [{"rate": rate, "kind": kind} for rate in (0.01, 0.1, 0.3, 1.0) for kind in "ab"]
 
 

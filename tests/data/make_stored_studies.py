@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import farthing as ft
+from benchmarks.baselines.curve_guided import BOCA, FreezeThawEI
+from benchmarks.baselines.staged import EEIPU, StagedBO
 from farthing.testing.strategy_contract import MIXED_SPACE, learning_curve
 
 HERE = Path(__file__).parent
@@ -35,8 +37,8 @@ STRATEGIES: dict[str, tuple[ft.Space, ft.Strategy]] = {
     "asha": (MIXED_SPACE, ft.ASHA()),
     "hyperband": (MIXED_SPACE, ft.Hyperband()),
     "bohb": (MIXED_SPACE, ft.BOHB()),
-    "boca": (MIXED_SPACE, ft.BOCA()),
-    "freeze-thaw": (MIXED_SPACE, ft.FreezeThawEI()),
+    "boca": (MIXED_SPACE, BOCA()),
+    "freeze-thaw": (MIXED_SPACE, FreezeThawEI()),
     "trace-kg": (MIXED_SPACE, ft.TraceKG()),
     "pb2": (MIXED_SPACE, ft.PB2(population=4, interval=3)),
     "pb2-paper": (MIXED_SPACE, ft.PB2.paper(population=4, interval=3)),
@@ -44,8 +46,8 @@ STRATEGIES: dict[str, tuple[ft.Space, ft.Strategy]] = {
     "clone": (MIXED_SPACE, ft.Clone(population=4, interval=3)),
     "prefix-ei": (STAGED_SPACE, ft.PrefixEI()),
     "lambo": (STAGED_SPACE, ft.LaMBO(restart=5)),
-    "staged": (STAGED_SPACE, ft.StagedBO(cost="cooled")),
-    "eeipu": (STAGED_SPACE, ft.EEIPU()),
+    "staged": (STAGED_SPACE, StagedBO(cost="cooled")),
+    "eeipu": (STAGED_SPACE, EEIPU()),
 }
 
 

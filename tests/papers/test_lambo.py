@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import farthing as ft
+from benchmarks.baselines.staged import StagedBO
 from farthing.costs import Remaining
 from farthing.space.stages import prefix
 from farthing.strategies import Randomness, Strategy
@@ -234,13 +235,13 @@ def test_arms_are_over_all_stages_but_the_last() -> None:
 def test_baselines_are_optimised_per_prefix_class(cost: str) -> None:
     """A search of all parameters at once would never keep a prefix, and would silently be plain EI."""
     space = staged_space(2, 1, 2)
-    history = play(ft.StagedBO(cost=cost), space, (40.0, 10.0, 1.0), steps=25, seed=0)
+    history = play(StagedBO(cost=cost), space, (40.0, 10.0, 1.0), steps=25, seed=0)
     assert {trial.note["kept"] for trial in history} == {0, 1, 2}
 
 
 def test_blind_to_cost_the_best_of_all_classes_keeps_nothing_unless_that_is_as_good() -> None:
     space = staged_space(2, 1, 2)
-    blind = play(ft.StagedBO(cost="none"), space, (40.0, 10.0, 1.0), steps=20, seed=0)
+    blind = play(StagedBO(cost="none"), space, (40.0, 10.0, 1.0), steps=20, seed=0)
     assert [trial.note["kept"] for trial in blind if "why" in trial.note].count(0) >= 13
 
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import farthing as ft
+from benchmarks.baselines.staged import EEIPU, StagedBO
 from farthing.costs import Remaining
 from farthing.strategies import Randomness, Strategy
 from farthing.strategies.pipeline.arm_tree import ArmTree, Region, refined, uncut_tree
@@ -37,8 +38,8 @@ STRATEGIES: tuple[Strategy, ...] = (
     ft.PrefixEI(initial=1, bundle=None, rent_or_buy=0.3),
     ft.LaMBO(initial=2, restart=3),
     ft.LaMBO(initial=1, loss="full"),
-    ft.StagedBO(initial=1, value="lcb", cost="price"),
-    ft.EEIPU(initial=1),
+    StagedBO(initial=1, value="lcb", cost="price"),
+    EEIPU(initial=1),
 )
 STATES = (State.DONE,) * 6 + (State.FAILED, State.LOST, State.RUNNING, State.PENDING)
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import farthing as ft
+from benchmarks.baselines.curve_guided import BOCA, FreezeThawEI
 from farthing.costs import Remaining
 from farthing.strategies import Randomness, Strategy
 from farthing.trials import History, Measurement, Params, Problem, State, Suggestion, Trial
@@ -60,8 +61,8 @@ def strategies_with_fidelities() -> tuple[Strategy, ...]:
         ft.TraceKG(),
         ft.TraceKG(floor=None),
         ft.TraceKG.paper(),
-        ft.BOCA(),
-        ft.FreezeThawEI(),
+        BOCA(),
+        FreezeThawEI(),
         ft.BOHB(),
         ft.ASHA(),
     )
@@ -121,7 +122,7 @@ def test_a_run_is_not_carried_on_to_where_its_twin_has_been() -> None:
     found = [trial(0, {"x": 0.3}, {"epochs": 3}, 0.2), trial(1, {"x": 0.3}, {"epochs": 27}, 0.1)]
     found += [trial(2 + i, {"x": 0.6 + 0.05 * i}, {"epochs": 27}, 0.5) for i in range(5)]
     history = History(Problem(space), found)
-    for strategy in (ft.TraceKG(), ft.TraceKG.paper(), ft.BOCA(), ft.FreezeThawEI()):
+    for strategy in (ft.TraceKG(), ft.TraceKG.paper(), BOCA(), FreezeThawEI()):
         for suggestion in strategy.suggest(history, Remaining(), 2, Randomness(0)):
             assert suggestion.resume_from != 0
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import farthing
+from benchmarks.baselines.bandits import EXP3S, RestartedGPUCB
 from farthing.cli.study_file import read_study_file
 from farthing.errors import FarthingError, InvalidArgument, InvalidFile, InvalidSpace, StudyMismatch
-from farthing.online.bandits import EXP3S, RestartedGPUCB
 from farthing.validation import OTHER_WORDS
 
 ft: Any = farthing
@@ -208,7 +208,7 @@ MISUSES: dict[str, tuple[Call, str, str, str]] = {
         "got 2.5",
         "Leave it out for 4",
     ),
-    "true for a whole number": (lambda: ft.EEIPU(pool=True), "whole number ≥ 1", "got True", "Leave it out for 5"),
+    "true for a whole number": (lambda: ft.LogEI(initial=True), "whole number ≥ 1", "got True", "or leave it out"),
     "a number for a name": (lambda: ft.ASHA(fidelity=3), "must be a text or None", "got 3", "or leave it out"),
     "a percentage for a share": (lambda: ft.BOHB(random_share=30), "from 0 to 1", "got 30", "Leave it out for 0.333"),
     "an option that is none": (

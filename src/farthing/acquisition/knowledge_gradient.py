@@ -232,7 +232,8 @@ class _Look:
         u = np.linalg.solve(self._D.transpose(0, 2, 1), self._signed_normals().T).transpose(0, 2, 1)
         solved = solve_upper(kg.gp.L, self._V[:, :R].reshape(B * R, -1).T).T.reshape(B, R, -1)
         on_data = (kg.alphas[None, :, None, :] - (u @ solved)[:, None]).reshape(B * N, -1)
-        on_rows: Array = np.asarray(np.repeat(u[:, None], len(kg.alphas), axis=1).reshape(B * N, 1, R), dtype=np.float64)
+        on_rows: Array = np.asarray(np.repeat(u[:, None], len(kg.alphas), axis=1), dtype=np.float64)
+        on_rows = on_rows.reshape(B * N, 1, R)
         is_gone = np.isnan(start.reshape(B * N, D))
 
         def simulated(rows: Array) -> tuple[Array, Array]:

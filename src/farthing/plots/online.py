@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from farthing.errors import NoResult
+from farthing.names import BASELINES
 from farthing.online import OnlineProblem, online_strategy_from_json
 from farthing.online.gp_player import GPPlayer
 from farthing.online.log import Online
@@ -72,9 +73,11 @@ def neighbours(points: Sequence[Measurement]) -> list[list[Measurement]]:
 
 
 def replayed(study: Study, rounds: Sequence[Measurement]) -> GPPlayer | None:
-    """The player as it was after the last measurement; None for a strategy without a model, or for gains."""
+    """The player as it was after the last measurement; None for a strategy without a model, a baseline, or gains."""
     online = study.strategy
     assert isinstance(online, Online)
+    if online.strategy["name"] in BASELINES:
+        return None
     player = online_strategy_from_json(online.strategy).begin(problem_of(study))
     if not isinstance(player, GPPlayer) or online.reward != "value":
         return None

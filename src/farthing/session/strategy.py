@@ -9,7 +9,7 @@ from typing import Any
 
 from farthing.errors import InvalidArgument
 from farthing.fields.serialization import without_former
-from farthing.names import FORMER_NAMES
+from farthing.names import BASELINES, FORMER_NAMES
 from farthing.session.records import Records
 from farthing.storage import StudyRecord
 from farthing.strategies import Strategy, as_strategy, strategy_from_json
@@ -95,8 +95,8 @@ def default_strategy(problem: Problem) -> Strategy:
 
 def is_at_hand(form: Json) -> bool:
     """Whether the strategy is Farthing's own, or of a module that this program has imported itself."""
-    module, colon, qualified = name_of(form).partition(":")
-    if not colon or name_of(form) in FORMER_NAMES or module.startswith("farthing."):
+    module, colon, qualified = FORMER_NAMES.get(name_of(form), name_of(form)).partition(":")
+    if not colon or module.startswith("farthing."):
         return True
     found: Any = sys.modules.get(module)
     for part in qualified.split("."):  # not getattr, which a module may answer by importing
@@ -106,7 +106,7 @@ def is_at_hand(form: Json) -> bool:
 
 def strategy_at_hand(form: Json) -> Strategy:
     """The strategy, unless a module would have to be imported for it."""
-    if not is_at_hand(form):
+    if not is_at_hand(form) and name_of(form) not in BASELINES:
         raise InvalidArgument(
             f"A strategy of your own must be imported before it is used, got {name_of(form)!r}, which is not. "
             "Import its module, or pass strategy=…, or import_strategy=True to Study.load, if you trust the database."

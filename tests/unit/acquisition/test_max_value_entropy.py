@@ -3,7 +3,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from farthing.acquisition.max_value_entropy import (
+from benchmarks.baselines.max_value_entropy import (
     RIGHT,
     LogMaxValueEntropy,
     draw_least_values,

@@ -1,8 +1,8 @@
 """`farthing show` of an online run: its params change, and those that count are shown."""
 
 import farthing as ft
+from benchmarks.baselines.bandits import EpsilonGreedy
 from farthing.cli.online_view import online_text
-from farthing.online.bandits import EpsilonGreedy
 from farthing.rules import Every
 from farthing.storage import MemoryStorage
 

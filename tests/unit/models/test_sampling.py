@@ -31,4 +31,3 @@ def test_samples_stay_within_bounds_and_repeat_for_a_seed():
     )
     np.testing.assert_array_equal(first, second)
     assert np.all((first >= posterior.priors.lower) & (first <= posterior.priors.upper))
-

@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 import farthing as ft
-from farthing.errors import InvalidArgument
-from farthing.online import CEGPUCB, OnlineProblem
-from farthing.online.bandits import (
+from benchmarks.baselines.bandits import (
     EXP3S,
     UCB1,
     UNSEEN,
@@ -21,6 +19,8 @@ from farthing.online.bandits import (
     RestartedGPUCB,
     Softmax,
 )
+from farthing.errors import InvalidArgument
+from farthing.online import CEGPUCB, OnlineProblem
 from farthing.online.context import Query, RoundContext
 from farthing.online.strategy import Observation, valued
 from farthing.rules import Bernoulli, Confidence, Every, ExpectedRegret, ValueOfInformation

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import farthing as ft
+from benchmarks.baselines.bandits import EXP3S, UCB1, EpsilonGreedy, GPBandit, RestartedGPUCB, Softmax
 from farthing.errors import InvalidArgument, InvalidValue, NoSuggestion, StorageError, StudyMismatch
 from farthing.online import CEGPUCB, online_strategy_from_json
-from farthing.online.bandits import EXP3S, UCB1, EpsilonGreedy, GPBandit, RestartedGPUCB, Softmax
 from farthing.online.log import Online
 from farthing.online.tuner import OnlineTuner
 from farthing.rules import Bernoulli, Capped, Every, ExpectedRegret

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from benchmarks.baselines.bandits import UCB1
 from farthing.cli.demo_online import train
 from farthing.errors import NoResult
 from farthing.online import CEGPUCB
-from farthing.online.bandits import UCB1
 from farthing.online.tuner import OnlineTuner
 from farthing.plots.online import is_online, last_run, online_figure, replayed
 from farthing.rules import Bernoulli, Every

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import farthing as ft
+from benchmarks.baselines.curve_guided import BOCA
 from farthing.errors import InvalidSpace
 from farthing.strategies.shared.starts import CHEAP_STARTS, is_drawn
 from farthing.testing import check_replay
@@ -51,7 +52,7 @@ def told(study: ft.Study, count: int) -> ft.Study:
         (ft.TraceKG(), CURVES),
         (ft.BOHB(), CURVES),
         (ft.ASHA(), CURVES),
-        (ft.BOCA(), CURVES),
+        (BOCA(), CURVES),
         (ft.PB2(population=4, interval=9), CURVES),
         (ft.PrefixEI(), STAGED),
     ],

@@ -5,6 +5,7 @@ import math
 import pytest
 
 import farthing as ft
+from benchmarks.baselines.curve_guided import BOCA
 from farthing.errors import InvalidSpace
 from farthing.strategies.shared.guessing import believed, is_discredited
 from farthing.testing import check_replay
@@ -62,7 +63,7 @@ def test_a_guess_outside_of_its_parameter_is_refused(make, words) -> None:  # ty
         (ft.TraceKG(), CURVES),
         (ft.BOHB(), CURVES),
         (ft.ASHA(), CURVES),
-        (ft.BOCA(), CURVES),
+        (BOCA(), CURVES),
         (ft.PB2(population=4, interval=9), CURVES),
         (ft.PrefixEI(), STAGED),
     ],

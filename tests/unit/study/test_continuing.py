@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 import farthing as ft
+from benchmarks.baselines.curve_guided import BOCA, FreezeThawEI
 
 SPACE = ft.Space(
     {"x": ft.Float(0, 1), "y": ft.Float(0, 1)},
     fidelities={"epochs": ft.Fidelity(1, 27, integer=True, trace=True), "data": ft.Fidelity(0.25, 1.0)},
 )
-STRATEGIES = [ft.Hyperband(fidelity="epochs"), ft.BOHB(fidelity="epochs"), ft.TraceKG(), ft.BOCA(), ft.FreezeThawEI()]
+STRATEGIES = [ft.Hyperband(fidelity="epochs"), ft.BOHB(fidelity="epochs"), ft.TraceKG(), BOCA(), FreezeThawEI()]
 
 
 def train(trial: ft.RunningTrial) -> None:

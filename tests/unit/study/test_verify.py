@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import farthing as ft
+from benchmarks.baselines.curve_guided import FreezeThawEI
 from farthing.analysis.model import fit_history
 from farthing.errors import InvalidArgument, NoResult
 from farthing.execution.platform import usable_cores
@@ -420,7 +421,7 @@ def test_a_worker_has_as_many_threads_in_verifying_as_in_tuning(monkeypatch: pyt
     assert {trial.points[-1].metrics["threads"] for trial in study.trials} == {usable_cores() // workers or 1.0}
 
 
-@pytest.mark.parametrize("strategy", [ft.ASHA(), ft.TraceKG(), ft.FreezeThawEI()])
+@pytest.mark.parametrize("strategy", [ft.ASHA(), ft.TraceKG(), FreezeThawEI()])
 def test_a_run_that_ends_with_a_verification_sets_its_cost_aside(strategy: ft.Strategy) -> None:
     def train(trial: ft.RunningTrial) -> None:
         done = int((trial.resume_dir / "epochs").read_text()) if trial.resume_dir else 0

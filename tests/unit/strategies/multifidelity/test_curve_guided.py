@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import farthing as ft
+from benchmarks.baselines.curve_guided import BOCA, FreezeThawEI
+from benchmarks.baselines.curve_search import curve_search
 from farthing.acquisition.acquisition import FixedFeatures
 from farthing.strategies.multifidelity.bohb import _informed_rung
-from farthing.strategies.multifidelity.curve_search import curve_search
 from farthing.strategies.multifidelity.halving import Rungs
 from farthing.strategies.multifidelity.levels import Fidelities
 
@@ -34,7 +35,7 @@ def run(strategy: ft.Strategy, space: ft.Space, trials: int, *, budget: ft.Budge
     return study
 
 
-@pytest.mark.parametrize("strategy", [ft.BOCA(), ft.FreezeThawEI()], ids=["boca", "freeze-thaw"])
+@pytest.mark.parametrize("strategy", [BOCA(), FreezeThawEI()], ids=["boca", "freeze-thaw"])
 @pytest.mark.parametrize("space", [TRACE, SIZE, BOTH], ids=["trace", "size", "both"])
 def test_it_finds_the_minimum_with_little_full_training(strategy: ft.Strategy, space: ft.Space) -> None:
     study = run(strategy, space, 30)
@@ -45,7 +46,7 @@ def test_it_finds_the_minimum_with_little_full_training(strategy: ft.Strategy, s
 
 
 def test_freeze_thaw_trains_one_level_further_at_a_time() -> None:
-    study = run(ft.FreezeThawEI(), TRACE, 25, budget=ft.Budget(trials=6))
+    study = run(FreezeThawEI(), TRACE, 25, budget=ft.Budget(trials=6))
     levels = Fidelities(TRACE).grid()[:, 0] * 27
     for trial in study.trials[5:]:
         source = trial.resume_from
@@ -56,19 +57,19 @@ def test_freeze_thaw_trains_one_level_further_at_a_time() -> None:
 
 
 def test_freeze_thaw_begins_with_full_data_where_runs_can_be_cut_short() -> None:
-    study = run(ft.FreezeThawEI(), BOTH, 15)
+    study = run(FreezeThawEI(), BOTH, 15)
     assert all(trial.fidelity["data"] == 1.0 for trial in study.trials[5:] if trial.resume_from is None)
 
 
 def test_boca_buys_more_fidelity_once_the_less_tells_nothing_new() -> None:
-    trials = run(ft.BOCA(), TRACE, 30).trials
+    trials = run(BOCA(), TRACE, 30).trials
     assert {trial.fidelity["epochs"] for trial in trials[5:]} - {1, 2, 27}, "only the ends were bought"
 
 
 def test_an_acquisition_at_full_fidelity_has_the_gradient_of_its_values() -> None:
     from farthing.acquisition.confidence_bound import ConfidenceBound
 
-    search = curve_search(run(ft.FreezeThawEI(), TRACE, 12).history)
+    search = curve_search(run(FreezeThawEI(), TRACE, 12).history)
     assert search is not None
     function = FixedFeatures(ConfidenceBound(search.gp, 2.0), (1.0,))
     X = np.array([[0.2], [0.61]])

@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 
 import farthing as ft
+from benchmarks.baselines.staged import EEIPU, StagedBO
 from farthing.costs import Remaining
 from farthing.errors import InvalidArgument
 from farthing.space.stages import prefix
@@ -147,7 +148,7 @@ def test_the_design_changes_a_dear_stage_seldom() -> None:
     assert len({trial.params["x"] for trial in cheap}) == 5
 
 
-@pytest.mark.parametrize("strategy", [ft.PrefixEI(), ft.LaMBO(), ft.StagedBO(), ft.EEIPU()])
+@pytest.mark.parametrize("strategy", [ft.PrefixEI(), ft.LaMBO(), StagedBO(), EEIPU()])
 def test_without_costs_or_results_nothing_is_predicted_but_something_is_suggested(strategy: Strategy) -> None:
     suggestions = Pipe(TWO_STAGES, (10.0, 1.0)).ask(strategy, count=6)
     assert len({tuple(s.params.values()) for s in suggestions}) == 6
@@ -188,11 +189,11 @@ def test_depths_must_fit_the_stages() -> None:
 
 def test_unknown_values_and_costs_of_the_baseline_are_refused() -> None:
     with pytest.raises(InvalidArgument):
-        ft.StagedBO(value="pi")  # type: ignore[arg-type]
+        StagedBO(value="pi")  # type: ignore[arg-type]
     with pytest.raises(InvalidArgument):
-        ft.StagedBO(cost="free")  # type: ignore[arg-type]
+        StagedBO(cost="free")  # type: ignore[arg-type]
     with pytest.raises(InvalidArgument):
-        ft.EEIPU(pool=0)
+        EEIPU(pool=0)
 
 
 def test_full_losses_judge_arms_by_all_of_their_regions() -> None:

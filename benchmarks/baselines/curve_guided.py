@@ -13,10 +13,10 @@ from farthing.trials import History, Suggestion
 if TYPE_CHECKING:
     import numpy as np
 
+    from benchmarks.baselines.curve_search import CurveSearch, Option
     from farthing.acquisition.acquisition import Acquisition
     from farthing.models.gp import GP
     from farthing.models.linalg import Array
-    from farthing.strategies.multifidelity.curve_search import CurveSearch, Option
 
 
 STARTS = 5
@@ -38,8 +38,8 @@ class CurveGuided(Strategy):
         starts = _start(history, max(0, min(new_left, STARTS + starts_in_vain(history) - history.configurations)), rng)
         if len(starts) == count:
             return starts
+        from benchmarks.baselines.curve_search import curve_search
         from farthing.models.threads import one_thread
-        from farthing.strategies.multifidelity.curve_search import curve_search
 
         with one_thread():
             search = curve_search(history)
@@ -63,8 +63,8 @@ class CurveGuided(Strategy):
         return chosen
 
     def recommend(self, history: History) -> Recommendation | None:
+        from benchmarks.baselines.curve_search import recommended_by_curves
         from farthing.models.threads import one_thread
-        from farthing.strategies.multifidelity.curve_search import recommended_by_curves
 
         with one_thread():
             return recommended_by_curves(history)

@@ -7,7 +7,7 @@ The model-based ones are CE-GP-UCB's model with another choice: `GPBandit` (TV-G
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, e, exp, log
+from math import ceil, e, exp, log, sqrt
 from typing import Literal
 
 import numpy as np
@@ -25,6 +25,12 @@ from farthing.online.gp_player import GPPlayer, Scale
 from farthing.online.query_rules import Every
 from farthing.online.strategy import Observation, OnlineProblem, Place, Play, valued
 from farthing.trials import Json
+
+
+def scaled_reward(z: float) -> float:
+    """In [0, 1], as EXP3 needs it."""
+    return min(max((z + 2.0) / 4.0, 0.0), 1.0)
+
 
 UNSEEN = 1e6
 """The height of an arm that was never measured: it comes first."""
@@ -212,12 +218,44 @@ class EXP3S(ArmBandit):
     def updated_weights(self, arms: "Arms", arm: int, z: float) -> Array:
         """w_i ← w_i exp(γ x̂_i/K) + (eα/K) Σ w, with x̂ the reward over its probability."""
         K = arms.weights.size
-        reward = min(max((z + 2.0) / 4.0, 0.0), 1.0) / float(self.probabilities(arms)[arm])
+        reward = scaled_reward(z) / float(self.probabilities(arms)[arm])
         shared = e * self.share / K * float(np.sum(arms.weights))
         weights = arms.weights.copy()
         weights[arm] *= exp(self.explore * reward / K)
         weights += shared
         return np.asarray(weights / np.max(weights))
+
+
+@dataclass(frozen=True)
+class EXP3R(EXP3S):
+    """EXP3.R (Allesiardo, Féraud and Maillard, 2017): EXP3 that begins anew when exploring shows another best arm.
+
+    After every `interval` measurements the means of those that explored are compared. If one of them exceeds that of
+    the arm of highest weight by 2ε, ε = √(K log(1/δ)/2γH) with H the interval, the weights are equal again.
+    """
+
+    explore: float = share(0.3)
+    share: float = number(0.0, least=0.0, most=1.0)
+    interval: int = whole(50, least=1)
+    delta: float = number(0.1, least=0.0, most=1.0)
+
+    def choice(self, arms: "Arms", rng: np.random.Generator) -> tuple[int, Array]:
+        """The first number that is drawn says whether it explores (`explores`)."""
+        weights = arms.weights / np.sum(arms.weights)
+        explores, arm = self.explores(rng), int(rng.choice(weights.size, p=weights))
+        return int(rng.integers(weights.size)) if explores else arm, self.probabilities(arms)
+
+    def explores(self, rng: np.random.Generator) -> bool:
+        return bool(rng.random() < self.explore)
+
+    def has_drifted(self, arms: "Arms") -> bool:
+        counts, sums = np.zeros(arms.weights.size), np.zeros(arms.weights.size)
+        for arm, reward in arms.explored:
+            counts[arm], sums[arm] = counts[arm] + 1, sums[arm] + reward
+        means = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+        epsilon = sqrt(means.size * log(1.0 / self.delta) / (2.0 * self.explore * self.interval))
+        gaps = means - means[int(np.argmax(arms.weights))]
+        return bool(np.any(gaps[np.isfinite(gaps)] >= 2.0 * epsilon))
 
 
 class Arms:
@@ -226,6 +264,8 @@ class Arms:
     def __init__(self, count: int, *, gamma: float, first: Array | None = None) -> None:
         self.round = 0
         self.weights = np.ones(count)
+        self.explored: list[tuple[int, float]] = []
+        self.since = 0
         self._gamma = gamma
         self._n = np.zeros(count) if first is None else np.ones(count)
         self._sum = np.zeros(count) if first is None else first.copy()
@@ -337,7 +377,20 @@ class ArmPlayer:
         self._arms.advance_to(observation.round)
         if isinstance(self._strategy, EXP3S):
             self._arms.weights = self._strategy.updated_weights(self._arms, observation.place, z)
+        if isinstance(self._strategy, EXP3R):
+            self._watch(self._strategy, observation.place, observation.round, z)
         self._arms.add(observation.place, z)
+
+    def _watch(self, strategy: EXP3R, arm: int, round: int, z: float) -> None:
+        """Notes what explored, and begins anew at the end of an interval that shows another best arm."""
+        arms = self._arms
+        if strategy.explores(self._problem.randomness.at("arm", round)):
+            arms.explored.append((arm, scaled_reward(z)))
+        arms.since += 1
+        if arms.since == strategy.interval:
+            if strategy.has_drifted(arms):
+                arms.weights = np.ones_like(arms.weights)
+            arms.explored, arms.since = [], 0
 
     def _context(self, round: int) -> RoundContext:
         choice, height = self._strategy.choice(self._arms, self._problem.randomness.at("arm", round))
