@@ -18,8 +18,8 @@ SHORT = 60
 """Lines up to which a module that only one other imports is a paragraph of that one."""
 
 SIZES = {
-    "lines": 56_600,
-    "modules": 379,
+    "lines": 56_700,
+    "modules": 380,
     "short modules with one importer": 6,
     "class names that stand twice": 19,
     "public names": 68,
