@@ -465,6 +465,19 @@ _ENTRIES = (
         seeds=20,
     ),
     Suite(
+        "mf-sizes",
+        (
+            Contest(
+                "training size and epochs",
+                problems=("mlp-fashion",),
+                methods=("TraceKG", "TraceKG-paper", "kg", "log-ei", "boca", "hyperband"),
+                judged_at=(1, 2, 4),
+                unit="cost",
+            ),
+        ),
+        seeds=5,
+    ),
+    Suite(
         "mf-gradients",
         (
             Contest(

@@ -12,6 +12,7 @@ from benchmarks.problems.kernel_learning import KERNEL_LEARNING
 from benchmarks.problems.noisy import NOISY, NOISY_FOR_TUNING
 from benchmarks.problems.problem import Evaluation, Params, Point, Problem, loss, regret
 from benchmarks.problems.recorded import RECORDED, ROWS
+from benchmarks.problems.sizes_and_epochs import SIZES_AND_EPOCHS
 from benchmarks.problems.synthetic import FUNCTIONS, MORE_FUNCTIONS, TUNING_FUNCTIONS
 from benchmarks.problems.tables import CELLS, TABLES
 from benchmarks.problems.training_size import SIZES
@@ -34,6 +35,7 @@ _ALL = (
     *RECORDED,
     *ROWS,
     *FORESTS,
+    SIZES_AND_EPOCHS,
     *STAGED_FUNCTIONS,
     NUCLEI,
     NUCLEI_IN_TWO,

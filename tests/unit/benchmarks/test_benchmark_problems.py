@@ -124,7 +124,7 @@ def test_names_are_those_in_the_registry_and_differ() -> None:
                 *SKLEARN_TABLES,
             )
         )
-        + 26
+        + 27
     )
 
 
