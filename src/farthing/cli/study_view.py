@@ -31,6 +31,7 @@ from farthing.session.strategy import class_name
 from farthing.strategies.shared.starts import is_misled
 from farthing.study import Study
 from farthing.trials import History, State, Trial
+from farthing.trials.trial import is_by_model
 
 ROWS_SHOWN = 10
 MOST_COLUMNS = 10
@@ -58,6 +59,7 @@ def _study_text(study: Study, history: History, *, address: StorageAddress, all_
         online_text(study),
         _chart(history, best),
         str(study.ledger),
+        _chosen(history),
         outlook_text(study),
         _disk_use(study, follows=follows),
         _next_steps(study, history, best, address=address),
@@ -191,6 +193,12 @@ def _chart(history: History, best: Best | None) -> str:
         return ""
     problem = history.problem
     return chart(curves, _curve_of(best, curves), axis=curve_axis(problem.space), value=problem.value)
+
+
+def _chosen(history: History) -> str:
+    """How many the model chose, where there is one: the others are starts, enqueued, or of what decides in haste."""
+    by_model = sum(map(is_by_model, history))
+    return f"The model chose {by_model} of {len(history)} trials." if by_model else ""
 
 
 def _disk_use(study: Study, *, follows: bool) -> str:

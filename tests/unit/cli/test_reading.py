@@ -46,6 +46,15 @@ def test_show_has_the_best_what_runs_the_curves_and_the_bill(farthing, digits: f
     assert "--trial 4 --log" in text, "the failed trial is worth a look"
 
 
+def test_show_says_how_many_trials_the_model_chose(farthing, folder: Path) -> None:
+    study = ft.Study(ft.Space({"x": ft.Float(0, 1)}), minimize="error", storage="model.db", strategy=ft.LogEI(), seed=0)
+    study.run(lambda trial: trial.params["x"], budget=ft.Budget(trials=9), executor="inline", progress=False)
+    chosen = sum("theta" in (trial.note or {}) for trial in study.trials)
+
+    assert 0 < chosen < 9
+    assert f"The model chose {chosen} of 9 trials." in farthing("show").output
+
+
 def test_show_ranks_what_went_furthest_first_and_a_continued_run_once(farthing, digits: ft.Study) -> None:
     lines = farthing("show").output.splitlines()
     start = next(index for index, line in enumerate(lines) if line.startswith("trial  state"))

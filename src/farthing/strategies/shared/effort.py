@@ -7,7 +7,7 @@ same study on a busy machine, and after a kill.
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Sequence
-from math import ceil, inf
+from math import inf
 from statistics import fmean
 
 from farthing.costs import EFFORT_LEVELS, Budget, EffortLevel, Remaining
@@ -55,16 +55,43 @@ def seconds_of_thinking(strategy: Strategy, history: History) -> float:
 
 
 def can_pay_for_model(strategy: Strategy, history: History, is_of_model: Callable[[Trial], bool]) -> bool:
-    """Whether so many trials were suggested since the last one of the model that another keeps to half of the share.
+    """Whether the model, with another suggestion, keeps to half of the share: of all that was trained so far and a full
+    trial more, or of what the budget lasts, up to `FREE`.
 
-    All workers may have to wait for it, and those in flight stand for them.
+    It goes by the whole study and not by the last trials: halving buys short ones, whose length would then say that the
+    model is too expensive. All workers may have to wait for it, and those in flight stand for them.
     """
-    last, seconds = next(filter(is_of_model, reversed(history)), None), seconds_of_a_trial(history)
-    if last is None or seconds is None:
+    if history.decade is None:
         return True
-    taken = RELATIVE[EFFORT_LEVELS[-1]] * seconds_of_thinking(strategy, history)
-    workers = len(history) - history.finished + 1
-    return len(history) - last.number >= ceil(taken * workers / (0.5 * SHARE * seconds))
+    full, workers = 10.0**history.decade, len(history) - history.finished + 1
+    trained, thought = history.memo(_Whole, is_of_model)
+    taken = RELATIVE[EFFORT_LEVELS[-1]] * strategy.thinking * (thought + 1.0 + len(history) / GROWTH)
+    free = min(FREE, 0.5 * SHARE * _lasting(history, full, workers=workers))
+    return taken * workers <= max(0.5 * SHARE * full * (trained + 1.0), free * workers)
+
+
+class _Whole:
+    """How many full trials all trials have trained together, and how often the model thought, as `GROWTH` counts it."""
+
+    def __init__(self, is_of_model: Callable[[Trial], bool]) -> None:
+        self._is_of_model = is_of_model
+        self._trials: Sequence[Trial] = ()
+        self._problem: Problem | None = None
+        self._shares: dict[int, float] = {}
+        self._trained, self._thought = 0.0, 0.0
+
+    def of(self, history: History) -> tuple[float, float]:
+        if history.problem is not self._problem or len(history) < len(self._trials):
+            self._trials, self._problem, self._shares = (), history.problem, {}
+            self._trained = self._thought = 0.0
+        for place in places_changed(self._trials, history):
+            trial, before = history[place], self._shares.get(place)
+            if before is None:
+                self._thought += (1.0 + place / GROWTH) * self._is_of_model(trial)
+            self._shares[place] = 0.0 if trial.state in (State.FAILED, State.LOST) else share_trained(history, trial)
+            self._trained += self._shares[place] - (before or 0.0)
+        self._trials = history
+        return self._trained, self._thought
 
 
 def seconds_of_a_trial(history: History) -> float | None:
@@ -101,10 +128,15 @@ class _RecentShare:
 
 def _free(history: History, seconds: float, *, workers: int) -> float:
     """The seconds of suggesting that nobody has to save: a tenth of what the budget lasts, where several wait."""
+    return FREE if workers == 1 else min(FREE, SHARE * _lasting(history, seconds, workers=workers))
+
+
+def _lasting(history: History, seconds: float, *, workers: int) -> float:
+    """How long the budget lasts, if each trial takes that many seconds; for ever without one."""
     budget = Budget.in_force(history)
-    if workers == 1 or budget is None:
-        return FREE
+    if budget is None:
+        return inf
     by_trials = inf if budget.trials is None else budget.trials * seconds / workers
     by_cost = budget.cost / workers if budget.cost is not None and history.problem.cost_is_time else inf
     by_clock = inf if budget.seconds is None else budget.seconds
-    return min(FREE, SHARE * min(by_trials, by_cost, by_clock))
+    return min(by_trials, by_cost, by_clock)

@@ -17,6 +17,7 @@ from farthing.strategies.multifidelity.skill import (
 )
 from farthing.trials import Failure, History, Measurement, Params, Problem, State, Suggestion, Trial
 from farthing.trials.durations import DURATION
+from farthing.trials.events import BUDGET, budget_event
 from farthing.trials.history import Event
 
 EPOCHS = ft.Fidelity(1, 27, integer=True, trace=True)
@@ -295,7 +296,8 @@ def test_halving_suggests_several_at_once_and_all_of_them_differ(by_chance: Hist
 @pytest.mark.parametrize(("decade", "is_asked"), [(3, True), (-2, False)])
 def test_at_the_least_effort_the_model_is_asked_as_often_as_its_time_allows(decade: int, is_asked: bool) -> None:
     decided = Event(DURATION, {"decade": decade, "results": 5, "trials": 5})
-    history = run(bowl, trials=15).updated([], events=[decided], version=99)
+    little = Event(BUDGET, budget_event(Budget(cost=1e-3).to_json(), trials=0, given=True))
+    history = run(bowl, trials=15).updated([], events=[decided, little], version=99)
     found = ft.TraceKG().suggest(history, Remaining(effort="several"), 3, Randomness(0))
     assert [("theta" in one.note) for one in found] == ([True] if is_asked else [False] * 3)
     assert all("by successive halving" in one.note["why"] for one in found if not is_asked)

@@ -1,5 +1,7 @@
 """How much a strategy may think: from counts, and the stored power of ten of a trial's seconds."""
 
+from dataclasses import replace
+
 import pytest
 
 import farthing as ft
@@ -101,19 +103,51 @@ def is_of_model(one: Trial) -> bool:
     return "theta" in (one.note or {})
 
 
-def asked(since: int, *, running: int) -> History:
-    """One suggestion of the model and `since` others, some in flight, of trials that take a tenth of a second."""
-    others = [trial(i + 1) for i in range(since - running)]
-    in_flight = [trial(since - running + 1 + i, state=State.RUNNING) for i in range(running)]
-    events = [Event(DURATION, {"decade": -1, "results": 5, "trials": 5})]
-    return History(PROBLEM, [trial(0, of_model=True), *others, *in_flight], events=events)
+def asked(times: int, *, others: int, running: int = 0, epochs: int = 10, cost: float = 1e-3) -> History:
+    """Suggestions of the model and others, of which some are in flight; full trials take a tenth of a second."""
+    limits = ft.Budget(cost=cost).to_json()
+    events = [
+        Event(DURATION, {"decade": -1, "results": 5, "trials": 5}),
+        Event(BUDGET, budget_event(limits, trials=0, given=True)),
+    ]
+    ended = [trial(number, of_model=number < times, epochs=epochs) for number in range(times + others - running)]
+    in_flight = [trial(len(ended) + place, state=State.RUNNING, epochs=epochs) for place in range(running)]
+    return History(CURVES, [*ended, *in_flight], events=events)
 
 
-@pytest.mark.parametrize(("running", "every"), [(0, 2), (1, 4), (7, 16)])
-def test_the_model_is_asked_once_in_so_many_trials_that_it_keeps_to_a_twentieth(running: int, every: int) -> None:
-    """About 9 ms in haste for each of running + 1 workers, of which each trial may take 5 ms."""
-    assert not can_pay_for_model(Thinker(), asked(every - 2, running=min(running, every - 2)), is_of_model)
-    assert can_pay_for_model(Thinker(), asked(every, running=running), is_of_model)
+@pytest.mark.parametrize(("running", "others"), [(0, 10), (1, 31), (3, 74)])
+def test_a_model_keeps_to_a_twentieth_of_all_that_was_trained(running: int, others: int) -> None:
+    """About 9 ms in haste for each of running + 1 workers, of which each full trial may take 5 ms."""
+    assert not can_pay_for_model(Thinker(), asked(10, others=others - 6, running=running), is_of_model)
+    assert can_pay_for_model(Thinker(), asked(10, others=others + 6, running=running), is_of_model)
+
+
+def test_short_trials_of_late_do_not_say_that_the_model_is_too_expensive() -> None:
+    """Halving buys trials of a tenth of the epochs: long ones before them have paid for the model all the same."""
+    long = asked(0, others=100)
+    short = [trial(100 + place, epochs=1) for place in range(50)]
+
+    assert seconds_of_a_trial(long.updated(short, version=1)) == pytest.approx(0.01)
+    assert can_pay_for_model(Thinker(), long.updated(short, version=1), is_of_model)
+    assert not can_pay_for_model(Thinker(), asked(100, others=100), is_of_model)
+
+
+@pytest.mark.parametrize(("cost", "times"), [(1.0, 4), (4.0, 19), (1e6, 150)])
+def test_the_first_suggestions_of_a_model_are_paid_from_the_budget(cost: float, times: int) -> None:
+    """A twentieth of what it lasts, and two seconds at most; a suggestion takes a little longer after each."""
+    assert can_pay_for_model(Thinker(), asked(times, others=0, epochs=1, cost=cost), is_of_model)
+    assert not can_pay_for_model(Thinker(), asked(2 * times, others=0, epochs=1, cost=cost), is_of_model)
+
+
+def test_what_ran_or_failed_is_counted_as_it_is_in_the_end() -> None:
+    running = asked(0, others=40, running=40)
+    failed = [replace(one, state=State.FAILED) for one in running]
+    events = running.events
+
+    assert not can_pay_for_model(Thinker(), running.updated(failed, version=1), is_of_model)
+    assert can_pay_for_model(
+        Thinker(), History(CURVES, [trial(i, epochs=10) for i in range(40)], events=events), is_of_model
+    )
 
 
 def test_a_model_that_was_never_asked_may_be() -> None:
