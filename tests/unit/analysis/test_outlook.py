@@ -123,6 +123,13 @@ def test_only_what_can_be_paid_counts() -> None:
     assert not prospects.is_worthless(ft.Worth(value=ten, per=11.0 * prospects.price), Remaining(trials=10))
 
 
+def test_a_run_goes_on_for_two_and_a_half_times_the_upper_end_of_what_is_drawn() -> None:
+    prospects = Prospects.of(told(ft.Study(SPACE, minimize="error", strategy=ft.Random(), seed=0), 8).history)
+    upper = float(np.quantile(prospects.gains[:, 1], 0.9))  # of an interval of 80 %
+    assert not prospects.is_worthless(ft.Worth(value=upper, per=prospects.price / 2.4), Remaining(trials=1))
+    assert prospects.is_worthless(ft.Worth(value=upper, per=prospects.price / 2.6), Remaining(trials=1))
+
+
 def test_nothing_is_said_before_twice_an_initial_design_is_tried() -> None:
     study = told(ft.Study(SPACE, minimize="error", strategy=ft.Random(), seed=0), 7)
     worthless = ft.Worth(value=1e9, per=1e-9)

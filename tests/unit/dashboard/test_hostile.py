@@ -1,5 +1,7 @@
 """The table of hostile requests: each is refused."""
 
+import asyncio
+
 import pytest
 
 from farthing.dashboard.security import LARGEST_BODY, LOOPBACK, Access
@@ -96,6 +98,36 @@ def test_a_body_that_grows_beyond_what_it_said_is_refused(storage) -> None:
     answer = client.post(STOP, headers=JSON, content=parts())
 
     assert answer.status_code == 413
+
+
+def test_a_body_in_small_parts_is_refused_once_they_are_too_many(storage) -> None:
+    """The client above joins its parts; a server passes them on as they come."""
+    told, taken = [], []
+
+    async def receive():
+        taken.append(b" " * 1024)
+        return {"type": "http.request", "body": taken[-1], "more_body": len(taken) < 200}
+
+    async def send(message):
+        told.append(message)
+
+    headers = {**BEARER, **JSON, "host": "localhost:8000"}
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": STOP,
+        "raw_path": STOP.encode(),
+        "query_string": b"",
+        "scheme": "http",
+        "http_version": "1.1",
+        "server": ("localhost", 8000),
+        "client": ("127.0.0.1", 1),
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+    }
+    asyncio.run(client_of(storage, may_change=True).app(scope, receive, send))
+
+    assert told[0]["status"] == 413
+    assert len(taken) == LARGEST_BODY // 1024 + 1
 
 
 def test_the_token_lets_a_page_in_once_and_leaves_a_strict_cookie(stranger) -> None:

@@ -10,6 +10,7 @@ from farthing.errors import InvalidArgument, NoResult
 from farthing.knowledge.earlier import carried_over
 from farthing.knowledge.portfolio import greedy_cover
 from farthing.storage import MemoryStorage
+from farthing.strategies.shared.starts import is_misled
 from farthing.testing import check_replay
 
 SPACE = ft.Space({"x": ft.Float(0.0, 1.0), "y": ft.Float(0.0, 1.0)})
@@ -114,6 +115,12 @@ def test_the_portfolio_covers_what_the_earlier_studies_knew() -> None:
     assert greedy_cover(R[:2]) == [0, 1, 2]
 
 
+def test_the_portfolio_remembers_all_that_is_covered_not_only_by_its_last_start() -> None:
+    # 0 and 1 are each the best of a study; 2 is nearly the same as 0, and only 3 does something for the third study.
+    R = np.array([[0.0, 1.0, 0.05, 1.0], [1.0, 0.0, 1.0, 1.0], [1.0, 1.0, 1.0, 0.5]])
+    assert greedy_cover(R) == [0, 1, 3, 2]
+
+
 def test_a_start_that_is_bad_for_a_study_is_no_worse_for_it_than_no_start() -> None:
     R = np.array(
         [[0.0, 0.9], [1.5, 0.9], [1.5, 0.9]]
@@ -187,6 +194,33 @@ def test_curves_are_compared_at_the_fidelity_of_the_starts() -> None:
     assert first.fidelity == earlier.trials[0].fidelity
 
 
+@pytest.mark.parametrize(("value", "expected"), [(0.5, False), (0.95, True)])
+def test_starts_mislead_only_if_they_are_worse_than_random_ones_of_every_study(value: float, expected: bool) -> None:
+    storage = MemoryStorage()
+    for name, found in (("may", 0.1), ("june", 0.9)):
+        earlier = ft.Study(SPACE, minimize="error", storage=storage, name=name, strategy=ft.Random(), seed=len(name))
+        for _ in range(6):
+            earlier.tell(earlier.ask(), found, cost=1.0)
+    study = ft.Study(SPACE, minimize="error", storage=storage, name="july", learn_from=["may", "june"])
+    for _ in range(2):
+        study.tell(study.ask(), value, cost=1.0)
+    assert is_misled(study.history) is expected
+
+
+def test_two_bad_starts_are_enough_while_a_third_is_under_way() -> None:
+    storage = MemoryStorage()
+    for place, name in enumerate(("may", "june", "august")):
+        tuned(name, storage, at=0.2 + 0.3 * place)
+    names = ["may", "june", "august"]
+    study = ft.Study(SPACE, minimize="error", storage=storage, name="july", learn_from=names)
+    first, second, third = study.ask(count=3)
+    assert study.trials[third.number].note["learned"][0] == 2
+    study.tell(first, 9.0, cost=1.0)
+    assert not is_misled(study.history)
+    study.tell(second, 9.0, cost=1.0)
+    assert is_misled(study.history)
+
+
 def test_costs_of_earlier_studies_predict_the_first_trials() -> None:
     study = ft.Study(SPACE, minimize="error", learn_from=tuned("may", None), name="july")
     study.ask()
@@ -199,6 +233,32 @@ def test_costs_of_earlier_studies_predict_the_first_trials() -> None:
     second = study.trials[1]
     assert second.suggestion.predicted_cost is not None
     assert second.suggestion.predicted_cost.mean == pytest.approx(2.0 * (1.0 + second.params["x"]), rel=0.1)
+
+
+def test_costs_are_learnt_from_as_many_trials_of_each_study_spread_over_all_of_it() -> None:
+    storage = MemoryStorage()
+    for name, first in (("may", 1.0), ("june", 1001.0)):
+        study = ft.Study(SPACE, minimize="error", storage=storage, name=name, strategy=ft.Random(), seed=0)
+        for number in range(100):
+            study.tell(study.ask(), 0.5, cost=first + number)
+    later = ft.Study(SPACE, minimize="error", storage=storage, name="july", learn_from=["may", "june"])
+    later.ask()
+    assert later.history.learned is not None
+    found = [one.cost for one in later.history.learned.costs]
+    assert found == [first + number for first in (1.0, 1001.0) for number in range(0, 100, 4)]
+
+
+def test_only_costs_of_runs_from_nothing_are_learnt() -> None:
+    earlier = ft.Study(CURVES, minimize="error", name="may", strategy=ft.ASHA(), seed=0)
+    for number in range(20):
+        trial = earlier.ask()
+        earlier.tell(trial, error(dict(trial.params)) + 1 / trial.fidelity["epochs"], cost=1.0 + number)
+    later = ft.Study(CURVES, minimize="error", name="july", learn_from=earlier)
+    later.ask()
+    assert later.history.learned is not None
+    expected = [trial.cost for trial in earlier.trials if trial.resume_from is None]
+    assert [one.cost for one in later.history.learned.costs] == expected
+    assert len(expected) < 20
 
 
 def test_costs_of_earlier_studies_refuse_no_first_trial() -> None:

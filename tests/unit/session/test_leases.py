@@ -1,15 +1,19 @@
 """Leases: what this process holds is renewed, and what others have taken over is let go."""
 
+from contextlib import closing
+from pathlib import Path
+
 from farthing.costs import FakeClock
 from farthing.session.leases import Leases, is_gone, this_process
 from farthing.space import Float, Space
-from farthing.storage import MemoryStorage, StudyRecord
+from farthing.storage import MemoryStorage, Storage, StudyRecord
+from farthing.storage.sql import SqlStorage
 from farthing.trials import Attempt, Problem, Suggestion, Trial
 
 LEASE = 60.0
 
 
-def opened(storage: MemoryStorage, count: int) -> list[Trial]:
+def opened(storage: Storage, count: int) -> list[Trial]:
     storage.create_study(StudyRecord("study", Problem(Space({"x": Float(0, 1)}))))
     suggestions = [Suggestion({"x": 0.5})] * count
     return storage.open_trials(
@@ -45,6 +49,21 @@ def test_a_renewed_lease_outlasts_one_that_is_not() -> None:
         leases.renew()
     assert lost == [other.number]
     leases.close()
+
+
+def test_a_trial_whose_owner_elsewhere_renewed_once_and_died_is_taken_back(tmp_path: Path) -> None:
+    clock = FakeClock()
+    with closing(SqlStorage(tmp_path / "study.db", clock=clock)) as there:
+        [trial] = opened(there, 1)
+        with closing(SqlStorage(tmp_path / "study.db", clock=clock)) as here:
+            found = [here.sweep("study")]
+            clock.advance(LEASE / 2)
+            there.renew("study", [Attempt(trial.number, trial.attempt)], lease=LEASE)
+            for _ in range(3):
+                found.append(here.sweep("study"))
+                clock.advance(LEASE / 2)
+            found.append(here.sweep("study"))
+    assert found == [[], [], [], [trial.number], []]
 
 
 def test_this_process_is_not_gone_and_of_other_machines_nothing_is_certain() -> None:

@@ -1,6 +1,8 @@
 """Guesses: the first start, the centre of others, and a weight in the acquisition that evidence fades."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pytest
 
@@ -90,6 +92,38 @@ def test_a_guess_that_is_wrong_counts_no_more_once_its_starts_are_worse() -> Non
     plain = object()
     assert believed(plain, wrong.history, results=8) is plain  # type: ignore[arg-type, comparison-overlap]
     assert believed(plain, right.history, results=8).weight == 3.0 / 8  # type: ignore[arg-type, attr-defined]
+
+
+def test_a_guess_whose_starts_are_as_good_as_others_still_counts() -> None:
+    study = ft.Study(SPACE, minimize="error", strategy=ft.Random(), seed=1)
+    for _ in range(8):
+        study.tell(study.ask(), 0.5, cost=1.0)
+    assert {trial.note["guess"] for trial in study.trials} == {"centre", "near", "random"}
+    assert not is_discredited(study.history)
+
+
+@dataclass(frozen=True)
+class Given(ft.Strategy):
+    """Suggests starts of these kinds, each trained so far."""
+
+    kinds: Sequence[str] = ()
+    epochs: Sequence[int] = ()
+
+    def suggest(
+        self, history: ft.History, budget: ft.Remaining, count: int, rng: ft.Randomness
+    ) -> Sequence[ft.Suggestion]:
+        params = {"rate": 1e-3, "units": 8, "kind": "b", "free": 0.5}
+        place = len(history)
+        return [ft.Suggestion(params, {"epochs": self.epochs[place]}, note={"guess": self.kinds[place]})]
+
+
+@pytest.mark.parametrize(("epochs", "expected"), [((1, 1, 27, 27), False), ((27, 27, 27, 27), True)])
+def test_starts_near_the_guess_are_compared_with_others_trained_as_far(epochs: tuple[int, ...], expected: bool) -> None:
+    strategy = Given(("near", "near", "random", "random"), epochs)
+    study = ft.Study(CURVES, minimize="error", strategy=strategy, seed=0)
+    for value in (0.9, 0.9, 0.1, 0.1):
+        study.tell(study.ask(), value, cost=1.0)
+    assert is_discredited(study.history) is expected
 
 
 def test_starts_near_a_wrong_guess_are_made_up_for() -> None:
