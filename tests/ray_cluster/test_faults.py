@@ -52,7 +52,7 @@ class Target:
         }
 
     def start(self) -> subprocess.Popen[bytes]:
-        path = os.pathsep.join([str(FAULTS), str(PROGRAM.parent)])
+        path = os.pathsep.join(filter(None, [str(FAULTS), str(PROGRAM.parent), os.environ.get("PYTHONPATH")]))
         with open(self.folder / "errors", "ab") as errors:
             return subprocess.Popen(
                 [sys.executable, str(PROGRAM), json.dumps(self._told)],
@@ -79,7 +79,10 @@ class Target:
         return [f"{pid} {command}" for pid, command in self._processes()]
 
     def _processes(self) -> list[tuple[int, str]]:
-        """All processes on the nodes that carry the study's mark in their environment."""
+        """All processes on the nodes that carry the study's mark in their environment.
+
+        One that Ray is still starting has nothing of ours: if its node is killed then, it ends after three minutes.
+        """
         found = []
         for entry in Path("/proc").iterdir():
             if entry.name.isdecimal():
@@ -87,7 +90,7 @@ class Target:
                     variables, command = (entry / "environ").read_bytes(), (entry / "cmdline").read_bytes()
                 except OSError:
                     continue
-                if f"{MARK}={self.mark}".encode() in variables:
+                if f"{MARK}={self.mark}".encode() in variables and b"default_worker.py" not in command:
                     found.append((int(entry.name), command.replace(b"\0", b" ").decode(errors="replace")))
         return found
 
