@@ -6,6 +6,7 @@ last, so that an acquisition function can price it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from math import prod
 
@@ -89,10 +90,15 @@ class NewPrefixes:
     def _is_known(self, X: Array) -> BoolArray:
         rows, kept = split(X)
         found = np.zeros(kept.size, dtype=bool)
-        for m, (columns, known) in enumerate(zip(self.columns, self.known, strict=True)):
-            if known.shape[0] and (kept == m).any():
-                found |= (kept == m) & _among(rows[:, columns], known[:, columns])
+        for m, (columns, known) in enumerate(zip(self.columns, self._keys, strict=True)):
+            own = np.flatnonzero(kept == m)
+            if known and own.size:
+                found[own] = [key in known for key in _keys(rows[own][:, columns])]
         return found
+
+    @cached_property
+    def _keys(self) -> list[set[bytes]]:
+        return [set(_keys(known[:, columns])) for columns, known in zip(self.columns, self.known, strict=True)]
 
 
 def split(X: Array) -> tuple[Array, IntArray]:
@@ -205,7 +211,7 @@ def _highest(value: Array, count: int) -> IntArray:
     return np.argsort(-value, kind="stable")[:count]
 
 
-def _among(rows: Array, known: Array) -> BoolArray:
-    """Which rows are among the known ones, inactive values being equal to each other."""
-    A, B = (np.where(np.isnan(given), -1.0, given) for given in (rows, known))
-    return np.asarray((A[:, None, :] == B[None, :, :]).all(axis=2).any(axis=1))
+def _keys(rows: Array) -> list[bytes]:
+    """Equal for equal rows, inactive values being equal to each other."""
+    plain = np.ascontiguousarray(np.where(np.isnan(rows), -1.0, rows) + 0.0)  # which makes -0.0 equal to 0.0
+    return [row.tobytes() for row in plain]

@@ -11,6 +11,10 @@ from farthing.strategies.pipeline.context import ChosenRow, PipelineContext, Pip
 from farthing.strategies.shared.guessing import believed
 from farthing.trials import Json, Params
 
+MOST_PREFIXES = 256
+"""Of more that are there the most promising are searched: each is a start of the search, and beyond some hundred the
+rest of a study's prefixes are of configurations that were given up. A limit on time and memory, not tuned."""
+
 
 @dataclass(frozen=True, eq=False)
 class ReuseClass:
@@ -26,11 +30,11 @@ class ReuseClass:
 
 def fresh(context: PipelineContext) -> ReuseClass:
     """Nothing is kept; searches start from the best of what was seen."""
-    return ReuseClass(PrefixClass(0, context.pipeline.layout.columns(0), context.best_rows), ())
+    return ReuseClass(PrefixClass(0, context.pipeline.layout.columns(0), context.best_rows[:MOST_PREFIXES]), ())
 
 
 def every_prefix(context: PipelineContext) -> list[ReuseClass]:
-    """A fresh start, and for every number of stages all prefixes that are there, the most promising first."""
+    """A fresh start, and for every number of stages the prefixes that are there, the most promising first."""
     return _classes(context, {m: list(known.values()) for m, known in enumerate(context.pipeline.purchases.cached)})
 
 
@@ -77,7 +81,8 @@ def _classes(context: PipelineContext, sources: Mapping[int, list[Params]]) -> l
 def _class(context: PipelineContext, kept: int, sources: list[Params]) -> ReuseClass:
     pipeline = context.pipeline
     rows = pipeline.encode(sources)
-    order = np.argsort(context.gp.mean(rows), kind="stable")
+    parts = [context.gp.mean(rows[at : at + MOST_PREFIXES]) for at in range(0, len(rows), MOST_PREFIXES)]
+    order = np.argsort(np.concatenate(parts), kind="stable")[:MOST_PREFIXES]
     return ReuseClass(PrefixClass(kept, pipeline.layout.columns(kept), rows[order]), [sources[i] for i in order])
 
 
