@@ -471,7 +471,7 @@ _ENTRIES = (
                 "training size and epochs",
                 problems=("mlp-fashion",),
                 methods=("TraceKG", "TraceKG-paper", "kg", "log-ei", "boca", "hyperband"),
-                judged_at=(1, 2, 4),
+                judged_at=(0.5, 1),
                 unit="cost",
             ),
         ),
