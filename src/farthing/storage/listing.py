@@ -8,7 +8,6 @@ from sqlalchemy import Connection
 
 from farthing.errors import FarthingError
 from farthing.storage import rows, statements
-from farthing.storage.json_text import mapping_from_text
 from farthing.storage.storage import Leaders, StudySummary
 from farthing.storage.study_rows import StudyRows
 from farthing.storage.summaries import best
@@ -59,7 +58,7 @@ def _by_study(found: Iterable[Sequence[Any]]) -> dict[int, list[Sequence[Any]]]:
 def leaders(found: StudyRows, problem: Problem) -> Leaders | None:
     """None where no trial is done with a value. Of trials as good as each other it is the first, as everywhere."""
     texts = [text or "" for (text,) in found.execute(statements.DONE_FIDELITIES)]
-    fidelities = {text: mapping_from_text(text) if text else {} for text in texts}
+    fidelities = {text: rows.numbers_of(text, what="fidelity") for text in texts}
     if not fidelities:
         return None
     reach = {text: problem.reach(fidelity) for text, fidelity in fidelities.items()}

@@ -6,7 +6,7 @@ import os
 import random
 import shutil
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -178,7 +178,7 @@ def _instead(value: Any, rng: random.Random) -> list[Any]:
 # ------------------------------------------------------------------------------------------- many databases
 
 
-def after_changes(original: Path, folder: Path, seeds: range) -> Iterator[list[str]]:
+def after_changes(original: Path, folder: Path, seeds: Iterable[int]) -> Iterator[list[str]]:
     """What is unhandled of each of many SQLite files, in each of which one value was changed."""
     path = folder / "study.db"
     for seed in seeds:

@@ -10,10 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from farthing.errors import StorageError
 from farthing.models.linalg import Array
 from farthing.trials import History, Params, Problem, State, Trial
 from farthing.trials.best_so_far import ended_early, fidelity_known
 from farthing.trials.memos import places_changed
+from farthing.validation import shown
 
 
 @dataclass(frozen=True)
@@ -229,7 +231,7 @@ def _points(problem: Problem, trial: Trial) -> Sequence[Point]:
     ]
     if trial.value is None or (trial.state is State.PRUNED and named):
         return named
-    result = Point({name: trial.fidelity[name] for name in names}, sign * trial.value)
+    result = Point(_complete(trial.fidelity, names, trial), sign * trial.value)
     is_named = any(point.fidelity == result.fidelity for point in named)
     return named if is_named or ended_early(problem, trial) else [*named, result]
 
@@ -238,7 +240,13 @@ def _complete(fidelity: Mapping[str, float], names: tuple[str, ...], trial: Tria
     """All fidelities in their order: those that a point does not name are the trial's."""
     if tuple(fidelity) == names:
         return fidelity
-    return {name: fidelity.get(name, trial.fidelity[name]) for name in names}
+    known = {**trial.fidelity, **fidelity}
+    if missing := [name for name in names if name not in known]:
+        raise StorageError(
+            f"Trial {trial.number} must have a fidelity {missing[0]!r}, got {shown(dict(trial.fidelity))}. Restore the "
+            "database from a copy. `farthing check` says more."
+        )
+    return {name: known[name] for name in names}
 
 
 def _reach(problem: Problem, trial: Trial) -> float:
