@@ -1,0 +1,213 @@
+"""docs/papers.md, from `papers.md` beside this file: `python -m benchmarks.evidence.papers` fills in what is recorded.
+
+A placeholder is `{{function;argument;…}}`. The papers' own figures stand in the template, and in the tables below;
+ours come from the records alone.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from functools import cache
+from math import sqrt
+from pathlib import Path
+from statistics import fmean, median, stdev
+
+from benchmarks.problems.data import REPOSITORY
+from benchmarks.records import Record, read_records, results_path
+
+TEMPLATE, PAGE = Path(__file__).with_name("papers.md"), REPOSITORY / "docs" / "papers.md"
+NOT_RUN = "not run"
+PLACEHOLDER = re.compile(r"\{\{([^}]*)\}\}")
+
+# ------------------------------------------------------------
+# The papers' tables: R_T/T, and C_T after the stroke.
+
+EPSILONS = ("0.003", "0.005", "0.01", "0.03", "0.05")
+TABLE_A2 = {
+    "R-GP-UCB": (".352 .371 .425 .516 .581", "R-GP-UCB"),
+    "TV-GP-UCB, all feedback": (".094 .126 .184 .305 .392", "TV-GP-UCB"),
+    "TV-GP-UCB Ber(0.2)": (".231/99 .275/99 .350/97 .561/100 .694/100", "TV-GP-UCB, Ber(0.2)"),
+    "TV-GP-UCB Ber(0.3)": (".176/147 .218/150 .312/144 .485/150 .592/153", "TV-GP-UCB, Ber(0.3)"),
+    "TV-GP-UCB Ber(0.4)": (".147/200 .186/200 .275/201 .428/203 .522/203", "TV-GP-UCB, Ber(0.4)"),
+    "TV-GP-UCB Ber(0.5)": (".121/247 .160/249 .241/252 .382/249 .480/250", "TV-GP-UCB, Ber(0.5)"),
+    "TV-GP-UCB Ber(0.6)": (".119/296 .144/300 .230/298 .363/298 .452/298", "TV-GP-UCB, Ber(0.6)"),
+    "TV-GP-UCB Ber(0.7)": (".112/348 .151/348 .209/348 .335/350 .429/350", "TV-GP-UCB, Ber(0.7)"),
+    "TV-GP-UCB Ber(0.8)": (".102/401 .140/399 .198/399 .328/400 .415/400", "TV-GP-UCB, Ber(0.8)"),
+    "TV-GP-UCB Ber(0.9)": (".098/450 .132/449 .196/448 .311/448 .404/449", "TV-GP-UCB, Ber(0.9)"),
+    "CE κ = 0.6": (".535/8 .558/12 .600/20 .642/53 .680/85", "CE κ=0.6"),
+    "CE κ = 0.7": (".410/16 .435/21 .442/41 .504/91 .533/134", "CE κ=0.7"),
+    "CE κ = 0.75": (".341/22 .367/34 .368/62 .441/117 .484/167", "CE κ=0.75"),
+    "CE κ = 0.8": (".286/31 .297/51 .304/76 .387/146 .451/200", "CE κ=0.8"),
+    "CE κ = 0.85": (".226/51 .248/78 .266/101 .356/180 .416/235", "CE κ=0.85"),
+    "CE κ = 0.9": (".188/82 .202/101 .238/140 .322/233 .400/291", "CE κ=0.9"),
+    "CE κ = 0.95": (".157/125 .161/163 .210/207 .307/310 .397/371", "CE κ=0.95"),
+    "CE κ = 0.99": (".112/292 .128/309 .176/363 .295/435 .386/468", "CE κ=0.99"),
+    r"CE @\*": (".103/386 .126/414 .168/442 .292/482 .384/492", "CE @*"),
+    "our default": ("", "default"),
+}
+ARMS = ("sine", "gaussian", "piecewise")
+TABLE_A1 = {
+    "EXP3.S": (".384/201 .257/200 .437/201", "EXP3.S"),
+    "EXP3.R (in the paper with networks only)": ("", "EXP3.R"),
+    "ε-greedy": (".167/198 .145/200 .196/199", "ε-greedy"),
+    "softmax": (".132/199 .159/201 .256/198", "softmax"),
+    "UCB, here with forgetting": (".084/200 .112/201 .172/202", "UCB1, forgetting"),
+    "GP-UCB, an RBF in time": (".104/200 .139/200 .122/201", "GP-UCB, RBF in time"),
+    "GP-UCB that forgets nothing": ("", "GP-UCB that forgets nothing"),
+    "TV-GP-UCB": ("", "TV-GP-UCB"),
+    "TV-GP-EI": ("", "TV-GP-EI"),
+    "TV-GP-PI": ("", "TV-GP-PI"),
+    "R-GP-UCB, blocks of 200": ("", "R-GP-UCB"),
+    "CE-GP-UCB, κ = 0.95, an RBF in time": (".017/52 .038/53 .028/52", "CE κ=0.95, RBF in time"),
+    "CE-GP-UCB, κ = 0.95, forgetting exponentially": (".017/52 .038/53 .028/52", "CE κ=0.95"),
+    "our default": ("", "default"),
+}
+FIGURE_A2 = ("GP-UCB, RBF in time", "EXP3.R", "CE κ=0.95, RBF in time", "CE κ=0.95", "default")
+CELLS = {("TV-GP-UCB, Ber(0.5)", "0.05"): (0.480, 0.058), ("CE κ=0.9", "0.005"): (0.202, 0.080)}
+"""Mean and deviation of 50 trials, of cells that we miss."""
+
+
+# ------------------------------------------------------------
+# The records.
+
+
+@cache
+def records(suite: str) -> tuple[Record, ...]:
+    return tuple(read_records(results_path(suite)))
+
+
+def runs(suite: str, contest: str, method: str) -> dict[tuple[str, int], Record]:
+    """By problem and seed; of what was run again, the later one."""
+    return {
+        (row["problem"], row["seed"]): row
+        for row in records(suite)
+        if row["contest"] == contest and row["method"] == method
+    }
+
+
+def regret_at(row: Record, spent: float) -> float:
+    return float(next((step["regret"] for step in reversed(row["steps"]) if step["spent"] <= spent + 1e-9), 1e300))
+
+
+def shown(value: float) -> str:
+    return f"{value:.3f}".removeprefix("0") if value < 1.0 else f"{value:.3g}"
+
+
+def small(value: float) -> str:
+    """Two digits, without an exponent."""
+    return f"{float(f'{value:.2g}'):.12g}"
+
+
+def by_method(suite: str, problem: str, method: str) -> list[Record]:
+    """Of a suite of rounds or populations, by seed."""
+    found = {row["seed"]: row for row in records(suite) if row["problem"] == problem and row["method"] == method}
+    return list(found.values())
+
+
+# ------------------------------------------------------------
+# What a template may ask for.
+
+
+def regret(suite: str, contest: str, method: str, problem: str, *at: str) -> str:
+    """Median regrets at these costs."""
+    rows = [row for (name, _), row in runs(suite, contest, method).items() if name == problem]
+    return " / ".join(small(median(regret_at(row, float(spent)) for row in rows)) for spent in at) if rows else NOT_RUN
+
+
+def count(suite: str, contest: str, method: str) -> str:
+    """The seeds of each problem, and the most that one has where they differ."""
+    seeds: dict[str, int] = {}
+    for problem, _ in runs(suite, contest, method):
+        seeds[problem] = seeds.get(problem, 0) + 1
+    least, most = min(seeds.values(), default=0), max(seeds.values(), default=0)
+    return str(least) if least == most else f"{least} to {most}"
+
+
+def pairs(suite: str, contest: str, one: str, other: str, at: str, *without: str) -> str:
+    """Wins and losses in pairs of problem and seed."""
+    mine, theirs = runs(suite, contest, one), runs(suite, contest, other)
+    both = [key for key in mine.keys() & theirs.keys() if not any(part in key[0] for part in without)]
+    if not both:
+        return NOT_RUN
+    won = sum(regret_at(mine[key], float(at)) < regret_at(theirs[key], float(at)) for key in both)
+    lost = sum(regret_at(mine[key], float(at)) > regret_at(theirs[key], float(at)) for key in both)
+    return f"{won}–{lost}"
+
+
+def mean_regret(suite: str, contest: str, method: str, at: str, *parts: str) -> str:
+    """Mean regrets of the problems whose names have these parts."""
+    found = runs(suite, contest, method)
+    return " / ".join(
+        shown(fmean(regret_at(row, float(at)) for (name, _), row in found.items() if part in name)) for part in parts
+    )
+
+
+def middle(suite: str, problem: str, method: str, measure: str, scale: str = "1", digits: str = "0") -> str:
+    """The median of a measure over seeds."""
+    found = [float(row[measure]) * float(scale) for row in by_method(suite, problem, method)]
+    return f"{median(found):.{digits}f}"
+
+
+def number(suite: str, problem: str, method: str) -> str:
+    return str(len(by_method(suite, problem, method)))
+
+
+def deviation(method: str, epsilon: str) -> str:
+    """z of our mean against the paper's, in a cell of Table A2."""
+    found = [row["regret"] for row in by_method("online-synthetic", f"ε = {epsilon}", method)]
+    mean, spread = CELLS[method, epsilon]
+    return f"{(fmean(found) - mean) / sqrt(stdev(found) ** 2 / len(found) + spread**2 / 50):+.1f}".replace("-", "−")
+
+
+def table_a2() -> str:
+    rows = [_bandit_row("online-synthetic", label, *row, [f"ε = {one}" for one in EPSILONS]) for label, row in
+            TABLE_A2.items()]  # fmt: skip
+    return _table(["", f"ε = {EPSILONS[0]}", *EPSILONS[1:]], rows)
+
+
+def table_a1() -> str:
+    rows = [_bandit_row("online-arms", label, *row, ARMS) for label, row in TABLE_A1.items()]
+    return _table(["", "sine", "Gaussian", "piecewise"], rows)
+
+
+def figure_a2() -> str:
+    """R_t/t after an eighth, a quarter, a half and all of the rounds."""
+    rows = []
+    for method in FIGURE_A2:
+        paths = [[row["path"] for row in by_method("online-arms", arm, method) if "path" in row] for arm in ARMS]
+        rows.append([method, *(" ".join(shown(fmean(at)) for at in zip(*path, strict=True)) for path in paths)])
+    return _table(["", "sine", "Gaussian", "piecewise"], rows)
+
+
+def _bandit_row(suite: str, label: str, paper: str, method: str, problems: Iterable[str]) -> list[str]:
+    theirs = paper.split() or [""] * 5
+    cells = []
+    for problem, known in zip(problems, theirs, strict=False):
+        found = by_method(suite, problem, method)
+        mine = shown(fmean(row["regret"] for row in found))
+        asked = "" if known and "/" not in known else f"/{fmean(row['queries'] for row in found):.0f}"
+        cells.append(f"{mine}{asked} ({known})" if known else f"{mine}{asked}")
+    return [label, *cells]
+
+
+def _table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |".replace("|  |", "| |") for cells in lines)
+
+
+FUNCTIONS: dict[str, Callable[..., str]] = {
+    function.__name__: function
+    for function in (regret, count, pairs, mean_regret, middle, number, deviation, table_a1, table_a2, figure_a2)
+}
+
+
+def made_page() -> str:
+    def filled(found: re.Match[str]) -> str:
+        name, *arguments = found[1].split(";")
+        return FUNCTIONS[name](*arguments)
+
+    return PLACEHOLDER.sub(filled, TEMPLATE.read_text(encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    PAGE.write_text(made_page(), encoding="utf-8")
+    print(f"Wrote {PAGE}.")
