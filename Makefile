@@ -11,7 +11,7 @@ install = $(1)/bin/python $(PIP) $(3) 'pip>=25.1' && $(1)/bin/python $(PIP) $(3)
 
 RAY_PYTEST := .venv-ray/bin/python -m pytest
 
-.PHONY: demo faketime chromium slurm test test-newest test-lowest test-long test-browser test-ray test-stores test-integrations screenshots coverage wholes mutants wheel lint check docs bench bench-setup clean help
+.PHONY: demo faketime chromium slurm test test-newest test-lowest test-long test-browser test-ray test-integrations screenshots coverage wholes mutants wheel lint check docs bench bench-setup clean help
 
 help:
 	@echo "make demo        tune a real model in about a minute"
@@ -19,7 +19,6 @@ help:
 	@echo "make test-newest  the tests of the core on the newest Python that is supported, where it is found"
 	@echo "make test-lowest  the tests of the core with the lowest versions that the package asks for"
 	@echo "make test-ray    the tests on a Ray cluster of three nodes, which they start on this machine"
-	@echo "make test-stores  those of them that need no cluster: files in a bucket"
 	@echo "make test-long   the tests that take minutes: more kills, more examples"
 	@echo "make test-browser  the dashboard in Debian's Chromium"
 	@echo "make screenshots  draw the pictures of the dashboard in docs/images again"
@@ -101,15 +100,11 @@ test-lowest: .venv-lowest/.installed faketime
 test-ray: .venv-ray/.installed
 	$(RAY_PYTEST) tests/ray_cluster -m "ray and not long"
 
-# Those of them that start no cluster, for CI: Ray gives a node half a minute to start, which a machine that others use
-# too may exceed.
-test-stores: .venv-ray/.installed
-	$(RAY_PYTEST) tests/ray_cluster/test_stored_files.py -k "not on_ray and not killed_worker"
-
 test-long: $(VENV)/.browser faketime chromium slurm test-lowest test-ray test-integrations
 	$(BIN)/python -m pytest -m "long and not ray"
 	$(BIN)/python -m pytest -m long tests/browser
 	$(RAY_PYTEST) tests/ray_cluster -m long
+	$(INTEGRATIONS_PYTEST) -m long
 
 # Without root, Debian's Chromium must be there already: these tests fail without it.
 chromium:
@@ -126,17 +121,19 @@ screenshots: $(VENV)/.browser chromium
 	$(BIN)/python -m tests.browser.screenshots docs/images
 
 # Other libraries pin packages of their own, so they have an environment of their own. Pages of the documentation that
-# need them run here too. LEAVING='and not ray_' leaves out those that start Ray: .ci/run does.
+# need them run here too.
 INTEGRATIONS := .venv-integrations
 $(INTEGRATIONS)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(INTEGRATIONS)
 	$(call install,$(INTEGRATIONS),test-integrations,constraints.txt)
 	@touch $@
 
+INTEGRATIONS_PYTEST := FARTHING_INTEGRATIONS=all $(INTEGRATIONS)/bin/python -m pytest --numprocesses 2 --dist worksteal \
+	tests/integrations tests/end_to_end/test_docs.py tests/end_to_end/test_coming_from.py \
+	-k '(integrations and not botorch) or early_stopping or coming_from'
+
 test-integrations: $(INTEGRATIONS)/.installed
-	FARTHING_INTEGRATIONS=all $(INTEGRATIONS)/bin/python -m pytest --numprocesses 2 --dist worksteal \
-		tests/integrations tests/end_to_end/test_docs.py tests/end_to_end/test_coming_from.py \
-		-k '((integrations and not botorch) or early_stopping or coming_from) $(LEAVING)'
+	$(INTEGRATIONS_PYTEST) -m "not long"
 
 coverage: $(VENV)/.dev faketime
 	$(PYTEST) --cov --cov-report=term $(PARTS)
