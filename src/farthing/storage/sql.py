@@ -145,7 +145,7 @@ class SqlStorage:
 
         def open_all(connection: Connection) -> list[Trial]:
             StudyRows.locked(connection, study, clock=self._clock)
-            changes = self._histories.read(connection, study, since=since, clock=self._clock)
+            changes = self._histories.read(connection, study, since=since, running=False, clock=self._clock)
             suggestions, overhead = choose(changes)
             if not suggestions:
                 return []

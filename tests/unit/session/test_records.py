@@ -4,12 +4,15 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
+from sqlalchemy import Engine, event
 
 import farthing as ft
 from farthing.costs import FakeClock, Remaining
 from farthing.errors import InvalidArgument, InvalidValue, StaleAttempt
+from farthing.session import session_of
 from farthing.session.records import MORE_CHOICES, Records
 from farthing.storage import MemoryStorage, StudyRecord
 from farthing.storage.sql import SqlStorage
@@ -25,6 +28,7 @@ class Listed:
 
     suggestions: Sequence[Suggestion]
     on_suggest: Callable[[], object] = lambda: None
+    is_blind: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         self.counts: list[int] = []
@@ -42,12 +46,12 @@ def costing(*costs: float, resume_from: int | None = None) -> list[Suggestion]:
     ]
 
 
-def records_in(storage: MemoryStorage, **settings: object) -> Records:
+def records_in(storage: MemoryStorage, *, clock: FakeClock | None = None, **settings: object) -> Records:
     problem = Problem(CURVES, **{"cost_unit": "dollars", **settings})  # type: ignore[arg-type]
     record = StudyRecord("study", problem)
     if not storage.list_studies():
         storage.create_study(record)
-    return Records(storage, record, lease=60.0, retries=1)
+    return Records(storage, record, lease=60.0, retries=1, clock=clock)
 
 
 @pytest.fixture
@@ -235,7 +239,7 @@ def test_a_trial_that_somebody_else_holds_is_closed_only_by_its_attempt(
 def test_sweeping_names_the_trials_of_others_whose_lease_has_ended() -> None:
     clock = FakeClock()
     storage = MemoryStorage(clock)
-    owner, other = records_in(storage), records_in(storage)
+    owner, other = records_in(storage, clock=clock), records_in(storage, clock=clock)
     opened(owner, Listed(costing(1.0)), 1)
     assert other.sweep() == []
     clock.advance(61.0)
@@ -297,3 +301,49 @@ def test_an_attempt_again_pays_in_full_unless_it_left_a_report_and_a_checkpoint(
     records.release(attempt)
     [again] = records.claim(1, taken={})
     assert ended(records, again, checkpoint=None).points[-1].cost == {"training": 9.0}
+
+
+def statements_of(function: Callable[[], object]) -> list[str]:
+    """The SQL that is executed meanwhile."""
+    seen: list[str] = []
+
+    def note(connection: object, cursor: object, statement: str, *_: object) -> None:
+        seen.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        function()
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+    return seen
+
+
+def test_trials_of_others_are_swept_once_in_a_tenth_of_a_lease(tmp_path: Path) -> None:
+    clock = ft.FakeClock()
+    study = ft.Study(ft.Space({"x": ft.Float(0, 1)}), storage=tmp_path / "study.db", minimize="e", clock=clock)
+    records = session_of(study).records
+    records.storage.open_trials("study", [Suggestion({"x": 0.5})], owner="somewhere:1:0", lease=60.0)
+
+    assert statements_of(records.sweep), "the first looks at once"
+    assert not statements_of(records.sweep)
+    clock.advance(6.0)
+    assert statements_of(records.sweep)
+
+
+def test_a_suggestion_that_follows_from_its_number_is_made_once_however_many_ask(tmp_path: Path) -> None:
+    """Two programs that ask at the same time: the one that comes second would have made its suggestion in vain."""
+    first = ft.Study(ft.Space({"x": ft.Float(0, 1)}), storage=tmp_path / "study.db", minimize="e", strategy=ft.Sobol())
+    second = ft.Study.load("study", tmp_path / "study.db")
+    records = session_of(first).records
+    records.refresh()
+    asked = list[int]()
+
+    def plan(history: History) -> tuple[Remaining, int]:
+        asked.append(len(history))
+        return Remaining(), 1
+
+    others = second.ask()
+    opening = records.open(ft.Sobol(), plan, taken={})
+
+    assert [trial.number for trial in opening.trials] == [others.number + 1]
+    assert asked == [1], "it was planned after the other trial was there"

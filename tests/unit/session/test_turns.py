@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -53,6 +54,7 @@ class Overtaken:
     """Suggests the number of trials that it saw, slower than others add theirs."""
 
     adder: Adder
+    is_blind: ClassVar[bool] = False
 
     def suggest(self, history: History, budget: Remaining, count: int, rng: ft.Randomness) -> Sequence[Suggestion]:
         self.adder.is_quicker()

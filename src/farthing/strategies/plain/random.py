@@ -16,6 +16,10 @@ class Random(Strategy):
 
     takes_starts: ClassVar[bool] = True
 
+    @property
+    def is_blind(self) -> bool:
+        return type(self).suggest is Random.suggest
+
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         full = history.problem.space.full_fidelity
         numbers = range(len(history), len(history) + count)
@@ -27,6 +31,10 @@ class Sobol(Strategy):
     """Scrambled Sobol points, which cover the space more evenly than independent draws, at full fidelity."""
 
     takes_starts: ClassVar[bool] = True
+
+    @property
+    def is_blind(self) -> bool:
+        return type(self).suggest is Sobol.suggest
 
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         full = history.problem.space.full_fidelity

@@ -79,6 +79,11 @@ class Strategy(Declaration):
     """About the CPU seconds of a suggestion with all effort, early in a study. Where trials are short beside it,
     suggestions get less (`shared/effort.py`); with zero they always get all of it."""
 
+    @property
+    def is_blind(self) -> bool:
+        """Whether a suggestion follows from its number alone: it is made in the transaction that gives it one."""
+        return False
+
     def shaped(self, space: Space) -> Space:
         """The space of a study with this strategy: the given one, or with additions by the strategy."""
         return space
