@@ -15,8 +15,6 @@ from typing import Any
 from benchmarks.speed._sync_counter import syncs
 
 STUDY = "benchmark"
-OWNER = "benchmark"
-LEASE = 60.0
 PARAMETERS = ("a", "b", "c", "d")
 WARM_UP = 3
 
@@ -25,34 +23,23 @@ FullTrial = Callable[[], None]
 
 
 def farthings(address: str) -> FullTrial:
-    """Makes the calls to a storage that `study.ask`, `report` and `tell` make, reads included."""
-    from farthing.storage import open_storage
-    from farthing.trials import Attempt, Measurement, Outcome, State, Suggestion
+    import farthing as ft
 
-    storage = open_storage(address)
-    seen = storage.history(STUDY).version
+    study = ft.Study.load(STUDY, address)
 
     def full_trial() -> None:
-        nonlocal seen
-        seen = storage.history(STUDY, since=seen).version
-        storage.claim_trial(STUDY, owner=OWNER, lease=LEASE)
-        suggestion = Suggestion(dict.fromkeys(PARAMETERS, 0.123456789))
-        (trial,) = storage.open_trials(STUDY, [suggestion], owner=OWNER, lease=LEASE)
-        attempt = Attempt(trial.number, trial.attempt)
-        storage.record(STUDY, attempt, [Measurement(0.5, cost={"training": 1.0}, step=0)], lease=LEASE)
-        storage.close_trial(STUDY, attempt, Outcome(State.DONE, value=0.5))
+        trial = study.ask()
+        trial.report(0.5, step=0)
+        study.tell(trial, 0.5)
 
     return full_trial
 
 
 def create_farthings(address: str) -> None:
-    from farthing.space import Float, Space
-    from farthing.storage import StudyRecord, open_storage
-    from farthing.trials import Problem
+    import farthing as ft
 
-    storage = open_storage(address)
-    storage.create_study(StudyRecord(STUDY, Problem(Space({name: Float(0.0, 1.0) for name in PARAMETERS}))))
-    storage.close()
+    space = ft.Space({name: ft.Float(0.0, 1.0) for name in PARAMETERS})
+    ft.Study(space, minimize="value", storage=address, name=STUDY, strategy=ft.Random(), seed=0).close()
 
 
 def optunas(address: str) -> FullTrial:

@@ -1,8 +1,9 @@
 """Full trials on SQLite and PostgreSQL beside Optuna's storages: four parameters, one report, one result.
 
-Every step is durable when it returns, with the defaults of either library, on the same disk and the same server. The
-contenders take turns, each in fresh processes with a fresh study, for the same number of seconds of wall clock: they
-mostly wait for the disk, so CPU time would say little here. Ratios are of neighbouring turns.
+Both sides make whole trials: ask, report and tell, with random search. Every step is durable when it returns, with the
+defaults of either library, on the same disk and the same server. The contenders take turns, each in fresh processes and
+with a fresh study, for the same number of seconds of wall clock. Ratios are of neighbouring turns, of trials a second,
+which mostly wait for the disk, and of the CPU seconds of a trial.
 
 Counted are the calls of fsync and fdatasync in the process that writes, by a library preloaded into it. Over so few
 trials SQLite does not yet move its write-ahead log into the file (a checkpoint, once in about a thousand pages), which
@@ -38,6 +39,8 @@ OPEN_LIMIT = 1.0
 SYNC_LIMIT = 3.0
 RATIO_LIMIT = 2.0
 JOURNAL_LIMIT = 1.0
+CPU_LIMIT = 1.2
+"""Beside Optuna's journal, which is a file that only grows."""
 
 OPEN = f"""
 import sys
@@ -77,17 +80,30 @@ def run(*, seeds: int, quick: bool) -> Result:
         server, left_out = _server(stack)
         contests = list(_contests(folder, server, with_optuna=missing_package("optuna") is None))
         seconds = QUICK_SECONDS if quick else SECONDS
-        rates = {contest.name: _rates(contest, rounds=seeds, seconds=seconds) for contest in contests}
+        turns = {contest.name: _turns(contest, rounds=seeds, seconds=seconds) for contest in contests}
+        rates = {name: _of_each(found, lambda one: one["trials"] / one["seconds"]) for name, found in turns.items()}
+        cpu = _of_each(turns[contests[0].name], lambda one: 1000 * one["cpu_seconds"] / one["trials"])
         syncs = _syncs(contests[0], folder)
         opening = _opening(folder, repeats=seeds)
     return Result(
         figures={
             "full trials a second": [_row(contest, rates[contest.name]) for contest in contests],
+            "CPU ms a trial, SQLite and journal": {name: str(Spread.of(found)) for name, found in cpu.items()},
             "syncs a trial, SQLite and journal": syncs,
             f"opening a study of {STORED_TRIALS} trials, CPU s of the whole process": opening.to_json(),
         },
         bars=[
             *(bar for contest in contests for bar in _ratio_bars(contest, rates[contest.name])),
+            *(
+                at_most(
+                    f"CPU of a full trial, ours over {name}'s, median",
+                    limit=CPU_LIMIT,
+                    measured=_ratio(cpu, name).median,
+                    unit="times",
+                )
+                for name in cpu
+                if "journal" in name
+            ),
             at_most("syncs of a full trial", limit=SYNC_LIMIT, measured=syncs.get("farthing"), unit="a trial"),
             at_most(f"opening {STORED_TRIALS} trials", limit=OPEN_LIMIT, measured=opening.median, unit="CPU s"),
         ],
@@ -120,14 +136,20 @@ def _contests(folder: Path, server: PostgresServer | None, *, with_optuna: bool)
         yield Contest(f"PostgreSQL, {processes} process{'es' if processes > 1 else ''}", contenders)
 
 
-def _rates(contest: Contest, *, rounds: int, seconds: float) -> dict[str, list[float]]:
-    """Trials per second of each contender in each round. Each round begins with another contender."""
-    rates: dict[str, list[float]] = {contender.name: [] for contender in contest.contenders}
+def _turns(contest: Contest, *, rounds: int, seconds: float) -> dict[str, list[list[dict[str, Any]]]]:
+    """What the processes of each contender say in each round. Each round begins with another contender."""
+    turns: dict[str, list[list[dict[str, Any]]]] = {contender.name: [] for contender in contest.contenders}
     for number in range(rounds):
         for contender in contest.contenders[:: -1 if number % 2 else 1]:
-            answers = _work(contender, f"{seconds} s")
-            rates[contender.name].append(sum(answer["trials"] / answer["seconds"] for answer in answers))
-    return rates
+            turns[contender.name].append(_work(contender, f"{seconds} s"))
+    return turns
+
+
+def _of_each(
+    turns: dict[str, list[list[dict[str, Any]]]], figure: Callable[[dict[str, Any]], float]
+) -> dict[str, list[float]]:
+    """A figure of each round, added up over its processes."""
+    return {name: [sum(map(figure, answers)) for answers in rounds] for name, rounds in turns.items()}
 
 
 def _syncs(contest: Contest, folder: Path) -> dict[str, float | None]:
