@@ -1,11 +1,13 @@
 """Measures the loop itself: random trials of an empty function, in memory and in this process.
 
 The same number of trials of the same space is run by Farthing and by `optuna.Study.optimize`, which take turns; each
-begins equally often. Growth is the cost of a trial late in a long study divided by that of an early one.
+begins equally often. With a callback Optuna reads its trials for it, which a plain `optimize` does not: both are shown.
+Growth is the cost of a trial late in a long study divided by that of an early one, with a callback.
 """
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from benchmarks.bars import Result, at_most
@@ -17,6 +19,7 @@ TRIALS = 1000
 LONG, QUICK_LONG = 5000, 2000
 LIMIT_MS = 1.0
 MOST_OF_OPTUNA = 1.0
+"""With a callback. Without one nothing is demanded: Optuna keeps a list, and we a study that can be replayed."""
 SPACE = Space(
     {
         "rate": Float(1e-5, 1.0, log=True),
@@ -36,43 +39,58 @@ class Marks:
     def __call__(self, study: object, trial: object) -> None:
         self.times.append(time.process_time())
 
+    def over(self, trials: int) -> "Marks":
+        """The whole time, evenly over the trials, where nothing was called at their ends."""
+        taken = time.process_time() - self.times[0]
+        self.times = [self.times[0] + taken * place / trials for place in range(trials + 1)]
+        return self
+
     def milliseconds(self, first: int, last: int) -> float:
         """CPU milliseconds a trial, from trial `first` to trial `last`."""
         return 1000 * (self.times[last] - self.times[first]) / (last - first)
 
 
-def ours(trials: int, *, seed: int) -> Marks:
+def ours(trials: int, *, seed: int, is_called: bool = True) -> Marks:
     study = Study(SPACE, minimize="value", strategy=Random(), seed=seed)
     marks = Marks()
-    study.run(_nothing, budget=Budget(trials=trials), executor="inline", callbacks=[marks], progress=False)
-    return marks
+    called = [marks] if is_called else []
+    study.run(_nothing, budget=Budget(trials=trials), executor="inline", callbacks=called, progress=False)
+    return marks if is_called else marks.over(trials)
 
 
-def optunas(trials: int, *, seed: int) -> Marks:
+def optunas(trials: int, *, seed: int, is_called: bool = True) -> Marks:
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=seed))
     marks = Marks()
-    study.optimize(_nothing_for_optuna, n_trials=trials, callbacks=[marks])
-    return marks
+    study.optimize(_nothing_for_optuna, n_trials=trials, callbacks=[marks] if is_called else [])
+    return marks if is_called else marks.over(trials)
 
 
 def run(*, seeds: int, quick: bool) -> Result:
     missing = missing_package("optuna")
     contenders = {"farthing": ours} if missing else {"farthing": ours, "optuna": optunas}
     short = _in_turns(contenders, TRIALS, seeds=seeds)
+    plain = _in_turns({name: partial(one, is_called=False) for name, one in contenders.items()}, TRIALS, seeds=seeds)
     long = _in_turns(contenders, QUICK_LONG if quick else LONG, seeds=min(seeds, 3))
     own = Spread.of(marks.milliseconds(0, TRIALS) for marks in short["farthing"])
     share = None if missing else _ratio(short).median
     return Result(
         figures={
             **{name: _figures(short[name], long[name]) for name in contenders},
-            **({} if missing else {"CPU time, farthing / optuna": _ratio(short).to_json()}),
+            **{
+                f"{name}, CPU ms a trial without a callback": Spread.of(
+                    marks.milliseconds(0, TRIALS) for marks in plain[name]
+                ).to_json()
+                for name in contenders
+            },
+            **({} if missing else {"CPU time, farthing / optuna, with a callback": _ratio(short).to_json()}),
+            **({} if missing else {"CPU time, farthing / optuna, without a callback": _ratio(plain).to_json()}),
         },
         bars=[
             at_most(f"a trial, over {TRIALS} empty ones", limit=LIMIT_MS, measured=own.median, unit="CPU ms"),
-            at_most("a trial, farthing / optuna", limit=MOST_OF_OPTUNA, measured=share, unit="CPU"),
+            at_most("a trial with a callback, farthing / optuna", limit=MOST_OF_OPTUNA, measured=share, unit="CPU"),
         ],
         left_out=[missing] if missing else [],
     )
