@@ -15,7 +15,7 @@ from benchmarks.problems.data import REPOSITORY
 from benchmarks.records import Record, read_records, results_path
 
 TEMPLATE, PAGE = Path(__file__).with_name("papers.md"), REPOSITORY / "docs" / "papers.md"
-NOT_RUN = "not run"
+NOT_RUN, NOTHING = "not run", 1e300
 PLACEHOLDER = re.compile(r"\{\{([^}]*)\}\}")
 
 # ------------------------------------------------------------
@@ -85,7 +85,7 @@ def runs(suite: str, contest: str, method: str) -> dict[tuple[str, int], Record]
 
 
 def regret_at(row: Record, spent: float) -> float:
-    return float(next((step["regret"] for step in reversed(row["steps"]) if step["spent"] <= spent + 1e-9), 1e300))
+    return float(next((step["regret"] for step in reversed(row["steps"]) if step["spent"] <= spent + 1e-9), NOTHING))
 
 
 def shown(value: float) -> str:
@@ -93,8 +93,8 @@ def shown(value: float) -> str:
 
 
 def small(value: float) -> str:
-    """Two digits, without an exponent."""
-    return f"{float(f'{value:.2g}'):.12g}"
+    """Two digits, without an exponent; *none* where there was nothing to recommend yet."""
+    return "none" if value >= NOTHING else f"{float(f'{value:.2g}'):.12g}"
 
 
 def by_method(suite: str, problem: str, method: str) -> list[Record]:
