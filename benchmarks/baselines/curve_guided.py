@@ -109,7 +109,8 @@ class BOCA(CurveGuided):
     """
 
     def _choice(self, search: "CurveSearch", rng: "np.random.Generator", *, may_be_new: bool) -> Suggestion | None:
-        from farthing.acquisition.confidence_bound import ConfidenceBound, boca_beta
+        from benchmarks.baselines.bounds import boca_beta
+        from farthing.acquisition.confidence_bound import ConfidenceBound
 
         dimension = search.history.problem.space.encoder.dimension
         beta = boca_beta(search.history.configurations, dimension)

@@ -5,9 +5,10 @@ from typing import Literal
 
 import numpy as np
 
+from benchmarks.baselines.bounds import LogHopedGain
 from benchmarks.baselines.max_value_entropy import LogMaxValueEntropy, draw_least_values
 from farthing.acquisition.acquisition import Acquisition
-from farthing.acquisition.confidence_bound import LogHopedGain, lambo_beta
+from farthing.acquisition.confidence_bound import lambo_beta
 from farthing.acquisition.expected_improvement import LogAugmentedImprovement
 from farthing.acquisition.maximize import sobol
 from farthing.fields import whole

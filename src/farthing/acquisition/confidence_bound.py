@@ -34,32 +34,6 @@ def lambo_beta(t: int, D: int) -> float:
     return 0.2 * D * log(2.0 * t)
 
 
-def boca_beta(t: int, D: int) -> float:
-    """β_t = 0.5 D log(2t + 1) of BOCA, D the number of parameters."""
-    return 0.5 * D * log(2 * t + 1)
-
-
-@dataclass(frozen=True, eq=False)
-class LogHopedGain:
-    """log(best − (μ − √β σ)): by how much the loss might fall below `best`; −∞ where it could not."""
-
-    gp: GP
-    best: float
-    beta: float
-
-    def __call__(self, X: Array) -> Array:
-        return _log_positive(self.best + ConfidenceBound(self.gp, self.beta)(X))
-
-    def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
-        bound, slope = ConfidenceBound(self.gp, self.beta).value_and_gradient(X)
-        gain = self.best + bound
-        return _log_positive(gain), slope / np.where(gain > 0.0, gain, 1.0)[:, None]
-
-
-def _log_positive(gain: Array) -> Array:
-    return np.asarray(np.where(gain > 0.0, np.log(np.where(gain > 0.0, gain, 1.0)), -np.inf))
-
-
 @dataclass(frozen=True, eq=False)
 class ConfidenceBound:
     """sign · μ + √β σ: how low a loss might be, or how high a value with `sign` = 1. β = 0 is the mean alone."""

@@ -3,11 +3,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.baselines.bounds import LogHopedGain, boca_beta
 from farthing.acquisition.acquisition import Affordable, LogValuePerCost, PosteriorMean, cooling_exponent
 from farthing.acquisition.confidence_bound import (
     ConfidenceBound,
-    LogHopedGain,
-    boca_beta,
     ce_gp_ucb_beta,
     lambo_beta,
     lower_confidence_bound,
