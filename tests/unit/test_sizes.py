@@ -18,7 +18,7 @@ SHORT = 60
 """Lines up to which a module that only one other imports is a paragraph of that one."""
 
 SIZES = {
-    "lines": 56_700,
+    "lines": 56_723,
     "modules": 380,
     "short modules with one importer": 6,
     "class names that stand twice": 19,
