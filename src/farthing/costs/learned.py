@@ -18,7 +18,7 @@ from farthing.costs.expected import Rates, begun_at, work_of
 from farthing.models.fitting import fit, hyperparameter_posterior
 from farthing.models.gp import GP
 from farthing.models.kernels import Kernel
-from farthing.models.linalg import Array, BoolArray
+from farthing.models.linalg import Array, BoolArray, IntArray
 from farthing.models.transforms import Standardise
 from farthing.trials import History, Trial
 from farthing.trials.events import began_its_worker
@@ -69,7 +69,7 @@ class Paid:
             is_continued=np.array([begun_at(history, trial, saves=saves) > 0.0 for trial in trials], dtype=bool),
         )
 
-    def take(self, rows: BoolArray) -> "Paid":
+    def take(self, rows: BoolArray | IntArray) -> "Paid":
         return Paid(self.work[rows], self.cost[rows], self.rate[rows], self.is_first[rows], self.is_continued[rows])
 
     @cached_property
@@ -179,7 +179,7 @@ def learn_cost(
         learnt = _learnt(X, paid, Setup.seen(paid), kernel, warm_start, keeps_theta)
     else:
         learnt = _learnt_from_sums(X, paid, kernel, warm_start, keeps_theta)
-    return learnt.at_pace(*(_pace(learnt, X, paid, kind) for kind in (~paid.is_continued, paid.is_continued)))
+    return learnt.at_pace(*_paces(learnt, X, paid))
 
 
 def _learnt(
@@ -206,13 +206,17 @@ def _learnt_from_sums(X: Array, paid: Paid, kernel: Kernel, warm_start: Array | 
     return replace(learnt, setup=replace(learnt.setup, continued=float(np.median(again))))
 
 
-def _pace(learnt: LearnedCost, X: Array, paid: Paid, kind: BoolArray) -> float:
-    """The factor by which the latest trials of a kind paid more than the model says; of few it is nearer to 1."""
-    late = np.flatnonzero(kind & ~paid.is_first)[-LATELY:]
-    if not late.size:
-        return 1.0
-    expected = sum(learnt.parts(learnt.rate(X[late]), paid.work[late], paid.is_continued[late]))
-    return float(np.exp(np.sum(np.log(paid.cost[late] / expected)) / (late.size + 1.0)))
+def _paces(learnt: LearnedCost, X: Array, paid: Paid) -> tuple[float, float]:
+    """Of new runs and of continued ones; of a kind that has not run yet it is that of the other."""
+    kinds = [np.flatnonzero((paid.is_continued == kind) & ~paid.is_first)[-LATELY:] for kind in (False, True)]
+    found = [_pace(learnt, X[late], paid.take(late)) for late in kinds if late.size]
+    return (found[0], found[-1]) if found else (1.0, 1.0)
+
+
+def _pace(learnt: LearnedCost, X: Array, paid: Paid) -> float:
+    """The factor by which these trials paid more than the model says; of few it is nearer to 1."""
+    expected = sum(learnt.parts(learnt.rate(X), paid.work, paid.is_continued))
+    return float(np.exp(np.sum(np.log(paid.cost / expected)) / (paid.cost.size + 1.0)))
 
 
 def _without_first(X: Array, paid: Paid) -> tuple[Array, Paid]:
