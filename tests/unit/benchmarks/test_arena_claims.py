@@ -83,9 +83,7 @@ def test_means_beside_other_libraries_are_those_recorded() -> None:
     for row in read_records(results_path("real-curves")):
         pair = (row["problem"], row["seed"])
         found.setdefault(row["settings"]["allowance"]["amount"], {}).setdefault(pair, {})[row["method"]] = row["regret"]
-    common = {
-        budget: [one for one in pairs.values() if PEERS.keys() <= one.keys()] for budget, pairs in found.items()
-    }
+    common = {budget: [one for one in pairs.values() if PEERS.keys() <= one.keys()] for budget, pairs in found.items()}
     counts = ", ".join(str(len(common[budget])) for budget in BUDGETS)
     assert f"problems and seeds that all of them have ({counts}):" in PAGE
     for method, name in PEERS.items():
