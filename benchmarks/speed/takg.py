@@ -26,7 +26,7 @@ from benchmarks.problems.data import missing_package
 from benchmarks.spread import Spread
 from farthing.costs import Remaining
 from farthing.strategies.multifidelity import TraceKG
-from farthing.strategies.shared.strategy import Randomness
+from farthing.strategies.shared.strategy import Randomness, Strategy
 from farthing.trials import History, Measurement, Problem, State, Suggestion, Trial
 
 SIZES, QUICK_SIZES, TUTORIAL_SIZES = (16, 48, 96, 200), (16,), (16,)
@@ -94,7 +94,7 @@ def declared(params: object, fidelity: Any) -> float:
 # ------------------------------------------------------------------------------------------------------- contenders
 
 
-def ours(strategy: TraceKG, problem: Augmented, trials: Sequence[Trial]) -> float:
+def ours(strategy: Strategy, problem: Augmented, trials: Sequence[Trial]) -> float:
     """The cost is known to both: BoTorch gets it as its cost model."""
     history = History(Problem(problem.space(), declared_cost=declared), trials)
     seconds = []

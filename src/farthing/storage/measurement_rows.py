@@ -91,10 +91,10 @@ class Shelf:
 
     def bill(self, number: int) -> _Bill | None:
         """None where one does not say all: several attempts or kinds, a charge, or savings."""
-        if self._bills is None:
+        if (bills := self._bills) is None:
             with held(self._lock):
-                self._bills = self._look(self._all_bills) if self._bills is None else self._bills
-        return self._bills.get(number)
+                bills = self._bills = self._look(self._all_bills) if self._bills is None else self._bills
+        return bills.get(number)
 
     def _block(self, connection: Connection, block: int) -> Mapping[int, Sequence[Measurement]]:
         bounds = {**self._span, "first": block * BLOCK, "last": (block + 1) * BLOCK - 1}

@@ -98,7 +98,7 @@ def test_what_starting_again_takes_is_seen_from_what_continuations_paid(paid: fl
     cost = cost_of_runs(history(*begun, *gone_on), runs_of(history(*begun, *gone_on)))
     X, S, stands = np.array([[0.5]]), np.array([[0.45]]), np.array([[0.4]])
     assert cost(X, S, np.zeros((1, 1)))[0] == pytest.approx(2.0 + 9.0, rel=0.05)
-    assert cost(X, S, stands)[0] == pytest.approx(2.0 * paid + 1.0, rel=0.05)
+    assert cost(X, S, stands)[0] == pytest.approx(2.0 * paid + 1.0, rel=0.06)
 
 
 def test_a_continuation_is_priced_with_the_set_up_of_a_start_until_one_was_seen() -> None:
@@ -121,8 +121,8 @@ def test_the_basket_holds_paused_runs_only() -> None:
     )
     basket = Basket.of(found, runs_of(found), Fidelities(SPACE))
     assert [basket.runs[place].params["x"] for place in basket.places] == [0.5, 0.6]
-    assert [basket.runs[place].params["x"] for place in basket.latest(1).places] == [0.6]
-    assert basket.latest(0).places == ()
+    assert basket.last_trials == {0, 5}
+    assert [basket.runs[place].params["x"] for place in basket.best(np.array([1.0, 2.0]), 1).places] == [0.6]
     assert Basket.of(found, runs_of(found), Fidelities(SPACE), taken={0}).places == (4,)
 
 
