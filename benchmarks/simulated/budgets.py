@@ -18,8 +18,6 @@ from itertools import cycle, islice
 
 import numpy as np
 
-from benchmarks.baselines.curve_guided import BOCA, FreezeThawEI
-from benchmarks.baselines.staged import EEIPU, StagedBO
 from farthing import (
     ASHA,
     BOHB,
@@ -51,13 +49,13 @@ from farthing.trials import Measurement, Params, Trial
 
 EPOCHS = 9
 PLAIN: tuple[Strategy, ...] = (Random(), Sobol(), CMAES(), LogEI(initial=5), EIPerCost(initial=5))
-MULTIFIDELITY: tuple[Strategy, ...] = (ASHA(), Hyperband(), BOHB(), BOCA(), FreezeThawEI(), TraceKG())
+MULTIFIDELITY: tuple[Strategy, ...] = (ASHA(), Hyperband(), BOHB(), TraceKG())
 POPULATIONS: tuple[Strategy, ...] = (
     PBT(population=32, interval=1),
     PB2(population=32, interval=1),
     Clone(population=32, interval=1),
 )
-STAGED: tuple[Strategy, ...] = (StagedBO(), PrefixEI(), EEIPU(), LaMBO())
+STAGED: tuple[Strategy, ...] = (PrefixEI(), LaMBO())
 STRATEGIES = (*PLAIN, *MULTIFIDELITY, *POPULATIONS, *STAGED)
 
 PARAMETERS = {"size": Float(0.0, 1.0), "rate": Float(0.0, 1.0)}

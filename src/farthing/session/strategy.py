@@ -96,7 +96,7 @@ def default_strategy(problem: Problem) -> Strategy:
 def is_at_hand(form: Json) -> bool:
     """Whether the strategy is Farthing's own, or of a module that this program has imported itself."""
     module, colon, qualified = FORMER_NAMES.get(name_of(form), name_of(form)).partition(":")
-    if not colon or module.startswith("farthing."):
+    if not colon or module.startswith(("farthing.strategies.", "farthing.online.")):
         return True
     found: Any = sys.modules.get(module)
     for part in qualified.split("."):  # not getattr, which a module may answer by importing

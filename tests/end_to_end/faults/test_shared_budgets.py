@@ -10,8 +10,6 @@ import pytest
 from taking_turns import SharedStorage, Turns, TurnTakingExecutor
 
 import farthing as ft
-from benchmarks.baselines.curve_guided import BOCA, FreezeThawEI
-from benchmarks.baselines.staged import EEIPU, StagedBO
 from farthing.execution import InlineExecutor
 from farthing.names import STRATEGIES
 from farthing.session import session_of
@@ -35,14 +33,10 @@ WITH_MODELS: Mapping[str, tuple[ft.Strategy, ft.Space]] = {
     "LogEI": (ft.LogEI(initial=4), PLAIN),
     "EIPerCost": (ft.EIPerCost(initial=4), PLAIN),
     "BOHB": (ft.BOHB(), CURVES),
-    "BOCA": (BOCA(), CURVES),
-    "FreezeThawEI": (FreezeThawEI(), CURVES),
     "TraceKG": (ft.TraceKG(), CURVES),
     "PB2": (ft.PB2(population=4, interval=3), CURVES),
     "PrefixEI": (ft.PrefixEI(), STAGES),
     "LaMBO": (ft.LaMBO(restart=5), STAGES),
-    "StagedBO": (StagedBO(), STAGES),
-    "EEIPU": (EEIPU(), STAGES),
 }
 SECONDS_EACH = 10.0
 

@@ -324,10 +324,10 @@ def test_trials_of_others_are_swept_once_in_a_tenth_of_a_lease(tmp_path: Path) -
     records = session_of(study).records
     records.storage.open_trials("study", [Suggestion({"x": 0.5})], owner="somewhere:1:0", lease=60.0)
 
-    assert statements_of(records.sweep), "the first looks at once"
-    assert not statements_of(records.sweep)
+    whole = statements_of(records.sweep)  # the first looks at once
+    assert len(statements_of(records.sweep)) < len(whole), "it only asks whether anything has changed"
     clock.advance(6.0)
-    assert statements_of(records.sweep)
+    assert len(statements_of(records.sweep)) > 1
 
 
 def test_a_suggestion_that_follows_from_its_number_is_made_once_however_many_ask(tmp_path: Path) -> None:
