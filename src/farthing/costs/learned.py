@@ -207,10 +207,17 @@ def _learnt_from_sums(X: Array, paid: Paid, kernel: Kernel, warm_start: Array | 
 
 
 def _paces(learnt: LearnedCost, X: Array, paid: Paid) -> tuple[float, float]:
-    """Of new runs and of continued ones; of a kind that has not run yet it is that of the other."""
-    kinds = [np.flatnonzero((paid.is_continued == kind) & ~paid.is_first)[-LATELY:] for kind in (False, True)]
-    found = [_pace(learnt, X[late], paid.take(late)) for late in kinds if late.size]
+    """Of new runs and of continued ones; of a kind that has not run yet it is that of the other.
+
+    Where only sums are known it is one for both: what continued runs paid beyond their work is their set-up already.
+    """
+    kinds = (~paid.is_continued, paid.is_continued) if np.any(np.isfinite(paid.rate)) else (paid.cost > 0.0,)
+    found = [_pace(learnt, X[late], paid.take(late)) for kind in kinds if (late := _latest(kind & ~paid.is_first)).size]
     return (found[0], found[-1]) if found else (1.0, 1.0)
+
+
+def _latest(chosen: BoolArray) -> IntArray:
+    return np.flatnonzero(chosen)[-LATELY:]
 
 
 def _pace(learnt: LearnedCost, X: Array, paid: Paid) -> float:

@@ -1,6 +1,7 @@
 """Classes that declare their arguments once: each field carries its rule, from which everything else follows."""
 
 import inspect
+import logging
 from abc import ABCMeta
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Union, get_
 from farthing.errors import InvalidArgument
 from farthing.fields.rules import Anything, Either, Flag, Named, Number, OneOf, Rule, Several, Text, Whole
 from farthing.validation import listed, refuse_unknown, shown
+
+log = logging.getLogger(__name__)
 
 RULE = "rule"
 OF_TYPE: dict[object, Rule] = {bool: Flag(), int: Whole(), float: Number(), str: Text(), NoneType: OneOf((None,))}
@@ -86,8 +89,11 @@ class Declaration(metaclass=DeclarationType):
 
     @classmethod
     def of_former(cls, arguments: Mapping[str, Any]) -> Any:
-        """What stands now for stored arguments of which a former one has another value; it says so in the log."""
-        raise NotImplementedError
+        """What stands now for stored arguments of which a former one has another value; the log says it."""
+        gone = [name for name in cls.former if name in arguments and arguments[name] != cls.former[name]]
+        names = " and ".join(gone)
+        log.warning("%s has no %s any more, which was stored: it goes on without.", cls.__name__, names)
+        return cls(**{name: value for name, value in arguments.items() if name not in cls.former})
 
     def __post_init__(self) -> None:
         for argument in arguments_of(type(self)):

@@ -90,9 +90,8 @@ class TraceKG(Strategy):
                 PublishedTraceKG.differences,
             )
             return PublishedTraceKG(arguments.get("zero_avoiding") is not False, retain=arguments.get("retain", 2))
-        gone = [name for name in cls.former if name in arguments and arguments[name] != cls.former[name]]
-        log.warning("TraceKG has no %s any more, which this study was given: it goes on without.", " and ".join(gone))
-        return cls(**{name: value for name, value in arguments.items() if name not in cls.former})
+        found: Strategy = super().of_former(arguments)
+        return found
 
     @property
     def samples(self) -> int:
