@@ -294,22 +294,28 @@ class Arms:
         return np.where(self.is_seen, self._sum / self.counts, UNSEEN)
 
 
-class ArmPosterior(DriftingPosterior):
-    """Discounted means as a posterior: variances σ²/n + 1/(1 + n), at most 1 + σ², no covariance between arms."""
+class OneRound(DriftingPosterior):
+    """A posterior of all arms in one round, which is made again for the next."""
 
-    def __init__(self, arms: Arms, *, noise: float) -> None:
-        self._mean = np.where(arms.is_seen, arms.means, 0.0)
-        self._variance = np.minimum(noise / arms.counts + 1.0 / (1.0 + arms.counts), 1.0 + noise)
+    _mean: Array
 
     @property
     def size(self) -> int:
         return int(self._mean.size)
 
     def advance_to(self, round: int) -> None:
-        """A posterior of one round."""
+        """Nothing moves within a round."""
 
     def mean(self) -> Array:
         return self._mean
+
+
+class ArmPosterior(OneRound):
+    """Discounted means as a posterior: variances σ²/n + 1/(1 + n), at most 1 + σ², no covariance between arms."""
+
+    def __init__(self, arms: Arms, *, noise: float) -> None:
+        self._mean = np.where(arms.is_seen, arms.means, 0.0)
+        self._variance = np.minimum(noise / arms.counts + 1.0 / (1.0 + arms.counts), 1.0 + noise)
 
     def variance(self) -> Array:
         return self._variance

@@ -11,10 +11,9 @@ from typing import Literal
 
 import numpy as np
 
-from benchmarks.baselines.bandits import ArmBandit, ArmPlayer, Arms
+from benchmarks.baselines.bandits import ArmBandit, ArmPlayer, Arms, OneRound
 from farthing.acquisition.confidence_bound import ce_gp_ucb_beta
 from farthing.fields import number
-from farthing.models.drifting_posterior import DriftingPosterior
 from farthing.models.fitting import fit, hyperparameter_posterior
 from farthing.models.gp import GP
 from farthing.models.kernels import SE, Constant
@@ -46,22 +45,12 @@ class SmoothArms(ArmBandit):
         return ce_gp_ucb_beta(round) if isinstance(self.beta, str) else self.beta
 
 
-class TimePosterior(DriftingPosterior):
-    """Of all arms in one round."""
+class TimePosterior(OneRound):
+    """By a process over arms and time."""
 
     def __init__(self, gp: GP, arms: int, time: float) -> None:
         rows = np.column_stack([np.arange(float(arms)), np.full(arms, time)])
         self._mean, self._covariance = gp.joint(rows)
-
-    @property
-    def size(self) -> int:
-        return int(self._mean.size)
-
-    def advance_to(self, round: int) -> None:
-        """A posterior of one round."""
-
-    def mean(self) -> Array:
-        return self._mean
 
     def variance(self) -> Array:
         return np.maximum(np.diagonal(self._covariance), 1e-12)
