@@ -4,21 +4,23 @@ With k_space = I, an RBF kernel whose length scale is fitted can only be one ove
 exponentially instead: its paths are rough, and what was seen a moment ago counts for less.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import exp, pi, sqrt
 from typing import Literal
 
 import numpy as np
+from scipy.special import expit
 
 from benchmarks.baselines.bandits import ArmBandit, ArmPlayer, Arms, OneRound
 from farthing.acquisition.confidence_bound import ce_gp_ucb_beta
-from farthing.fields import number
+from farthing.fields import number, positive
+from farthing.models.fidelity_kernels import TimeDecay
 from farthing.models.fitting import fit, hyperparameter_posterior
-from farthing.models.gp import GP
-from farthing.models.kernels import SE, Constant
+from farthing.models.gp import GP, condition
+from farthing.models.kernels import SE, Constant, Kernel
 from farthing.models.linalg import Array, IntArray
 from farthing.models.parameters import Parameter
+from farthing.online.ce_gp_ucb import Matrix
 from farthing.online.context import Query, RoundContext
 from farthing.online.model import NOISE, Lookup
 from farthing.online.strategy import Observation, OnlineProblem, Place, Play
@@ -31,9 +33,17 @@ GROWTH = 1.25
 
 @dataclass(frozen=True)
 class SmoothArms(ArmBandit):
-    """μ + √β σ of arms that share nothing, each a smooth function of time; asks by any rule, exploits in silence."""
+    """μ + √β σ of arms whose rewards are smooth functions of time; asks by any rule, exploits in silence.
+
+    Arms share nothing unless their `covariance` is given. `time` is the length scale in rounds, which goes with a scale
+    and a noise; without it amplitude, length scale and noise are fitted. With `drift="likelier"` each fit decides anew
+    between an RBF and exponential forgetting.
+    """
 
     beta: float | Literal["paper"] = number("paper", least=0.0)
+    covariance: Matrix | None = None
+    time: float | None = positive(None)
+    drift: Literal["smooth", "likelier"] = "smooth"
 
     def begin(self, problem: OnlineProblem) -> "SmoothPlayer":
         return SmoothPlayer(self, problem, arms=len(problem.rows if problem.rows is not None else ()))
@@ -46,11 +56,11 @@ class SmoothArms(ArmBandit):
 
 
 class TimePosterior(OneRound):
-    """By a process over arms and time."""
+    """By a process over arms and time, about the means that are known before."""
 
-    def __init__(self, gp: GP, arms: int, time: float) -> None:
-        rows = np.column_stack([np.arange(float(arms)), np.full(arms, time)])
-        self._mean, self._covariance = gp.joint(rows)
+    def __init__(self, gp: GP, rows: Array, known: Array) -> None:
+        mean, self._covariance = gp.joint(rows)
+        self._mean = mean + known
 
     def variance(self) -> Array:
         return np.maximum(np.diagonal(self._covariance), 1e-12)
@@ -60,15 +70,18 @@ class TimePosterior(OneRound):
 
 
 class SmoothPlayer(ArmPlayer):
-    """Fits amplitude, length scale and noise to all that was observed."""
+    """A process over rows of an arm, the share of all rounds that is over, and the round."""
 
     def __init__(self, strategy: SmoothArms, problem: OnlineProblem, *, arms: int) -> None:
         super().__init__(strategy, problem, arms=arms)
+        known = strategy.first_means()
         self._smooth, self._count = strategy, arms
-        self._rows: list[tuple[float, float]] = []
+        self._known = np.zeros(arms) if known is None else known
+        self._between = np.eye(arms) if strategy.covariance is None else np.array(strategy.covariance, dtype=float)
+        self._rows: list[tuple[float, float, float]] = []
         self._seen: list[float] = []
         self._fitted_on = 0
-        self._gp: GP | None = None
+        self._gp: GP | None = None if strategy.time is None else self._given(strategy.time)
 
     def decide(self, round: int) -> Play:
         if self._asked < len(self._first) or self._gp is None:
@@ -81,32 +94,43 @@ class SmoothPlayer(ArmPlayer):
 
     def exploit(self, round: int) -> Place:
         assert self._gp is not None
-        return int(np.argmax(self._posterior(round).mean()))
+        return int(np.argmax(self._posterior(self._gp, round).mean()))
 
     def _take(self, observation: Observation) -> None:
         super()._take(observation)
+        arm = observation.place
         assert self._scale is not None
-        assert isinstance(observation.place, int)
-        self._rows.append((float(observation.place), observation.round / self._problem.rounds))
-        self._seen.append(float(self._scale.apply([observation.reward])[0]))
-        if self._gp is None or len(self._seen) > GROWTH * self._fitted_on:
-            self._gp, self._fitted_on = self._fitted(self._rows, self._seen), len(self._seen)
+        assert isinstance(arm, int)
+        self._rows.append((float(arm), observation.round / self._problem.rounds, float(observation.round)))
+        self._seen.append(float(self._scale.apply([observation.reward])[0] - self._known[arm]))
+        if self._gp is None or (self._smooth.time is None and len(self._seen) > GROWTH * self._fitted_on):
+            self._gp, self._fitted_on = self._fitted(np.array(self._rows), np.array(self._seen)), len(self._seen)
         else:
             self._gp = self._gp.condition_on(np.array(self._rows[-1:]), np.array(self._seen[-1:]), noise=self._gp.noise)
 
-    def _fitted(self, rows: Sequence[tuple[float, float]], seen: Sequence[float]) -> GP:
-        kernel = Constant() * Lookup(np.eye(self._count)) * SE((1,), lengthscale=TIME)
-        posterior = hyperparameter_posterior(kernel, np.array(rows), np.array(seen), noise_prior=NOISE)
-        return posterior.process(fit(posterior))
+    def _given(self, time: float) -> GP:
+        kernel = Lookup(self._between) * SE((1,), lengthscale=TIME)
+        theta = np.log([time / self._problem.rounds])
+        return condition(kernel, theta, np.zeros((0, 3)), np.zeros(0), noise=self._smooth.noise)
 
-    def _posterior(self, round: int) -> TimePosterior:
-        assert self._gp is not None
-        return TimePosterior(self._gp, self._count, round / self._problem.rounds)
+    def _fitted(self, rows: Array, seen: Array) -> GP:
+        """The likelier of the processes that are considered."""
+        drifts: list[Kernel] = [SE((1,), lengthscale=TIME)]
+        if self._smooth.drift == "likelier":
+            drifts.append(TimeDecay(2))
+        kernels = [Constant() * Lookup(self._between) * drift for drift in drifts]
+        posteriors = [hyperparameter_posterior(kernel, rows, seen, noise_prior=NOISE) for kernel in kernels]
+        return max((one.process(fit(one)) for one in posteriors), key=lambda gp: gp.log_marginal_likelihood)
+
+    def _posterior(self, gp: GP, round: int) -> TimePosterior:
+        share = np.full(self._count, round / self._problem.rounds)
+        rows = np.column_stack([np.arange(float(self._count)), share, np.full(self._count, float(round))])
+        return TimePosterior(gp, rows, self._known)
 
     def _context(self, round: int) -> RoundContext:
         if self._gp is None:
             return super()._context(round)
-        posterior = self._posterior(round)
+        posterior = self._posterior(self._gp, round)
         beta = self._smooth.beta_at(round)
         height = posterior.mean() + sqrt(beta) * np.sqrt(posterior.variance())
         return RoundContext(
@@ -118,8 +142,15 @@ class SmoothPlayer(ArmPlayer):
             height=height,
             beta=beta,
             noise=self._gp.noise,
-            deviation=1.0,
-            lasting=1.0,
+            deviation=1.0 if self._smooth.time is not None else exp(0.5 * self._gp.theta[0]),
+            lasting=self._lasting(self._gp),
             neighbourhood=self._neighbourhood,
             randomness=self._problem.randomness,
         )
+
+    def _lasting(self, gp: GP) -> float:
+        """√(1 − ε); of an RBF the rate at which as many rounds in all profit: Σ_h exp(−h²/2ℓ²) ≈ ½ + ℓ√(π/2)."""
+        last = gp.theta[-1]
+        if gp.kernel.parameters[-1].name != TIME.name:
+            return sqrt(1.0 - float(expit(last)))
+        return 1.0 - 1.0 / (0.5 + exp(last) * self._problem.rounds * sqrt(pi / 2.0))

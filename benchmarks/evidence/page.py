@@ -124,7 +124,7 @@ def _online(images: Path) -> Iterator[str]:
     trainings = read_records(results_path(training_suite.SUITE))
     yield training_section(training_suite.SUITE, trainings, order=tuple(training_suite.METHODS))
     if augmentations := read_records(results_path(augmentation.SUITE)):
-        yield training_section(augmentation.SUITE, augmentations, order=tuple(training_suite.METHODS))
+        yield training_section(augmentation.SUITE, augmentations, order=tuple(training_suite.METHODS_OF_ARMS))
     name = "online-fashion-mnist"
     heading = ("method", "accuracy", "validations", "seconds", "paid", "n")
     note = "`examples/2_online.py --compare 3`: means; CPU seconds of the whole run, and of them for validating."

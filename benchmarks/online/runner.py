@@ -20,7 +20,7 @@ from farthing.online import OnlineStrategy
 
 PACKAGES = ("numpy", "scipy")
 
-LATER = {"climbs": 0, "needs_skill": None, "rewards": "any"}
+LATER = {"climbs": 0, "needs_skill": None, "rewards": "any", "covariance": None, "time": None, "drift": "smooth"}
 """Arguments that earlier results were recorded without, at their defaults: the same runs."""
 
 
@@ -45,7 +45,9 @@ class Game:
     def identity(self) -> dict[str, Any]:
         settings = to_json(self.strategy)
         arguments = settings["arguments"]
-        arguments |= {key: "fitted" for key in ("kernel", "offset") if isinstance(arguments.get(key), list)}
+        arguments |= {
+            key: "fitted" for key in ("kernel", "covariance", "offset") if isinstance(arguments.get(key), list)
+        }
         return {
             "problem": self.world.name,
             "method": self.method,

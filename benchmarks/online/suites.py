@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from math import exp, log, sqrt
 from typing import Any, Literal, TypeAlias
 
 from benchmarks.baselines.bandits import (
@@ -16,8 +17,19 @@ from benchmarks.baselines.bandits import (
 from benchmarks.baselines.smooth_arms import SmoothArms
 from benchmarks.online.worlds import ARMS, SENSORS, SYNTHETIC, World
 from farthing.online import CEGPUCB, OnlineStrategy
+from farthing.online.ce_gp_ucb import FLOOR
 from farthing.online.context import QueryRule
-from farthing.rules import Bernoulli, Capped, Confidence, Every, ExpectedRegret, Overlap, Quota, ValueOfInformation
+from farthing.rules import (
+    Bernoulli,
+    Capped,
+    Confidence,
+    Every,
+    ExpectedRegret,
+    Floor,
+    Overlap,
+    Quota,
+    ValueOfInformation,
+)
 
 Make: TypeAlias = Callable[[Mapping[str, Any]], OnlineStrategy]
 """From what is known of a world to a strategy."""
@@ -111,6 +123,10 @@ BER = Bernoulli(0.1)
 ARM_PRICES = (0.05, 0.1, 0.2)
 
 
+DEFAULT_RULE = Floor(ValueOfInformation(), FLOOR)
+"""Of `CEGPUCB()` where forgetting is learnt."""
+
+
 def _arm_rule(rule: QueryRule) -> Make:
     return lambda facts: CEGPUCB(kernel="independent", rule=rule)
 
@@ -124,6 +140,8 @@ _ARMS: dict[str, Make] = {
     "EXP3.R": lambda facts: EXP3R(rule=BER),
     "GP-UCB, RBF in time": lambda facts: SmoothArms(rule=BER),
     "CE κ=0.95, RBF in time": lambda facts: SmoothArms(rule=Confidence(0.95)),
+    "default's rule, RBF in time": lambda facts: SmoothArms(rule=DEFAULT_RULE),
+    "default's rule, the likelier drift": lambda facts: SmoothArms(rule=DEFAULT_RULE, drift="likelier"),
     "GP-UCB that forgets nothing": lambda facts: GPBandit(
         kernel="independent", level=0.0, forgetting=0.0, rule=BER, floor=0.0
     ),
@@ -145,6 +163,27 @@ def _arm_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
     """The same for bandits without a model; they begin at what the sensors read on average, as the models do."""
     gamma = (1.0 - facts["forgetting"]) ** 0.5
     return {"offset": facts["offset"], "scale": facts["scale"], "noise": facts["noise"], "gamma": gamma}
+
+
+def _smooth(rule: QueryRule) -> Make:
+    """An RBF in time with the same correlations one step and two steps apart as the forgetting and noise of the facts.
+
+    ρ_k = (1 − s) exp(−k²/2ℓ²), in place of (1 − s)(1 − ε)^{k/2}.
+    """
+
+    def make(facts: Mapping[str, Any]) -> SmoothArms:
+        rate = -log(1.0 - facts["forgetting"])
+        shown = (1.0 - facts["noise"]) * exp(-0.5 * rate) * exp(rate / 6.0)
+        return SmoothArms(
+            rule=rule,
+            covariance=facts["kernel"],
+            time=sqrt(3.0 / rate),
+            noise=min(max(1.0 - shown, 1e-3), 0.5),
+            scale=facts["scale"],
+            offset=facts["offset"],
+        )
+
+    return make
 
 
 def _sensor_baselines(label: str, rule: QueryRule) -> dict[str, Make]:
@@ -169,7 +208,9 @@ _SENSORS: dict[str, Make] = {
     "expected regret 0.1": lambda facts: CEGPUCB(**facts, rule=ExpectedRegret(0.1)),
     "information 1": lambda facts: CEGPUCB(**facts, rule=ValueOfInformation(1.0)),
     "information 5": lambda facts: CEGPUCB(**facts, rule=ValueOfInformation(5.0)),
+    "default's rule, RBF in time": _smooth(ValueOfInformation()),
     "CE κ=0.9": lambda facts: CEGPUCB(**facts, rule=Confidence(0.9), beta="paper", silent="ucb"),
+    "CE κ=0.9, RBF in time": _smooth(Confidence(0.9)),
     **_sensor_baselines(", all feedback", Every(1)),
     **_sensor_baselines(", Ber(0.2)", Bernoulli(0.2)),
     "TV-GP-UCB, Ber(0.2)": lambda facts: GPBandit(**facts, rule=Bernoulli(0.2)),

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from benchmarks.baselines.bandits import EXP3R, UCB1, ArmBandit, EpsilonGreedy, Softmax
 from benchmarks.online.runner import without_later
 from benchmarks.online.training_report import as_text, report
 from benchmarks.online.trainings import TASKS, Task, Training
@@ -26,7 +27,7 @@ from farthing.online import CEGPUCB, OnlineStrategy, PairedProbes
 from farthing.online.probes import ProbingPlayer
 from farthing.online.run import Decision
 from farthing.online.tuner import OnlineTuner
-from farthing.rules import Every
+from farthing.rules import Bernoulli, Every
 from farthing.trials import Params
 
 SUITE = "online-training"
@@ -191,8 +192,12 @@ def _tuned(name: str, strategy: OnlineStrategy) -> Method:
         can_undo="restore" in name,
         overhead=overhead,
         knows_size=name in KNOWING_SIZE,
-        reward="gain" if isinstance(strategy, CEGPUCB) and strategy.rewards == "gains" else "value",
+        reward="gain" if _is_for_gains(strategy) else "value",
     )
+
+
+def _is_for_gains(strategy: OnlineStrategy) -> bool:
+    return isinstance(strategy, ArmBandit) or (isinstance(strategy, CEGPUCB) and strategy.rewards == "gains")
 
 
 SIZED, SIZED_UNDOING = "default, size given", "default, size given, with save and restore"
@@ -209,6 +214,17 @@ STRATEGIES: Mapping[str, OnlineStrategy] = {
     "CE-GP-UCB.paper()": CEGPUCB.paper(rewards="gains"),
 }
 
+COIN = Bernoulli(0.2)
+BANDITS: Mapping[str, OnlineStrategy] = {
+    "EXP3.R, Ber(0.2)": EXP3R(rule=COIN),
+    "ε-greedy, Ber(0.2)": EpsilonGreedy(rule=COIN),
+    "softmax, Ber(0.2)": Softmax(rule=COIN),
+    "UCB, Ber(0.2)": UCB1(rule=COIN),
+    "GP-UCB, Ber(0.2)": CEGPUCB.paper(rewards="gains", kernel="independent", rule=COIN),
+    "CE κ=0.8": CEGPUCB.paper(0.8, rewards="gains", kernel="independent"),
+}
+"""What the CE-GP-UCB paper compares on its two arms (Table A3), for tasks whose params are a few arms."""
+
 METHODS: Mapping[str, Method] = {
     "keep the start": lambda session: session.played(lambda t: session.start),
     **{name: _tuned(name, each) for name, each in STRATEGIES.items()},
@@ -216,6 +232,7 @@ METHODS: Mapping[str, Method] = {
     "cosine": _cosine,
     "best fixed of a grid": _best_fixed,
 }
+METHODS_OF_ARMS: Mapping[str, Method] = {**METHODS, **{name: _tuned(name, each) for name, each in BANDITS.items()}}
 
 
 @dataclass(frozen=True)
@@ -238,7 +255,7 @@ class Game:
 
     @property
     def identity(self) -> dict[str, Any]:
-        strategy = STRATEGIES.get(self.method)
+        strategy = {**STRATEGIES, **BANDITS}.get(self.method)
         form = None if strategy is None else without_later(to_json(strategy))
         settings: dict[str, Any] = {"strategy": form, "start": self.task.starts[self.start]}
         if self.method in KNOWING_SIZE:
@@ -283,7 +300,7 @@ def games(tasks: Sequence[Task], *, seeds: int) -> Iterator[Game]:
 
 def result_of(game: Game, *, suite: str) -> Record:
     session = Session(game.task, game.task.starts[game.start], game.seed, game.price)
-    outcome = METHODS[game.method](session)
+    outcome = METHODS_OF_ARMS[game.method](session)
     return {
         "suite": suite,
         **game.identity,

@@ -6,10 +6,12 @@ from benchmarks.baselines.bandits import EXP3R, Arms
 from benchmarks.baselines.knowledge_gradient import KG
 from benchmarks.baselines.smooth_arms import SmoothArms
 from benchmarks.online.playing import play
-from benchmarks.online.worlds import ARMS
+from benchmarks.online.suites import ONLINE_SUITES
+from benchmarks.online.worlds import ARMS, Truth, World
 from farthing.costs import Remaining
+from farthing.models.kernels import SE
 from farthing.online.strategy import Observation
-from farthing.rules import Bernoulli, Every
+from farthing.rules import Bernoulli, Every, ValueOfInformation
 from farthing.strategies import Randomness
 from farthing.trials import History, Measurement, Problem, State, Trial
 
@@ -64,3 +66,41 @@ def test_a_smooth_model_is_restored_from_its_observations() -> None:
     plays = [one.decide(61) for one in (again, player)]
     assert plays[0].place == plays[1].place
     assert plays[0].measure == plays[1].measure
+
+
+def test_the_likelier_drift_is_smooth_on_sines_and_rough_on_a_walk() -> None:
+    rng = np.random.default_rng(0)
+    times = np.arange(2000)[:, None]
+    walk = np.zeros((2000, 3))
+    for t in range(1, 2000):
+        walk[t] = 0.99 * walk[t - 1] + 0.14 * rng.standard_normal(3)
+    for F, is_smooth in ((np.sin(times / 160.0 + np.arange(3)), True), (walk, False)):
+        player = SmoothArms(rule=Every(10), drift="likelier").begin(ARMS[0].problem(1))
+        for t in range(0, 2000, 10):
+            place = player.decide(t + 1).place
+            assert isinstance(place, int)
+            player.observe(Observation(t + 1, place, float(F[t, place] + 0.1 * rng.standard_normal())))
+        assert player._gp is not None
+        parts = getattr(player._gp.kernel, "kernels")  # noqa: B009
+        assert any(isinstance(part, SE) for part in parts) == is_smooth
+
+
+def test_a_smooth_model_with_given_facts_takes_what_arms_are_known_to_give() -> None:
+    """Two steps apart it has the correlation that exponential forgetting has, and it measures nothing first."""
+    facts = {"offset": [1.0, 3.0], "scale": 2.0, "kernel": [[1.0, 0.5], [0.5, 1.0]], "forgetting": 0.2, "noise": 0.1}
+    strategy = ONLINE_SUITES["online-sensors"].contenders["default's rule, RBF in time"](facts)
+    assert isinstance(strategy, SmoothArms)
+    assert strategy.time is not None
+    for steps in (1, 2):
+        smooth = (1.0 - strategy.noise) * np.exp(-(steps**2) / (2.0 * strategy.time**2))
+        assert smooth == pytest.approx(0.9 * 0.8 ** (steps / 2))
+    world = ARMS[0]
+    two = World("two", world.space, world.candidates[:2], lambda seed: Truth(np.zeros((9, 2)), np.zeros(9)), rounds=9)
+    player = strategy.begin(two.problem(0))
+    assert player.exploit(1) == 1, "it is known to give more"
+    assert player._context(1).mean == pytest.approx([-0.5, 0.5])
+    assert player._context(1).lasting < 1.0
+    assert isinstance(strategy.rule, ValueOfInformation)
+    for round in range(1, 5):
+        player.observe(Observation(round, 1, -5.0))
+    assert player.exploit(5) == 0
