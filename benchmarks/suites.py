@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from benchmarks.pipelines.sklearn import SKLEARN_TABLES
-from benchmarks.pipelines.synthetic import CENTRED, NOISES, PLACED, SHIFTED, STALLING, StagedFunction
+from benchmarks.pipelines.synthetic import CENTRED, EQUAL_PRICES, NOISES, PLACED, SHIFTED, STALLING, StagedFunction
 from benchmarks.problems import Problem
 from benchmarks.problems.augmented import AUGMENTED, FROM_ZERO
 from benchmarks.problems.conditional import CONDITIONAL, CONDITIONAL_FOR_TUNING
@@ -168,6 +168,8 @@ def _conditional(problems: Sequence[Problem]) -> Contest:
 
 
 PIPELINE_METHODS = ("prefix-ei", "staged-ei-cooled", "eeipu", "lambo", "staged-ei", "staged-mes", "staged-random")
+IN_LAMBO = ("lambo", "staged-ei", "staged-ei-cooled", "prefix-ei", "lambo-paper", "staged-lcb", "staged-mes")
+"""Those of the LaMBO paper's Figure 3, and `PrefixEI`; "staged-lcb" is its GP-UCB, by lower bounds of a loss."""
 IN_ALL = (5, 10, 12, 13, 18, 28)
 """Costs at which pipelines are judged, in full evaluations from the first one on, the design included."""
 SEEDS_OF_A_PLACE, SEEDS_OF_STALLING = 2, 4
@@ -397,13 +399,9 @@ _ENTRIES = (
                     ("prefix-ei", "prefix-ei-bundle", "staged-ei-cooled", "lambo", "staged-ei"), 3
                 ),
             ),
-            Contest(
-                "centred",
-                problems=_names(*CENTRED),
-                methods=("lambo", "staged-ei", "staged-ei-cooled", "prefix-ei", "lambo-paper"),
-                judged_at=(20,),
-                unit="full runs",
-                most_seeds={"lambo-paper": 5},
+            *(
+                Contest(name, problems=_names(*problems), methods=IN_LAMBO, judged_at=(20,), unit="full runs")
+                for name, problems in (("centred", CENTRED), ("centred, equal prices", (EQUAL_PRICES,)))
             ),
             Contest(
                 "stalling",
@@ -451,7 +449,6 @@ _ENTRIES = (
                 methods=("TraceKG-paper", "TraceKG-paper-plain"),
                 judged_at=(0.25, 0.5),
                 unit="cost",
-                most_seeds={"TraceKG-paper": 5, "TraceKG-paper-plain": 5},
             ),
             Contest(
                 "beside BoTorch",

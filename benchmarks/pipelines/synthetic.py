@@ -154,9 +154,11 @@ def _at_places(
 
 SHIFTED = _placed(_CUTS, "shifted", first=1)
 CENTRED = tuple(replace(cut, name=f"centred/{cut.name}") for cut in (*(_CUTS[i] for i in _IN_THE_PAPER), _LONG_FIRST))
+EQUAL_PRICES = replace(_CUTS[1], name=f"centred/{_CUTS[1].name}")
+"""The paper's Figure 3 E."""
 TUNING = _placed(_CUTS, "tuning", first=101)
 """The same functions with their minima elsewhere: what is tuned on them is reported on the others."""
 PLACED = _at_places((*_CUTS, _LONG_FIRST), "places", first=1000)
 STALLING = _at_places([_CUTS[i] for i in _STALLING], "stalling", first=2000, noises=(0.005,))
 
-STAGED_FUNCTIONS = (*SHIFTED, *CENTRED, *TUNING, *PLACED, *STALLING)
+STAGED_FUNCTIONS = (*SHIFTED, *CENTRED, EQUAL_PRICES, *TUNING, *PLACED, *STALLING)
