@@ -15,6 +15,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from benchmarks.bars import Bar, Result
 from benchmarks.problems.data import missing_package
 from benchmarks.problems.synthetic import FUNCTIONS
@@ -29,14 +31,17 @@ QUICK_SEEDS = 2
 FEWEST_PAIRS = 10
 """With fewer nothing is beyond error: the bar then counts as not measured."""
 NAMES = ("hartmann-6", "ackley-5", "rosenbrock-4")
+FLAT = np.array([0.0, 0.0, 0.5 / 12, 0.01])
+"""Half of the width of a whole number's part of its axis: the bottom of a bowl is reached between two of them too."""
+ACTIVATIONS, OPTIMIZERS = ("relu", "tanh", "gelu", "elu"), ("sgd", "adam", "rmsprop")
 MIXED = Space(
     {
         "rate": Float(1e-5, 1.0, log=True),
         "momentum": Float(0.0, 1.0),
         "layers": Int(1, 12),
         "units": Int(8, 512, log=True),
-        "activation": Choice("relu", "tanh", "gelu", "elu"),
-        "optimizer": Choice("sgd", "adam", "rmsprop"),
+        "activation": Choice(*ACTIVATIONS),
+        "optimizer": Choice(*OPTIMIZERS),
     }
 )
 
@@ -65,11 +70,27 @@ def mixed(params: Mapping[str, Any]) -> float:
     return float(bowl + (params["layers"] - 7) ** 2 / 50 + (math.log2(params["units"]) - 7.0) ** 2 / 20 + penalty)
 
 
+def shifted(seed: int) -> Callable[[Mapping[str, Any]], float]:
+    """A bowl for each pair of categories, at a random place and with a random floor; that of the best is zero."""
+    rng = np.random.default_rng(seed)
+    shape = (len(ACTIVATIONS), len(OPTIMIZERS))
+    places, floors = rng.random((*shape, 4)), rng.uniform(0.05, 0.4, shape)
+    floors[rng.integers(shape[0]), rng.integers(shape[1])] = 0.0
+
+    def value(params: Mapping[str, Any]) -> float:
+        pair = ACTIVATIONS.index(params["activation"]), OPTIMIZERS.index(params["optimizer"])
+        numbers = MIXED.encoder.encode([params])[0, :4]
+        away = np.maximum(np.abs(numbers - places[pair]) - FLAT, 0.0)
+        return float(away @ away + floors[pair])
+
+    return value
+
+
 def problems() -> dict[str, tuple[Space, Callable[[Mapping[str, Any]], float], float]]:
     """Space, value and least value by name."""
     found = {problem.name: problem for problem in FUNCTIONS if problem.name in NAMES}
     plain = {name: (found[name].space(), found[name].full_value, found[name].best_value or 0.0) for name in NAMES}
-    return {**plain, "mixed": (MIXED, mixed, 0.0)}
+    return {**plain, "mixed": (MIXED, mixed, 0.0), "shifted": (MIXED, shifted(0), 0.0)}
 
 
 def ours(strategy: Strategy | None) -> Callable[..., tuple[float, int]]:

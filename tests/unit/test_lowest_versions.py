@@ -9,7 +9,7 @@ from packaging.version import Version
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-TESTED = ("cmaes", "dashboard", "demo", "pandas", "plot", "postgres")
+TESTED = ("dashboard", "demo", "pandas", "plot", "postgres")
 """The extras of users among those of `make test-lowest`."""
 
 

@@ -1,25 +1,19 @@
 """CMA-ES: an evolution strategy that learns the shape of the landscape; its cost does not grow with the trials."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from farthing.costs import Remaining
-from farthing.errors import MissingExtra
 from farthing.fields import number, whole
 from farthing.strategies.shared.strategy import Randomness, Strategy
-from farthing.trials import History, Json, State, Suggestion, Trial
+from farthing.trials import History, Suggestion
 
 if TYPE_CHECKING:
-    import numpy as np
+    from farthing.strategies.shared.evolution import Distribution, Generation
 
 NOTE = "cmaes"
-EVOLVING = {"mean": "_mean", "sigma": "_sigma", "C": "_c_1d", "p_sigma": "_p_sigma", "p_c": "_pc", "generation": "_g"}
-"""The state that changes with a generation, in the paper's letters, and its name in the pickled state of `CMA`."""
-
-SMALLEST_STEP = 1e-9
-"""In the unit cube: a distribution that is narrower has converged, to about the precision that parameters have."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +27,7 @@ class CMAES(Strategy):
     that was extended at the best configuration so far.
 
     Whole numbers and steps are rounded; categories are equal parts of their axis, in the order in which they are
-    listed; a parameter that is inactive keeps its axis, along which nothing is learnt. Needs `farthing[cmaes]`.
+    listed; a parameter that is inactive keeps its axis, along which nothing is learnt.
 
     Args:
         population: the number of results in a generation; None is 4 + 3 log d for d parameters.
@@ -45,137 +39,56 @@ class CMAES(Strategy):
 
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         from farthing.models.threads import one_thread
+        from farthing.strategies.shared.evolution import seed_at
 
+        space, numbers = history.problem.space, range(len(history), len(history) + count)
         with one_thread():
             generation = self._generation(history, rng)
-            numbers = range(len(history), len(history) + count)
-            return [_suggestion(history, generation, self._drawn(generation, each, rng), each) for each in numbers]
+            drawn = [generation.drawn(space.encoder, each, seed_at(rng, "trial", each)) for each in numbers]
+        return [Suggestion(params, space.full_fidelity, note={NOTE: note}) for params, note in drawn]
 
     def _generation(self, history: History, rng: Randomness) -> "Generation":
         """The one that points are drawn from now: the latest, or the one after it where its results are there."""
-        latest = _latest_generation(history)
-        if latest is None:
-            return Generation(len(history), self._start(history, mean=_beginning(history)))
-        optimizer = self._optimizer(latest.state)
-        selected = latest.selected(optimizer.population_size)
-        return latest if selected is None else self._following(history, optimizer, selected, rng)
+        from farthing.strategies.shared.evolution import (
+            Distribution,
+            Generation,
+            is_measured,
+            latest_members,
+            population_of,
+        )
 
-    def _following(self, history: History, optimizer: Any, selected: Sequence[Trial], rng: Randomness) -> "Generation":
+        size = self.population or population_of(history.problem.space.encoder.dimension)
+        members = latest_members(history, NOTE)
+        if not members:
+            return Generation(len(history), self._beginning(history), size)
+        state = Distribution.from_json(members[0].note[NOTE]["state"])
+        latest = Generation(members[0].number, state, size, members=members)
+        ended = latest.ended
+        if len(ended) < size or sum(map(is_measured, ended)) < size // 2:
+            return latest
+        after = latest.following(history, ended, NOTE)
+        return Generation(len(history), self._restarted(history, rng) if _has_converged(after) else after, size)
+
+    def _beginning(self, history: History) -> "Distribution":
+        """In the middle of the unit cube; in an extended space at the best configuration so far."""
         import numpy as np
 
-        optimizer.tell([(np.array(trial.note[NOTE]["point"]), _loss(history, trial)) for trial in selected])
-        state = _state_of(optimizer)
-        if _has_converged(state):
-            mean = rng.at("restart", len(history)).random(history.problem.space.encoder.dimension)
-            state = self._start(history, mean=mean)
-        return Generation(len(history), state)
+        from farthing.strategies.shared.evolution import Distribution, best_point, is_measured
 
-    def _start(self, history: History, *, mean: "float | np.ndarray") -> dict[str, Json]:
-        import numpy as np
+        measured = [trial for trial in history.eligible if is_measured(trial)] if history.extended_at else []
+        middle = np.full(history.problem.space.encoder.dimension, 0.5)
+        return Distribution.around(best_point(history, measured) if measured else middle, self.sigma)
 
-        d = history.problem.space.encoder.dimension
-        beginning = {"mean": np.broadcast_to(mean, (d,)).tolist(), "sigma": self.sigma}
-        return _state_of(self._optimizer(beginning))
+    def _restarted(self, history: History, rng: Randomness) -> "Distribution":
+        from farthing.strategies.shared.evolution import Distribution
 
-    def _drawn(self, generation: "Generation", number: int, rng: Randomness) -> list[float]:
-        """The point of the trial that will have that number, within the unit cube."""
-        optimizer = self._optimizer(generation.state)
-        optimizer.reseed_rng(int(rng.at("trial", number).integers(2**32)))
-        point: list[float] = optimizer.ask().tolist()
-        return point
-
-    def _optimizer(self, state: Mapping[str, Json]) -> Any:
-        """A `cmaes.CMA` in that state; what the state does not have is as at the beginning."""
-        import numpy as np
-
-        mean = np.array(state["mean"], dtype=float)
-        bounds = np.tile([0.0, 1.0], (mean.size, 1))
-        optimizer = _cma()(mean, state["sigma"], bounds=bounds, population_size=self.population)
-        known = {EVOLVING[name]: np.array(value) if isinstance(value, list) else value for name, value in state.items()}
-        optimizer.__setstate__({**optimizer.__getstate__(), **known})
-        return optimizer
+        dimension = history.problem.space.encoder.dimension
+        return Distribution.around(rng.at("restart", len(history)).random(dimension), self.sigma)
 
 
-@dataclass(frozen=True)
-class Generation:
-    """Trials drawn from one distribution. `first` is the number of the first of them, whose note has the state."""
-
-    first: int
-    state: Mapping[str, Json]
-    members: Sequence[Trial] = ()
-
-    def selected(self, size: int) -> Sequence[Trial] | None:
-        """The trials that the distribution learns from, measured ones first; None while too few have ended."""
-        ended = [trial for trial in self.members if trial.is_finished]
-        measured = [trial for trial in ended if _is_measured(trial)]
-        if len(ended) < size or len(measured) < size // 2:
-            return None
-        return [*measured, *(trial for trial in ended if not _is_measured(trial))][:size]
-
-
-def _latest_generation(history: History) -> Generation | None:
-    """Read backwards from the last trial to the one that began it: the trials before it are not looked at.
-
-    A generation of before the space was extended is none: its points are those of another cube.
-    """
-    members: list[Trial] = []
-    for index in range(len(history) - 1, history.extended_at - 1, -1):
-        trial = history[index]
-        if isinstance(trial.note, dict) and NOTE in trial.note:
-            members.append(trial)
-            if "state" in trial.note[NOTE]:
-                return Generation(index, trial.note[NOTE]["state"], members[::-1])
-    return None
-
-
-def _beginning(history: History) -> "float | np.ndarray":
-    """The middle of the unit cube; in an extended space the best configuration so far, as a point of the new cube."""
-    measured = [trial for trial in history.eligible if trial.value is not None] if history.extended_at else []
-    if not measured:
-        return 0.5
-    import numpy as np
-
-    encoder = history.problem.space.encoder
-    [point] = encoder.encode([min(measured, key=lambda trial: _loss(history, trial)).params])
-    for column, count in encoder.categories.items():
-        point[column] = (point[column] + 0.5) / count
-    return np.asarray(np.nan_to_num(point, nan=0.5))
-
-
-def _suggestion(history: History, generation: Generation, point: list[float], number: int) -> Suggestion:
-    import numpy as np
-
-    space = history.problem.space
-    [params] = space.encoder.decode_unit(np.array([point]))
-    state = {"state": generation.state} if number == generation.first else {}
-    return Suggestion(params, space.full_fidelity, note={NOTE: {"point": point, **state}})
-
-
-def _is_measured(trial: Trial) -> bool:
-    return trial.state is State.DONE and trial.value is not None
-
-
-def _loss(history: History, trial: Trial) -> float:
-    return history.loss(trial.value) if _is_measured(trial) and trial.value is not None else float("inf")
-
-
-def _state_of(optimizer: Any) -> dict[str, Json]:
-    pickled = optimizer.__getstate__()
-    values = {name: pickled[attribute] for name, attribute in EVOLVING.items()}
-    return {name: value.tolist() if hasattr(value, "tolist") else value for name, value in values.items()}
-
-
-def _has_converged(state: Mapping[str, Json]) -> bool:
+def _has_converged(distribution: "Distribution") -> bool:
     """Whether the widest step is too small, or numbers have overflowed."""
-    widest = state["sigma"] * max(abs(entry) for entry in state["C"]) ** 0.5
+    from farthing.strategies.shared.evolution import SMALLEST_STEP
+
+    widest = distribution.sigma * float(abs(distribution.C).max()) ** 0.5
     return not isfinite(widest) or widest < SMALLEST_STEP
-
-
-def _cma() -> Any:
-    try:
-        from cmaes import CMA
-    except ImportError as error:
-        raise MissingExtra(
-            "CMAES needs the package cmaes, which is absent. Install it: pip install 'farthing[cmaes]'."
-        ) from error
-    return CMA

@@ -1,6 +1,5 @@
 """CMA-ES: generations ride in notes, nobody waits, and a suggestion looks at the last generation alone."""
 
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,7 +8,6 @@ import pytest
 
 import farthing as ft
 from farthing.costs import Remaining
-from farthing.errors import MissingExtra
 from farthing.strategies import Randomness
 from farthing.trials import History, Measurement, Problem, State, Trial
 
@@ -157,9 +155,3 @@ def _long_history(strategy: ft.Strategy, problem: Problem, count: int) -> list[T
 def _done(number: int, suggestion: ft.Suggestion) -> Trial:
     measured = Measurement(value=ellipsoid(suggestion.params))
     return Trial(number, suggestion, state=State.DONE, value=measured.value, measurements=(measured,))
-
-
-def test_the_error_names_the_extra_where_the_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "cmaes", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'farthing\[cmaes\]'"):
-        ft.Study(SPACE, minimize="error", strategy=ft.CMAES()).ask()

@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 import farthing as ft
-from farthing.strategies.shared.evolution import NOTE, Distribution, current_generation, evolved, latest_generation
+from farthing.strategies.shared.evolution import (
+    NOTE,
+    SETTLED,
+    STEP,
+    Distribution,
+    current_generation,
+    evolved,
+    latest_generation,
+    population_of,
+)
 from farthing.trials import Event, History, Params, Problem, State, Suggestion, Trial
 from farthing.trials.extension import EXTENDED, Extension
 
@@ -51,6 +60,40 @@ def test_categories_and_whole_numbers_are_found(seed: int) -> None:
     assert best(history_of(MIXED, mixed, 300, seed=seed)) < 1e-3
 
 
+def trap(params: Params) -> float:
+    """Each kind has a bowl of its own; only that of "d" goes down to zero, and its numbers are bad for the others."""
+    x, n, floor = {"a": (0.4, 20, 0.2), "b": (0.3, 25, 0.25), "c": (0.5, 15, 0.3), "d": (0.9, 45, 0.0)}[params["kind"]]
+    return float((params["x"] - x) ** 2 + (params["n"] - n) ** 2 / 2500 + floor)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_categories_that_a_search_begins_with_are_left_for_better_ones(seed: int) -> None:
+    assert best(history_of(MIXED, trap, 600, seed=seed)) < 0.02
+
+
+def test_between_random_starts_the_best_is_searched_more_narrowly_until_it_has_converged() -> None:
+    history = history_of(MIXED, trap, 900)
+    began = {trial.note[NOTE]["restarts"]: trial.number for trial in reversed(history[1:])}
+    before = min(history[: began[2]], key=lambda trial: float(trial.value or 0.0))
+    state = history[began[2]].note[NOTE]["state"]
+    assert MIXED.encoder.decode_unit(np.array([state["mean"]]))[0] == before.params | {
+        "x": pytest.approx(before.params["x"])
+    }
+    assert (state["sigma"], history[began[1]].note[NOTE]["state"]["sigma"]) == (SETTLED, STEP)
+
+
+def test_a_study_that_evolved_with_shares_of_categories_goes_on_from_its_best_trial() -> None:
+    """The note as it was stored before categories were axes: another state, of the numbers alone."""
+    history = history_of(MIXED, mixed, 10)
+    stored = {"mean": [0.5, 0.5], "C": [[1.0, 0.0], [0.0, 1.0]], "p_sigma": [0.0, 0.0], "p_c": [0.0, 0.0]}
+    state = {**stored, "sigma": 0.3, "generation": 0, "population": 7, "shares": [[0.25] * 4]}
+    old = Trial(
+        10, Suggestion(history[3].params, note={NOTE: {"point": [0.5, 0.5, 1.0], "state": state}}), State.RUNNING
+    )
+    generation = current_generation(History(history.problem, [*history, old]), ft.Randomness(0))
+    assert (generation.first, generation.restarts, generation.distribution.n) == (11, 0, 3)
+
+
 def test_the_learnt_covariance_is_that_of_the_valley() -> None:
     """The reason to learn one: near (1, 1) the valley runs along (1, 2), a thousand times as long as wide."""
     found = latest_generation(history_of(SQUARE, valley, 400))
@@ -64,7 +107,7 @@ def test_the_learnt_covariance_is_that_of_the_valley() -> None:
 def test_a_generation_is_drawn_from_one_distribution_whose_state_only_its_first_trial_has() -> None:
     history = history_of(SQUARE, valley, 40)
     firsts = [trial.number for trial in history[1:] if "state" in trial.note[NOTE]]
-    population = history[1].note[NOTE]["state"]["population"]
+    population = history[1].note[NOTE]["population"]
     assert firsts == list(range(1, 40, population))
 
 
@@ -87,9 +130,9 @@ def test_failures_are_the_worst_of_their_generation() -> None:
 
 def test_what_has_converged_begins_again_elsewhere_with_twice_the_population() -> None:
     history = history_of(SQUARE, lambda params: 1.0, 20)
-    states = [trial.note[NOTE]["state"] for trial in history[1:] if "state" in trial.note[NOTE]]
-    assert [state["population"] for state in states] == [6, 12, 24][: len(states)]
-    assert states[1]["mean"] != states[0]["mean"]
+    notes = [trial.note[NOTE] for trial in history[1:] if "state" in trial.note[NOTE]]
+    assert [note["population"] for note in notes] == [6, 12, 24][: len(notes)]
+    assert notes[1]["state"]["mean"] != notes[0]["state"]["mean"]
 
 
 def test_a_state_comes_back_from_json_bit_for_bit() -> None:
@@ -99,7 +142,28 @@ def test_a_state_comes_back_from_json_bit_for_bit() -> None:
     assert Distribution.from_json(form).to_json() == form
 
 
-def test_a_space_of_categories_alone_has_no_numbers_to_learn() -> None:
+@pytest.mark.parametrize("dimension", [1, 2, 5, 9])
+@pytest.mark.parametrize("population", [None, 4, 7, 20])
+def test_points_and_states_are_those_of_the_package_cmaes_bit_for_bit(dimension: int, population: int | None) -> None:
+    """Studies were stored with it: their replays must draw the same points."""
+    cmaes = pytest.importorskip("cmaes")
+    rng, middle = np.random.default_rng(0), np.full(dimension, 0.5)
+    theirs = cmaes.CMA(middle, STEP, bounds=np.tile([0.0, 1.0], (dimension, 1)), population_size=population)
+    ours = Distribution.around(middle, STEP)
+    for _ in range(40):
+        points = []
+        for seed in rng.integers(2**32, size=population or population_of(dimension)):
+            theirs.reseed_rng(int(seed))
+            points.append(theirs.ask())
+            assert np.array_equal(points[-1], ours.drawn(int(seed)))
+        told = [(point, float(np.sum((point - 0.3) ** 2 * 10.0 ** np.arange(dimension)))) for point in points]
+        theirs.tell(told)
+        theirs.__setstate__(theirs.__getstate__())
+        ours = ours.after(np.array([point for point, _ in sorted(told, key=lambda each: each[1])]))
+        assert np.array_equal(theirs.mean, ours.mean)
+
+
+def test_a_space_of_categories_alone_is_searched_too() -> None:
     space = ft.Space({"a": ft.Choice(*range(8)), "b": ft.Choice(*range(8))})
     history = history_of(space, lambda params: float(abs(params["a"] - 5) + abs(params["b"] - 2)), 200)
     assert best(history) == 0.0
