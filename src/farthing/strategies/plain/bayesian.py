@@ -189,9 +189,9 @@ class EIPerCost(LogEI):
         return Affordable(per_cost, costs, limit) if 0.0 < limit < math.inf else per_cost
 
 
-STALLED = 0.01
-"""Less progress than this, as a part of the distance from the median result to the best, is none. A guess; the rule was
-chosen on `benchmarks.run conditional-tuning` (`benchmarks/results/tuning-conditional.jsonl`)."""
+STALLED = 0.1
+"""Less progress than this, as a part of the distance from the median result to the best, is none. Chosen by
+`benchmarks.tuning.branch_rules` (`benchmarks/results/tuning-conditional.jsonl`)."""
 ELSEWHERE = "most improvement over the best of its own branch, because the best of all has stalled"
 
 
