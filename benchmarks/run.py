@@ -20,6 +20,7 @@ OTHER_RUNNERS = {
     **dict.fromkeys(ONLINE_SUITES, "benchmarks.online.runner"),
     "online-training": "benchmarks.online.training_suite",
     "online-augmentation": "benchmarks.online.augmentation",
+    "online-two-arms": "benchmarks.online.two_arms",
     "population-synthetic": "benchmarks.population.synthetic",
     "simulated-curves": "benchmarks.simulated.curves",
     "population-cifar": "benchmarks.population.cifar",

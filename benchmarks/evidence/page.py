@@ -16,7 +16,7 @@ from benchmarks.evidence.others import (
     training_section,
 )
 from benchmarks.markdown import section
-from benchmarks.online import augmentation, training_suite
+from benchmarks.online import augmentation, training_suite, two_arms
 from benchmarks.online.suites import ONLINE_SUITES
 from benchmarks.paired import pair_sections
 from benchmarks.population import cifar, real, rl, synthetic
@@ -124,7 +124,9 @@ def _online(images: Path) -> Iterator[str]:
     trainings = read_records(results_path(training_suite.SUITE))
     yield training_section(training_suite.SUITE, trainings, order=tuple(training_suite.METHODS))
     if augmentations := read_records(results_path(augmentation.SUITE)):
-        yield training_section(augmentation.SUITE, augmentations, order=tuple(training_suite.METHODS_OF_ARMS))
+        yield training_section(augmentation.SUITE, augmentations, order=tuple(training_suite.METHODS))
+    if armed := read_records(results_path(two_arms.SUITE)):
+        yield training_section(two_arms.SUITE, armed, order=tuple(training_suite.METHODS_OF_ARMS))
     name = "online-fashion-mnist"
     heading = ("method", "accuracy", "validations", "seconds", "paid", "n")
     note = "`examples/2_online.py --compare 3`: means; CPU seconds of the whole run, and of them for validating."

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.online.training_report import as_text, report
-from benchmarks.online.training_suite import BANDITS, METHODS_OF_ARMS, PRICE, Game, result_of
+from benchmarks.online.training_suite import METHODS, PRICE, Game, result_of
 from benchmarks.online.trainings import Task
 from benchmarks.plan import matches
 from benchmarks.population import cifar_data
@@ -244,11 +244,6 @@ def tasks(*, rounds: int) -> tuple[Task, ...]:
     )
 
 
-def _bandits(task: Task) -> tuple[str, ...]:
-    """The paper's Table A3 is about arms."""
-    return tuple(BANDITS) if task.space is ARMS else ()
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     options = suite_options([SUITE], description=__doc__).parse_args(arguments)
     name = f"{SUITE}-quick" if options.quick else SUITE
@@ -262,10 +257,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for seed in range(FIRST_SEED, FIRST_SEED + seeds)
         for task in tasks(rounds=QUICK_ROUNDS if options.quick else ROUNDS)
         for start in task.starts
-        for game in (Game(task, start, method, seed, PRICE) for method in (*CHOSEN, *_bandits(task)))
+        for game in (Game(task, start, method, seed, PRICE) for method in CHOSEN)
         if matches(game.problem, options.problems or ()) and matches(game.method, options.methods or ())
     ]
     make_missing(path, games, result_of=lambda game: result_of(game, suite=name))
     records = [record for record in read_records(path) if record["suite"] == name]
-    print(as_text(report(name, records, order=tuple(METHODS_OF_ARMS)), as_json=options.json))
+    print(as_text(report(name, records, order=tuple(METHODS)), as_json=options.json))
     return 0

@@ -1,7 +1,7 @@
 """The suite of real trainings: paired, resumable, and with figures that mean what they say."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +10,10 @@ import pytest
 from benchmarks.online.training_bars import bars
 from benchmarks.online.training_report import calibration, report
 from benchmarks.online.training_suite import BANDITS, METHODS, METHODS_OF_ARMS, PRICE, SEEDS, Session
-from benchmarks.online.trainings import TASKS, Task, Training
+from benchmarks.online.trainings import TASKS, Stream
+from benchmarks.online.two_arms import with_arms
 from benchmarks.records import read_records, results_path
 from benchmarks.run import main
-from farthing.space import Choice, Space
 from farthing.trials import Params
 
 STREAM = next(task for task in TASKS if task.name == "stream")
@@ -52,48 +52,32 @@ def test_the_suite_is_run_through_the_one_command_and_continued(
     assert poor["rows"]["default"]["most_spent"] <= 0.1
 
 
-@dataclass
-class OneOfTwoStarts:
-    """A training whose params are one of the task's starts, by name."""
-
-    training: Training
-    played: list[str]
-
-    def train(self, round: int, params: Params) -> None:
-        self.played.append(params["start"])
-        self.training.train(round, STREAM.starts[params["start"]])
-
-    def validate(self, round: int) -> float:
-        return self.training.validate(round)
-
-    def test(self, round: int) -> float:
-        return self.training.test(round)
-
-    def save(self) -> Any:
-        return self.training.save()
-
-    def restore(self, saved: Any) -> None:
-        self.training.restore(saved)
-
-
-def two_arms(played: list[str]) -> Task:
-    space = Space({"start": Choice(*STREAM.starts)})
-    starts = {name: {"start": name} for name in STREAM.starts}
-    begin = lambda seed: OneOfTwoStarts(STREAM.begin(seed), played)  # noqa: E731
-    return replace(STREAM, space=space, starts=starts, begin=begin, rounds=60)
-
-
 @pytest.mark.parametrize("method", BANDITS)
 def test_what_the_paper_compares_on_two_arms_plays_both_and_validates_now_and_then(method: str) -> None:
     """A gain needs the value before it: with a silent round between, two validations are paid for."""
     played: list[str] = []
-    task = two_arms(played)
+
+    class Noting(Stream):
+        def train(self, round: int, params: Params) -> None:
+            played.append("plausible" if params == STREAM.starts["plausible"] else "poor")
+            super().train(round, params)
+
+    task = with_arms(replace(STREAM, begin=Noting, rounds=60), "two starts", STREAM.starts)
     told = METHODS_OF_ARMS[method](Session(task, task.starts["plausible"], 7, 0.1))
     assert set(played) == set(STREAM.starts)
     assert len(played) == task.rounds
     assert 2 <= told.validations <= 2 * task.rounds
     if "Ber(0.2)" in method:
         assert told.validations < 0.7 * task.rounds
+
+
+def test_two_arms_are_run_through_the_one_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "arms.jsonl"
+    assert main(["online-two-arms", "--quick", "--methods", "EXP3.R*", "keep*", "--output", str(file)]) == 0
+    assert "EXP3.R, Ber(0.2)" in capsys.readouterr().out
+    forms = [record["settings"]["strategy"] for record in read_records(file)]
+    assert {form["name"] for form in forms if form} == {"benchmarks.baselines.bandits:EXP3R"}
+    assert main(["online-two-arms", "--methods", "nonesuch", "--output", str(tmp_path / "none.jsonl")]) == 1
 
 
 def test_predictions_of_the_default_are_recorded() -> None:
