@@ -16,6 +16,15 @@ ROOT = Path(__file__).parents[3]
 README = " ".join((ROOT / "README.md").read_text().split())
 BAYESIAN = (ROOT / "docs" / "systems" / "bayesian.md").read_text()
 MULTIFIDELITY = (ROOT / "docs" / "systems" / "multifidelity.md").read_text()
+SAID = {
+    "live": "mean error {}, random search {}, BOHB {}, ASHA {} (27 studies",
+    "costs": "off by a factor of {}, the median of seven studies",
+    "three": "with three trainings' worth the regret is {}, random search with ten has {}, both of the median "
+    "configuration's ({} studies",
+    "ten": "With ten it is {}, BOHB {}, ASHA {};",
+    "full": "`LogEI` has the lowest median regret on {} of {} problems",
+}
+"""The sentences of the README that have results; each is filled in from the records."""
 MARKS = (5, 10, 25, 50)
 CONTESTS = {
     "over orders of magnitude": "costs over orders of magnitude",
@@ -102,7 +111,7 @@ def test_live_errors_are_those_recorded() -> None:
             by_method.setdefault(row["method"], []).append(row["verified_error"])
     assert {len(errors) for errors in by_method.values()} == {27}
     shown = [f"{mean(by_method[method]):.3f}"[1:] for method in ("default", "random", "bohb", "asha")]
-    assert "mean error {}, random search {}, BOHB {}, ASHA {} (27 studies".format(*shown) in README
+    assert SAID["live"].format(*shown) in README
     assert "mean error of {}, random search {}, BOHB {} and ASHA {}.".format(*shown) in MULTIFIDELITY
 
 
@@ -113,7 +122,7 @@ def test_errors_of_predicted_costs_are_those_recorded() -> None:
         by_method.setdefault(row["method"], []).append(row["rms"])
     _, now = (math.exp(median(found)) for found in by_method.values())
     assert len(rows) == 2 * 7
-    assert f"off by a factor of {now:.2f}, the median of seven studies" in README
+    assert SAID["costs"].format(f"{now:.2f}") in README
 
 
 @cache
@@ -139,13 +148,12 @@ def test_what_ten_full_trainings_reach_is_reached_for_the_price_of_three() -> No
     assert median(ours) < median(theirs)
     assert "The accuracy of ten full trainings for the price of three." in README
     shown = [f"{mean(found):.2f}"[1:] for found in (ours, theirs)]
-    said = "with three trainings' worth the regret is {}, random search with ten has {}, ".format(*shown)
-    assert f"{said}both of the median configuration's ({len(ours)} studies" in README
+    assert SAID["three"].format(*shown, len(ours)) in README
 
 
 def test_regrets_with_ten_trainings_are_those_recorded() -> None:
     shown = [f"{mean(recorded_regrets(method, 10)):.2f}"[1:] for method in ("TraceKG", "bohb", "asha")]
-    assert "With ten it is {}, BOHB {}, ASHA {};".format(*shown) in README
+    assert SAID["ten"].format(*shown) in README
     level = [mean(recorded_regrets(method, 3)) for method in ("TraceKG", "bohb", "asha")]
     assert max(level) - min(level) < 0.02, "within the error of their pairs: level"
 
@@ -157,7 +165,17 @@ def test_the_count_of_problems_that_full_evaluations_lead_is_recorded() -> None:
             last = next(step["regret"] for step in reversed(row["steps"]) if step["evaluations"] <= 60)
             found.setdefault(row["problem"], {}).setdefault(row["method"], []).append(last)
     leads = sum(min(by, key=lambda method: median(by[method])) == "log-ei" for by in found.values())
-    assert f"`LogEI` has the lowest median regret on {leads} of {len(found)} problems" in README
+    assert SAID["full"].format(leads, len(found)) in README
+
+
+def test_the_readme_has_no_other_result() -> None:
+    """A decimal number or a count that none of these sentences has was typed and is in no record."""
+    rest = re.sub(r"```.*?```|`[^`]*`|\]\([^)]*\)|Python [\d.]+|Apache-[\d.]+", "", README)
+    for sentence in SAID.values():
+        shape = re.sub(r"`[^`]*`", "", sentence)
+        rest, count = re.subn(re.escape(shape).replace(r"\{\}", r"[^\s,;]+"), "", rest)
+        assert count == 1, sentence
+    assert re.findall(r"\d*\.\d+|\d+ of \d+|\d+–\d+|\d+ ?%|\d+ times", rest) == []
 
 
 def test_the_readme_is_one_screen_of_words_and_its_code_fits_a_window() -> None:
