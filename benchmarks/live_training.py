@@ -1,12 +1,11 @@
-"""The live tasks: networks trained in workers that share one GPU; see benchmarks/live.py."""
+"""The live task: a convolutional network on CIFAR-10, trained in workers that share one GPU; see benchmarks/live.py."""
 
 import gc
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,7 +15,7 @@ from torch.nn import functional
 import farthing as ft
 from benchmarks.recording.networks import Layout
 from benchmarks.recording.stacked import Nesterov, Training, shuffled, stepper, warmed_cosine
-from benchmarks.recording.tables import CLASSES, GruCode, precision, smoothed_loss
+from benchmarks.recording.tables import CLASSES, precision, smoothed_loss
 
 CHANCE = 1.0 - 1.0 / CLASSES
 COLOURS = 3
@@ -32,17 +31,6 @@ PARAMS: Mapping[str, ft.Float | ft.Int] = {
     "batch": ft.Int(64, 512, log=True),
 }
 
-OF_CODE: Mapping[str, ft.Float | ft.Int | ft.Choice] = {
-    "lr": ft.Float(1e-4, 1e-1, log=True),
-    "decay": ft.Float(1e-3, 1.0, log=True),
-    "one_minus_beta1": ft.Float(0.01, 0.5, log=True),
-    "clip": ft.Float(0.01, 10.0, log=True),
-    "dropout": ft.Float(0.0, 0.5),
-    "layers": ft.Int(1, 2),
-    "width": ft.Choice(64, 112, 176, 256, ordered=True),
-    "batch": ft.Choice(32, 64, 128, ordered=True),
-}
-
 
 @dataclass(frozen=True)
 class Pictures:
@@ -53,27 +41,18 @@ class Pictures:
 
 
 @dataclass(frozen=True)
-class LiveTask(ABC):
-    """The work of a study: a training that is validated and may be paused after every epoch. `folder` has its data."""
+class Task:
+    """The work of a study: `folder` has images.npy and labels.npy, of which the first are to train."""
 
     folder: Path
-    epochs: int = field(default=16, kw_only=True)
-    seed: int = field(default=0, kw_only=True)
-
-    params: ClassVar[Mapping[str, ft.Float | ft.Int | ft.Choice]]
+    train: int
+    validation: int
+    epochs: int
+    seed: int = 0
 
     @property
     def space(self) -> ft.Space:
-        return ft.Space(self.params, fidelities={"epochs": ft.Fidelity(1, self.epochs, integer=True, trace=True)})
-
-    @property
-    @abstractmethod
-    def data(self) -> list[int]:
-        """How much there is to train and to validate."""
-
-    @abstractmethod
-    def training(self, params: Mapping[str, Any]) -> Training:
-        """A whole training of one network."""
+        return ft.Space(PARAMS, fidelities={"epochs": ft.Fidelity(1, self.epochs, integer=True, trace=True)})
 
     def __call__(self, trial: ft.RunningTrial) -> None:
         saved = _saved(trial.resume_dir)
@@ -94,92 +73,67 @@ class LiveTask(ABC):
 
 
 class Network:
-    """A training that can be paused after every epoch."""
+    """A training that can be paused after every epoch: SGD with Nesterov's momentum, warm-up, then a cosine to zero."""
 
     def __init__(
-        self, task: LiveTask, params: Mapping[str, Any], *, seed: int, saved: Mapping[str, Any] | None = None
+        self, task: Task, params: Mapping[str, Any], *, seed: int, saved: Mapping[str, Any] | None = None
     ) -> None:
         self.epoch = 0 if saved is None else int(saved["epoch"])
         self._seed = seed if saved is None else int(saved["seed"])
         torch.manual_seed(self._seed)
-        training = task.training(params)
-        self._tensors = [training.weights, *training.optimizer.state()]
-        for tensor, old in zip(self._tensors, saved["tensors"] if saved else (), strict=False):
-            tensor.copy_(old)
-        self._steps = training.steps // task.epochs
-        begun = self.epoch * self._steps
-        self._validate = training.validate
-        self._step = stepper(
-            replace(
-                training,
-                schedule=training.schedule[begun:].contiguous(),
-                order=training.order[begun:].contiguous(),
-            )
-        )
-
-    def trained_on(self) -> float:
-        """Train for one more epoch; the validation's verdict then."""
-        torch.manual_seed(self._seed + SEEDS_APART * (self.epoch + 1))  # the same chances after a pause
-        for _ in range(self._steps):
-            self._step()
-        self.epoch += 1
-        return self._validate(self._tensors[0]).item()
-
-    def state(self) -> dict[str, Any]:
-        return {"epoch": self.epoch, "seed": self._seed, "tensors": [tensor.cpu() for tensor in self._tensors]}
-
-
-# --------------------------------------------------------------------------------------------- images
-
-
-@dataclass(frozen=True)
-class Task(LiveTask):
-    """A convolutional network on CIFAR-10: SGD with Nesterov's momentum, warm-up, then a cosine to zero.
-
-    `folder` has images.npy and labels.npy, of which the first are to train.
-    """
-
-    train: int
-    validation: int
-
-    params = PARAMS
-
-    @property
-    def data(self) -> list[int]:
-        return [self.train, self.validation]
-
-    def training(self, params: Mapping[str, Any]) -> Training:
-        train, validation = pictures(self.folder, self.train, self.validation)
+        train, self._validation = pictures(task.folder, task.train, task.validation)
         device, batch = train.inputs.device, int(params["batch"])
-        layout = layout_of(int(params["width"]))
-        weights = layout.fresh(1, device)
-        statistics = fresh_statistics(layout, device)
-        order = shuffled(self.train, models=1, batch=batch, epochs=self.epochs, device=device)
+        self._layout = layout_of(int(params["width"]))
+        weights = self._layout.fresh(1, device)
+        statistics = fresh_statistics(self._layout, device)
+        self._steps = task.train // batch
+        order = shuffled(task.train, models=1, batch=batch, epochs=task.epochs, device=device)
         row = {name: torch.tensor([float(params[name])], device=device) for name in PARAMS}
 
         def loss(leaf: Tensor, rows: Tensor) -> Tensor:
             x = mirrored(train.inputs[rows[0]])
-            found = logits(layout, leaf, x, statistics=statistics, learns=True)
+            found = logits(self._layout, leaf, x, statistics=statistics, learns=True)
             return smoothed_loss(found[None], train.labels[rows], row["smoothing"])
 
-        def error(weights: Tensor) -> Tensor:
-            """A network whose numbers overflowed guesses."""
-            with torch.no_grad():
-                parts = torch.split(validation.inputs, VALIDATED_AT_ONCE)
-                found = torch.cat([logits(layout, weights, x, statistics=statistics, learns=False) for x in parts])
-            wrong = (found.argmax(-1) != validation.labels).float().mean()
-            return torch.where(found.isfinite().all(), wrong, CHANCE)
-
-        return Training(
-            weights=weights,
-            optimizer=_WithStatistics(
-                weights, statistics=statistics, momentum=row["momentum"], decay=row["weight_decay"]
-            ),
-            schedule=warmed_cosine(row["lr"], len(order)),
-            order=order,
-            loss=loss,
-            validate=error,
+        optimizer = _WithStatistics(weights, statistics=statistics, momentum=row["momentum"], decay=row["weight_decay"])
+        self._tensors = [weights, *optimizer.state()]
+        for tensor, old in zip(self._tensors, saved["tensors"] if saved else (), strict=False):
+            tensor.copy_(old)
+        begun = self.epoch * self._steps
+        self._step = stepper(
+            Training(
+                weights=weights,
+                optimizer=optimizer,
+                schedule=warmed_cosine(row["lr"], len(order))[begun:].contiguous(),
+                order=order[begun:].contiguous(),
+                loss=loss,
+                validate=self._error,
+            )
         )
+
+    def trained_on(self) -> float:
+        """Train for one more epoch; the share of wrong answers then."""
+        torch.manual_seed(self._seed + SEEDS_APART * (self.epoch + 1))  # the same images are mirrored after a pause
+        for _ in range(self._steps):
+            self._step()
+        self.epoch += 1
+        return self._error(self._tensors[0]).item()
+
+    def state(self) -> dict[str, Any]:
+        return {"epoch": self.epoch, "seed": self._seed, "tensors": [tensor.cpu() for tensor in self._tensors]}
+
+    def _error(self, weights: Tensor) -> Tensor:
+        """A network whose numbers overflowed guesses."""
+        inputs, labels, statistics = self._validation.inputs, self._validation.labels, self._tensors[-1]
+        with torch.no_grad():
+            found = torch.cat(
+                [
+                    logits(self._layout, weights, x, statistics=statistics, learns=False)
+                    for x in torch.split(inputs, VALIDATED_AT_ONCE)
+                ]
+            )
+        wrong = (found.argmax(-1) != labels).float().mean()
+        return torch.where(found.isfinite().all(), wrong, CHANCE)
 
 
 class _WithStatistics(Nesterov):
@@ -242,34 +196,6 @@ def pictures(folder: Path, train: int, validation: int) -> tuple[Pictures, Pictu
     y = torch.tensor(np.load(folder / "labels.npy")[:count]).to(device)
     inputs = ((x.float() - 120.0) / 64.0).to(precision(device))
     return Pictures(inputs[:train], y[:train]), Pictures(inputs[train:], y[train:])
-
-
-# ----------------------------------------------------------------------------------------------- code
-
-
-@dataclass(frozen=True)
-class Code(LiveTask):
-    """The GRU over characters of `gru_code`, with more of them: `folder` has text.npy. The loss is in nats."""
-
-    sequences: int = 98_304
-    validation: int = 768
-
-    params = OF_CODE
-
-    @property
-    def data(self) -> list[int]:
-        return [self.sequences, self.validation]
-
-    def training(self, params: Mapping[str, Any]) -> Training:
-        table = code_of(self.folder, self.sequences, self.validation)
-        settings = {name: np.array([float(params[name])]) for name in self.params}
-        return table.training(settings, {name: int(params[name]) for name in table.space.shaping})
-
-
-@cache
-def code_of(folder: Path, sequences: int, validation: int) -> GruCode:
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    return GruCode(np.load(folder / "text.npy"), device, sequences=sequences, validation=validation)
 
 
 def _saved(folder: Path | None) -> Mapping[str, Any] | None:

@@ -8,7 +8,7 @@ import torch
 
 import farthing as ft
 from benchmarks import live, live_training
-from benchmarks.live_training import Code, Network, Task
+from benchmarks.live_training import Network, Task
 
 PARAMS = {"lr": 0.1, "weight_decay": 1e-4, "momentum": 0.9, "smoothing": 0.1, "width": 16, "batch": 32}
 
@@ -33,21 +33,6 @@ def test_a_paused_training_continues_as_if_it_had_not_been_paused(task):
     assert [continued.trained_on() for _ in range(2)] == errors[2:]
     for one, other in zip(whole.state()["tensors"], continued.state()["tensors"], strict=True):
         assert torch.equal(one, other)
-
-
-def test_a_network_over_code_is_paused_as_well(tmp_path):
-    np.save(tmp_path / "text.npy", (np.arange(4000) % 96).astype(np.uint8))
-    task = Code(tmp_path, sequences=64, validation=8, epochs=4)
-    params = {"lr": 0.01, "decay": 0.1, "one_minus_beta1": 0.1, "clip": 1.0, "dropout": 0.2}
-    params |= {"layers": 1, "width": 64, "batch": 16}
-    assert params.keys() == task.space.parameters.keys()
-    whole = Network(task, params, seed=3)
-    losses = [whole.trained_on() for _ in range(4)]
-    paused = Network(task, params, seed=3)
-    assert [paused.trained_on() for _ in range(2)] == losses[:2]
-    continued = Network(task, params, seed=4, saved=paused.state())
-    assert [continued.trained_on() for _ in range(2)] == losses[2:]
-    assert losses[-1] < losses[0]
 
 
 def test_the_network_learns_and_one_that_overflows_is_as_wrong_as_chance(task):
