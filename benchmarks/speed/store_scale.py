@@ -5,7 +5,8 @@ Figures are CPU seconds and the highest memory of whole processes, the start of 
 
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -53,7 +54,7 @@ def run(*, seeds: int, quick: bool) -> Result:
     with TemporaryDirectory() as folder:
         path = Path(folder, "large.db")
         fill(path, trials=trials)
-        measured = {name: _measured(program, path, repeats=seeds) for name, program in PROGRAMS.items()}
+        measured = {name: measured_alone(program, path, repeats=seeds) for name, program in PROGRAMS.items()}
     seconds = {name: spread for name, (spread, _) in measured.items()}
     memory = {name: most for name, (_, most) in measured.items()}
     what = f"{trials} trials with {trials * POINTS} measurements"
@@ -86,11 +87,17 @@ def fill(path: Path, *, trials: int) -> None:
     study = ft.Study(SPACE, minimize="error", storage=path, name=STUDY, strategy=ft.ASHA(), seed=0)
     study.tell(study.ask(), 1.0)
     study.close()
-    database, rng = Transactions(engines.database_url(path), patience=60.0), random.Random(0)
-    for first in range(1, trials, BATCH):
-        entries = [_entry(number, rng) for number in range(first, min(first + BATCH, trials))]
-        database.write(lambda connection, entries=entries: _insert(connection, entries))  # type: ignore[misc]
-    counts = {"version": trials + 1, "trials": trials}
+    rng = random.Random(0)
+    write(path, (_entry(number, rng) for number in range(1, trials)))
+
+
+def write(path: Path, entries: Iterable[Entry]) -> None:
+    """Adds trials to the one study of a database, as the storage would."""
+    database, last, rest = Transactions(engines.database_url(path), patience=60.0), 0, iter(entries)
+    while batch := list(islice(rest, BATCH)):
+        database.write(lambda connection, batch=batch: _insert(connection, batch))  # type: ignore[misc]
+        last = batch[-1].trial.number
+    counts = {"version": last + 2, "trials": last + 1}
     database.write(lambda connection: connection.execute(update(tables.study), counts))
     database.close()
 
@@ -121,7 +128,7 @@ def _stamped(row: rows.Row, entry: Entry) -> dict[str, Any]:
     return {**row, "study_id": 1, "version": entry.trial.number + 1}
 
 
-def _measured(program: str, path: Path, *, repeats: int) -> tuple[Spread, float]:
+def measured_alone(program: str, path: Path, *, repeats: int) -> tuple[Spread, float]:
     """CPU seconds over the repeats, and the highest memory in MB."""
     command = [sys.executable, "-c", f"{program}\n{MEMORY}", STUDY, str(path)]
     ended = [run_program(command) for _ in range(repeats)]

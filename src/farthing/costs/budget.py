@@ -1,7 +1,7 @@
 """Budgets, and the rest of a budget."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
@@ -135,22 +135,26 @@ class Budget(Declaration):
 
     def remaining(self, history: History, *, seconds: float) -> Remaining:
         """The rest for new trials after this history and these seconds: trials in flight count as predicted."""
-        return self._remaining(history, history.in_flight, seconds=seconds)
+        return self._remaining(history, lambda: history.in_flight, seconds=seconds)
 
     def remaining_for_waiting(self, history: History, *, seconds: float) -> Remaining:
         """The rest for the trials that wait for a worker: only running trials count as predicted."""
-        running = [trial for trial in history.in_flight if trial.state is State.RUNNING]
+
+        def running() -> list[Trial]:
+            return [trial for trial in history.in_flight if trial.state is State.RUNNING]
+
         return self._remaining(history, running, seconds=seconds)
 
     def is_reached(self, history: History, *, seconds: float) -> bool:
         """Whether cost or seconds are used up by what was paid, whatever trials in flight are predicted to cost."""
-        return self._remaining(history, (), seconds=seconds).pays_nothing
+        return self._remaining(history, tuple, seconds=seconds).pays_nothing
 
-    def _remaining(self, history: History, committed: Sequence[Trial], *, seconds: float) -> Remaining:
+    def _remaining(self, history: History, committed: Callable[[], Sequence[Trial]], *, seconds: float) -> Remaining:
+        """Trials are committed where a cost is limited: listing a thousand that run takes its time."""
         spent = self.spent(history, seconds=seconds)
         left = {name: limit - spent[name] for name, limit in self.amounts.items()}
         return Remaining(
-            cost=left["cost"] - cost_to_come(history, committed) if "cost" in left else math.inf,
+            cost=left["cost"] - cost_to_come(history, committed()) if "cost" in left else math.inf,
             seconds=left.get("seconds", math.inf),
             trials=left.get("trials", math.inf),
         )

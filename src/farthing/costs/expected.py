@@ -1,11 +1,12 @@
 """What trials are taken to cost, where it is decided whether a budget pays for them."""
 
 import math
-from collections.abc import Iterable, Mapping
-from itertools import islice, pairwise
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from statistics import median
 
-from farthing.trials import History, Measurement, Prediction, State, Suggestion, Trial
+from farthing.trials import History, Measurement, Prediction, Problem, State, Suggestion, Trial
 from farthing.trials.memos import places_changed
 
 # ------------------------------------------------------------
@@ -147,7 +148,27 @@ def _rest_at_own_pace(history: History, trial: Trial) -> float:
 
 def _cost_of_a_training(history: History) -> float | None:
     """The mean cost of a full training among the latest trials that are done, those of shorter ones in proportion."""
-    done = (trial for trial in reversed(history) if trial.state is State.DONE and trial.cost > 0.0)
-    paid = list(islice(done, LATEST))
-    trained = math.fsum(max(0.0, work_of(history, trial)) for trial in paid)
-    return math.fsum(trial.cost for trial in paid) / trained if trained > 0.0 else None
+    return history.memo(_LatestPaid)
+
+
+class _LatestPaid:
+    """The costs and the work of the trials that are done, by number: a memo, which looks at what has changed."""
+
+    def __init__(self) -> None:
+        self._trials: Sequence[Trial] = ()
+        self._problem: Problem | None = None
+        self._paid: list[tuple[int, float, float]] = []
+
+    def of(self, history: History) -> float | None:
+        if history.problem is not self._problem or len(history) < len(self._trials):
+            self._trials, self._problem, self._paid = (), history.problem, []
+        for place in places_changed(self._trials, history):
+            if place < len(self._trials):
+                del self._paid[bisect_left(self._paid, (place,)) : bisect_left(self._paid, (place + 1,))]
+            trial = history[place]
+            if trial.state is State.DONE and trial.cost > 0.0:
+                insort(self._paid, (place, trial.cost, max(0.0, work_of(history, trial))))
+        self._trials = history
+        latest = self._paid[-LATEST:]
+        trained = math.fsum([work for _, _, work in latest])
+        return math.fsum([cost for _, cost, _ in latest]) / trained if trained > 0.0 else None

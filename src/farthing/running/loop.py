@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
-from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
 from farthing.costs import Budget, Clock, Remaining
@@ -88,6 +87,7 @@ class Loop:
         self.trackers: dict[str, Json] = {}
         """How work reaches its runs in trackers, which say so when they begin to watch."""
         self._trials: Taken = {}
+        self._own: set[int] = set()  # the numbers of those that were submitted
         self._seconds_before = 0.0
         self._began = 0.0
         self._stopped: Stopped | None = None
@@ -366,6 +366,7 @@ class Loop:
         return left.trials < 1 and not self._records.problem.space.fidelities and not self._records.history.waiting
 
     def _submit(self, trial: Trial) -> None:
+        self._own.add(trial.number)
         budget = self.budget(self._records.history)
         is_hard = budget is not None and budget.hard
         left = budget.seconds - self._seconds_run() if budget is not None and is_hard and budget.seconds else None
@@ -382,10 +383,14 @@ class Loop:
         for observer in self._observers:
             observer.on_start(trial)
 
+    def _forget(self, attempt: Attempt) -> None:
+        self._trials.pop(attempt)
+        self._own.discard(attempt.number)
+
     def _close(self, job: Ended) -> None:
         if job.outcome is None:
             self._records.forget(job.attempt)
-            self._trials.pop(job.attempt)
+            self._forget(job.attempt)
             return
         self._require_room(job)
         retry = job.outcome.state is State.FAILED and self._may_retry(job)
@@ -394,9 +399,9 @@ class Loop:
         try:
             trial = self._records.close(job.attempt, replace(job.outcome, retry=True) if retry else job.outcome)
         except (StaleAttempt, TrialFinished):
-            self._trials.pop(job.attempt)
+            self._forget(job.attempt)
             return
-        self._trials.pop(job.attempt)
+        self._forget(job.attempt)
         self._stop_when_nothing_works(trial)
         self._require_checkpoint(trial)
         self._collector.trial_ended(trial)
@@ -472,5 +477,4 @@ class Loop:
 
         Of one that it runs and that another process took over, it will hear: the next report is refused.
         """
-        own = set(map(attrgetter("number"), self._trials))  # at each event, of a thousand trials
-        return self._executor.free > 0 or self._records.history.has_in_flight_besides(own)
+        return self._executor.free > 0 or self._records.history.has_in_flight_besides(self._own)

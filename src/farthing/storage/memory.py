@@ -35,6 +35,7 @@ class _Study:
     changed_at: dict[int, int] = field(default_factory=dict)
     pending: set[int] = field(default_factory=set)
     running: set[int] = field(default_factory=set)
+    continued_by: dict[int, set[int]] = field(default_factory=dict)
     events: list[tuple[int, Event]] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
     started: list[float] = field(default_factory=list)
@@ -77,14 +78,16 @@ class _Study:
                 numbers.add(trial.number)
             else:
                 numbers.discard(trial.number)
+        if trial.resume_from is not None:
+            by = self.continued_by.setdefault(trial.resume_from, set())
+            (by.discard if trial.is_finished else by.add)(trial.number)
 
     def entries_of(self, numbers: Collection[int]) -> list[Entry]:
         return [self.entries[number] for number in sorted(numbers)]
 
     def is_held(self, number: int) -> bool:
         """Whether a trial in flight is this one, or continues it."""
-        in_flight = (self.entries[other].trial for numbers in (self.pending, self.running) for other in numbers)
-        return any(number in (trial.number, trial.resume_from) for trial in in_flight)
+        return number in self.pending or number in self.running or bool(self.continued_by.get(number))
 
     def expired(self, *, at: Moment, dead: Collection[str] = ()) -> list[Entry]:
         """The next state of the trials whose leases have ended or whose owners are dead."""

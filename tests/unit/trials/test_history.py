@@ -1,11 +1,15 @@
 import math
+from dataclasses import replace
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from farthing import Float, History, Measurement, Space, State, Suggestion, Trial
 from farthing.errors import InvalidArgument, TrialNotFound
 from farthing.trials import Problem
+from farthing.trials.history import PART, SharedList
 
 PROBLEM = Problem(Space({"x": Float(0, 1)}), value="error")
 
@@ -93,3 +97,36 @@ def test_a_problem_survives_its_json_form() -> None:
 def test_a_problem_that_cannot_be_meant_is_refused(settings: dict[str, object], rule: str) -> None:
     with pytest.raises(InvalidArgument, match=rule):
         Problem(PROBLEM.space, **settings)  # type: ignore[arg-type]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2 * PART), st.integers()), max_size=40),
+    st.integers(0, 2 * PART + 3),
+    st.slices(2 * PART + 50),
+)
+def test_copies_of_a_shared_list_are_as_independent_as_those_of_a_list(
+    changes: list[tuple[int, int, int]], length: int, part: slice
+) -> None:
+    kept: list[tuple[SharedList[int], list[int]]] = [(SharedList(), [])]
+    for place in range(length):
+        kept[0][0].append(place)
+        kept[0][1].append(place)
+    for which, place, value in changes:
+        ours, plain = kept[which % len(kept)]
+        if which == 3:
+            kept.append((ours.copy(), plain.copy()))
+        elif place < len(plain):
+            ours[place] = plain[place] = value
+        else:
+            ours.append(value)
+            plain.append(value)
+    for ours, plain in kept:
+        assert (list(ours), len(ours), list(ours[part])) == (plain, len(plain), plain[part])
+        assert [ours[place] for place in range(-len(plain), len(plain))] == plain * 2
+
+
+def test_of_a_long_history_only_the_parts_that_changed_are_copied() -> None:
+    history = History(PROBLEM, [trial(number, State.RUNNING) for number in range(4 * PART)])
+    later = history.updated([replace(history[PART], state=State.DONE)], version=1)
+    same = [ours is theirs for ours, theirs in zip(history._trials._parts, later._trials._parts, strict=True)]
+    assert same == [True, False, True, True]

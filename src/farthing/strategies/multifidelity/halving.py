@@ -129,6 +129,10 @@ class Rungs:
         return self.history.memo(KeptRungs, self.reduction, self.fidelity, self.lowest)
 
     @cached_property
+    def waiting(self) -> "Waiting":
+        return self.history.memo(KeptWaiting, self.reduction, self.fidelity, self.lowest)
+
+    @cached_property
     def brackets(self) -> "tuple[list[Bracket], AbstractSet[int]]":
         """The brackets of which something may still be promoted or begun, and the numbers of those that are over."""
         members, over = self.history.memo(KeptBrackets, self.reduction, self.fidelity, self.lowest)
@@ -143,7 +147,7 @@ class Rungs:
         return reached - 1 if reached else None
 
     def may_go_on(self, trial: Trial) -> bool:
-        is_waiting = trial.state is State.DONE and trial.number not in self.kept.continued
+        is_waiting = trial.state is State.DONE and not self.waiting.is_continued(trial.number)
         return is_waiting and self.history.is_current(trial) and not self.history.ended_early(trial)
 
     def has_twin_above(self, trial: Trial) -> bool:
@@ -157,10 +161,8 @@ class Rungs:
         return self.kept.highest
 
     def best(self, rung: int) -> Iterator[Trial]:
-        """The fraction of a rung that may go on, the best first, without those that have a twin above."""
-        ended, keys, highest = self.kept.ended[rung], self.kept.keys, self.kept.highest
-        best = (number for _, number in ended[: len(ended) // self.reduction])
-        return (self.history[number] for number in best if highest.get(keys[number], 0) <= rung)
+        """Those of the best fraction of a rung that nothing continues and that have no twin above, the best first."""
+        return map(self.history.__getitem__, self.waiting.best[rung])
 
     def ranked(self, trials: Iterable[Trial]) -> list[Trial]:
         """The best first, what has no value, or is not possible today, last; ties in the order of their numbers."""
@@ -188,40 +190,48 @@ class Rungs:
 class Standing:
     """Where the trials of a history stand: the losses and numbers of those that have ended on each rung, best first.
 
-    `continued` are the numbers of trials that others resume from, `keys` those of all trials' params; `Rungs` says what
-    is `highest`.
+    `Rungs` says what is `highest`.
     """
 
     ended: Sequence[Sequence[tuple[float, int]]]
-    continued: AbstractSet[int | None]
-    keys: Sequence[ParamsKey]
     highest: Mapping[ParamsKey, int]
 
 
-class KeptRungs:
-    """The standing of the history that was asked about last: of the next one only the trials that changed move."""
+@dataclass(frozen=True)
+class Waiting:
+    """The numbers of the trials that are promoted next on each rung, of the first `trials`."""
+
+    trials: int
+    best: Sequence[Sequence[int]]
+    continued_by: Mapping[int, int]
+
+    def is_continued(self, number: int) -> bool:
+        return self.continued_by.get(number, self.trials) < self.trials
+
+
+class FollowedRungs:
+    """Where the trials of the history that was asked about last stand: of the next one only those that changed move."""
 
     def __init__(self, reduction: int, fidelity: str, lowest: float) -> None:
         self._rules = (reduction, fidelity, lowest)
         self._problem: Problem | None = None
         self._trials: Sequence[Trial] = ()
 
-    def of(self, history: History) -> Standing:
-        rungs, trials = Rungs(history, *self._rules), history
-        if history.problem is not self._problem or len(trials) < len(self._trials):
+    def _follow(self, history: History) -> None:
+        rungs = Rungs(history, *self._rules)
+        if history.problem is not self._problem or len(history) < len(self._trials):
             self._begin(history.problem, levels=len(rungs.levels))
-        for place in places_changed(self._trials, trials):
+        for place in places_changed(self._trials, history):
             if place < len(self._trials):
                 self._move(rungs, self._trials[place], by=-1)
-            self._move(rungs, trials[place], by=1)
-        self._trials = trials
-        ended = [ended.copy() for ended in self._ended]
-        return Standing(ended, self._continued.copy(), self._keys, self._highest.copy())
+            self._move(rungs, history[place], by=1)
+        self._trials = history
 
     def _begin(self, problem: Problem, *, levels: int) -> None:
         self._problem, self._trials = problem, ()
         self._ended: list[list[tuple[float, int]]] = [[] for _ in range(levels)]
-        self._continued: set[int | None] = set()
+        self._waiting: list[list[tuple[float, int]]] = [[] for _ in range(levels)]
+        self._continued_by: dict[int, int] = {}
         self._keys: list[ParamsKey] = []
         self._counts: dict[ParamsKey, list[int]] = {}
         self._highest: dict[ParamsKey, int] = {}
@@ -231,15 +241,23 @@ class KeptRungs:
         rung = rungs.rung_of(trial)
         if trial.number == len(self._keys):
             self._keys.append(params_key(trial.params))
-            self._continued.add(trial.resume_from)
-        if trial.is_finished and rung is not None:
-            ended, standing = self._ended[rung], (rungs.loss(trial), trial.number)
-            if by > 0:
-                insort(ended, standing)
-            else:
-                del ended[bisect_left(ended, standing)]
+            if trial.resume_from is not None and trial.resume_from not in self._continued_by:
+                self._place(rungs, rungs.history[trial.resume_from], self._waiting, by=-1)
+                self._continued_by[trial.resume_from] = trial.number
+        self._place(rungs, trial, self._ended, by=by)
+        if trial.number not in self._continued_by:
+            self._place(rungs, trial, self._waiting, by=by)
         if trial.state not in (State.FAILED, State.LOST):
             self._count(self._keys[trial.number], rung or 0, by)
+
+    def _place(self, rungs: Rungs, trial: Trial, lists: list[list[tuple[float, int]]], *, by: int) -> None:
+        rung, standing = rungs.rung_of(trial), (rungs.loss(trial), trial.number)
+        if not trial.is_finished or rung is None:
+            return
+        if by > 0:
+            insort(lists[rung], standing)
+        else:
+            del lists[rung][bisect_left(lists[rung], standing)]
 
     def _count(self, key: ParamsKey, rung: int, by: int) -> None:
         """Says how many trials of a configuration stand on a rung and have not failed."""
@@ -250,6 +268,28 @@ class KeptRungs:
             self._highest[key] = standing[-1]
         else:
             self._highest.pop(key, None)
+
+
+class KeptRungs(FollowedRungs):
+    """The whole standing, a copy that stays as it is."""
+
+    def of(self, history: History) -> Standing:
+        self._follow(history)
+        return Standing([ended.copy() for ended in self._ended], self._highest.copy())
+
+
+class KeptWaiting(FollowedRungs):
+    """What is promoted next: nothing that has ended long ago is looked at, or copied, for it."""
+
+    def of(self, history: History) -> Waiting:
+        self._follow(history)
+        return Waiting(len(history), [self._best(rung) for rung in range(len(self._ended))], self._continued_by)
+
+    def _best(self, rung: int) -> list[int]:
+        ended, waiting = self._ended[rung], self._waiting[rung]
+        places = len(ended) // self._rules[0]
+        near = islice(waiting, bisect_right(waiting, ended[places - 1]) if places else 0)
+        return [number for _, number in near if self._highest.get(self._keys[number], 0) <= rung]
 
 
 def params_key(params: Params) -> ParamsKey:

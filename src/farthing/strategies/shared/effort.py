@@ -7,8 +7,7 @@ same study on a busy machine, and after a kill.
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Sequence
-from math import inf
-from statistics import fmean
+from math import fsum, inf
 
 from farthing.costs import EFFORT_LEVELS, Budget, EffortLevel, Remaining
 from farthing.strategies.shared.strategy import Strategy
@@ -122,7 +121,8 @@ class _RecentShare:
                 insort(self._shares, (place, share_trained(history, history[place])))
         self._trials = history
         if changed:
-            self._mean = fmean(share for _, share in self._shares[-RECENT:]) if self._shares else 1.0
+            shares = [share for _, share in self._shares[-RECENT:]]
+            self._mean = fsum(shares) / len(shares) if shares else 1.0
         return self._mean
 
 

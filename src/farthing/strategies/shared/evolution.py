@@ -279,33 +279,45 @@ def _following(history: History, latest: Generation, ended: Sequence[Trial], rng
 
 
 def _has_ended(encoder: Encoder, latest: Generation, after: Distribution) -> bool:
+    """With categories a search is left when its step is small enough to compare it; later ones of the best go on."""
     numbers = [j for j in range(encoder.dimension) if j not in encoder.categories]
-    widths = SMALLEST_STEP, SETTLED ** (1 + latest.restarts // 2 if _is_refining(latest.restarts) else 1)
-    least = max(widths) if encoder.categories else SMALLEST_STEP
+    width = SETTLED if _is_elsewhere(latest.restarts) else SETTLED ** (1 + latest.restarts // 2)
+    least = max(width, SMALLEST_STEP) if encoder.categories else SMALLEST_STEP
     return not least <= after.steps(numbers or range(after.n)) < math.inf
 
 
-def _is_refining(restarts: int) -> bool:
-    return restarts > 0 and restarts % 2 == 0
+def _is_elsewhere(restarts: int) -> bool:
+    """Whether a search began at a random point rather than at the best one."""
+    return restarts % 2 == 1
 
 
 def _restarted(history: History, before: Generation, rng: Randomness) -> Generation:
     """At a random point, with twice the population: to find a wider valley.
 
-    With categories, points with those that were tried least take turns with the best one so far, which is searched ten
-    times as narrowly each time: the categories that a search begins with are seldom left, as others look bad with its
-    numbers.
+    With categories, points with those that were tried least take turns with the search that found the best one so far,
+    which goes on where it was left: the categories that a search begins with are seldom left, as others look bad with
+    its numbers.
     """
     encoder, number, restarts = history.problem.space.encoder, len(history), before.restarts + 1
     population = before.population
-    if encoder.categories and _is_refining(restarts):
-        return Generation(number, Distribution.around(best_point(history, history), SETTLED), population, restarts)
+    if encoder.categories and not _is_elsewhere(restarts):
+        return Generation(number, _left(history), population, restarts)
     point = rng.at("restart", number).random(before.distribution.n)
     if encoder.categories:
         point = _with_other_categories(history, point)
     else:
         population = min(2 * population, LARGEST_POPULATION * population_of(point.size))
     return Generation(number, Distribution.around(point, STEP), population, restarts)
+
+
+def _left(history: History) -> Distribution:
+    """The last distribution of the search that found the best trial; a new one around it if it was no search."""
+    best = min(filter(is_measured, history), key=lambda trial: loss(history, trial))
+    search = best.note[NOTE].get("restarts") if is_evolving(best) and best.number >= history.extended_at else None
+    if search is None:
+        return Distribution.around(best_point(history, [best]), SETTLED)
+    states = (trial.note[NOTE] for trial in reversed(history) if is_evolving(trial) and "state" in trial.note[NOTE])
+    return Distribution.from_json(next(note["state"] for note in states if note.get("restarts") == search))
 
 
 def _with_other_categories(history: History, point: Array) -> Array:

@@ -124,9 +124,10 @@ def best_by_value(history: History) -> Recommendation | None:
     """The best value measured at the highest fidelity that any finished trial has."""
     if not history.eligible:
         return None
-    top = max(map(history.reach, history.eligible))
+    reaches = list(map(history.reach, history.eligible))
+    top = max(reaches)
     best = min(
-        (trial for trial in history.eligible if history.reach(trial) == top),
+        (trial for trial, reach in zip(history.eligible, reaches, strict=True) if reach == top),
         key=lambda trial: history.loss(trial.value if trial.value is not None else float("inf")),
     )
     return Recommendation(best.params, best)
