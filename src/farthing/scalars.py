@@ -81,7 +81,7 @@ def as_option(value: object) -> Option:
 
 def with_tuples(params: Mapping[str, Any]) -> Mapping[str, Any]:
     """The params with tuples where JSON made lists of them."""
-    if not any(type(value) is list for value in params.values()):
+    if list not in map(type, params.values()):
         return params
     return {name: tuple(value) if type(value) is list else value for name, value in params.items()}
 

@@ -5,19 +5,20 @@ from collections.abc import Iterator, Sequence
 from farthing.analysis.best import Best
 from farthing.analysis.text import short_number
 from farthing.cli.tables import aligned
-from farthing.online.log import Online
 from farthing.session import session_of
 from farthing.session.strategy import class_name
 from farthing.study import Study
 from farthing.trials import Measurement, Problem, Trial
 from farthing.trials.measurement import BAD, played_rounds
 
+ONLINE = "Online"
+"""The class in `online/log.py`, which is not imported for its name: the models of online strategies come with it."""
 MOST_RUNS = 5
 """The last runs are shown where there are more."""
 
 
 def is_online(study: Study) -> bool:
-    return class_name(session_of(study).strategy.to_json()) == Online.__name__
+    return class_name(session_of(study).strategy.to_json()) == ONLINE
 
 
 def best_run_text(study: Study, best: Best) -> str:

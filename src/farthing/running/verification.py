@@ -13,10 +13,8 @@ from farthing.costs import Remaining
 from farthing.costs.expected import expected_cost
 from farthing.errors import InvalidArgument, NoResult
 from farthing.fields import Flag, Whole
-from farthing.models.threads import one_thread
 from farthing.session.records import Records
 from farthing.strategies import Strategy
-from farthing.strategies.shared.cost_model import predicted_cost
 from farthing.trials import History, Json, Params, Prediction, Problem, State, Suggestion, Trial
 
 # ------------------------------------------------------------
@@ -104,6 +102,9 @@ def _predicted_cost(history: History, suggestion: Suggestion, source: Trial | No
     """As declared, or learnt from the costs so far; None where nothing was paid."""
     problem = history.problem
     if problem.declared_cost is None:
+        from farthing.models.threads import one_thread
+        from farthing.strategies.shared.cost_model import predicted_cost
+
         with one_thread():
             return predicted_cost(history, suggestion)
     head_start = problem.cost_of(suggestion.params, source.fidelity) if source and source.checkpoint else 0.0

@@ -21,7 +21,7 @@ from farthing.storage.measurement_rows import Look, all_curves
 from farthing.storage.storage import Changes
 from farthing.storage.validation import study_not_found
 from farthing.storage.watching import LeaseWatch
-from farthing.trials import Event, Measurement
+from farthing.trials import Event, Measurement, State
 
 Curves = Mapping[int, Sequence[Measurement]]
 
@@ -86,12 +86,14 @@ class HistoryReader:
         span = _Span(connection, study_id, since, version)
         trials = (_of_trials(batch) for batch in chain([first], batches))
         entries, curves = self._all(span, trials) if since == 0 else self._changed(span, [*chain.from_iterable(trials)])
-        self._seen[study_id] = _Seen(version, _curves_in_flight(curves, entries))
+        self._seen[study_id] = _Seen(version, curves if since == 0 else _curves_in_flight(curves, entries))
         self._watch.see(name, entries, all_that_run=running or since == 0)
         return Changes(
             version=version,
             trials=[
                 lifecycle.as_read(entry, now=now, charge=bool(charges), has_ended=self._watch.has_ended(name, entry))
+                if entry.trial.state is State.RUNNING
+                else entry.trial
                 for entry in entries
             ],
             events=_events(span) if (last_event or 0) > since else [],

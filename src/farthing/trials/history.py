@@ -5,6 +5,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
+from operator import attrgetter
 from typing import Any, TypeVar, overload
 
 from farthing.errors import TrialNotFound
@@ -25,7 +26,7 @@ from farthing.trials.learned import Learned, learned_of
 from farthing.trials.memos import CostSoFar, Memo, Memos
 from farthing.trials.problem import Problem
 from farthing.trials.suggestion import Json, Params
-from farthing.trials.trial import State, Trial, is_added
+from farthing.trials.trial import IN_FLIGHT, State, Trial, is_added
 
 T = TypeVar("T")
 
@@ -157,7 +158,7 @@ class History(Sequence[Trial]):
         later._memos = self._memos
         is_latest = len(self.log) == self.logged and not grew
         later.log = self.log if is_latest else []
-        later._take(sorted(trials, key=lambda trial: trial.number))
+        later._take(sorted(trials, key=attrgetter("number")))
         later.logged = len(later.log)
         return later
 
@@ -173,24 +174,23 @@ class History(Sequence[Trial]):
 
     def _take(self, trials: Iterable[Trial]) -> None:
         for stored in trials:
-            trial = self.filled(stored)
-            self.log.append(trial.number)
-            self._with_result += trial.state is State.DONE
-            if trial.number < len(self._trials):
-                self._with_result -= self._trials[trial.number].state is State.DONE
-                self._trials[trial.number] = trial
+            trial = self.filled(stored) if self._extensions else stored
+            number, state = trial.number, trial.state
+            self.log.append(number)
+            self._with_result += state is State.DONE
+            if number < len(self._trials):
+                self._with_result -= self._trials[number].state is State.DONE
+                self._trials[number] = trial
+                self._in_flight.pop(number, None)
+                self._waiting.discard(number)
             else:
                 self._trials.append(trial)
-                self._configurations += trial.resume_from is None
+                self._configurations += trial.suggestion.resume_from is None
                 self._added += is_added(trial)
-            if trial.is_finished:
-                self._in_flight.pop(trial.number, None)
-            else:
-                self._in_flight[trial.number] = trial
-            if trial.state is State.PENDING:
-                self._waiting.add(trial.number)
-            else:
-                self._waiting.discard(trial.number)
+            if state in IN_FLIGHT:
+                self._in_flight[number] = trial
+            if state is State.PENDING:
+                self._waiting.add(number)
 
     def filled(self, trial: Trial) -> Trial:
         """The trial in the space of today: one that is older than a parameter has the value it was extended with."""

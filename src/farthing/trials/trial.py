@@ -24,7 +24,10 @@ class State(StrEnum):
 
     @property
     def is_finished(self) -> bool:
-        return self not in (State.PENDING, State.RUNNING)
+        return self not in IN_FLIGHT
+
+
+IN_FLIGHT = (State.PENDING, State.RUNNING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,7 @@ class Trial:
 
     @property
     def is_finished(self) -> bool:
-        return self.state.is_finished
+        return self.state not in IN_FLIGHT
 
     @property
     def began_at(self) -> float:

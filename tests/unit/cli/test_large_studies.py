@@ -1,5 +1,7 @@
 """Commands on a large study read what they show, counted in trials and measurements that are read."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -145,3 +147,10 @@ def test_a_recommendation_that_was_changed_by_hand_is_not_used(finished: ft.Stud
     session.records.keep_recommendation(form)
 
     assert best.kept_recommendation(session_of(ft.Study.load("study", "study.db"))) is None
+
+
+def test_a_command_that_shows_a_study_imports_no_scipy_which_takes_as_long_as_reading_half_of_a_large_one() -> None:
+    views = "farthing.study, farthing.cli.study_view, farthing.cli.watch_view"
+    program = f"import sys, {views}; print({{'scipy', 'pandas'}} & set(sys.modules))"
+    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert finished.stdout.strip() == "set()"
