@@ -49,7 +49,7 @@ def left_out_runs() -> None:
     def agreement(self: takg.TraceKG, history: History) -> Skill | None:
         if only_trace(history) is None or not latest or latest[0] is None:
             return None
-        return Skill(agreement_without_each(latest[0].model.gp), chosen=skill.ENOUGH)
+        return Skill(agreement_without_each(latest[0].model.gp), chosen=skill.JUDGED)
 
     context.read_context = remembered
     skill.LEAST_SKILL = LEAST_AGREEMENT
@@ -84,14 +84,14 @@ def looks_by_budget() -> None:
         look = handover.FIRST_LOOK
         if begun:
             full = median(trial.cost / history.reach(trial) for trial in begun)
-            look = min(look, (history.cost + budget.cost) / (6 * takg.STARTS_OF_TRACES * full))
+            look = min(look, (history.cost + budget.cost) / (6 * skill.FIRST * full))
         return list(handover._halved(history, budget, count, rng, lowest=look))
 
     handover.suggest_starts = starts
 
 
 def twelve_looks() -> None:
-    takg.STARTS_OF_TRACES = 12
+    skill.FIRST = 12
 
 
 RULES: Mapping[str, Callable[[], None]] = {

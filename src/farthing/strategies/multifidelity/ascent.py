@@ -124,7 +124,7 @@ class InformationPerCost:
 
 SCREENED = 128
 RESTARTS = 4
-SCREENING_PAIRS, STEP_PAIRS, JUDGING_PAIRS = 8, 2, 8
+SCREENING_PAIRS, STEP_PAIRS = 8, 2
 STEPS = 20
 """Effort of the search, of which the paper says nothing. Limits on time, not tuned."""
 BEST_SEEN, SPREAD = 40, 64
@@ -238,13 +238,13 @@ class Climb:
         bounds = decisions.bounds(one, self._least(starts))
         lower, upper, V = (part.reshape(len(starts) // self.members, -1) for part in (*bounds, one))
         rounded = self._rounded(self._ascended(V, lower, upper))
-        objective = self.objective(JUDGING_PAIRS)
+        objective = self.objective(SCREENING_PAIRS)
         value = objective(rounded)
         return self._hopped(objective, rounded, value) if self.members == 1 else (rounded, value)
 
     def _chosen(self, rows: Array, value: Array, source: IntArray, *, limit: float) -> list[ChosenEvaluation] | None:
         """The evaluations of the best decision that is affordable and new."""
-        value, costs = value.copy(), self.objective(JUDGING_PAIRS).costs(rows)
+        value, costs = value.copy(), self.objective(SCREENING_PAIRS).costs(rows)
         value[costs.sum(axis=1) > limit * (1.0 + 1e-9)] = -np.inf
         if not (is_bought := self._has_bought(rows)).all():
             value[is_bought] = -np.inf

@@ -31,10 +31,9 @@ FANTASIES: dict[EffortLevel, int] = {"ordinary": 8, "frugal": 2, "screen": 0, "s
 MOST_PENDING = 128
 """Evaluations in flight whose results are drawn, the latest ones. A limit on time, not tuned: all those of a thousand
 workers would take minutes for each suggestion."""
-GROWTH_WITH_LESS_EFFORT = 1.5
-"""Hyperparameters are kept until there are this many times the trials, if a suggestion must be quick. Not tuned."""
-GROWTH_WITH_LEAST_EFFORT = 4.0
-"""The same where several are suggested at once: a fit takes half a second, and all workers wait. Not tuned."""
+GROWTH: dict[EffortLevel, float] = {"ordinary": 0.0, "frugal": 1.5, "screen": 1.5, "several": 4.0}
+"""Hyperparameters are kept until there are this many times the trials: a fit takes half a second, in which all workers
+wait. Not tuned."""
 POINTS_IN_HASTE = 160
 """Points of curves that a process is conditioned on at the least effort. A limit on time, not tuned: a fit to 400 of
 them takes a third of a second, in which no worker gets anything, and one to these a twentieth."""
@@ -236,8 +235,7 @@ def read_context(
     is_in_haste = effort == EFFORT_LEVELS[-1]
     most = POINTS_IN_HASTE if is_in_haste else MOST_POINTS
     runs = active_runs(history, runs_of(history), retain=settings.retain, most=most)
-    growth = GROWTH_WITH_LEAST_EFFORT if is_in_haste else GROWTH_WITH_LESS_EFFORT
-    may_refit = effort == "ordinary" or _has_outgrown_its_fit(history, growth)
+    may_refit = _has_outgrown_its_fit(history, GROWTH[effort])
     model = fit_curves(
         history,
         runs,

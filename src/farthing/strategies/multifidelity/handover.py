@@ -20,7 +20,7 @@ from farthing.strategies.multifidelity.halving import ASHA, ParamsKey, Rungs
 from farthing.strategies.multifidelity.levels import COMPLETE
 from farthing.strategies.multifidelity.runs import Run, runs_of
 from farthing.strategies.multifidelity.screening import best_new
-from farthing.strategies.multifidelity.skill import ENOUGH, HALVING, Skill, only_trace
+from farthing.strategies.multifidelity.skill import HALVING, Skill, only_trace
 from farthing.strategies.multifidelity.standings import KeptStandings, Standings
 from farthing.strategies.shared.starts import is_known
 from farthing.strategies.shared.strategy import Randomness
@@ -176,7 +176,7 @@ def _by_model(
 
 
 def _doubt(skill: Skill) -> str:
-    if skill.chosen < ENOUGH:
+    if skill.is_unknown:
         return "random starts have learnt nothing, so there is little for a model to go by"
     return (
         f"random starts have learnt nothing, and the model's choices win {skill.share:.0%} of pairs with them, too few"

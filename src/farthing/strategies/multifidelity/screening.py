@@ -37,9 +37,9 @@ from farthing.strategies.shared.searching import EFFORTS, OFFERED, search_from, 
 
 AGAIN = 10
 """Number of the best configurations that may start again with more of a fidelity that is no trace. Not tuned."""
-LONGEST_LOOK, STRIDE, PROMISING = 0.2, 3.0, 1 / 3
+LONGEST_LOOK, STRIDE = 0.2, 3.0
 """A new run is trained to at most this share of the full fidelity, a paused one to at most so many times what it has,
-and only if it is in the best third of those that came as far. Chosen with the rules of `finishing`."""
+and only if it is among the best of those that came as far, one in so many. Chosen with the rules of `finishing`."""
 PAIRS = 16
 """Antithetic pairs of normals: 32 simulated outcomes of a candidate. A limit on time, not tuned."""
 
@@ -110,7 +110,7 @@ def _promising(context: CurveContext, places: set[int]) -> set[int]:
         level = float(run.reached[0])
         others = [loss_up_to(other, level) for other, far in zip(runs, reached, strict=True) if far >= level - 1e-9]
         better = sum(loss < run.results[-1].loss for loss in others)
-        if better < max(1, ceil(PROMISING * len(others))):
+        if better < max(1, ceil(len(others) / STRIDE)):
             found.add(place)
     return found
 

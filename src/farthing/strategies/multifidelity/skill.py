@@ -19,13 +19,13 @@ Curve = Mapping[float, float]
 HALVING = "halving"
 """The key in the notes of suggestions that are made while halving decides; its value is the skill of the model."""
 FIRST, STANDING_OUT, PROGRESS = 8, 0.1, 0.02
-"""The best of the first random runs stands out if it has this much less error than their median. A run has learnt
-something if it has this much less error than at its first report."""
+"""The number of first looks along a trace. The best random one of them stands out if it has this much less error than
+their median. A run has learnt something if it has this much less error than at its first report."""
 AS_VALUE = 5
 """Of what is maximised, the same holds for a value that is higher by so many times that share: whether it has a highest
 value is a guess from those seen. A guess as well, for functions whose values are far below one."""
-JUDGED, ENOUGH, LEAST_SKILL = 16, 8, 0.85
-"""The latest choices of a model that are judged, how many there must be, and the share of pairs that they must win.
+JUDGED, LEAST_SKILL = 16, 0.85
+"""The latest choices of a model that are judged, at least half as many, and the share of pairs that they must win.
 These and the numbers above were chosen on the problems for tuning of `docs/systems/multifidelity.md`; it lists others.
 """
 LEAST_DRAWN, MOST_DRAWN = 3, 64
@@ -42,7 +42,12 @@ class Skill:
     @property
     def is_missing(self) -> bool:
         """Whether the model must not decide yet, neither what to train nor what to recommend."""
-        return self.chosen < ENOUGH or self.share < LEAST_SKILL
+        return self.is_unknown or self.share < LEAST_SKILL
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether too few choices were judged."""
+        return self.chosen < JUDGED / 2
 
 
 def skill_of(history: History) -> Skill | None:

@@ -1,10 +1,10 @@
 """taKG: the trace-aware knowledge gradient (Wu, Toscano-Palmerin, Frazier and Wilson, 2020)."""
 
 import logging
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from statistics import median
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from farthing.costs import EFFORT_LEVELS, Remaining
@@ -13,7 +13,7 @@ from farthing.fields import share, whole
 from farthing.strategies.shared.effort import can_pay_for_model, effort_level
 from farthing.strategies.shared.starts import first_params, is_known, starts_in_vain
 from farthing.strategies.shared.strategy import Randomness, Recommendation, Strategy
-from farthing.trials import History, Json, Params, Suggestion
+from farthing.trials import History, Json, Params, Suggestion, Trial
 
 if TYPE_CHECKING:
     from farthing.strategies.multifidelity.candidates import Candidates, ChosenEvaluation
@@ -25,9 +25,9 @@ log = logging.getLogger("farthing")
 
 DROPPED = "dropped"
 """In a note: the runs that left the paper's basket with this suggestion, by the number of their first trial."""
-STARTS, STARTS_OF_TRACES = 5, 8
-"""Random configurations before the model is asked; along a single trace they are short looks, of which the best are
-continued (`handover.suggest_starts`)."""
+STARTS = 5
+"""Random configurations before the model is asked; along a single trace there are more, which are short looks, and the
+best of them are continued (`handover.suggest_starts`)."""
 START_SHARE = 0.13
 """Of the full fidelity, all fidelities multiplied, where there are several or none is a trace; a guess, not tuned."""
 START_BUDGET = 0.5
@@ -164,9 +164,8 @@ class TraceKG(Strategy):
         if context is None:
             return [*starts, *random_starts(history, budget, count - len(starts), rng, after=starts)]
         skill = self._skill(history)
-        is_trusted = skill is None or not skill.is_missing
         if not starts:
-            ending = finishing(context, budget, count, trusts_model=is_trusted)
+            ending = finishing(context, budget, count, trusts_model=skill is None or not skill.is_missing)
             if ending is not None:
                 found = [suggestion_of(context, choice) for choice in ending]
                 return [replace(one, note={**(one.note or {}), NOTE: True}) for one in found]
@@ -183,9 +182,9 @@ class TraceKG(Strategy):
 def _bracket(history: History, budget: Remaining, count: int, rng: Randomness) -> list[Suggestion]:
     """The first configurations along a single trace; none elsewhere, or once there are enough of them."""
     from farthing.strategies.multifidelity.handover import suggest_starts
-    from farthing.strategies.multifidelity.skill import only_trace
+    from farthing.strategies.multifidelity.skill import FIRST, only_trace
 
-    left = STARTS_OF_TRACES + starts_in_vain(history) - history.configurations
+    left = FIRST + starts_in_vain(history) - history.configurations
     if left <= 0 or only_trace(history) is None:
         return []
     found = suggest_starts(history, budget, count, rng)
@@ -194,12 +193,31 @@ def _bracket(history: History, budget: Remaining, count: int, rng: Randomness) -
 
 
 def starts_left(history: History, budget: Remaining) -> int:
-    """The number of random starts still to make; fewer if they would take too much of the budget."""
+    """The number of random starts still to make; none if smaller ones would still take too much of the budget."""
+    paid, left = [trial.cost for trial in _begun(history)], _for_starts(history, budget)
+    if paid and left < (min(paid) / 2 if len(paid) > 1 else 0.0):
+        return 0
+    return max(0, STARTS + starts_in_vain(history) - history.configurations)
+
+
+def _begun(history: History) -> list[Trial]:
     new = (trial for trial in history if trial.is_finished and trial.resume_from is None)
-    begun = list(islice(new, STARTS))
-    spent, whole = sum(trial.cost for trial in begun), history.cost + budget.cost
-    most = START_BUDGET * whole / (spent / len(begun)) if spent > 0 else math.inf
-    return max(0, int(min(STARTS, max(1.0, most))) + starts_in_vain(history) - history.configurations)
+    return list(islice(new, STARTS))
+
+
+def _for_starts(history: History, budget: Remaining) -> float:
+    """What is left of the share of the budget that starts may take."""
+    return START_BUDGET * (history.cost + budget.cost) - sum(trial.cost for trial in _begun(history))
+
+
+def start_share(history: History, budget: Remaining) -> float:
+    """The share of a full training that a start has: less where what is left for starts would not pay for all."""
+    begun = _begun(history)
+    prices = [trial.cost / reach for trial in begun if trial.cost > 0.0 and (reach := history.reach(trial)) > 0.0]
+    if not prices:
+        return START_SHARE
+    left = max(0.0, _for_starts(history, budget))
+    return min(START_SHARE, left / median(prices) / max(1, STARTS - len(begun)))
 
 
 def random_starts(
@@ -210,7 +228,7 @@ def random_starts(
 
     first, space = len(history) + len(after), history.problem.space
     numbers = range(first, first + int(min(count, max(0, budget.trials - len(after)))))
-    share = START_SHARE ** (1.0 / len(space.fidelities))
+    share = start_share(history, budget) ** (1.0 / len(space.fidelities))
     fidelity = space.encoder.decode_fidelity(np.full((1, len(space.fidelities)), share))[0]
     note = {"why": "a start: nothing is known yet"}
     taken = sum(is_known(start.note) for start in after)

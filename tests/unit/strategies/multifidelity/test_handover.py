@@ -9,8 +9,8 @@ from farthing.costs import Budget, Remaining
 from farthing.strategies import Randomness
 from farthing.strategies.multifidelity.handover import TracedRungs
 from farthing.strategies.multifidelity.skill import (
-    ENOUGH,
     HALVING,
+    JUDGED,
     Skill,
     skill_of,
     something_is_learnt,
@@ -177,8 +177,8 @@ def test_the_latest_choices_are_judged() -> None:
 def test_a_model_must_show_its_skill_where_no_start_stands_out() -> None:
     assert _skill(_judged(0, wins=0)) == Skill(0.0, 0)
     assert _is_missing(_judged(0, wins=0))
-    assert _is_missing(_judged(ENOUGH - 1, wins=ENOUGH - 1)), "too few to tell"
-    assert not _is_missing(_judged(ENOUGH, wins=ENOUGH))
+    assert _is_missing(_judged(JUDGED // 2 - 1, wins=JUDGED // 2 - 1)), "too few to tell"
+    assert not _is_missing(_judged(JUDGED // 2, wins=JUDGED // 2))
 
 
 def test_where_one_of_the_first_random_runs_stands_out_the_model_is_trusted() -> None:

@@ -1,0 +1,50 @@
+"""Random starts where there are several fidelities, or none is a trace: as many as a budget lets them be."""
+
+import pytest
+
+import farthing as ft
+from farthing.costs import Budget
+from farthing.strategies import Randomness
+from farthing.strategies.multifidelity.takg import START_BUDGET, START_SHARE, STARTS
+from farthing.trials import History, Measurement, Problem, State, Trial
+
+SPACE = ft.Space(
+    {"x": ft.Float(0, 1)},
+    fidelities={"data": ft.Fidelity(0.01, 1.0), "epochs": ft.Fidelity(1, 100, integer=True, trace=True)},
+)
+
+
+def starts(budget: Budget, *, set_up: float = 0.0) -> list[Trial]:
+    """The trials that were starts; a full training costs 1 and what its set-up costs."""
+    history = History(Problem(SPACE))
+    while True:
+        left = budget.remaining(history, seconds=0.0)
+        [found] = ft.TraceKG().suggest(history, left, 1, Randomness(0))
+        if "a start" not in found.note["why"]:
+            return list(history)
+        cost = set_up + history.problem.reach(found.fidelity)
+        point = Measurement(value=found.params["x"], fidelity=found.fidelity, cost={"training": cost}, charged=True)
+        trial = Trial(len(history), found, State.DONE, measurements=(point,), value=point.value)
+        history = history.updated([trial], version=len(history))
+
+
+@pytest.mark.parametrize("amount", [0.5, 1.0, 10.0])
+def test_all_starts_fit_their_share_of_a_small_budget_by_being_smaller(amount: float) -> None:
+    found = starts(Budget(cost=amount))
+    assert len(found) == STARTS
+    assert sum(trial.cost for trial in found) <= 1.02 * START_BUDGET * amount
+    shares = [trial.cost for trial in found]
+    assert shares[0] == pytest.approx(START_SHARE, rel=0.05)
+    assert all(share < shares[0] for share in shares[1:]) == (amount < 2 * STARTS * START_SHARE)
+
+
+def test_where_a_smaller_start_costs_as_much_there_are_fewer() -> None:
+    found = starts(Budget(cost=2.0), set_up=0.4)
+    assert len(found) == 2
+    assert sum(trial.cost for trial in found) <= START_BUDGET * 2.0
+
+
+def test_a_budget_of_trials_leaves_starts_as_they_are() -> None:
+    found = starts(Budget(trials=20))
+    assert len(found) == STARTS
+    assert {trial.fidelity["epochs"] for trial in found} == {36}
