@@ -1,6 +1,6 @@
 """python -m benchmarks.tuning.branch_rules RULE …: when to look into other branches, beside the rule `LogEI` has.
 
-Each rule is `LogEI` with one change, on the problems of `conditional-tuning`, 60 evaluations. A run that is on record is
+Each rule is `LogEI` with one change, on the problems of `conditional-tuning`, 60 evaluations. A run on record is
 not made again. Without a name, prints a row for each rule.
 """
 
@@ -23,7 +23,7 @@ from farthing.trials import History
 
 SUITE = "tuning-conditional"
 SEEDS, EVALUATIONS = 8, 60
-PROGRESS = (0.01, 0.03, 0.1)
+PROGRESS = (0.01, 0.03, 0.1, 0.3)
 NEVER = "never"
 
 looks_elsewhere = bayesian.looks_elsewhere
