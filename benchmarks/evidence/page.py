@@ -88,6 +88,7 @@ OTHERS = {
         ("problem", "budget", "method"),
         ("validation_error", "test_error", "test_loss", "suggesting_share", "trials", "full"),
     ),
+    "first-hour": (("problem", "budget", "method"), ("verified_error", "suggesting_share", "by_model", "trials")),
     "lightgbm-rounds": (("problem", "budget", "method"), ("test_loss", "validation_loss", "configurations")),
 }
 """Records of another form: what tells their rows apart, and what is measured."""

@@ -5,7 +5,6 @@ CPU of a trial in the last quarter beside that of the second: a first quarter fi
 written to SQLite, and opened by a process of their own.
 """
 
-import json
 import time
 from pathlib import Path
 from statistics import fmean
@@ -16,6 +15,7 @@ from benchmarks.bars import Result, at_most
 from benchmarks.speed._simulated_cluster import STRATEGIES, stop_after, work_on
 from benchmarks.speed.store_scale import OPEN, STUDY, measured_alone, write
 from farthing import Budget, RunningTrial, Study, Trial
+from farthing.storage.json_text import to_text
 from farthing.storage.lifecycle import Entry
 from farthing.testing import SimulatedExecutor
 
@@ -94,7 +94,7 @@ def measured(name: str, *, workers: int, trials: int, repeats: int) -> dict[str,
         "trials": len(study.trials),
         "CPU ms a trial": 1000 * watch.marks[-1] / len(watch.marks),
         "growth": last / second,
-        "bytes of note a trial": fmean(len(json.dumps(trial.note)) for trial in study.trials),
+        "bytes of note a trial": fmean(len(to_text(trial.note, what="A note")) for trial in study.trials),
         "CPU s to open": spread.median,
         "MB to open": megabytes,
     }
