@@ -9,7 +9,7 @@ from farthing.costs.expected import cost_to_come
 from farthing.errors import InvalidArgument
 from farthing.fields import Declaration, Number, Rule, positive, whole
 from farthing.fields.rules import WRONG, Either, OneOf
-from farthing.trials import History, Json, Prediction, State, Trial
+from farthing.trials import Event, History, Json, Prediction, State, Trial
 
 EffortLevel = Literal["ordinary", "frugal", "screen", "several"]
 """How much a suggestion may take, most first: a whole search; a shorter one that refits seldom; little more than the
@@ -126,7 +126,7 @@ class Budget(Declaration):
     @classmethod
     def in_force(cls, history: History) -> "Budget | None":
         """The budget that was set last; None if none was."""
-        return None if history.limits is None else cls(**history.limits)
+        return history.memo(_InForce)
 
     @staticmethod
     def spent(history: History, *, seconds: float) -> dict[str, float]:
@@ -164,3 +164,17 @@ class Budget(Declaration):
         worth = {} if self.worth is None else {"worth": self.worth.to_json()}
         patience = {} if self.patience is None else {"patience": self.patience}
         return {**self.amounts, **worth, **patience, **({"hard": True} if self.hard else {})}
+
+
+class _InForce:
+    """The budget of the events that were asked about last: a memo, as a run asks several times a trial."""
+
+    def __init__(self) -> None:
+        self._events: tuple[Event, ...] | None = None
+        self._budget: Budget | None = None
+
+    def of(self, history: History) -> Budget | None:
+        if history.events is not self._events:
+            self._budget = None if history.limits is None else Budget(**history.limits)
+            self._events = history.events
+        return self._budget

@@ -3,7 +3,7 @@
 import logging
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
@@ -92,8 +92,6 @@ class Loop:
         self._began = 0.0
         self._stopped: Stopped | None = None
         self._stop_requests_before = 0
-        self._limits_read: Mapping[str, Json] | None = None
-        self._budget_read: Budget | None = None
         self._warned_of: set[str] = set()
         self._kills: Counter[int] = Counter()
         self._lost_nodes: Counter[int] = Counter()
@@ -166,11 +164,7 @@ class Loop:
         return self._records.history
 
     def budget(self, history: History) -> Budget | None:
-        if self._only is not None:
-            return self._limits.budget
-        if history.limits is not self._limits_read:
-            self._limits_read, self._budget_read = history.limits, Budget.in_force(history)
-        return self._budget_read
+        return self._limits.budget if self._only is not None else Budget.in_force(history)
 
     def remaining(self, history: History) -> Remaining:
         budget = self.budget(history)

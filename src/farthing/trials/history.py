@@ -126,7 +126,8 @@ class History(Sequence[Trial]):
         self.events = tuple(events)
         self._extensions = extensions_of(self.events)
         grown = self._extensions[-1].after if self._extensions else problem.space
-        self.problem = problem if grown == problem.space else replace(problem, space=grown)
+        is_same = grown is problem.space or grown == problem.space
+        self.problem = problem if is_same else replace(problem, space=grown)
         self._trials: SharedList[Trial] = SharedList()
         self._in_flight: dict[int, Trial] = {}
         self._waiting: set[int] = set()
