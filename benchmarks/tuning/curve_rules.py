@@ -7,6 +7,7 @@ again.
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
@@ -20,13 +21,18 @@ from benchmarks.resuming import make_missing
 from benchmarks.suites import ARENAS
 from farthing.costs import Remaining
 from farthing.models.gp import GP
-from farthing.strategies.multifidelity import context, handover, skill, takg
+from farthing.strategies.multifidelity import context, finishing, handover, skill, takg
+from farthing.strategies.multifidelity.candidates import ChosenEvaluation
 from farthing.strategies.multifidelity.skill import Skill, only_trace
+from farthing.strategies.shared.starts import first_params
 from farthing.strategies.shared.strategy import Randomness
 from farthing.trials import History, Suggestion
 
 SUITE, DEFAULT = "tuning-curve-rules", "the default"
 SEEDS = 6
+NOW = "the default of November"
+"""Later rules are compared with a later default, which recommends what measured best."""
+LATER_SEEDS, LATER_BUDGETS = 4, (2, 3, 5)
 KEPT = ("problem", "seed", "regret", "visited", "commit", "dirty")
 NEAR = 1.6
 """Two runs are compared if neither was trained so many times as long as the other."""
@@ -94,6 +100,52 @@ def twelve_looks() -> None:
     skill.FIRST = 12
 
 
+def smooth_switch() -> None:
+    """A model without skill decides some of the time, in proportion to what it wins beyond half of the pairs."""
+    suggest = takg.TraceKG._skill
+
+    def trust(found: Skill) -> float:
+        won = (found.chosen * found.share + skill.JUDGED / 4) / (found.chosen + skill.JUDGED / 2)
+        return min(1.0, max(0.0, 4.0 * (won - 0.5)))
+
+    def drawn(self: takg.TraceKG, history: History) -> Skill | None:
+        found = suggest(self, history)
+        if found is None or np.random.default_rng(len(history)).random() < trust(found):
+            return None
+        return replace(found, share=0.0)
+
+    takg.TraceKG._skill = drawn  # type: ignore[method-assign]
+
+
+def compared_by_measurements() -> None:
+    """The last part of a budget goes by what runs measured on a rung, and not by what is expected of them."""
+
+    def best(self: finishing.Contest, members: list[int], rung: int, count: int) -> list[int]:
+        return [members[i] for i in np.argsort(self.losses[rung, members], kind="stable")[:count]]
+
+    finishing.Contest._best = best  # type: ignore[method-assign]
+
+
+def every_third_random() -> None:
+    """The model says when a configuration is begun and how long it is trained, but one in three is drawn."""
+    suggestion_of = takg.suggestion_of
+
+    def drawn(found_in: context.CurveContext, choice: ChosenEvaluation) -> Suggestion:
+        found, history = suggestion_of(found_in, choice), found_in.history
+        if found.resume_from is not None or history.configurations % 3:
+            return found
+        [first] = first_params(history, range(len(history), len(history) + 1), found_in.rng)
+        return replace(found, params=first.params)
+
+    takg.suggestion_of = drawn  # type: ignore[assignment]
+
+
+LATER: Mapping[str, Callable[[], None]] = {
+    NOW: lambda: None,
+    "a smooth switch to halving": smooth_switch,
+    "compared by measurements alone": compared_by_measurements,
+    "one new configuration in three is random": every_third_random,
+}
 RULES: Mapping[str, Callable[[], None]] = {
     DEFAULT: lambda: None,
     "no guard": no_guard,
@@ -106,12 +158,18 @@ RULES: Mapping[str, Callable[[], None]] = {
 
 def main(names: Sequence[str]) -> int:
     if not names:
-        print_pairs(read_records(results_path(SUITE)), method=DEFAULT, against=())
+        rows = read_records(results_path(SUITE))
+        for default, rules in ((DEFAULT, RULES), (NOW, LATER)):
+            print_pairs([row for row in rows if row["method"] in rules], method=default, against=())
         return 0
     [name] = names
-    RULES[name]()
-    runs = make_plan(ARENAS["real-curves-tuning"], seeds=SEEDS, problems=(), methods=("TraceKG",)).runs
-    along_traces = [run for run in runs if only_trace_of(run)]
+    {**RULES, **LATER}[name]()
+    is_later = name in LATER
+    seeds, problems = (LATER_SEEDS, ("rows/*", "forest/*", "*-rows/*")) if is_later else (SEEDS, ())
+    runs = make_plan(ARENAS["real-curves-tuning"], seeds=seeds, problems=problems, methods=("TraceKG",)).runs
+    along_traces = [
+        run for run in runs if only_trace_of(run) and (not is_later or run.contest.allowance.amount in LATER_BUDGETS)
+    ]
     make_missing(
         results_path(SUITE),
         [Ruled(name, run) for run in sorted(along_traces, key=lambda run: run.seed)],
