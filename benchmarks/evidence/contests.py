@@ -65,7 +65,8 @@ def _caption(contest: Contest) -> str:
 
 
 def _slug(name: str) -> str:
-    return "-".join("".join(letter if letter.isalnum() else " " for letter in name).split())
+    """Of letters that every file system and address takes."""
+    return "-".join("".join(letter if letter.isascii() and letter.isalnum() else " " for letter in name).split())
 
 
 # ---------------------------------------------------------------------------------------------------------- tables
