@@ -57,7 +57,7 @@ OTHER_WORDS = {
         "state": "Write failure='…' or pruned=True.",
     },
 }
-"""What other tuners, Optuna above all, call the things of a study, and what to write here."""
+"""The names that other tuners, Optuna above all, use for the things of a study, and the names here."""
 
 
 def shown(value: object) -> str:

@@ -1,4 +1,4 @@
-"""What a user believes about the optimum, as a factor of an acquisition function (πBO, Hvarfner et al., 2022).
+"""A user's belief about the optimum, as a factor of an acquisition function (πBO, Hvarfner et al., 2022).
 
     log α(x) + w log π(x),    w = β/n
 

@@ -1,1 +1,1 @@
-"""What a study shows, as plain data: pure functions of its history, which terminals, pictures and pages render."""
+"""The findings of a study, as plain data: pure functions of its history, which terminals, pictures and pages render."""

@@ -167,7 +167,7 @@ def keep_recommendation(session: Session) -> None:
 
 
 def kept_recommendation(session: Session) -> Best | None:
-    """What was stored, without its ranking, while the study is as it was then; None if nothing sound was."""
+    """The stored recommendation, without its ranking, while the study is as it was then; None if nothing sound was."""
     form, problem = session.records.kept_recommendation(), session.records.problem
     if not form or problem.space.stages:
         return None
@@ -195,7 +195,7 @@ def _prediction(mean: float, deviation: float | None) -> Prediction:
 
 
 class Source(Protocol):
-    """Where the trials of a study are read."""
+    """The reader of a study's trials."""
 
     @property
     def problem(self) -> Problem: ...
@@ -295,6 +295,6 @@ def _explanation(history: History, found: Recommendation, measured: Trial | None
 
 
 def _expected(params: Params, found: Recommendation) -> Prediction | None:
-    """What the model expects of these params."""
+    """The model's expectation of these params."""
     everything = [found, *found.ranking]
     return next((one.predicted for one in everything if one.params == params and one.predicted is not None), None)

@@ -133,7 +133,7 @@ class Lines:
 
     @cached_property
     def spent(self) -> Array:
-        """What all trials had cost when each of those in `order` ended."""
+        """The cost of all trials when each of those in `order` ended."""
         return np.asarray(np.cumsum(self.cost[self.order]))
 
     @cached_property
@@ -212,7 +212,7 @@ def progress(lines: Lines, problem: Problem, *, most: int) -> Mapping[str, Json]
 
 
 def worth(lines: Lines, problem: Problem, *, parts: int = 4) -> list[dict[str, Json]]:
-    """What each part of the spend has bought: the best value at its end, and the gain over the part before."""
+    """The result of each part of the spend: the best value at its end, and the gain over the part before."""
     order, spent, best = lines.order, lines.spent, running_best(lines.value[lines.order], problem)
     if not order.size or spent[-1] <= 0 or not np.isfinite(best[-1]):
         return []

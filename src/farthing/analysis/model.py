@@ -214,7 +214,7 @@ class FittedCurves(FittedModel):
 
     @property
     def loss(self) -> Array:
-        """What the model expects of each run at full fidelity; measured losses of short runs cannot be compared."""
+        """The model's expectation of each run at full fidelity; measured losses of short runs cannot be compared."""
         return self._expected
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What going on is expected to bring: the gain of another stretch of cost, and whether it is worth its price."""
+"""The outlook: the expected gain of another stretch of cost, and whether it is worth its price."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -158,7 +158,7 @@ class Prospects:
 
 
 def _interval(gains: Array) -> tuple[float, float]:
-    """Where LEVEL of the gains lie: as many below it as above, or, since none is below zero, from there on."""
+    """The interval with LEVEL of the gains: as many below it as above, or, since none is below zero, from there on."""
     low, high = np.quantile(gains, ((1.0 - LEVEL) / 2.0, (1.0 + LEVEL) / 2.0))
     return (float(low), float(high)) if low > 0.0 else (0.0, float(np.quantile(gains, LEVEL)))
 
@@ -209,7 +209,7 @@ def _gains(history: History, tried: Sequence[Params]) -> tuple[Array, Array]:
 
 
 def _brought(losses: Array) -> Array:
-    """What the last 0, 1, 2, … of these brought, all of them after the first if there are not as many."""
+    """The gains of the last 0, 1, 2, … of these, all of them after the first if there are not as many."""
     best = np.minimum.accumulate(losses)
     before = np.maximum(0, best.size - 1 - np.arange(BACK * MOST + 1))
     return np.asarray(best[before] - best[-1])
@@ -225,7 +225,7 @@ def _beside(incumbent: Array, encoder: Encoder, rng: np.random.Generator) -> Arr
 
 
 def costs_without_gain(history: History) -> float:
-    """What was spent since a trial last had a better value than all before that were trained at least as far."""
+    """The cost since a trial last had a better value than all before that were trained at least as far."""
     front: list[tuple[float, float]] = []
     spent, done = 0.0, {trial.number for trial in history.done}
     for trial in history:

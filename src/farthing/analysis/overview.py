@@ -82,7 +82,7 @@ def overview(
 
 
 def committed(in_flight: Sequence[Trial]) -> float:
-    """What the trials in flight are predicted to cost still."""
+    """The predicted cost that the trials in flight still have."""
     known = [(trial.suggestion.predicted_cost, trial.cost) for trial in in_flight]
     return float(sum(max(0.0, cost.mean - paid) for cost, paid in known if cost is not None))
 
@@ -94,7 +94,7 @@ def latest_failures(lines: Lines) -> list[int]:
 
 
 def predictions(trials: Sequence[Trial], lines: Lines) -> list[dict[str, Json]]:
-    """What was expected of finished trials, nothing of some, beside what came; and where on the charts each stands."""
+    """The expectations of finished trials, where there were any, beside their results, and their places on charts."""
     place = {int(number): at for at, number in enumerate(lines.number[lines.order])}
     return [
         {

@@ -27,7 +27,7 @@ def predicted(prediction: Prediction | None) -> list[Json] | None:
 
 
 def trial_row(trial: Trial) -> dict[str, Json]:
-    """What a table shows of a trial."""
+    """The columns that a table shows of a trial."""
     return {
         "number": trial.number,
         "state": trial.state.value,
@@ -163,7 +163,7 @@ PLAIN_COLUMNS = ("number", "state", "value", "cost", "opened_at", "finished_at")
 
 @dataclass(frozen=True)
 class Query:
-    """What a reader asked for. `where` maps a param to a text that its value contains or equals."""
+    """The filter that a reader asked for. `where` maps a param to a text that its value contains or equals."""
 
     sort: str = "number"
     descending: bool = False

@@ -166,7 +166,7 @@ def _wish_tables(tables: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _wish(table: Mapping[str, Any], space: Space) -> Wish:
-    """What a table [[enqueue]] asks for, once it is certain that the space has it."""
+    """The trials that a table [[enqueue]] asks for, once it is certain that the space has it."""
     fidelity = {name: table[name] for name in space.fidelities if name in table}
     params = {name: value for name, value in table.items() if name not in fidelity}
     refuse_unknown(params, [*space.parameters, *space.fidelities], what="Params of [[enqueue]]", error=InvalidArgument)
@@ -195,7 +195,7 @@ def _problem(study: Mapping[str, Any], space: Space, *, folder: Path, prices: Ma
 
 
 def _resources(tables: Mapping[str, Any]) -> dict[str, float]:
-    """What each trial holds; empty where the file does not say."""
+    """The resources that each trial holds; empty where the file does not say."""
     table = dict(_mapping(tables, "resources"))
     for name, amount in table.items():
         AMOUNT.checked(amount, what=f"{name} in [resources]", advice=f"Write {name} = 1.")

@@ -68,7 +68,7 @@ def _study_text(study: Study, history: History, *, address: StorageAddress, all_
 
 
 def outlook_text(study: Study) -> str:
-    """What going on is expected to bring, for a study that is run until it is not worth its price."""
+    """The gain expected of going on, for a study that is run until it is not worth its price."""
     if study.budget is None or study.budget.worth is None:
         return ""
     try:

@@ -77,7 +77,7 @@ def _facts(study: Study, trial: Trial) -> str:
 
 
 def _predicted(study: Study, trial: Trial) -> str:
-    """What the strategy expected when it suggested the trial."""
+    """The expectations of the strategy when it suggested the trial."""
     value, cost = trial.suggestion.predicted_value, trial.suggestion.predicted_cost
     parts = [
         f"{study.problem.value} {short_prediction(value)}" if value else "",
@@ -129,7 +129,7 @@ def _failure(trial: Trial) -> str:
 
 
 def _store_to_ask(study: Study, *, follows: bool) -> str | None:
-    """Where the study's files are, if that is a store which may not be asked for them."""
+    """The address of the study's files, if that is a store which may not be asked for them."""
     return None if follows else session_of(study).files.url
 
 

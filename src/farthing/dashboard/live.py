@@ -72,7 +72,7 @@ class Changes:
         return int(number)
 
     def _event(self, seen: int | None) -> bytes:
-        """What changed after that number; everything, for a reader that has seen nothing of this server."""
+        """The changes after that number; everything, for a reader that has seen nothing of this server."""
         studies = None
         if seen is not None:
             known = self._known or {}

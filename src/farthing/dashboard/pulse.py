@@ -45,7 +45,7 @@ class Pulse:
         return look.result()
 
     async def beside(self, work: Callable[[], Result]) -> Result:
-        """What `work` returns, in a thread, however long it takes, unless a look finds that the storage is away.
+        """The result of `work`, in a thread, however long it takes, unless a look finds that the storage is away.
 
         A thread cannot be ended: it ends when the storage answers or breaks off.
         """

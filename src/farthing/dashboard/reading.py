@@ -30,7 +30,7 @@ MOST_STUDIES = 16
 
 MOST_VIEWS = 32
 GROWTH = 1.1
-"""What takes long is done again once a study has grown by this factor, rather than after each change."""
+"""Slow work is done again once a study has grown by this factor, rather than after each change."""
 
 FIRST_TRIALS = (0, 1, 2)
 
@@ -177,7 +177,7 @@ class StudyReader:
         return self.history().version
 
     def remembered(self, key: Hashable, make: Callable[[], Any], *, of: Hashable = None) -> Any:
-        """What `make` makes, made again only when the study, or what it is made `of`, has changed.
+        """The result of `make`, made again only when the study, or what it is made `of`, has changed.
 
         Who asks for the same meanwhile waits for it; other views do not.
         """

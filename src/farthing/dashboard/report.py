@@ -52,7 +52,7 @@ def report(storage: Storage, name: str) -> Report:
 
 
 def answers_about(found: Studies, key: str) -> dict[str, Json]:
-    """What the pages of a study ask for, by the address that they ask."""
+    """The answers that the pages of a study ask for, by address."""
     about = studies.show_study(found, key)
     base = f"api/studies/{key}"
     answers: dict[str, Json] = {base: about}

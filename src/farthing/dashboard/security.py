@@ -50,7 +50,7 @@ def new_token() -> str:
 
 @dataclass(frozen=True)
 class Access:
-    """What a server lets in: hosts by name, without port, and the token. `proxy` is the origin of a stated proxy."""
+    """The rules of a server: hosts by name, without port, and the token. `proxy` is the origin of a stated proxy."""
 
     token: str
     port: int
@@ -67,7 +67,7 @@ class Access:
 
     @property
     def session(self) -> str:
-        """What the cookie holds: not the token itself, which would let in by an address."""
+        """The content of the cookie: not the token itself, which would let in by an address."""
         return hmac.new(self.token.encode(), b"farthing dashboard session", hashlib.sha256).hexdigest()
 
     @property

@@ -20,7 +20,7 @@ PORT = 8017
 
 @dataclass(frozen=True)
 class Listening:
-    """Where a server listens, checked: away from this machine only on purpose, and never in the clear by mistake."""
+    """A checked address to listen at: away from this machine only on purpose, and never in the clear by mistake."""
 
     host: str = "127.0.0.1"
     port: int = PORT

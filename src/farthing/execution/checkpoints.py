@@ -135,7 +135,7 @@ class Checkpoints:
 
     @property
     def place(self) -> str:
-        """Where the files are, for any process on any machine: `checkpoints_at` has them by it."""
+        """The address of the files, for any process on any machine: `checkpoints_at` finds them by it."""
         return str(self.root)
 
     def local(self, folder: Path) -> Path:

@@ -58,7 +58,7 @@ class PatternReader:
         self._waiting: dict[str, Any] = {}
 
     def read(self, line: str) -> dict[str, Any]:
-        """What the line says, in the form of a report's JSON: empty unless it has the value or a cost."""
+        """The content of the line, in the form of a report's JSON: empty unless it has the value or a cost."""
         found = {name: text for expression in self._expressions for name, text in _groups(expression, line).items()}
         said = {self._name(group): self._number(group, text) for group, text in found.items()}
         now = {"cost": said.pop("cost")} if "cost" in said else {}

@@ -89,7 +89,7 @@ class Declaration(metaclass=DeclarationType):
 
     @classmethod
     def of_former(cls, arguments: Mapping[str, Any]) -> Any:
-        """What stands now for stored arguments of which a former one has another value; the log says it."""
+        """The object that stands now for stored arguments of which a former one has another value; the log says it."""
         gone = [name for name in cls.former if name in arguments and arguments[name] != cls.former[name]]
         names = " and ".join(gone)
         log.warning("%s has no %s any more, which was stored: it goes on without.", cls.__name__, names)

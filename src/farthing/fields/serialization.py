@@ -45,7 +45,7 @@ def without_former(cls: type[Any], arguments: Mapping[str, Any]) -> dict[str, An
 
 
 def _of_former(cls: type[Any], arguments: Mapping[str, Any]) -> Any:
-    """What stands now for stored arguments that a class had once; None where there are none."""
+    """The object that stands now for stored arguments that a class had once; None where there are none."""
     if not issubclass(cls, Declaration) or not set(cls.former) & set(without_former(cls, arguments)):
         return None
     return cls.of_former(arguments)

@@ -1,4 +1,4 @@
-"""What XGBoost and LightGBM have in common: rounds as a trace fidelity, and models that are continued."""
+"""The common part of XGBoost and LightGBM: rounds as a trace fidelity, and models that are continued."""
 
 import json
 from collections.abc import Callable

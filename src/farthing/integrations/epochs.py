@@ -1,4 +1,4 @@
-"""What training loops have in common: the fidelity that counts epochs, and params that change at a restore."""
+"""The common part of training loops: the fidelity that counts epochs, and params that change at a restore."""
 
 import json
 from collections.abc import Callable

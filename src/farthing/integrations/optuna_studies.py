@@ -248,7 +248,7 @@ def _frozen(
 
 
 def _seconds(study: Study, trial: Trial) -> float:
-    """What it cost, if that is seconds; else how long it ran."""
+    """The cost, if that is seconds; else how long it ran."""
     if study.problem.cost_unit == "seconds":
         return trial.cost
     return max(0.0, (trial.finished_at or trial.began_at) - trial.began_at)

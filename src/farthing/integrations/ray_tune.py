@@ -27,7 +27,7 @@ except ImportError as error:
     ) from error
 
 SECONDS = "time_total_s"
-"""Where Ray's results have the seconds of a trial: its cost."""
+"""The key of a trial's seconds in Ray's results: its cost."""
 
 
 class FarthingSearcher(Searcher):  # type: ignore[misc]

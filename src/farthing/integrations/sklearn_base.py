@@ -1,4 +1,4 @@
-"""What the searches share: scorers, folds, the study and its run, and the columns of `cv_results_`."""
+"""The common part of the searches: scorers, folds, the study and its run, and the columns of `cv_results_`."""
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -76,7 +76,7 @@ class SearchBase(BaseSearchCV):  # type: ignore[misc]
         return study
 
     def _budgets(self, study: Study) -> Iterator[Budget]:
-        """What to run with, one budget after the other."""
+        """The budgets to run with, one after the other."""
         yield self.budget or Budget(trials=self.n_trials)
 
     def _run(self, study: Study, work: Work, *, workers: int, progress: bool = False) -> None:

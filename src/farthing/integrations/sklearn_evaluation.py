@@ -32,7 +32,7 @@ MOST_SMALLEST = 0.7
 
 @dataclass(frozen=True)
 class Resource:
-    """What short trials have less of: training data, or a parameter of the estimator such as `n_estimators`."""
+    """The resource of which short trials have less: data, or a parameter of the estimator such as `n_estimators`."""
 
     name: str | None
     fidelity: Fidelity | None
@@ -159,7 +159,7 @@ def _by_split(folds: list[dict[str, float]]) -> dict[str, float]:
 
 
 def _folds_before(folder: Path | None, amounts: Mapping[str, float]) -> list[dict[str, float]]:
-    """What the folds of the trial that is continued gave, if it was with as much of everything else."""
+    """The scores of the folds of the trial that is continued, if it was with as much of everything else."""
     if folder is None:
         return []
     state = json.loads((folder / STATE_FILE).read_text())

@@ -116,7 +116,7 @@ def split_name(name: str, fold: int) -> str:
 
 
 def called(name: str, *, of: str = "test") -> str:
-    """What scikit-learn calls a score; a single one has no name."""
+    """The name that scikit-learn gives a score; a single one has none."""
     return f"{of}_{name or VALUE}"
 
 

@@ -198,7 +198,7 @@ class SearchCV(SearchBase):
 
 @dataclass(frozen=True)
 class _Table:
-    """What the folds of each row gave. Folds that were not evaluated are nan."""
+    """The scores of each row's folds. Folds that were not evaluated are nan."""
 
     rows: Sequence[Mapping[str, float | None]]
     n_splits: int

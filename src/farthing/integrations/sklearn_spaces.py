@@ -48,7 +48,7 @@ def put(estimator: Any, params: Mapping[str, Any]) -> Any:
 
 
 def as_parameter(name: str, given: Any) -> Parameter:
-    """What is searched; texts stand for options that are objects."""
+    """The space to search; texts stand for options that are objects."""
     if isinstance(given, Float | Int | Choice):
         return given
     if isinstance(given, range) and len(given) > 1 and given.step > 0:

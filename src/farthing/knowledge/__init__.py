@@ -1,1 +1,1 @@
-"""What is known before a study begins: earlier studies, and the starts that cover them."""
+"""The knowledge before a study begins: earlier studies, and the starts that cover them."""

@@ -53,7 +53,7 @@ def begin_with(records: Records, given: object, *, strategy: Strategy | None) ->
 
 
 def learn(given: object, problem: Problem, *, name: str, storage: Storage) -> Learned:
-    """What these earlier studies say about the problem."""
+    """The knowledge of these earlier studies about the problem."""
     with _opened(given, problem, name=name, storage=storage) as studies:
         return learned_from(studies, problem)
 

@@ -25,7 +25,7 @@ MOST_STARTS = 5
 POWER = 9
 """2^9 = 512 points over which a model's least value and its median are taken; as it was measured."""
 WORST = 1.5
-"""Where R is cut off: a configuration that is bad somewhere counts as bad, however bad; as it was measured."""
+"""The highest R that counts: a configuration that is bad somewhere counts as bad, however bad; as it was measured."""
 FEWEST = 3
 """Values below which a study has no model of its own to speak of. A guess, not tuned."""
 

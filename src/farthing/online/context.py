@@ -112,7 +112,7 @@ class RoundContext:
     neighbourhood: Neighbourhood
     randomness: Randomness
     price: float | None = None
-    """What a measurement must bring over the rounds that are left, scaled as values are; None leaves it to the rule."""
+    """The gain that a measurement must bring in the rounds left, scaled as values are; None leaves it to the rule."""
 
     @cached_property
     def mean(self) -> Array:
@@ -179,5 +179,5 @@ class QueryRule(Protocol):
     """Says whether to pay for a measurement in a round. A frozen dataclass whose fields are plain values or rules."""
 
     def ask(self, context: RoundContext) -> Query | None:
-        """Where to measure, by default at the choice, or None for a silent round."""
+        """The place to measure, by default the choice; None for a silent round."""
         ...

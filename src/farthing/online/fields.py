@@ -1,4 +1,4 @@
-"""Where a model-based player plays: a fixed set of candidates, or a whole space.
+"""The places where a model-based player plays: a fixed set of candidates, or a whole space.
 
 Both give a `View` of a round: what is believed at some rows, and which of these are neighbours. Over candidates the
 rows never change; in a space they are a pool that is drawn again after every observation.
@@ -50,11 +50,11 @@ class Field(Protocol):
         ...
 
     def posterior_at(self, places: Sequence[Place], round: int) -> DriftingPosterior:
-        """What is believed at some places, in a round not before the last view's."""
+        """The belief about some places, in a round not before the last view's."""
         ...
 
     def place(self, row: int) -> Place:
-        """Where a row of the last view stands."""
+        """The place of a row of the last view."""
         ...
 
     def row(self, place: Place) -> Array:
@@ -228,7 +228,7 @@ class SpaceField:
         self._view = View(self.process.at(self._pool, round=round), neighbourhood)
 
     def _climbed(self, round: int, rng: np.random.Generator) -> Array:
-        """Where random places end that climb the upper bound of that round."""
+        """The ends of random places that climb the upper bound of that round."""
         bound = FixedFeatures(ConfidenceBound(self.process.gp, self._beta_at(round), sign=1.0), (float(round),))
         U = self._domain.from_unit(rng.random((self._climbs, self._domain.width)))
         lower, upper = (np.broadcast_to(end, U.shape) for end in self._domain.bounds())

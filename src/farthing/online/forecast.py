@@ -1,4 +1,4 @@
-"""What staying with the present setting will give: the last value, and a part of how it changed before."""
+"""The forecast for staying with the present setting: the last value, and a part of how it changed before."""
 
 from dataclasses import dataclass, field
 from math import sqrt
@@ -67,7 +67,7 @@ class Forecast:
         return self.value + (self.slope or 0.0) * DAMPED * (1.0 - DAMPED**ahead) / (1.0 - DAMPED)
 
     def between(self, decision: int, later: int, value: float) -> float:
-        """What staying gave in that decision, from the last value and one of a later decision."""
+        """The gain of staying in that decision, from the last value and one of a later decision."""
         assert self.decision is not None
         return self.value + (value - self.value) * (decision - self.decision) / (later - self.decision)
 

@@ -37,7 +37,7 @@ class Scale:
 
     @classmethod
     def of(cls, rewards: Sequence[float], *, offset: float | None, scale: float | None, clip: float | None) -> "Scale":
-        """What is not given is the mean and the deviation of these rewards; a given scale keeps an offset of zero."""
+        """Fills in the mean and the deviation of these rewards; a given scale keeps an offset of zero."""
         if scale is not None:
             return cls(0.0 if offset is None else offset, scale, clip)
         r = np.array(rewards, dtype=float)
@@ -194,7 +194,7 @@ class GPPlayer:
         )
 
     def _price(self) -> float | None:
-        """What the user asks a measurement to bring, in scaled values summed over decisions."""
+        """The gain that the user asks of a measurement, in scaled values summed over decisions."""
         if not self._problem.price or self._scale is None:
             return None
         return self._problem.price / (self._scale.scale * self._problem.hold)

@@ -79,7 +79,7 @@ INDEPENDENT = 1e-2
 """The lengthscale of categories at which two of them have nothing in common: e^{−100}."""
 
 LEAST_FORGETTING = 1e-9
-"""What stands for none at all in a fit, where the logit of zero is infinite."""
+"""Stands for zero in a fit, where the logit of zero is infinite."""
 
 ZERO_MEAN = 1e-6
 """The spread of the constant mean in a fit: the values have an offset already."""
@@ -140,7 +140,7 @@ class ModelForm:
         )
 
     def _whole_kernel(self) -> Kernel:
-        """What observations are drawn from: θ of k_space, ε, and with a level its variance and rate."""
+        """The parameters that observations are drawn with: θ of k_space, ε, and with a level its variance and rate."""
         decay, level_decay = self._decays()
         kernel: Kernel = self.space_kernel() * decay
         return kernel + Constant(_held(LEVEL, self.level)) * level_decay if self.has_level else kernel
@@ -178,7 +178,7 @@ class ModelForm:
         return float(np.exp(0.5 * hyperparameters.theta[0]))
 
     def first(self) -> "Hyperparameters":
-        """What is given, and the modes of the priors for the rest."""
+        """The given values, and the modes of the priors for the rest."""
         theta = np.array([parameter.to_theta(parameter.median) for parameter in self._whole_kernel().parameters])
         return self._hyperparameters(theta, noise=self.noise_prior.median if self.noise is None else self.noise)
 

@@ -65,7 +65,7 @@ SETTLED = 0.25
 
 Kind = Literal["stay", "check", "probe", "confirm"]
 Plan: TypeAlias = tuple[Kind, str, Json]
-"""What to do, why, and with which setting."""
+"""An action, its reason, and its setting."""
 
 
 @dataclass(frozen=True)
@@ -257,7 +257,7 @@ class ProbingPlayer:
         return float(excess) * self._now.forecast.deviation
 
     def _price(self, decision: int) -> float:
-        """What a probe costs in each round that is left: progress lost to two validations, and the price given."""
+        """The cost of a probe in each round that is left: progress lost to two validations, and the price given."""
         now, rounds = self._now, self._problem.hold * self._remaining(decision)
         progress = max(now.forecast.slope or 0.0, 0.0)
         return CHECKED * now.allowance.validation_cost * progress + self._problem.price / rounds
@@ -367,7 +367,7 @@ class ProbingPlayer:
         now.forecast.stayed(observation.round, value)
 
     def _fail(self) -> None:
-        """What is played now gave no value at all: back to what was played before."""
+        """The present setting gave no value at all: go back to the one before it."""
         now = self._now
         if now.previous is not None:
             now.incumbent, now.previous = now.previous, None

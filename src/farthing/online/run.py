@@ -48,7 +48,7 @@ class NoTuner:
 
 @dataclass(frozen=True)
 class Decision:
-    """What to train with in this round, whether to measure it, and why."""
+    """The setting of this round, whether to measure it, and why."""
 
     params: Params
     measure: bool
@@ -132,7 +132,7 @@ LEAST_SECONDS = 1e-3
 
 @dataclass
 class Standing:
-    """What changes from round to round, apart from the player and the decision that is due."""
+    """The state that changes from round to round, apart from the player and the decision that is due."""
 
     round: int = 0
     is_observed: bool = True
@@ -157,7 +157,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a round gave: its value, the value before it where that was measured too, and what both cost."""
+    """The result of a round: its value, the value before it where that was measured too, and what both cost."""
 
     value: float | None
     """None where it was bad."""
@@ -218,7 +218,7 @@ class OnlineRun:
         return self.player.skill if isinstance(self.player, Skilled) else None
 
     def next_decision(self) -> tuple[Decision, Play]:
-        """What is decided for the next round; nothing is entered yet."""
+        """The decision for the next round; nothing is entered yet."""
         round = self.standing.round + 1
         choice = self._choice
         if choice is None or self._begins(round):
@@ -262,7 +262,7 @@ class OnlineRun:
             self._training_seconds = [*self._training_seconds, seconds][-TIMED:]
 
     def rounds_of(self, timed: float | None) -> float | None:
-        """What the validation that ends now has cost, in rounds of training; None where rounds take no time.
+        """The cost of the validation that ends now, in rounds of training; None where rounds take no time.
 
         `timed` are its seconds, where they are known.
         """
@@ -299,7 +299,7 @@ class OnlineRun:
         standing.paid += measured.cost
 
     def _observation(self, measured: Measured, *, params: Params | None = None) -> Observation | None:
-        """What the player is told; None where a gain has nothing to start from, and in the middle of a decision."""
+        """The player's observation; None where a gain has nothing to start from, and in the middle of a decision."""
         reward = self._reward_of(measured)
         if reward is None or not self._ends(self.standing.round):
             return None
@@ -309,7 +309,7 @@ class OnlineRun:
         return Observation(self._decision_of(self.standing.round), place, reward, cost)
 
     def _reward_of(self, measured: Measured) -> float | None:
-        """What the strategy is to make large, −∞ where it was bad; None where a gain has nothing to start from."""
+        """The reward to be made large, −∞ where it was bad; None where a gain has nothing to start from."""
         standing = self.standing
         if measured.is_bad or measured.value is None:
             return -inf

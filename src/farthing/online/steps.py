@@ -14,7 +14,7 @@ SLOPE = 10.0
 """The prior deviation of the gradient: a step of 0.1 is worth about one deviation of the forecast."""
 
 FADING = 0.85
-"""What is left of the weight of a probe after the next one: the gradient at another place and time is another."""
+"""The share of a probe's weight that is left after the next one: the gradient at another place and time is another."""
 
 
 @dataclass

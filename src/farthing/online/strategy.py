@@ -1,4 +1,4 @@
-"""What an online strategy is, and what it plays in.
+"""Online strategies, and the problems that they play in.
 
 An `OnlineStrategy` is a frozen description. `begin` makes a `Player` of it, which changes round by round; the same
 observations always make the same player, so that a run can be continued from its observations alone.
@@ -26,7 +26,7 @@ Place = int | Array
 
 @dataclass(frozen=True, eq=False)
 class OnlineProblem:
-    """What is played for: decisions in a space, or in some candidates of it, with a seed.
+    """The problem of a player: decisions in a space, or in some candidates of it, with a seed.
 
     A player decides `rounds` times, and each of its decisions holds for `hold` rounds of the user's loop. `initial` are
     params to be measured first, in that order. `can_undo` says that what is trained can be put back into an earlier
@@ -65,7 +65,7 @@ class OnlineProblem:
         return self.candidates[place]
 
     def place(self, params: Params) -> Place:
-        """Where params stand. Two calls with the same params give the same bits."""
+        """The row of these params. Two calls with the same params give the same bits."""
         if self.candidates is None:
             return np.asarray(self.encoder.encode([params])[0])
         try:
@@ -78,7 +78,7 @@ class OnlineProblem:
 
 @dataclass(frozen=True, eq=False)
 class Play:
-    """What one round is played with, whether to measure, and why; `saves` keeps the state before it, to go back to."""
+    """The setting of one round, whether to measure, and why; `saves` keeps the state before it, to go back to."""
 
     place: Place
     measure: bool
@@ -88,7 +88,7 @@ class Play:
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """What a measured decision gave: a reward, to be made large, in its own units; −∞ is bad, whatever the units.
+    """The result of a measured decision: a reward, to be made large, in its own units; −∞ is bad, whatever the units.
 
     `cost` is what measuring cost, in decisions; None where that is not known.
     """
@@ -135,11 +135,11 @@ class Player(Protocol):
         ...
 
     def exploit(self, round: int) -> Place:
-        """What has the highest expected reward in that round, as far as is known."""
+        """The params with the highest expected reward in that round, as far as is known."""
         ...
 
     def memory(self) -> Json:
-        """What `restore` needs beside the observations, as plain data."""
+        """The state that `restore` needs beside the observations, as plain data."""
         ...
 
     def restore(self, observations: Sequence[Observation], memory: Json) -> None:
@@ -149,7 +149,7 @@ class Player(Protocol):
 
 @runtime_checkable
 class Undoing(Protocol):
-    """What a player is that may want a probe taken back: what was trained since it said `saves`."""
+    """A player that may want a probe taken back: the training since it said `saves`."""
 
     def undoes(self, observation: Observation) -> bool:
         """Whether it is to be taken back after this observation, which is not taken in yet; changes nothing."""
@@ -172,7 +172,7 @@ class Spending(Protocol):
 
     @property
     def spent(self) -> float:
-        """What validations, and training that was taken back, have cost, in decisions."""
+        """The cost of validations, and of training that was taken back, in decisions."""
         ...
 
 
@@ -192,7 +192,7 @@ class OnlineStrategy(Protocol):
 
 
 def online_strategy_from_json(form: Json) -> OnlineStrategy:
-    """What `farthing.fields.serialization.to_json` wrote."""
+    """A strategy from the form that `farthing.fields.serialization.to_json` wrote."""
     strategy: OnlineStrategy = from_json(form, ONLINE_STRATEGY)
     return strategy
 
@@ -216,7 +216,7 @@ class Allowance:
     """Counts in decisions: the training between two of them costs 1."""
 
     validation_cost: float = 0.0
-    """What the last validation cost, or what the user said; 0 as long as nothing is known."""
+    """The cost of the last validation, or the one the user gave; 0 as long as nothing is known."""
     spent: float = 0.0
 
     def charge(self, cost: float | None, *, declared: float | None) -> None:

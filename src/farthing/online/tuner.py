@@ -173,7 +173,7 @@ class OnlineTuner(Iterator[Decision]):
         return self
 
     def __next__(self) -> Decision:
-        """What to train with in the next round, and whether a validation is worth its price."""
+        """The setting for the next round, and whether a validation is worth its price."""
         run = self._run
         if self._is_loaded_unobserved and run.is_open and run.pending is not None:
             self._is_loaded_unobserved = False
@@ -334,7 +334,7 @@ class OnlineTuner(Iterator[Decision]):
 
     @property
     def best(self) -> Params:
-        """What would be played without measuring: the params with the highest expected value now."""
+        """The params with the highest expected value now, which a round without a validation plays."""
         return self._run.best
 
     @property
@@ -356,7 +356,7 @@ class OnlineTuner(Iterator[Decision]):
 
     @property
     def ledger(self) -> Ledger:
-        """What validations cost so far, and what those that were skipped would have cost."""
+        """The cost of the validations so far, and of those that were skipped."""
         standing = self._run.standing
         saved = {SKIPPED: standing.silent * standing.mean_price} if standing.silent and standing.validations else {}
         return Ledger(self._unit(None), {"validation": standing.paid} if standing.validations else {}, saved)
@@ -569,7 +569,7 @@ def _point(decision: Decision, measured: Measured, undone: int) -> Measurement:
 
 
 def _measured(point: Measurement) -> Measured:
-    """What `_point` was made of."""
+    """The inputs that `_point` was made of."""
     metrics = point.metrics
     return Measured(
         point.value,

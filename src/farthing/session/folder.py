@@ -37,12 +37,12 @@ class StudyFiles:
 
     @property
     def identity(self) -> str:
-        """What the study differs by from all others, even if its name or database change."""
+        """A mark that tells the study from all others, even if its name or database change."""
         return self._mark.identity
 
     @property
     def url(self) -> str | None:
-        """Where they are in an object store, by what the database or the user says; asking does not open it."""
+        """The address in an object store, from the database or the user; asking does not open it."""
         if self._are_temporary:
             return None
         return stored_at(self._mark, settings=self._records.settings, place=self._place)

@@ -38,7 +38,7 @@ class Prices:
         self._paid: dict[Attempt, float] = {}
         self._first: FirstCosts | None = None
         self.rate: float | None = None
-        """What a measured second costs, in a study with prices."""
+        """The price of a measured second, in a study with prices."""
 
     def suggestion(self, suggestion: Suggestion, history: History, remaining: Remaining) -> Suggestion:
         """With its predicted cost, where one is declared or learnt and the strategy gave none."""
@@ -52,7 +52,7 @@ class Prices:
         return replace(suggestion, predicted_cost=Prediction(cost))
 
     def _by_costs_so_far(self, suggestion: Suggestion, history: History, remaining: Remaining) -> Suggestion:
-        """What the trials so far let expect, where a budget asks for it and a trial takes longer than predicting."""
+        """The cost to expect from trials so far, where a budget asks and a trial takes longer than predicting."""
         left = remaining.most_to_pay(in_seconds=self._problem.cost_unit == "seconds")
         if suggestion.predicted_cost is not None or left == math.inf:
             return suggestion
@@ -66,7 +66,7 @@ class Prices:
             return replace(suggestion, predicted_cost=predicted_cost(history, suggestion))
 
     def _by_earlier_costs(self, suggestion: Suggestion, history: History, remaining: Remaining) -> Suggestion:
-        """What a new run costs by the costs of earlier studies, as long as no model chooses it.
+        """The cost of a new run by those of earlier studies, as long as no model chooses it.
 
         Another machine or more data may change all costs by a factor. As long as nothing was paid here, it is not
         known, so that a prediction refuses no trial: it is at most what is left of the budget.

@@ -1,4 +1,4 @@
-"""What a suggestion knew when it was made, kept in its note: with it the same suggestion can be made again.
+"""The knowledge of a suggestion when it was made, kept in its note: with it the same suggestion can be made again.
 
 A suggestion that is made while trials run does not know how they end, and one that was prepared may not know of trials
 that ended since. Nothing is noted where it goes without saying: one suggestion, after all trials before it had ended,
@@ -26,7 +26,7 @@ MOST_LINKS = 50
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What a suggestion knew, as its note has it; the defaults go without saying.
+    """The knowledge of a suggestion, as its note has it; the defaults go without saying.
 
     `running` has the number, the attempt and the count of measurements of each trial that ran. With `since` it has only
     those that ran otherwise, or not at all, when the trial of that number was suggested; `ended` are those that ran
@@ -53,7 +53,7 @@ class Knowledge:
 
 @dataclass(frozen=True)
 class Question:
-    """What a strategy is asked: the history and the rest of the budget that it knows, and how many suggestions.
+    """A question to a strategy: the history and the rest of the budget that it knows, and how many suggestions.
 
     With `ahead`, so many more are asked for, and the answer is used although others opened trials meanwhile
     (`session/turns.py`).
@@ -125,7 +125,7 @@ def running_then(history: History, number: int) -> dict[int, tuple[int, int]]:
 
 
 def suggested_again(strategy: Strategy, history: History, number: int) -> Suggestion | None:
-    """What the strategy suggests if it knows what the suggestion of that trial knew; None if it suggests less."""
+    """The suggestion of a strategy that knows no more than that trial's suggestion knew; None if it suggests less."""
     question, place = question_of(history, number)
     rng = Randomness(history.problem.seed)
     suggestions = list(strategy.suggest(question.history, question.remaining, question.count, rng))

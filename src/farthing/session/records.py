@@ -121,7 +121,7 @@ class Records:
 
     @property
     def storage(self) -> Storage:
-        """Where the study is, and others beside it."""
+        """The storage of the study, and of others beside it."""
         return self._storage
 
     @property
@@ -171,7 +171,7 @@ class Records:
         self.remember({RECOMMENDATION: {**form, "version": self._history.version}})
 
     def kept_recommendation(self) -> Mapping[str, Any]:
-        """What was stored, if the study is as it was then; nothing if it is not, or if the history is read already."""
+        """The stored result, if the study is as it was then; nothing if it is not, or if the history is read."""
         form = self.settings.get(RECOMMENDATION)
         if self._history.version or not isinstance(form, Mapping) or not isinstance(self._storage, ReadsOutlines):
             return {}
@@ -214,7 +214,7 @@ class Records:
 
     @property
     def rate(self) -> float | None:
-        """What a measured second of a trial costs, in a study with prices."""
+        """The price of a measured second of a trial, in a study with prices."""
         return self._prices.rate
 
     def hold(self, resources: ResourcesGiven | None, *, must_cost: bool) -> None:
@@ -337,7 +337,7 @@ class Records:
         )
 
     def answer(self, strategy: Strategy, question: Question) -> Answer:
-        """What the strategy suggests. It touches no storage, so any thread may ask while another one records."""
+        """The suggestions of the strategy. It touches no storage, so any thread may ask while another one records."""
         began = self._clock.elapsed()
         suggestions = self._suggest(strategy, question)
         overhead = self._clock.elapsed() - began

@@ -28,7 +28,7 @@ DECLARES_COST = "declares cost"
 
 
 class Session:
-    """What the parts of Farthing share of a study that a user holds; `session_of(study)` is it.
+    """The parts of a user's study that the rooms of Farthing share; `session_of(study)` returns it.
 
     `given` is what the user gave for its storage: one that was given open is left open at the end.
     """
@@ -137,7 +137,7 @@ class Session:
 
     @property
     def settings(self) -> Mapping[str, Json]:
-        """What is stored with the study beside its problem, by whoever needs it again at a resume."""
+        """The settings stored beside the problem, by whoever needs them again at a resume."""
         return self.records.settings
 
     def remember(self, **settings: Json) -> None:

@@ -28,7 +28,7 @@ FEWEST_AHEAD = 2
 
 @dataclass(frozen=True)
 class Answer:
-    """What a strategy suggests of what it was asked, as far as the budget covers it, and the seconds that it took.
+    """The suggestions of a strategy, as far as the budget covers it, and the seconds that it took.
 
     Without `suggestions`, `uncovered` are those that the budget did not cover.
     """

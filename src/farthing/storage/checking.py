@@ -12,7 +12,7 @@ from farthing.storage.study_rows import StudyRows
 from farthing.trials import History
 
 UNREADABLE = (FarthingError, TypeError, KeyError, ValueError, AttributeError)
-"""What reading a row raises if it was changed by hand."""
+"""The errors that reading a row raises if it was changed by hand."""
 
 
 def found_faults(connection: Connection) -> list[str]:

@@ -61,7 +61,7 @@ def all_curves(
 
 
 class _Bill(NamedTuple):
-    """What an attempt paid, of one kind and measured, with no savings: most trials have no other."""
+    """The cost of an attempt, of one kind and measured, with no savings: most trials have no other."""
 
     attempt: int
     kind: str | None

@@ -35,7 +35,7 @@ class VirtualSettings(TypedDict):
 
 @dataclass(frozen=True)
 class Faults:
-    """What may happen to an attempt, each with a probability, drawn by seed, trial and attempt.
+    """The faults that may happen to an attempt, each with a probability, drawn by seed, trial and attempt.
 
     `failure`: the work raises at a random moment. `preemption`: its worker is taken away at a random moment, as when
     the system kills one. `straggler`: everything takes `slowdown` times as long.
@@ -94,7 +94,7 @@ class SimulatedExecutor:
 
     @property
     def settings(self) -> VirtualSettings:
-        """What the study must be given: a storage, a clock and a lease of virtual time."""
+        """The arguments that the study must be given: a storage, a clock and a lease of virtual time."""
         return {"storage": MemoryStorage(clock=self.clock), "clock": self.clock, "lease": LONG}
 
     @property
@@ -115,7 +115,7 @@ class SimulatedExecutor:
         self._work, self._problem, self._checkpoints = work, problem, checkpoints
 
     def thinking_of(self, suggest: Callable[[Question], Answer], on_answer: Callable[[], None]) -> "SimulatedThinking":
-        """Where the strategy thinks, instead of a thread."""
+        """The place of the strategy's thinking, instead of a thread."""
         self._thinker = SimulatedThinking(suggest, self.clock, seconds=self._thinking)
         return self._thinker
 

@@ -1,4 +1,4 @@
-"""What trackers show of a trial and a bill, under names that all of them share."""
+"""The values that trackers show of a trial and a bill, under names that all of them share."""
 
 from importlib import import_module
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the payload of an event must be, so that whoever reads a stored one can rely on it."""
+"""The form that the payload of each event must have, so that whoever reads a stored one can rely on it."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -30,7 +30,7 @@ READERS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
 
 
 def fault_of_payload(kind: str, payload: object) -> str | None:
-    """What is wrong with the payload of an event of that kind; None if nothing is."""
+    """The fault in the payload of an event of that kind; None if there is none."""
     parts = PARTS.get(kind, {})
     if parts and not isinstance(payload, dict):
         return "it is no mapping"

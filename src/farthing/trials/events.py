@@ -22,7 +22,7 @@ def noise_event(*, is_noisy: bool, trials: int) -> dict[str, Json]:
 
 
 def is_noisy(events: "Sequence[Event]") -> bool:
-    """What was declared last; noise is assumed where nothing was."""
+    """The last declaration; noise is assumed where nothing was."""
     return next((bool(event.payload["is_noisy"]) for event in reversed(events) if event.kind == NOISE_DECLARED), True)
 
 

@@ -40,7 +40,7 @@ FROM_EVENTS = (
     *("problem", "events", "_extensions", "learned", "is_noisy", "limits", "stop_requests", "is_to_stop", "decade"),
     "_changes",
 )
-"""What a history knows without its trials."""
+"""The properties of a history that need none of its trials."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ class History(Sequence[Trial]):
 
     @cached_property
     def learned(self) -> Learned | None:
-        """What the study learnt from earlier ones, in the space of today; None if it began from nothing."""
+        """The knowledge from earlier studies, in the space of today; None if it began from nothing."""
         found = learned_of(self.events)
         return found.filled(self._filled_params) if found and self._extensions else found
 
@@ -248,7 +248,7 @@ class History(Sequence[Trial]):
         return f"History({len(self)} trials, {len(self.in_flight)} in flight, version {self.version})"
 
     def memo(self, kind: type[Memo[T]], *arguments: Any) -> T:
-        """What a memo of that kind says of this history; it is kept for all histories that grow from this one."""
+        """The answer of a memo of that kind for this history; it is kept for all histories that grow from this one."""
         return self._memos.of(self, kind, *arguments)
 
     def loss(self, value: float) -> float:

@@ -1,4 +1,4 @@
-"""What a study learnt from earlier ones, frozen as an event in its own history, so that replay needs no other study."""
+"""Knowledge from earlier studies, frozen as an event in the history of a study, so that replay needs no other."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace

@@ -1,4 +1,4 @@
-"""What is worked out of a history and kept while it grows: a long one is not gone through again for every question."""
+"""Memos: results that are kept while a history grows. A long one is not gone through again for every question."""
 
 import math
 from collections.abc import Sequence

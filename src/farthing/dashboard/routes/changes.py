@@ -85,7 +85,7 @@ def prune_trial(studies: Studies, study: str, number: int, body: dict[str, Json]
 
 
 def verify_best(studies: Studies, study: str, body: dict[str, Json]) -> dict[str, Json]:
-    """What `study.verify` does, but for running it: the full training of the recommendation is put in line.
+    """Like `study.verify`, but for running it: the full training of the recommendation is put in line.
 
     A run that is alive carries it out, or the next one, or `study.verify`, which runs what waits. What was trained to
     the end already is not trained again.

@@ -44,7 +44,7 @@ def show_timeline(studies: Studies, study: str) -> dict[str, Json]:
 
 
 def show_system(studies: Studies, study: str) -> dict[str, Json]:
-    """What the study's system has of its own; an ordinary study has its predictions only."""
+    """The charts of the study's own system; an ordinary study has its predictions only."""
     reader = reader_of(studies, study)
     kind = reader.kind
     make = SYSTEMS.get(kind, _nothing)
@@ -76,7 +76,7 @@ def show_contour(studies: Studies, study: str, x: str, y: str) -> dict[str, Json
 
 
 def show_outlook(studies: Studies, study: str) -> dict[str, Json]:
-    """What another stretch of cost is expected to bring; `why` says why nothing is known yet."""
+    """The gain expected of another stretch of cost; `why` says why nothing is known yet."""
     reader = reader_of(studies, study)
 
     def make() -> dict[str, Json]:

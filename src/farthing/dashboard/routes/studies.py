@@ -129,7 +129,7 @@ def _is_short(reader: StudyReader) -> bool:
 
 
 def show_best(studies: Studies, study: str) -> dict[str, Json]:
-    """What `study.best` says; `why` says why there is none yet."""
+    """The answer of `study.best`; `why` says why there is none yet."""
     reader = reader_of(studies, study)
     return reader.remembered("best", lambda: _best(reader))  # type: ignore[no-any-return]
 

@@ -27,7 +27,7 @@ LOG = re.compile(r"attempt-(\d{1,9})\.log")
 
 LARGEST_IMAGE = 20_000_000
 IMAGES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
-"""What pictures begin with. SVG is not among them: it can hold scripts."""
+"""The first bytes of pictures. SVG is not among them: it can hold scripts."""
 
 FILTERS = (
     STUDY,

@@ -193,7 +193,7 @@ class RunningOnRay:
         )
 
     def _refuse_unusable(self, place: RemotePlace) -> None:
-        """What cannot run on a node whose machine lives will not run there on the next try either."""
+        """A trial that cannot run on a node whose machine lives will not run there on the next try either."""
         if place.is_unusable:
             ours = farthing_version()
             raise WorkError(

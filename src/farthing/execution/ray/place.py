@@ -51,7 +51,7 @@ class Place:
         self._attempt: Attempt | None = None
 
     def describe(self, folder: str, proof: str) -> bytes:
-        """Where this is and what runs here. `proof` is a file that the coordinator wrote in the study's folder."""
+        """This machine and its versions. `proof` is a file that the coordinator wrote in the study's folder."""
         context = import_module("ray").get_runtime_context()
         return to_bytes(
             {

@@ -43,7 +43,7 @@ class Bell:
 
 @dataclass(frozen=True)
 class Node:
-    """Where a place is, and what runs there."""
+    """The machine of a place, and the versions that run there."""
 
     node: str
     host: str

@@ -1,4 +1,4 @@
-"""What each worker holds while it lives: cores, GPUs, memory, resources of your own; on one node or on several."""
+"""The resources that each worker holds: cores, GPUs, memory, resources of your own; on one node or on several."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
