@@ -193,9 +193,9 @@ def _bracket(history: History, budget: Remaining, count: int, rng: Randomness) -
 
 
 def starts_left(history: History, budget: Remaining) -> int:
-    """The number of random starts still to make; none if smaller ones would still take too much of the budget."""
-    paid, left = [trial.cost for trial in _begun(history)], _for_starts(history, budget)
-    if paid and left < (min(paid) / 2 if len(paid) > 1 else 0.0):
+    """The number of random starts still to make; none if another like the last would take too much of the budget."""
+    begun = _begun(history)
+    if begun and _for_starts(history, budget) < begun[-1].cost:
         return 0
     return max(0, STARTS + starts_in_vain(history) - history.configurations)
 
