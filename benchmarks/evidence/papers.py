@@ -127,7 +127,7 @@ def shown(value: float) -> str:
 
 def small(value: float) -> str:
     """Two digits, without an exponent; *none* where there was nothing to recommend yet."""
-    return "none" if value >= NOTHING else f"{float(f'{value:.2g}'):.12g}"
+    return "none" if value >= NOTHING else f"{float(f'{value:.2g}'):.12f}".rstrip("0").rstrip(".")
 
 
 def by_method(suite: str, problem: str, method: str) -> list[Record]:
