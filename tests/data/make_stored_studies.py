@@ -1,7 +1,8 @@
 """Makes stored_studies.db and stored_suggestions.json: a study of each strategy, and the trial that each suggests next.
 
 Kept to show what is in them. What `PrefixEI`, `StagedBO` and `EEIPU` suggest was made again when they began to discount
-improvement that a noisy measurement cannot show, and what `BOCA` suggests when costs became a fixed part and work. The
+improvement that a noisy measurement cannot show, what `BOCA` suggests when costs became a fixed part and work, and what
+`LogEI` and `EIPerCost` suggest when they began to look into other branches earlier. The
 studies themselves are as they were, except that the folders and owners of the machine that made them are taken out, and
 the online runs are given back. It is not run again: `tests/end_to_end/test_stored_studies.py` opens what an earlier
 version wrote, and a later version would write what it suggests itself.
