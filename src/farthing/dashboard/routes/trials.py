@@ -98,7 +98,8 @@ class _Some(History):
 
     def __init__(self, history: History, trials: list[Trial]) -> None:
         super().__init__(history.problem, version=history.version)
-        self._trials = trials
+        for trial in trials:
+            self._trials.append(trial)
 
 
 def show_trial(studies: Studies, study: str, number: int) -> dict[str, Json]:
