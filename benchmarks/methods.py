@@ -1,6 +1,6 @@
 """Every method by name. A new one is one entry in this list."""
 
-from benchmarks.baselines.curve_guided import BOCA, FreezeThawEI
+from benchmarks.baselines.curve_guided import BOCA, BOCAWithGap, FreezeThawEI
 from benchmarks.baselines.knowledge_gradient import KG
 from benchmarks.baselines.staged import EEIPU, StagedBO
 from benchmarks.drivers.botorch import BoTorch
@@ -43,6 +43,7 @@ _ENTRIES: tuple[Method, ...] = (
     Ours("kg", KG()),
     Ours("bohb", BOHB()),
     Ours("boca", BOCA()),
+    Ours("boca-gap", BOCAWithGap()),
     Ours("freeze-thaw-ei", FreezeThawEI()),
     Ours("log-ei", LogEI()),
     Ours("log-ei-augmented", LogEIAugmented()),

@@ -420,10 +420,10 @@ _ENTRIES = (
             Contest(
                 "one at a time",
                 problems=_names(*AUGMENTED),
-                methods=("TraceKG", "TraceKG-paper", "kg", "log-ei", "boca", "hyperband"),
+                methods=("TraceKG", "TraceKG-paper", "kg", "log-ei", "boca", "boca-gap", "hyperband"),
                 judged_at=(2, 4, 8, 10),
                 unit="cost",
-                most_seeds={"TraceKG-paper": 10, "kg": 10},
+                most_seeds={"TraceKG-paper": 10, "kg": 10, "boca-gap": 10},
             ),
             *(
                 Contest(

@@ -102,11 +102,13 @@ class BOCA(CurveGuided):
 
     The configuration is the one whose loss at full fidelity might be lowest, μ − √β σ with β_t = 0.5 d log(2t + 1). It
     is evaluated at the cheapest fidelity at which the model is uncertain enough: where the posterior deviation exceeds
-    the prior one times the information gap √(1 − ρ²) to full fidelity times (cost/full cost)^q,
+    the prior one times the information gap ξ = √(1 − ρ²) to full fidelity times (cost/full cost)^q,
     q = 1/(fidelities + d + 2). A paused run of that configuration is continued. The model is that of `TraceKG`, where
     the paper has a Gaussian kernel over the fidelities. Recommends the lowest loss expected at full
     fidelity among the configurations seen.
     """
+
+    needs_gap: ClassVar[bool] = False
 
     def _choice(self, search: "CurveSearch", rng: "np.random.Generator", *, may_be_new: bool) -> Suggestion | None:
         from benchmarks.baselines.bounds import boca_beta
@@ -119,11 +121,28 @@ class BOCA(CurveGuided):
             return ConfidenceBound(gp, beta)
 
         option = search.best_option(bound, rng, may_be_new=may_be_new)
-        return None if option is None else search.suggestion(option, _telling_level(search, option))
+        return None if option is None else search.suggestion(option, self._level(search, option, beta))
+
+    def _level(self, search: "CurveSearch", option: "Option", beta: float) -> "Array":
+        return _telling_level(search, option, beta=beta if self.needs_gap else None)
 
 
-def _telling_level(search: "CurveSearch", option: "Option") -> "Array":
-    """The cheapest level at which σ(x, s) > √k(s, s) √(1 − ρ²(s, 1)) (cost/full cost)^q; else the most expensive."""
+@dataclass(frozen=True)
+class BOCAWithGap(BOCA):
+    """BOCA with the paper's other condition, ξ > max ξ/√β, without which it takes full fidelity.
+
+    With a β as small as that of its experiments hardly anything but the ends is left, and the authors' own program
+    (dragonfly) goes without it.
+    """
+
+    needs_gap: ClassVar[bool] = True
+
+
+def _telling_level(search: "CurveSearch", option: "Option", *, beta: float | None = None) -> "Array":
+    """The cheapest level s at which σ(x, s) > √k(s, s) ξ(s) (cost/full cost)^q, and with a β ξ(s) > max ξ/√β.
+
+    Where there is none, the most expensive one.
+    """
     import numpy as np
 
     levels, begun = search.targets(option)
@@ -132,21 +151,24 @@ def _telling_level(search: "CurveSearch", option: "Option") -> "Array":
     full_cost = search.cost(X[:1], np.ones_like(levels[:1]), np.zeros_like(levels[:1]))
     rows = np.hstack([X, levels])
     q = 1.0 / (rows.shape[1] + 2)
-    threshold = _information_gap(search, option.x, rows) * np.minimum(cost / full_cost, 1.0) ** q
-    is_telling = np.sqrt(search.gp.predict(rows)[1]) > threshold
+    gap, deviation = _information_gap(search, option.x, rows)
+    is_telling = np.sqrt(search.gp.predict(rows)[1]) > deviation * gap * np.minimum(cost / full_cost, 1.0) ** q
+    if beta is not None:
+        everywhere = np.hstack([np.tile(option.x, (len(search.grid), 1)), search.grid])
+        is_telling &= gap > _information_gap(search, option.x, everywhere)[0].max() / np.sqrt(beta)
     if not is_telling.any():
         return np.asarray(levels[int(np.argmax(cost))])
     return np.asarray(levels[int(np.argmin(np.where(is_telling, cost, np.inf)))])
 
 
-def _information_gap(search: "CurveSearch", x: "Array", rows: "Array") -> "Array":
-    """√k (1 − ρ²)^½: how far f(x, s) lets f(x, 1) stray, under the prior."""
+def _information_gap(search: "CurveSearch", x: "Array", rows: "Array") -> tuple["Array", "Array"]:
+    """ξ = √(1 − ρ²), the share of f(x, 1) that f(x, s) leaves open under the prior, and the prior's deviation √k."""
     import numpy as np
 
     K = search.gp.kernel.evaluate(search.gp.theta, np.concatenate([search.fidelities.at_full(x[None, :]), rows])).K
     variance = np.diag(K)
     unexplained = 1.0 - K[0, 1:] ** 2 / (variance[0] * variance[1:])
-    return np.asarray(np.sqrt(variance[1:] * np.maximum(unexplained, 0.0)))
+    return np.sqrt(np.maximum(unexplained, 0.0)), np.sqrt(variance[1:])
 
 
 # ------------------------------------------------------------

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import farthing as ft
-from benchmarks.baselines.curve_guided import BOCA, FreezeThawEI
-from benchmarks.baselines.curve_search import curve_search
+from benchmarks.baselines.curve_guided import BOCA, BOCAWithGap, FreezeThawEI, _information_gap, _telling_level
+from benchmarks.baselines.curve_search import Option, curve_search
 from farthing.acquisition.acquisition import FixedFeatures
 from farthing.strategies.multifidelity.bohb import _informed_rung
 from farthing.strategies.multifidelity.halving import Rungs
@@ -64,6 +64,20 @@ def test_freeze_thaw_begins_with_full_data_where_runs_can_be_cut_short() -> None
 def test_boca_buys_more_fidelity_once_the_less_tells_nothing_new() -> None:
     trials = run(BOCA(), TRACE, 30).trials
     assert {trial.fidelity["epochs"] for trial in trials[5:]} - {1, 2, 27}, "only the ends were bought"
+
+
+def test_boca_may_ask_for_a_gap_too() -> None:
+    """The paper's other condition: below full fidelity it buys only where ξ > max ξ/√β."""
+    search = curve_search(run(FreezeThawEI(), TRACE, 12).history)
+    assert search is not None
+    option = Option(np.array([0.77]), 0.0)
+    gaps = _information_gap(search, option.x, np.column_stack([np.full(len(search.grid), 0.77), search.grid]))[0]
+    assert np.all(np.diff(gaps) < 0.0), "the nearer to full fidelity, the less is left open"
+    assert gaps[-1] == pytest.approx(0.0, abs=1e-6)
+    assert _telling_level(search, option, beta=1.0)[0] == 1.0, "no gap is wider than the widest"
+    assert _telling_level(search, option, beta=1e12)[0] == _telling_level(search, option)[0] < 1.0
+    trials = run(BOCAWithGap(), TRACE, 20).trials
+    assert {trial.fidelity["epochs"] for trial in trials[5:]} <= {1, 2, 27}, "with a β of two only the ends are left"
 
 
 def test_an_acquisition_at_full_fidelity_has_the_gradient_of_its_values() -> None:
