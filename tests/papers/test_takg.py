@@ -390,6 +390,33 @@ def test_slopes_add_to_the_value_of_information() -> None:
     assert np.mean(value([-1, 0, 1])) > 1.1 * np.mean(value([-1]))
 
 
+def test_x_prime_is_searched_for_where_slopes_are_observed_too() -> None:
+    """Section 2.7 changes what is observed, not over what is minimised: x* is no row of a fixed list."""
+    gp, choices, found = process(CURVES), some_choices(CURVES, count=4), candidates(CURVES, count=3)
+    decisions, along = Decisions(Fidelities(CURVES), 1, False), np.array([-1, 0, 1])
+    part = KnowledgeGradient((gp,), choices, np.random.default_rng(2).standard_normal((2, 3)))
+    columns = np.array([0, 1])
+    objective = InformationPerCost([part], decisions, PricedByParams(), observed=along, inner=columns)
+    V = decisions.of(found)
+    [rows, own] = decisions.rows(V)
+    lowest = objective._lowest(part, rows, own)
+    seen = rows[:, [0, 0, 0]]
+    gains = []
+    for b in range(3):
+        mean, covariance = gp.joint(seen[b], along)
+        noise = part.variances(3)
+        D = np.linalg.cholesky(covariance + np.diag(noise))
+        outcomes = [0.0 * part.normals, part.normals, -part.normals]
+        for at, normal in zip(lowest[b], np.concatenate(outcomes), strict=True):
+            after = gp.condition_on(seen[b], mean + D @ normal, noise=noise, along=along)
+            gains.append(float(after.mean(choices).min() - after.mean(at[None])[0]))
+    assert min(gains) > -1e-9, "the search begins at the lowest of the choices"
+    assert np.median(gains) > 0.01 * np.sqrt(gp.predict(choices)[1]).max(), "and ends below it in most draws"
+    value, gradient = objective.information(V)
+    np.testing.assert_allclose(value, objective.voi(V))
+    assert np.abs(gradient[:, :2]).max() > 0.0
+
+
 def test_sigma_with_slopes_is_what_conditioning_on_them_does_to_the_mean() -> None:
     gp, choices, found = process(CURVES), some_choices(CURVES), candidates(CURVES, count=3)
     rows = with_params(found.X, np.repeat(found.S[:, None, :], 3, axis=1))

@@ -75,34 +75,41 @@ class InformationPerCost:
 
         With slopes by differences, as third derivatives of kernels are not here.
         """
-        if self.observed.size > 1:
-            return self.voi(V), self._differences(V)
         rows, own = self.decisions.rows(V)
-        found = [part.value_and_gradient(rows, self._lowest(part, rows, own)) for part in self.parts]
+        lowest = [self._lowest(part, rows, own) for part in self.parts]
+        if self.observed.size > 1:
+            return self._voi(V, lowest), self._differences(V, lowest)
+        found = [part.value_and_gradient(rows, at) for part, at in zip(self.parts, lowest, strict=True)]
         values, rows_bar = (np.mean([one[i] for one in found], axis=0) for i in (0, 1))
         own_bar = np.zeros_like(own) if self.inner is not None else np.mean([one[2] for one in found], axis=0)
         return values, self.decisions.pulled(V, rows_bar, own_bar)
 
     def _lowest(self, part: KnowledgeGradient, rows: Array, own: Array) -> Array:
         """What may be recommended besides the choices: x* of every draw, or the candidate itself."""
-        return own if self.inner is None else part.minimisers(rows, self.inner)
+        along, seen = self._observations
+        return own if self.inner is None else part.minimisers(rows[:, seen], self.inner, along=along)
+
+    @property
+    def _observations(self) -> tuple[IntArray, IntArray]:
+        """What each row observes, values or slopes, and the rows, once for each of them."""
+        return kinds_of_rows(self.observed, free=self.decisions.free, points=self.decisions.bought)
 
     def voi(self, V: Array) -> Array:
         """VOI (N,)."""
         rows, own = self.decisions.rows(V)
-        along, seen = kinds_of_rows(self.observed, free=self.decisions.free, points=self.decisions.bought)
-        is_searched = self.inner is not None and self.observed.size == 1
-        found = [
-            part(rows[:, seen], self._lowest(part, rows, own) if is_searched else own, along=along)
-            for part in self.parts
-        ]
+        return self._voi(V, [self._lowest(part, rows, own) for part in self.parts])
+
+    def _voi(self, V: Array, lowest: Sequence[Array]) -> Array:
+        rows, (along, seen) = self.decisions.rows(V)[0], self._observations
+        found = [part(rows[:, seen], at, along=along) for part, at in zip(self.parts, lowest, strict=True)]
         return np.asarray(np.mean(found, axis=0))
 
-    def _differences(self, V: Array) -> Array:
-        """All differences in one call; along NaN there are none."""
+    def _differences(self, V: Array, lowest: Sequence[Array]) -> Array:
+        """All differences in one call, at the same x*, which they hold; along NaN there are none."""
         steps = STEP * np.eye(V.shape[1])
-        moved = np.concatenate([V[:, None, :] + steps, V[:, None, :] - steps], axis=1)
-        found = self.voi(moved.reshape(-1, V.shape[1])).reshape(V.shape[0], 2, V.shape[1])
+        moved = np.concatenate([V[:, None, :] + steps, V[:, None, :] - steps], axis=1).reshape(-1, V.shape[1])
+        at = [np.repeat(one, 2 * V.shape[1], axis=0) for one in lowest]
+        found = (self.voi(moved) if self.inner is None else self._voi(moved, at)).reshape(V.shape[0], 2, V.shape[1])
         return np.asarray((found[:, 0] - found[:, 1]) / (2.0 * STEP))
 
     def costs(self, V: Array) -> Array:
