@@ -40,6 +40,7 @@ _ENTRIES: tuple[Method, ...] = (
     Ours("TraceKG-paper-3", TraceKG.paper(retain=3)),
     Ours("TraceKG-paper-plain", TraceKG.paper(zero_avoiding=False)),
     Ours("TraceKG-gradients", TraceKG(), gradients=True),
+    Ours("TraceKG-paper-gradients", TraceKG.paper(), gradients=True),
     Ours("kg", KG()),
     Ours("bohb", BOHB()),
     Ours("boca", BOCA()),

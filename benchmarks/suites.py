@@ -480,9 +480,10 @@ _ENTRIES = (
             Contest(
                 "with and without gradients",
                 problems=("kernel-learning",),
-                methods=("TraceKG-gradients", "TraceKG"),
+                methods=("TraceKG-gradients", "TraceKG", "TraceKG-paper-gradients", "TraceKG-paper"),
                 judged_at=(0.25, 0.5, 1, 2),
                 unit="full runs",
+                most_seeds={"TraceKG-paper-gradients": 5, "TraceKG-paper": 5},
             ),
         ),
     ),
