@@ -23,6 +23,7 @@ from farthing.costs import Remaining
 from farthing.models.gp import GP
 from farthing.strategies.multifidelity import context, finishing, handover, skill, takg
 from farthing.strategies.multifidelity.candidates import ChosenEvaluation
+from farthing.strategies.multifidelity.loss_scale import lower_bound
 from farthing.strategies.multifidelity.skill import Skill, only_trace
 from farthing.strategies.shared.starts import first_params
 from farthing.strategies.shared.strategy import Randomness
@@ -32,6 +33,8 @@ SUITE, DEFAULT = "tuning-curve-rules", "the default"
 SEEDS = 6
 NOW = "the default of November"
 """Later rules are compared with a later default, which recommends what measured best."""
+IN_TIME = "comparing that ends in time, too"
+"""The default since: workers that would be idle compare too. Later rules are changes of it."""
 LATER_SEEDS, LATER_BUDGETS = 4, (2, 3, 5)
 KEPT = ("problem", "seed", "regret", "visited", "commit", "dirty")
 NEAR = 1.6
@@ -117,6 +120,21 @@ def smooth_switch() -> None:
     takg.TraceKG._skill = drawn  # type: ignore[method-assign]
 
 
+def told_by_two_reports() -> None:
+    """Whether runs have learnt something is asked of those with two reports, not of all where the first look ends."""
+
+    def learnt(curves: Sequence[skill.Curve]) -> bool:
+        longer = [curve for curve in curves if len(curve) > 1]
+        bound = lower_bound(np.array([loss for curve in curves for loss in curve.values()] or [np.inf]))
+        improved = [
+            bound is not None and skill._is_better(curve[max(curve)], curve[min(curve)], bound, by=skill.PROGRESS)
+            for curve in longer
+        ]
+        return sum(improved) > len(improved) / 2 or by_first_look(curves)
+
+    by_first_look, skill.something_is_learnt = skill.something_is_learnt, learnt
+
+
 def compared_by_measurements() -> None:
     """The last part of a budget goes by what runs measured on a rung, and not by what is expected of them."""
 
@@ -142,7 +160,9 @@ def every_third_random() -> None:
 
 LATER: Mapping[str, Callable[[], None]] = {
     NOW: lambda: None,
+    IN_TIME: lambda: None,
     "a smooth switch to halving": smooth_switch,
+    "learning is told by runs with two reports": told_by_two_reports,
     "compared by measurements alone": compared_by_measurements,
     "one new configuration in three is random": every_third_random,
 }

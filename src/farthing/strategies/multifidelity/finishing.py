@@ -9,6 +9,7 @@ the history alone.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from math import floor, inf
 
 import numpy as np
@@ -53,11 +54,11 @@ def finishing(
     """The next trainings by which the runs are compared; None while it is too early, or nothing is left to compare."""
     if not is_ending(context, budget, trusts_model=trusts_model):
         return None
-    contest = Contest(context, trusts_model)
-    plan = contest.largest_plan(money_left(context, budget))
+    contest, means = Contest(context, trusts_model), Means.of(context, budget)
+    plan = contest.largest_plan(means)
     if plan is None:
         return None if budget.trials >= 1 else []
-    return contest.first(plan, count) or contest.first(contest.best_that_wait(affordable(context, budget)), count)
+    return contest.first(plan, count) or contest.first(contest.beyond(plan, means), count)
 
 
 def is_ending(context: CurveContext, budget: Remaining, *, trusts_model: bool) -> bool:
@@ -90,12 +91,31 @@ def _has_begun(history: History) -> bool:
     return any(isinstance(trial.note, dict) and NOTE in trial.note for trial in reversed(history))
 
 
-def money_left(context: CurveContext, budget: Remaining) -> float:
-    """The cost that may still be paid in all; seconds that are left are left to every worker."""
-    if not context.cost.is_in_units:
-        return inf
-    is_time = context.history.problem.cost_unit == "seconds"
-    return min(budget.cost, budget.seconds * (len(context.history.in_flight) + 1) if is_time else inf)
+@dataclass(frozen=True)
+class Means:
+    """What may still be paid: in all, for a single training, and by how many workers side by side."""
+
+    money: float
+    longest: float = inf
+    workers: int = 1
+
+    @classmethod
+    def of(cls, context: CurveContext, budget: Remaining) -> "Means":
+        """Seconds that are left are left to every worker; those in flight, and one that is free, stand for them."""
+        if not context.cost.is_in_units:
+            return cls(inf)
+        workers = len(context.history.in_flight) + 1
+        is_time = context.history.problem.cost_unit == "seconds"
+        money = min(budget.cost, budget.seconds * workers if is_time else inf)
+        return cls(money, affordable(context, budget), workers)
+
+    def pay(self, plan: Sequence[Promotion]) -> bool:
+        return sum(one.price for one in plan) <= self.money
+
+    def cover(self, plan: Sequence[Promotion]) -> bool:
+        """Whether all of a plan can be paid, and ends in time: the next rung begins when the one below has ended."""
+        prices = [[one.price for one in plan if one.level == level] for level in {one.level for one in plan}]
+        return self.pay(plan) and sum(max(max(rung), sum(rung) / self.workers) for rung in prices) <= self.longest
 
 
 def affordable(context: CurveContext, budget: Remaining) -> float:
@@ -149,32 +169,49 @@ class Contest:
         by_identity = {id(run): place for place, run in enumerate(self.context.runs)}
         return [by_identity[id(run)] for run in self.runs]
 
-    def largest_plan(self, left: float) -> list[Promotion] | None:
-        """The promotions of the largest halving that `left` pays for; of none, the best run as far as it can come.
+    def largest_plan(self, means: Means) -> list[Promotion] | None:
+        """The promotions of the largest halving that can be paid, the lowest rung first.
 
-        None where every run that would be compared has come as far as it is to come.
+        Where that does not end in time, the largest in which a run is trained to the end, from the lowest rung that has
+        one. If nothing fits, the best run one rung further. None where every run has come as far as it is to come.
         """
-        most = len(self.runs) if left < inf else max(1, len(self.runs) // int(REDUCTION))
-        plans = [plan for size in _sizes(most) if (plan := self._plan(size))]
-        affordable = [plan for plan in plans if sum(one.price for one in plan) <= left]
-        if not plans:
+        most = len(self.runs) if means.money < inf else max(1, len(self.runs) // int(REDUCTION))
+        halvings = self._halvings(most, 0)
+        if not halvings:
             return None
-        return affordable[-1] if affordable else self.best_that_wait(left)[:1]
+        rungs = range(len(self.rungs) - 1)
+        complete = (plan for rung in rungs for plan in self._halvings(most, rung) if plan[-1].level == self.rungs[-1])
+        wanted = chain([plan for plan in halvings if means.pay(plan)][:1], complete, halvings)
+        return next((plan for plan in wanted if means.cover(plan)), None) or self.beyond((), means)[:1]
 
-    def _plan(self, size: int) -> list[Promotion]:
-        """The promotions of a halving in which so many leave the lowest rung, the lowest rung first.
+    def _halvings(self, most: int, lowest: int) -> list[list[Promotion]]:
+        """Those from a rung on, the largest first."""
+        return [plan for size in reversed(_sizes(most)) if (plan := self._plan(size, lowest))]
+
+    def _plan(self, size: int, lowest: int) -> list[Promotion]:
+        """The promotions of a halving in which so many leave the rung `lowest`, its own first.
 
         Higher up it goes by what is known today: it is planned again when results have come.
         """
         reach, found = self.reach.copy(), list[Promotion]()
         members = list(range(len(self.runs)))
-        for rung, following in enumerate(self.rungs[1:]):
+        for rung in range(lowest, len(self.rungs) - 1):
             there = [run for run in members if reach[run] >= self.rungs[rung] - TINY]
-            members = self._best(there, rung, floor(size * REDUCTION**-rung))
+            members = self._best(there, rung, floor(size * REDUCTION ** (lowest - rung)))
             for run in members:
-                if reach[run] < following - TINY:
-                    found.append(Promotion(run, following, self._price(run, reach[run], following)))
-                    reach[run] = following
+                if reach[run] < self.rungs[rung + 1] - TINY:
+                    found.append(self._promotion(run, reach[run], rung + 1))
+                    reach[run] = self.rungs[rung + 1]
+        return found
+
+    def beyond(self, plan: Sequence[Promotion], means: Means) -> list[Promotion]:
+        """Further promotions that end in time, for idle workers: from the highest rung down, the best of each first."""
+        found, planned = list[Promotion](), {one.run for one in plan}
+        for rung in reversed(range(len(self.rungs) - 1)):
+            is_there = (self.reach >= self.rungs[rung] - TINY) & (self.reach < self.rungs[rung + 1] - TINY)
+            there = [run for run in np.flatnonzero(is_there).tolist() if run not in planned]
+            further = (self._promotion(run, self.reach[run], rung + 1) for run in self._best(there, rung, len(there)))
+            found += [one for one in further if one.price <= min(means.money, means.longest)]
         return found
 
     def _best(self, members: list[int], rung: int, count: int) -> list[int]:
@@ -203,26 +240,14 @@ class Contest:
         candidate = at_levels(self.rows[promotion.run], level, begun=begun, source=place)
         return ChosenEvaluation(candidate, promotion.price, 0.0, reason=WHY)
 
-    def _price(self, run: int, reached: float, level: float) -> float:
+    def _promotion(self, run: int, reached: float, rung: int) -> Promotion:
+        level = self.rungs[rung]
         key = (run, reached, level)
         if key not in self._prices:
             begun = reached * float(self.context.basket.begun(self.places[run])[0] > 0.0)
             cost = self.context.cost(self.rows[run : run + 1], np.array([[level]]), np.array([[begun]]))
             self._prices[key] = float(cost[0])
-        return self._prices[key]
-
-    def best_that_wait(self, left: float) -> list[Promotion]:
-        """The runs that are not complete, as far as each can be trained; what is expected to be best comes first.
-
-        For workers that would be idle while those of a plan are in training.
-        """
-        found: list[Promotion] = []
-        for run in np.argsort(self.expected, kind="stable").tolist():
-            reached = float(self.reach[run])
-            further = [level for level in self.rungs if level > reached + TINY]
-            prices = [(level, self._price(run, reached, level)) for level in further]
-            found += [Promotion(run, level, price) for level, price in prices if price <= left][-1:]
-        return found
+        return Promotion(run, level, self._prices[key])
 
 
 def _sizes(most: int) -> list[int]:

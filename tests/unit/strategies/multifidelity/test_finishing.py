@@ -1,6 +1,7 @@
 """The end of a budget: comparing the runs at hand, within what is left."""
 
 from dataclasses import replace
+from math import inf
 
 import pytest
 
@@ -14,6 +15,7 @@ from farthing.strategies.multifidelity.finishing import (
     RESERVE,
     WHY,
     Contest,
+    Means,
     doubt,
     finishing,
     is_ending,
@@ -82,16 +84,50 @@ def test_it_begins_when_no_configuration_is_left_and_never_without_a_budget() ->
 @pytest.mark.parametrize("left", [3.0, 7.0, 15.0, 40.0])
 def test_all_of_a_plan_fits_what_is_left_and_more_money_compares_more_runs(left: float) -> None:
     contest = Contest(context(history(*[2] * 12)), trusts_model=True)
-    plan = contest.largest_plan(left)
+    plan = contest.largest_plan(Means(left))
     assert plan
     assert sum(step.price for step in plan) <= left
-    more = contest.largest_plan(4 * left)
+    more = contest.largest_plan(Means(4 * left))
     assert more is not None
     assert len({step.run for step in more}) >= len({step.run for step in plan})
 
 
+@pytest.mark.parametrize("seconds", [17.0, 19.0, 25.0, 40.0])
+def test_a_plan_ends_in_time_so_that_the_best_run_is_complete(seconds: float) -> None:
+    """An epoch takes a second, and three workers do not make one training shorter."""
+    contest = Contest(context(history(2, 2, 4, 2, 8, 2, 2, 4, 2)), trusts_model=False)
+    means = Means(3 * seconds, longest=seconds, workers=3)
+    plan = contest.largest_plan(means)
+    assert plan
+    assert means.cover(plan)
+    assert plan[-1].level == 1.0
+    assert not Means(3 * seconds, longest=0.9 * max(step.price for step in plan), workers=3).cover(plan)
+
+
+def test_with_too_little_time_for_a_complete_run_the_best_goes_on() -> None:
+    contest = Contest(context(history(2, 2, 4, 2, 8, 2, 2, 4, 2)), trusts_model=False)
+    means = Means(15.0, longest=5.0, workers=3)
+    plan = contest.largest_plan(means)
+    assert plan
+    assert means.cover(plan)
+    assert max(step.level for step in plan) < 1.0, "the run with 8 epochs has too far to go"
+
+
+def test_idle_workers_train_the_next_best_runs_from_the_highest_rung_down() -> None:
+    runs = history(2, 2, 4, 2, 8, 2, 2, 4, 2)
+    contest = Contest(context(runs), trusts_model=False)
+    plan = contest.largest_plan(Means(45.0, longest=15.0, workers=3))
+    assert plan is not None
+    found = contest.beyond(plan, Means(45.0, longest=15.0, workers=3))
+    assert not {step.run for step in found} & {step.run for step in plan}
+    levels = [step.level for step in found]
+    assert levels == sorted(levels, reverse=True)
+    lowest = [runs[step.run].value or 9.0 for step in found if step.level == levels[-1]]
+    assert lowest == sorted(lowest)
+
+
 def test_the_lowest_rung_comes_first_and_half_of_each_goes_on() -> None:
-    plan = Contest(context(history(*[2] * 16)), trusts_model=True).largest_plan(float("inf"))
+    plan = Contest(context(history(*[2] * 16)), trusts_model=True).largest_plan(Means(inf))
     assert plan is not None
     levels = [step.level for step in plan]
     assert levels == sorted(levels)
@@ -102,7 +138,7 @@ def test_the_lowest_rung_comes_first_and_half_of_each_goes_on() -> None:
 
 def test_the_best_runs_are_compared_by_measured_values_where_the_model_is_not_trusted() -> None:
     runs = history(*[2] * 12)
-    plan = Contest(context(runs), trusts_model=False).largest_plan(4.0)
+    plan = Contest(context(runs), trusts_model=False).largest_plan(Means(4.0))
     assert plan is not None
     by_loss = sorted(range(12), key=lambda number: runs[number].value or 9.0)
     assert {step.run for step in plan} <= set(by_loss[:3])
