@@ -39,9 +39,7 @@ def all_curves(
 ) -> Callable[[Sequence[Any]], Sequence[Measurement]]:
     """From the row of a trial to its measurements: in a large study, those of the trials that have ended are unread."""
     span = {"this_study": study_id, "until": version}
-    found_counts = chain.from_iterable(rows.plain(connection.execute(statements.MEASUREMENT_COUNTS, span)))
-    counts = {number: (count, metrics) for number, count, metrics in found_counts}
-    if sum(count for count, _ in counts.values()) < MANY:
+    if connection.scalars(statements.UP_TO_MANY, {**span, "many": MANY}).one() < MANY:
         found = rows.by_trial(chain.from_iterable(rows.plain(connection.execute(statements.ALL_MEASUREMENTS, span))))
         return lambda row: tuple(found.get(row[0], ()))
     shelf = Shelf(look, study_id, version=version)
@@ -50,12 +48,9 @@ def all_curves(
 
     def unread(row: Sequence[Any]) -> Sequence[Measurement]:
         number, state, attempt, *_ = row
-        count, metrics = counts.get(number, (0, 0))
-        if not count:
-            return ()
         if state in IN_FLIGHT:
             return tuple(in_flight.get(number, ()))
-        return UnreadMeasurements(shelf, number, attempt=attempt, count=count, has_metrics=metrics > 0)
+        return UnreadMeasurements(shelf, number, attempt=attempt)
 
     return unread
 
@@ -68,6 +63,10 @@ class _Bill(NamedTuple):
     amount: float
 
 
+NOTHING = _Bill(1, None, 0.0)
+"""The bill of a trial without measurements."""
+
+
 class Shelf:
     """The measurements of one study up to a version. Any thread may ask for them."""
 
@@ -77,6 +76,7 @@ class Shelf:
         self._lock = Lock()
         self._blocks: OrderedDict[int, Mapping[int, Sequence[Measurement]]] = OrderedDict()
         self._bills: dict[int, _Bill | None] | None = None
+        self._counts: dict[int, tuple[int, int]] | None = None
 
     def of(self, number: int) -> Sequence[Measurement]:
         """Those of a trial. They are read in blocks; the blocks that were used last are kept."""
@@ -94,7 +94,21 @@ class Shelf:
         if (bills := self._bills) is None:
             with held(self._lock):
                 bills = self._bills = self._look(self._all_bills) if self._bills is None else self._bills
-        return bills.get(number)
+        return bills.get(number, NOTHING)
+
+    def counts(self, number: int) -> tuple[int, int]:
+        """How many a trial has, and how many of them have metrics: of all trials at once, unless they are read."""
+        with held(self._lock):
+            if (block := self._blocks.get(number // BLOCK)) is not None:
+                points = block.get(number, ())
+                return len(points), sum(bool(point.metrics) for point in points)
+            if self._counts is None:
+                self._counts = self._look(self._all_counts)
+            return self._counts.get(number, (0, 0))
+
+    def _all_counts(self, connection: Connection) -> dict[int, tuple[int, int]]:
+        found = chain.from_iterable(rows.plain(connection.execute(statements.MEASUREMENT_COUNTS, self._span)))
+        return {number: (count, metrics) for number, count, metrics in found}
 
     def _block(self, connection: Connection, block: int) -> Mapping[int, Sequence[Measurement]]:
         bounds = {**self._span, "first": block * BLOCK, "last": (block + 1) * BLOCK - 1}
@@ -133,11 +147,10 @@ def _bill(paid: Sequence[Sequence[Any]], costs: Sequence[Mapping[str, float]]) -
 class UnreadMeasurements(LazyMeasurements):
     """The measurements of one trial, equal to the tuple of them."""
 
-    __slots__ = ("_attempt", "_count", "_has_metrics", "_number", "_shelf")
+    __slots__ = ("_attempt", "_number", "_shelf")
 
-    def __init__(self, shelf: Shelf, number: int, *, attempt: int, count: int, has_metrics: bool) -> None:
+    def __init__(self, shelf: Shelf, number: int, *, attempt: int) -> None:
         self._shelf, self._number, self._attempt = shelf, number, attempt
-        self._count, self._has_metrics = count, has_metrics
 
     def _all(self) -> Sequence[Measurement]:
         return self._shelf.of(self._number)
@@ -148,7 +161,7 @@ class UnreadMeasurements(LazyMeasurements):
         return bill if bill is not None and bill.attempt == self._attempt else None
 
     def __len__(self) -> int:
-        return self._count
+        return self._shelf.counts(self._number)[0]
 
     def __iter__(self) -> Iterator[Measurement]:
         return iter(self._all())
@@ -170,7 +183,8 @@ class UnreadMeasurements(LazyMeasurements):
         return [] if self._bill() else [point.saved for point in self._all() if point.saved]
 
     def metric_names(self) -> Iterator[str]:
-        return (name for point in (self._all() if self._has_metrics else ()) for name in point.metrics)
+        has_metrics = self._shelf.counts(self._number)[1] > 0
+        return (name for point in (self._all() if has_metrics else ()) for name in point.metrics)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, (tuple, UnreadMeasurements)) and tuple(self) == tuple(other)

@@ -198,6 +198,9 @@ BLOCK_OF_MEASUREMENTS = (
 )
 """Those of the trials from `first` to `last`."""
 
+UP_TO_MANY = select(func.count()).select_from(select(literal(1)).where(_measured).limit(bindparam("many")).subquery())
+"""The number of measurements, counted no further than to `many`."""
+
 MEASUREMENT_COUNTS = (
     select(measurement.c.trial, func.count(), func.count(measurement.c.metrics))
     .where(_measured)

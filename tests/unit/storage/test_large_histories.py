@@ -145,6 +145,30 @@ def test_opening_a_large_history_reads_the_measurements_of_no_trial_that_has_end
     assert len(history[3].points) == POINTS
 
 
+def test_opening_a_large_history_counts_the_measurements_of_no_trial(address, monkeypatch):
+    """To count a million rows takes a tenth of opening, and few who open a study ask how many there are."""
+    monkeypatch.setattr(measurement_rows, "MANY", 10)
+    fetched: list[int] = []
+    plain = rows.plain
+    monkeypatch.setattr(rows, "plain", lambda found: ((fetched.append(len(rest)), rest)[1] for rest in plain(found)))
+    history = ft.Study.load("study", address).history
+    of_the_one_that_runs = POINTS
+    assert (len(history), sum(fetched)) == (TRIALS, TRIALS + of_the_one_that_runs)
+    assert [len(trial.measurements) for trial in history] == [POINTS] * TRIALS
+    assert sum(fetched) == 2 * TRIALS + of_the_one_that_runs
+
+
+def test_a_trial_of_a_large_history_without_measurements_costs_nothing_and_reads_nothing(address, monkeypatch):
+    open_storage(address).add_trial("study", Suggestion({"x": 0.5}), Outcome(State.FAILED, failure=Failure("no")))
+    monkeypatch.setattr(measurement_rows, "MANY", 10)
+    *_, failed = open_storage(address).history("study").trials
+    assert isinstance(failed.measurements, UnreadMeasurements)
+    read = rows_read(monkeypatch)
+    assert (failed.costs, failed.saved, len(failed.measurements)) == ({}, {}, 0)
+    assert not read
+    assert failed.measurements == ()
+
+
 def rows_read(monkeypatch) -> list[int]:
     """Grows by the measurements of which an object is made, and by the trials that are read."""
     read: list[int] = []
