@@ -1,8 +1,17 @@
-"""Results as JSON lines, so that a run which was killed loses one of them at most and is continued where it stopped."""
+"""Results as JSON lines, so that a run which was killed loses one of them at most and is continued where it stopped.
 
+What is committed is packed: `python -m benchmarks.records` moves the lines of every file into SUITE.jsonl.xz, a tenth
+as large, and `MANIFEST.json` says what is in them. A run adds its lines to SUITE.jsonl as before; readers see both.
+`python -m benchmarks.records --unpack SUITE …` makes one plain file again, to take lines out that a change made wrong.
+"""
+
+import argparse
 import json
+import lzma
 import os
-from collections.abc import Mapping
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
@@ -11,6 +20,7 @@ from benchmarks.problems.data import REPOSITORY
 Record: TypeAlias = dict[str, Any]
 
 RESULTS = REPOSITORY / "benchmarks" / "results"
+MANIFEST = "MANIFEST.json"
 
 
 def results_path(suite: str) -> Path:
@@ -18,12 +28,22 @@ def results_path(suite: str) -> Path:
     return RESULTS / f"{suite}.jsonl"
 
 
+def packed_path(path: Path) -> Path:
+    return path.with_name(path.name + ".xz")
+
+
 def read_records(path: Path) -> list[Record]:
-    """The records of a file that may not exist; a last line that was cut off by a kill is none."""
-    if not path.exists():
-        return []
-    whole, _, _ = path.read_text(encoding="utf-8").rpartition("\n")
-    return [json.loads(line) for line in whole.splitlines()]
+    """The records of a file that may not exist, packed ones first; a last line that was cut off by a kill is none."""
+    return [json.loads(line) for line in _text(path).splitlines()]
+
+
+def _text(path: Path) -> str:
+    """All whole lines, packed or not; once where a kill left some in both files."""
+    packed = packed_path(path)
+    before = lzma.decompress(packed.read_bytes()).decode() if packed.exists() else ""
+    whole, _, _ = path.read_text(encoding="utf-8").rpartition("\n") if path.exists() else ("", "", "")
+    known = set(before.splitlines()) if whole else set()
+    return before + "".join(f"{line}\n" for line in whole.splitlines() if line not in known)
 
 
 def append_record(path: Path, record: Mapping[str, Any]) -> None:
@@ -47,3 +67,60 @@ def _drop_cut_line(file: BinaryIO) -> None:
     if file.read(1) not in (b"", b"\n"):
         file.seek(0)
         file.truncate(file.read().rfind(b"\n") + 1)
+
+
+# ------------------------------------------------------------
+# Packing.
+
+
+def pack(path: Path) -> None:
+    """Moves the lines of a file to the packed one beside it; a kill in between loses none."""
+    packed = packed_path(path)
+    new = packed.with_name(packed.name + ".new")
+    new.write_bytes(lzma.compress(_text(path).encode(), preset=9 | lzma.PRESET_EXTREME))
+    new.replace(packed)
+    path.unlink()
+
+
+def unpack(path: Path) -> None:
+    text = _text(path)
+    path.write_text(text, encoding="utf-8")
+    packed_path(path).unlink(missing_ok=True)
+
+
+def summary(records: Sequence[Record]) -> dict[str, Any]:
+    """How many records there are, of which commits, and with which versions, the most frequent first."""
+    versions = Counter(
+        f"{package} {version}" for record in records for package, version in (record.get("versions") or {}).items()
+    )
+    commits = Counter(str(record["commit"])[:7] for record in records if record.get("commit"))
+    return {
+        "records": len(records),
+        "commits": [name for name, _ in commits.most_common()],
+        "versions": sorted(versions),
+    }
+
+
+def write_manifest(folder: Path) -> None:
+    found = {packed.name.removesuffix(".jsonl.xz"): packed for packed in sorted(folder.glob("*.jsonl.xz"))}
+    manifest = {name: summary(read_records(packed.with_suffix(""))) for name, packed in found.items()}
+    (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("suites", nargs="*", help="all by default")
+    parser.add_argument("--unpack", action="store_true")
+    options = parser.parse_args(arguments)
+    if options.unpack:
+        for name in options.suites:
+            unpack(results_path(name))
+        return 0
+    for path in [results_path(name) for name in options.suites] or sorted(RESULTS.glob("*.jsonl")):
+        pack(path)
+    write_manifest(RESULTS)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

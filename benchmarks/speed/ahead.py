@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.bars import Bar, Result
 from benchmarks.problems.synthetic import FUNCTIONS, Function
-from benchmarks.records import RESULTS
+from benchmarks.records import RESULTS, read_records
 from benchmarks.spread import Spread
 from farthing import Budget, Fidelity, LogEI, RunningTrial, Space, Strategy, Study, TraceKG
 from farthing.costs import FakeClock
@@ -183,8 +183,7 @@ def _row(records: Mapping[Key, float], problem: str, workers: int) -> dict[str, 
 
 
 def _read(path: Path) -> dict[Key, float]:
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    forms = [json.loads(line) for line in lines]
+    forms = read_records(path)
     return {(form["problem"], form["workers"], form["ahead"], form["seed"]): form["regret"] for form in forms}
 
 

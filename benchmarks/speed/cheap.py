@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks.bars import Bar, Result
 from benchmarks.problems.data import missing_package
 from benchmarks.problems.synthetic import FUNCTIONS
-from benchmarks.records import RESULTS
+from benchmarks.records import RESULTS, read_records
 from benchmarks.spread import Spread
 from farthing import CMAES, Budget, Choice, Float, Int, RunningTrial, Space, Strategy, Study
 
@@ -176,8 +176,7 @@ def _measured(problem: str, seconds: float, method: str, seed: int) -> dict[str,
 
 
 def read(path: Path) -> dict[Key, dict[str, float]]:
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    forms = [json.loads(line) for line in lines]
+    forms = read_records(path)
     return {
         (form["problem"], form["seconds"], form["method"], form["seed"]): {
             "regret": form["regret"],

@@ -1,7 +1,7 @@
 """Where the evolution of cheap trials leaves the categories it began with: `python -m benchmarks.tuning.categories`.
 
 For each width at which a search counts as settled, 32 functions whose categories each have a bowl of their own, and 700
-trials after a random design of 12. The rows are in `benchmarks/results/tuning-categories.jsonl`; a search that is
+trials after a random design of 12. The rows are in `benchmarks/results/tuning-categories.jsonl.xz`; a search that is
 never left is the last width.
 """
 

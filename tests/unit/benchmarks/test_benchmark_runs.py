@@ -1,6 +1,7 @@
 """Runs that can be killed and continued, and what is said about what they leave out."""
 
 import json
+import lzma
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 from benchmarks import run
 from benchmarks.plan import make_plan
-from benchmarks.records import append_record, key_of, read_records
+from benchmarks.records import MANIFEST, RESULTS, append_record, key_of, pack, read_records, summary, unpack
 from benchmarks.report import Report
 from benchmarks.suites import SUITES, Contest, Suite
 
@@ -135,6 +136,36 @@ def test_a_record_is_one_line_and_comes_back(tmp_path: Path) -> None:
     append_record(path, {"number": 2})
     assert read_records(path) == [{"text": "two\nlines"}, {"number": 2}]
     assert len(path.read_text().splitlines()) == 2
+
+
+def test_packed_records_and_those_that_came_later_are_read_together(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    append_record(path, {"number": 1})
+    plain = path.read_text()
+    pack(path)
+    assert not path.exists()
+    assert read_records(path) == [{"number": 1}]
+    append_record(path, {"number": 2})
+    assert read_records(path) == [{"number": 1}, {"number": 2}]
+    path.write_text(plain + path.read_text())  # as if a kill had come between packing and deleting
+    pack(path)
+    assert read_records(path) == [{"number": 1}, {"number": 2}]
+    unpack(path)
+    assert [json.loads(line) for line in path.read_text().splitlines()] == [{"number": 1}, {"number": 2}]
+    assert [file.name for file in tmp_path.iterdir()] == ["results.jsonl"]
+
+
+def test_the_manifest_says_what_is_in_the_packed_records() -> None:
+    manifest = json.loads((RESULTS / MANIFEST).read_text())
+    assert manifest, "the records of this repository are packed"
+    for name, said in manifest.items():
+        assert said == json.loads(json.dumps(summary(packed_records(name)))), f"{name}: python -m benchmarks.records"
+    assert {path.name for path in RESULTS.glob("*.jsonl.xz")} == {f"{name}.jsonl.xz" for name in manifest}
+
+
+def packed_records(name: str) -> list[dict]:
+    text = lzma.decompress((RESULTS / f"{name}.jsonl.xz").read_bytes()).decode()
+    return [json.loads(line) for line in text.splitlines()]
 
 
 def _decided(record: dict) -> list:

@@ -235,7 +235,7 @@ def test_what_looks_elsewhere_bring_is_recorded() -> None:
 
 
 def test_the_rules_for_branches_have_the_counts_that_were_recorded() -> None:
-    table = rows_after("(`benchmarks/results/tuning-conditional.jsonl`):")
+    table = rows_after("(`benchmarks/results/tuning-conditional.jsonl.xz`):")
     said = {rule.strip("*"): cells for rule, *cells in table}
     recorded = {rule.removeprefix("stalled at "): branch_rules.row_of(rule) for rule in branch_rules.rows_by_rule()}
     assert said == recorded

@@ -191,7 +191,7 @@ class EIPerCost(LogEI):
 
 STALLED = 0.1
 """Less progress than this, as a part of the distance from the median result to the best, is none. Chosen by
-`benchmarks.tuning.branch_rules` (`benchmarks/results/tuning-conditional.jsonl`)."""
+`benchmarks.tuning.branch_rules` (`benchmarks/results/tuning-conditional.jsonl.xz`)."""
 ELSEWHERE = "most improvement over the best of its own branch, because the best of all has stalled"
 
 

@@ -25,7 +25,7 @@ SMALLEST_STEP = 1e-9
 """A distribution that is narrower has converged, to about the precision that parameters have."""
 SETTLED = 0.1
 """Once the steps of the numbers are smaller, a search in a space with categories has chosen its own for good. Chosen by
-`python -m benchmarks.tuning.categories`, whose record is `benchmarks/results/tuning-categories.jsonl`."""
+`python -m benchmarks.tuning.categories`, whose record is `benchmarks/results/tuning-categories.jsonl.xz`."""
 LARGEST_POPULATION = 8
 """Restarts double the population up to this many times the first (IPOP, Auger and Hansen, 2005). Not tuned."""
 DRAWS = 100
