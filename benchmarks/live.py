@@ -1,9 +1,10 @@
 """Whole studies of real trainings, their workers on one GPU: `real-live`.
 
-`python -m benchmarks.live --images IMAGES.npz --out FOLDER`; benchmarks/recording/data.py makes the images. One study
-of each method runs side by side with the others, then the next seed begins. At the end every recommended configuration
-is trained from nothing, twice. FOLDER/live.jsonl gets a line for each study when it ends, FOLDER/verified.jsonl one for
-each training; `--seeds 0` prints the table of what is there.
+`python -m benchmarks.live --images IMAGES.npz --out FOLDER`; benchmarks/recording/data.py makes the images. Without
+images a GRU learns the source of Python's standard library. One study of each method runs side by side with the others,
+then the next seed begins. At the end every recommended configuration is trained from nothing, twice. FOLDER/live.jsonl
+gets a line for each study when it ends, FOLDER/verified.jsonl one for each training; `--seeds 0` prints the table of
+what is there.
 """
 
 import argparse
@@ -22,8 +23,9 @@ from typing import Any
 import numpy as np
 
 import farthing as ft
-from benchmarks.live_training import Task
-from benchmarks.recording.data import images
+from benchmarks.live_code import Code
+from benchmarks.live_training import LiveTask, Task
+from benchmarks.recording.data import images, source_code
 from farthing.errors import NoResult
 
 METHODS: Mapping[str, ft.Strategy | None] = {
@@ -45,7 +47,7 @@ class Job:
     """One study."""
 
     method: str
-    task: Task
+    task: LiveTask
     budget: ft.Budget
     workers: int
 
@@ -64,7 +66,8 @@ def studied(job: Job) -> Record:
             "seed": job.task.seed,
             "seconds": job.budget.seconds,
             "workers": job.workers,
-            "images": [job.task.train, job.task.validation],
+            "task": type(job.task).__name__.lower(),
+            "data": job.task.data,
             "ran": round(ran, 2),
             "stopped": str(stopped),
             "best": _best(study),
@@ -125,7 +128,7 @@ def _rounded(number: float | None) -> float | None:
     return None if number is None else round(number, 3)
 
 
-def verified(task: Task, record: Record, training_seed: int) -> Record:
+def verified(task: LiveTask, record: Record, training_seed: int) -> Record:
     """Train the recommended configuration of a study to the end."""
     began = time.perf_counter()
     error = task.verified(record["best"]["params"], seed=training_seed)
@@ -147,7 +150,7 @@ class Plan:
     """Which studies run, `side_by_side` at a time; none begins more than `deadline` seconds after `began`."""
 
     out: Path
-    task: Task
+    task: LiveTask
     seeds: range
     methods: Sequence[str]
     seconds: float
@@ -255,12 +258,9 @@ def _run(given: argparse.Namespace, *, began: float) -> None:
     for name in ONE_THREAD:  # studies and workers share the cores
         os.environ.setdefault(name, "1")
     with TemporaryDirectory() as folder:
-        x, y = images(given.images, count=given.train + given.validation)
-        np.save(Path(folder) / "images.npy", x)
-        np.save(Path(folder) / "labels.npy", y)
         plan = Plan(
             out=given.out,
-            task=Task(Path(folder), train=given.train, validation=given.validation, epochs=given.epochs),
+            task=_task(given, Path(folder)),
             seeds=range(given.first_seed, given.first_seed + given.seeds),
             methods=given.methods,
             seconds=given.seconds,
@@ -276,9 +276,20 @@ def _run(given: argparse.Namespace, *, began: float) -> None:
         plan.verify()
 
 
+def _task(given: argparse.Namespace, folder: Path) -> LiveTask:
+    """With its data in the folder."""
+    if given.images is None:
+        np.save(folder / "text.npy", source_code())
+        return Code(folder, epochs=given.epochs, sequences=given.train)
+    x, y = images(given.images, count=given.train + given.validation)
+    np.save(folder / "images.npy", x)
+    np.save(folder / "labels.npy", y)
+    return Task(folder, train=given.train, validation=given.validation, epochs=given.epochs)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--images", type=Path)
+    parser.add_argument("--images", type=Path, help="images to tell apart; without them the task is a GRU over code")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--first-seed", type=int, default=1)
@@ -287,7 +298,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--side-by-side", type=int, default=4)
     parser.add_argument("--workers", type=int, default=3, help="of each study")
     parser.add_argument("--deadline", type=float, default=float("inf"), help="seconds after which no study begins")
-    parser.add_argument("--train", type=int, default=12_288, help="images")
+    parser.add_argument("--train", type=int, default=12_288, help="images, or sequences an epoch")
     parser.add_argument("--validation", type=int, default=4_096, help="images")
     parser.add_argument("--epochs", type=int, default=16)
     return parser

@@ -1,11 +1,12 @@
-"""The live task: a convolutional network on CIFAR-10, trained in workers that share one GPU; see benchmarks/live.py."""
+"""The first live task: a convolutional network on CIFAR-10, and what every live task is; see benchmarks/live.py."""
 
 import gc
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
@@ -40,23 +41,46 @@ class Pictures:
     labels: Tensor
 
 
+class Trained(Protocol):
+    """A network in training."""
+
+    epoch: int
+
+    def trained_on(self) -> float:
+        """Train for one more epoch; the value on the data that validates."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """All that is needed to go on later; `torch.load` reads it with weights_only."""
+        ...
+
+
 @dataclass(frozen=True)
-class Task:
-    """The work of a study: `folder` has images.npy and labels.npy, of which the first are to train."""
+class LiveTask(ABC):
+    """The work of a study: trainings that are validated, and may pause, after every epoch; `folder` has the data."""
 
     folder: Path
-    train: int
-    validation: int
-    epochs: int
-    seed: int = 0
+    epochs: int = field(default=16, kw_only=True)
+    seed: int = field(default=0, kw_only=True)
+
+    params: ClassVar[Mapping[str, ft.Float | ft.Int | ft.Choice]]
 
     @property
     def space(self) -> ft.Space:
-        return ft.Space(PARAMS, fidelities={"epochs": ft.Fidelity(1, self.epochs, integer=True, trace=True)})
+        return ft.Space(self.params, fidelities={"epochs": ft.Fidelity(1, self.epochs, integer=True, trace=True)})
+
+    @property
+    @abstractmethod
+    def data(self) -> list[int]:
+        """How much there is to train and to validate."""
+
+    @abstractmethod
+    def begin(self, params: Mapping[str, Any], *, seed: int, saved: Mapping[str, Any] | None = None) -> Trained:
+        """A training, from nothing or from a saved state."""
 
     def __call__(self, trial: ft.RunningTrial) -> None:
-        saved = _saved(trial.resume_dir)
-        network = Network(self, trial.params, seed=self.seed * 1000 + trial.number, saved=saved)
+        seed = self.seed * 1000 + trial.number
+        network = self.begin(trial.params, seed=seed, saved=_saved(trial.resume_dir))
         for epoch in range(network.epoch, int(trial.fidelity["epochs"])):
             trial.report(network.trained_on(), epochs=epoch + 1)
         torch.save(network.state(), trial.checkpoint_dir / "network.pt")
@@ -64,12 +88,29 @@ class Task:
         _tidy()
 
     def verified(self, params: Mapping[str, Any], *, seed: int) -> float:
-        """The error after a whole training from nothing."""
-        network = Network(self, params, seed=seed)
-        errors = [network.trained_on() for _ in range(self.epochs)]
+        """The value after a whole training from nothing."""
+        network = self.begin(params, seed=seed)
+        values = [network.trained_on() for _ in range(self.epochs)]
         del network
         _tidy()
-        return errors[-1]
+        return values[-1]
+
+
+@dataclass(frozen=True)
+class Task(LiveTask):
+    """`folder` has images.npy and labels.npy, of which the first are to train. The value is the share of errors."""
+
+    train: int
+    validation: int
+
+    params: ClassVar[Mapping[str, ft.Float | ft.Int | ft.Choice]] = PARAMS
+
+    @property
+    def data(self) -> list[int]:
+        return [self.train, self.validation]
+
+    def begin(self, params: Mapping[str, Any], *, seed: int, saved: Mapping[str, Any] | None = None) -> "Network":
+        return Network(self, params, seed=seed, saved=saved)
 
 
 class Network:
@@ -112,7 +153,6 @@ class Network:
         )
 
     def trained_on(self) -> float:
-        """Train for one more epoch; the share of wrong answers then."""
         torch.manual_seed(self._seed + SEEDS_APART * (self.epoch + 1))  # the same images are mirrored after a pause
         for _ in range(self._steps):
             self._step()

@@ -1,4 +1,4 @@
-"""Live studies on a made-up set of images: what is recorded, verified and compared."""
+"""Live studies on a made-up set of images, and of a made-up text: what is recorded, verified and compared."""
 
 import json
 
@@ -8,9 +8,20 @@ import torch
 
 import farthing as ft
 from benchmarks import live, live_training
+from benchmarks.live_code import WORST, Code
 from benchmarks.live_training import Network, Task
 
 PARAMS = {"lr": 0.1, "weight_decay": 1e-4, "momentum": 0.9, "smoothing": 0.1, "width": 16, "batch": 32}
+OF_CODE = {
+    "lr": 0.01,
+    "decay": 0.1,
+    "one_minus_beta1": 0.1,
+    "clip": 1.0,
+    "dropout": 0.1,
+    "layers": 2,
+    "width": 64,
+    "batch": 32,
+}
 
 
 @pytest.fixture
@@ -39,6 +50,28 @@ def test_the_network_learns_and_one_that_overflows_is_as_wrong_as_chance(task):
     task = Task(task.folder, train=128, validation=32, epochs=12)
     assert task.verified(PARAMS, seed=1) < 0.6
     assert task.verified(PARAMS | {"lr": 1e30}, seed=1) == pytest.approx(live_training.CHANCE)
+
+
+@pytest.fixture
+def reading(tmp_path):
+    """A text that repeats itself."""
+    np.save(tmp_path / "text.npy", np.tile(np.arange(20, dtype=np.uint8), 2_000))
+    return Code(tmp_path, epochs=4, sequences=64)
+
+
+def test_a_paused_reading_continues_as_if_it_had_not_been_paused(reading):
+    whole = reading.begin(OF_CODE, seed=3)
+    losses = [whole.trained_on() for _ in range(4)]
+    paused = reading.begin(OF_CODE, seed=3)
+    for _ in range(2):
+        paused.trained_on()
+    file = reading.folder / "network.pt"
+    torch.save(paused.state(), file)
+    saved = torch.load(file, weights_only=True)
+    continued = reading.begin(OF_CODE, seed=4, saved=saved)
+    assert [continued.trained_on() for _ in range(2)] == losses[2:]
+    assert losses[-1] < 0.7 * WORST
+    assert reading.verified(OF_CODE | {"lr": 1e30}, seed=1) == pytest.approx(WORST)
 
 
 def test_a_study_is_recorded_with_all_its_trials(task):
