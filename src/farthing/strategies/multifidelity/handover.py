@@ -10,18 +10,21 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from math import inf
 from statistics import median
 
 from farthing.costs import Remaining
 from farthing.strategies.multifidelity.basket import continuing_saves, starts_at
 from farthing.strategies.multifidelity.context import Settings, read_context
+from farthing.strategies.multifidelity.finishing import RESERVE
 from farthing.strategies.multifidelity.halving import ASHA, ParamsKey, Rungs
 from farthing.strategies.multifidelity.levels import COMPLETE
-from farthing.strategies.multifidelity.runs import Run, runs_of
+from farthing.strategies.multifidelity.runs import Run, recommendable, runs_of
 from farthing.strategies.multifidelity.screening import best_new
 from farthing.strategies.multifidelity.skill import HALVING, Skill, only_trace
 from farthing.strategies.multifidelity.standings import KeptStandings, Standings
+from farthing.strategies.shared.searching import share_left
 from farthing.strategies.shared.starts import is_known
 from farthing.strategies.shared.strategy import Randomness
 from farthing.trials import History, Json, Prediction, Suggestion, Trial
@@ -111,6 +114,7 @@ def _rate(run: Run) -> float:
 FIRST_LOOK = 0.05
 """The share of a training that the first looks have. Chosen on the tables of `real-curves-tuning`, see the docs."""
 START = "a start, while nothing is known"
+ENDING = "it is among the best so far, and the budget ends"
 EVERY = 4
 """One in this many new configurations stays the model's. A guess, no other is on record."""
 
@@ -129,9 +133,29 @@ def suggest_by_halving(
 
 
 def suggest_in_haste(history: History, budget: Remaining, count: int, rng: Randomness) -> list[Suggestion]:
-    """What asynchronous successive halving suggests, without the model."""
+    """What asynchronous successive halving suggests, without the model; near the end of a budget its leaders first."""
     because = "the model would take more than its share of the trials' time"
-    return [replace(one, note=_note(one, because)) for one in _halved(history, budget, count, rng)]
+    leaders = _leaders(history, budget, count)
+    taken = {one.resume_from for one in leaders}
+    others = (
+        one for one in _halved(history, budget, count, rng) if one.resume_from is None or one.resume_from not in taken
+    )
+    found = [replace(one, note=_note(one, because)) for one in islice(others, count - len(leaders))]
+    return [*leaders, *found]
+
+
+def _leaders(history: History, budget: Remaining, count: int) -> list[Suggestion]:
+    """The runs that measured best, each to its next rung: one of them is recommended, and a low loss early in a run may
+    be chance, or rise again. It is what the reserve is spent on that `finishing` compares runs with.
+    """
+    limited = Remaining(cost=budget.cost, seconds=budget.seconds)
+    if budget.trials >= 1 and share_left(history, limited) > RESERVE:
+        return []
+    rungs = _rungs(history, budget)
+    last = [run.last for run in recommendable(runs_of(history)) if run.is_paused and run.last is not None]
+    best = (trial for trial in rungs.ranked(last) if rungs.may_go_on(trial))
+    found = (rungs.priced(rungs.promotion(trial)) for trial in islice(best, count))
+    return [replace(one, note={"why": f"trial {one.resume_from} carried on: {ENDING}"}) for one in found]
 
 
 def suggest_starts(history: History, budget: Remaining, count: int, rng: Randomness) -> list[Suggestion]:
@@ -145,14 +169,18 @@ def suggest_starts(history: History, budget: Remaining, count: int, rng: Randomn
 def _halved(
     history: History, budget: Remaining, count: int, rng: Randomness, *, lowest: float = 0.0
 ) -> Iterator[Suggestion]:
-    asha, fidelity = ASHA(), only_trace(history)
-    assert fidelity is not None, "halving takes over where the only fidelity is a trace"
-    limit = budget.most_to_pay(in_seconds=history.problem.cost_unit == "seconds")
-    rungs = TracedRungs(history, asha.reduction, fidelity, lowest, limit=limit)
-    for one in asha.suggest_on(rungs, budget, count, rng):
+    rungs = _rungs(history, budget, lowest=lowest)
+    for one in ASHA().suggest_on(rungs, budget, count, rng):
         if one.resume_from is None and not rungs.may_start:
             return
         yield rungs.priced(one)
+
+
+def _rungs(history: History, budget: Remaining, *, lowest: float = 0.0) -> TracedRungs:
+    fidelity = only_trace(history)
+    assert fidelity is not None, "halving takes over where the only fidelity is a trace"
+    limit = budget.most_to_pay(in_seconds=history.problem.cost_unit == "seconds")
+    return TracedRungs(history, ASHA().reduction, fidelity, lowest, limit=limit)
 
 
 def _is_of_model(suggestion: Suggestion, *, place: int) -> bool:

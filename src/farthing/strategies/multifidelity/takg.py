@@ -115,7 +115,7 @@ class TraceKG(Strategy):
 
         with one_thread():
             is_in_haste = budget.effort == EFFORT_LEVELS[-1]
-            hurried = self._hurried(history, budget, count, rng) if is_in_haste and not starts else []
+            hurried = [] if starts else self._hurried(history, budget, count, rng)
             return hurried or self._modelled(history, budget, len(starts) + 1 if is_in_haste else count, rng, starts)
 
     def recommend(self, history: History) -> Recommendation | None:
@@ -147,7 +147,9 @@ class TraceKG(Strategy):
         from farthing.strategies.multifidelity.handover import suggest_in_haste
         from farthing.strategies.multifidelity.skill import is_of_model, only_trace
 
-        if not self.halving or only_trace(history) is None or can_pay_for_model(self, history, is_of_model):
+        effort = effort_level(self, history, budget)
+        may_halve = self.halving and only_trace(history) is not None
+        if not may_halve or can_pay_for_model(self, history, is_of_model, effort=effort):
             return []
         return suggest_in_haste(history, budget, count, rng)
 

@@ -22,6 +22,10 @@ median regret of .017 after 30 trials instead of .009 (worse in 5 of 7 pairs); s
 would wait for all of it, so that a budget that does not last long has less."""
 SHARE = 0.1
 """Suggesting for all workers may take this share of a trial's seconds."""
+OF_BUDGET = 0.02
+"""A model of learning curves may take this share of what a budget lasts: with the halving in between, all of suggesting
+stays below a twentieth (`benchmarks.first_hour` and its record `first-hour`). A trial's length is known to a power of
+ten only, and a budget exactly."""
 RELATIVE: dict[EffortLevel, float] = {"ordinary": 1.0, "frugal": 0.55, "screen": 0.45, "several": 0.45}
 """Seconds of a suggestion at each level, beside those with all effort: LogEI took 16, 9, 7.5 and 7.5 ms of CPU in
 studies of 300 trials, TraceKG 53, 37, 33 and 31 in studies of 100 (n = 1)."""
@@ -53,9 +57,11 @@ def seconds_of_thinking(strategy: Strategy, history: History) -> float:
     return strategy.thinking * (1.0 + len(history) / GROWTH)
 
 
-def can_pay_for_model(strategy: Strategy, history: History, is_of_model: Callable[[Trial], bool]) -> bool:
-    """Whether the model, with another suggestion, keeps to half of the share: of all that was trained so far and a full
-    trial more, or of what the budget lasts, up to `FREE`.
+def can_pay_for_model(
+    strategy: Strategy, history: History, is_of_model: Callable[[Trial], bool], *, effort: EffortLevel
+) -> bool:
+    """Whether the model, with another suggestion of that effort, keeps to half of the share of all that was trained so
+    far and a full trial more, and to `OF_BUDGET` of what the budget lasts. Up to `FREE` the latter alone counts.
 
     It goes by the whole study and not by the last trials: halving buys short ones, whose length would then say that the
     model is too expensive. All workers may have to wait for it, and those in flight stand for them.
@@ -64,9 +70,10 @@ def can_pay_for_model(strategy: Strategy, history: History, is_of_model: Callabl
         return True
     full, workers = 10.0**history.decade, len(history) - history.finished + 1
     trained, thought = history.memo(_Whole, is_of_model)
-    taken = RELATIVE[EFFORT_LEVELS[-1]] * strategy.thinking * (thought + 1.0 + len(history) / GROWTH)
-    free = min(FREE, 0.5 * SHARE * _lasting(history, full, workers=workers))
-    return taken * workers <= max(0.5 * SHARE * full * (trained + 1.0), free * workers)
+    next_one = RELATIVE[effort] * (1.0 + len(history) / GROWTH)
+    taken = strategy.thinking * (RELATIVE[EFFORT_LEVELS[-1]] * thought + next_one)
+    earned = 0.5 * SHARE * full * (trained + 1.0) / workers
+    return taken <= min(max(earned, FREE), OF_BUDGET * _lasting(history, full, workers=workers))
 
 
 class _Whole:

@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 
 import farthing as ft
-from farthing.costs import Budget, Remaining
+from farthing.costs import Budget, EffortLevel, Remaining
 from farthing.strategies import Randomness
-from farthing.strategies.multifidelity.handover import TracedRungs
+from farthing.strategies.multifidelity.handover import TracedRungs, suggest_in_haste
+from farthing.strategies.multifidelity.runs import runs_of
 from farthing.strategies.multifidelity.skill import (
     HALVING,
     JUDGED,
@@ -293,14 +294,54 @@ def test_halving_suggests_several_at_once_and_all_of_them_differ(by_chance: Hist
 # ------------------------------------------------------------------------------------------------------- in haste
 
 
-@pytest.mark.parametrize(("decade", "is_asked"), [(3, True), (-2, False)])
-def test_at_the_least_effort_the_model_is_asked_as_often_as_its_time_allows(decade: int, is_asked: bool) -> None:
+def in_a_hurry(history: History, *, decade: int, cost: float) -> History:
+    """The same once the study knows that a training takes about ten to the `decade` seconds, with a budget of some."""
     decided = Event(DURATION, {"decade": decade, "results": 5, "trials": 5})
-    little = Event(BUDGET, budget_event(Budget(cost=1e-3).to_json(), trials=0, given=True))
-    history = run(bowl, trials=15).updated([], events=[decided, little], version=99)
-    found = ft.TraceKG().suggest(history, Remaining(effort="several"), 3, Randomness(0))
-    assert [("theta" in one.note) for one in found] == ([True] if is_asked else [False] * 3)
+    limits = Event(BUDGET, budget_event(Budget(cost=cost).to_json(), trials=0, given=True))
+    return history.updated([], events=[decided, limits], version=99)
+
+
+@pytest.mark.parametrize(("decade", "cost", "is_asked"), [(3, 1e6, True), (-2, 1e-3, False), (-1, 1.0, False)])
+@pytest.mark.parametrize("effort", ["ordinary", "several"])
+def test_the_model_is_asked_as_often_as_its_share_of_the_budget_allows(
+    decade: int, cost: float, is_asked: bool, effort: EffortLevel
+) -> None:
+    """Whatever the effort is: the first two seconds are free for one worker, and a budget may not last longer."""
+    history = in_a_hurry(run(bowl, trials=15), decade=decade, cost=cost)
+    found = ft.TraceKG().suggest(history, Remaining(effort=effort), 3, Randomness(0))
+    together = 1 if effort == "several" else 3
+    assert [("theta" in one.note) for one in found] == ([True] * together if is_asked else [False] * 3)
     assert all("by successive halving" in one.note["why"] for one in found if not is_asked)
     assert all(HALVING not in one.note for one in found), "the model was not found wanting"
-    ordinary = ft.TraceKG().suggest(history, Remaining(), 3, Randomness(0))
-    assert all("theta" in one.note for one in ordinary)
+    forced = ft.TraceKG(halving=False).suggest(history, Remaining(), 3, Randomness(0))
+    assert all("theta" in one.note for one in forced)
+
+
+@pytest.mark.parametrize(("left", "is_ending"), [(2.0, False), (0.4, True)])
+def test_in_haste_the_end_of_a_budget_goes_to_the_runs_that_measured_best(left: float, is_ending: bool) -> None:
+    """The best of all is recommended, and a low loss early in a training may be chance."""
+    history = run(bowl, trials=20, cost=200.0)
+    paused = [one for one in runs_of(history) if one.is_paused and one.reached[0] < 1.0]
+    best = sorted(paused, key=lambda one: one.results[-1].loss)
+    found = suggest_in_haste(history, Remaining(cost=left * history.cost), 3, Randomness(0))
+    ending = [one for one in found if "the budget ends" in one.note["why"]]
+    assert [one.resume_from for one in ending] == ([one.trials[-1].number for one in best[:3]] if is_ending else [])
+    assert len(found) == 3
+
+
+def test_in_haste_no_run_is_continued_twice_at_once() -> None:
+    history = run(bowl, trials=20, cost=200.0)
+    found = suggest_in_haste(history, Remaining(cost=history.cost / 4), 40, Randomness(0))
+    continued = [one.resume_from for one in found if one.resume_from is not None]
+    assert len(continued) == len(set(continued)) < len(found)
+
+
+def test_in_haste_each_run_reaches_the_next_rung_and_the_last_is_the_whole_training() -> None:
+    history, reached = run(bowl, trials=20), list[float]()
+    while found := suggest_in_haste(history, Remaining(trials=0.0), 1, Randomness(0)):
+        begun = history[found[0].resume_from].fidelity["epochs"]
+        reached.append(found[0].fidelity["epochs"])
+        assert reached[-1] > begun
+        history = history.updated([told(len(history), found[0], bowl, begun)], version=len(history))
+    assert set(reached) <= {3, 9, 27}
+    assert all(one.reached[0] == 1.0 for one in runs_of(history))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import farthing as ft
-from farthing.costs import Remaining
+from farthing.costs import EffortLevel, Remaining
 from farthing.strategies.shared.effort import (
     allowed_effort,
     can_pay_for_model,
@@ -27,6 +27,12 @@ class Thinker(ft.LogEI):
     """Takes a fiftieth of a second for a suggestion."""
 
     thinking = 0.02
+
+
+class Slow(ft.LogEI):
+    """Takes twenty seconds, beside which the two that are free count little."""
+
+    thinking = 20.0
 
 
 class Free(ft.LogEI):
@@ -103,11 +109,17 @@ def is_of_model(one: Trial) -> bool:
     return "theta" in (one.note or {})
 
 
-def asked(times: int, *, others: int, running: int = 0, epochs: int = 10, cost: float = 1e-3) -> History:
-    """Suggestions of the model and others, of which some are in flight; full trials take a tenth of a second."""
+def can_pay(thinker: ft.Strategy, history: History, *, effort: EffortLevel = "several") -> bool:
+    return can_pay_for_model(thinker, history, is_of_model, effort=effort)
+
+
+def asked(
+    times: int, *, others: int, running: int = 0, epochs: int = 10, cost: float = 1e6, decade: int = 2
+) -> History:
+    """Suggestions of the model and others, some of them in flight; full trials take ten to the `decade` seconds."""
     limits = ft.Budget(cost=cost).to_json()
     events = [
-        Event(DURATION, {"decade": -1, "results": 5, "trials": 5}),
+        Event(DURATION, {"decade": decade, "results": 5, "trials": 5}),
         Event(BUDGET, budget_event(limits, trials=0, given=True)),
     ]
     ended = [trial(number, of_model=number < times, epochs=epochs) for number in range(times + others - running)]
@@ -117,9 +129,9 @@ def asked(times: int, *, others: int, running: int = 0, epochs: int = 10, cost: 
 
 @pytest.mark.parametrize(("running", "others"), [(0, 10), (1, 31), (3, 74)])
 def test_a_model_keeps_to_a_twentieth_of_all_that_was_trained(running: int, others: int) -> None:
-    """About 9 ms in haste for each of running + 1 workers, of which each full trial may take 5 ms."""
-    assert not can_pay_for_model(Thinker(), asked(10, others=others - 6, running=running), is_of_model)
-    assert can_pay_for_model(Thinker(), asked(10, others=others + 6, running=running), is_of_model)
+    """About 9 s in haste for each of running + 1 workers, of which each full trial may take 5 s."""
+    assert not can_pay(Slow(), asked(10, others=others - 6, running=running))
+    assert can_pay(Slow(), asked(10, others=others + 6, running=running))
 
 
 def test_short_trials_of_late_do_not_say_that_the_model_is_too_expensive() -> None:
@@ -127,16 +139,27 @@ def test_short_trials_of_late_do_not_say_that_the_model_is_too_expensive() -> No
     long = asked(0, others=100)
     short = [trial(100 + place, epochs=1) for place in range(50)]
 
-    assert seconds_of_a_trial(long.updated(short, version=1)) == pytest.approx(0.01)
-    assert can_pay_for_model(Thinker(), long.updated(short, version=1), is_of_model)
-    assert not can_pay_for_model(Thinker(), asked(100, others=100), is_of_model)
+    assert seconds_of_a_trial(long.updated(short, version=1)) == pytest.approx(10.0)
+    assert can_pay(Slow(), long.updated(short, version=1))
+    assert not can_pay(Slow(), asked(100, others=100))
 
 
-@pytest.mark.parametrize(("cost", "times"), [(1.0, 4), (4.0, 19), (1e6, 150)])
+@pytest.mark.parametrize(("cost", "times"), [(1.0, 1), (4.0, 7), (1e6, 150)])
 def test_the_first_suggestions_of_a_model_are_paid_from_the_budget(cost: float, times: int) -> None:
-    """A twentieth of what it lasts, and two seconds at most; a suggestion takes a little longer after each."""
-    assert can_pay_for_model(Thinker(), asked(times, others=0, epochs=1, cost=cost), is_of_model)
-    assert not can_pay_for_model(Thinker(), asked(2 * times, others=0, epochs=1, cost=cost), is_of_model)
+    """A fiftieth of what it lasts, and two seconds at most; a suggestion takes a little longer after each."""
+    assert can_pay(Thinker(), asked(times, others=0, epochs=1, cost=cost, decade=-1))
+    assert not can_pay(Thinker(), asked(2 * times, others=0, epochs=1, cost=cost, decade=-1))
+
+
+def test_a_model_never_takes_more_than_a_fiftieth_of_the_budget_however_much_was_trained() -> None:
+    """Two hundred trainings have paid for a hundred seconds of thinking, and the budget lasts for a hundred of them."""
+    assert can_pay(Slow(), asked(20, others=200, cost=1e5))
+    assert not can_pay(Slow(), asked(20, others=200, cost=1e4))
+
+
+def test_a_suggestion_with_all_effort_costs_more_of_the_share_than_one_in_haste() -> None:
+    assert can_pay(Thinker(), asked(1, others=0, epochs=1, cost=1.0, decade=-1), effort="several")
+    assert not can_pay(Thinker(), asked(1, others=0, epochs=1, cost=1.0, decade=-1), effort="ordinary")
 
 
 def test_what_ran_or_failed_is_counted_as_it_is_in_the_end() -> None:
@@ -144,12 +167,10 @@ def test_what_ran_or_failed_is_counted_as_it_is_in_the_end() -> None:
     failed = [replace(one, state=State.FAILED) for one in running]
     events = running.events
 
-    assert not can_pay_for_model(Thinker(), running.updated(failed, version=1), is_of_model)
-    assert can_pay_for_model(
-        Thinker(), History(CURVES, [trial(i, epochs=10) for i in range(40)], events=events), is_of_model
-    )
+    assert not can_pay(Slow(), running.updated(failed, version=1))
+    assert can_pay(Slow(), History(CURVES, [trial(i, epochs=10) for i in range(40)], events=events))
 
 
 def test_a_model_that_was_never_asked_may_be() -> None:
-    assert can_pay_for_model(Thinker(), History(PROBLEM, []), is_of_model)
-    assert can_pay_for_model(Thinker(), history(20, decade=-3), is_of_model)
+    assert can_pay(Thinker(), History(PROBLEM, []))
+    assert can_pay(Thinker(), history(20, decade=-3))
