@@ -83,7 +83,7 @@ OTHERS = {
         ("regret_at_cost 2", "regret_at_cost 5", "regret_at_cost 10", "wall", "cost", "trials"),
     ),
     "predictions": (("method", "kind"), ("rms", "bias", "worst_ratio", "covered")),
-    "real-live": (("code", "method"), ("verified_error", "configurations", "finished", "spent", "overhead")),
+    "real-live": (("task", "code", "method"), ("verified_error", "configurations", "finished", "spent", "overhead")),
     "demo-digits": (
         ("problem", "budget", "method"),
         ("validation_error", "test_error", "test_loss", "suggesting_share", "trials", "full"),

@@ -179,7 +179,7 @@ RULES: Mapping[str, Callable[[], None]] = {
 def main(names: Sequence[str]) -> int:
     if not names:
         rows = read_records(results_path(SUITE))
-        for default, rules in ((DEFAULT, RULES), (NOW, LATER)):
+        for default, rules in ((DEFAULT, RULES), (IN_TIME, LATER)):
             print_pairs([row for row in rows if row["method"] in rules], method=default, against=())
         return 0
     [name] = names
