@@ -4,22 +4,37 @@ An identity is the same in every process and on every machine. Two that are equa
 code that was only moved, commented or formatted keeps its identity.
 """
 
-import copyreg
+import builtins
 import dis
 import functools
 import hashlib
+import importlib
 import json
+import logging
 import os
-import random
 import sys
+import uuid
 from collections.abc import Callable, Iterable, Iterator
+from enum import Flag
 from pathlib import Path
 from types import BuiltinMethodType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+from farthing.caching.object_state import UnseenState, is_made_by_code, state_of
 from farthing.caching.plain_data import NotPlain, Parts, take_apart
-from farthing.caching.users_modules import imports_in, is_users, users_files, version_of
+from farthing.caching.users_modules import (
+    IMPORTERS,
+    computes_import,
+    imports_in,
+    is_installed,
+    is_users,
+    qualname,
+    users_files,
+    version_of,
+)
 from farthing.trials import Json
+
+log = logging.getLogger("farthing")
 
 # ------------------------------------------------------------
 # Names data by its content: equal names stand for equal data, in every process and on every machine.
@@ -79,6 +94,15 @@ def _chunks(path: Path) -> Iterator[bytes]:
 
 LOADS = {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}
 UNCOUNTED = {"__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__firstlineno__"}
+GATHERED = {"__slotnames__", "_abc_impl", "__non_callable_proto_members__", "__annotations_cache__"}
+"""Members that Python adds to a class as it is used, for example once an object was copied."""
+UNORDERED = {"__static_attributes__"}
+"""A tuple in the order of a set."""
+IMPORTING = (importlib.import_module, builtins.__import__)
+
+
+class UnnamedImport(NotPlain):
+    """Code that imports a module by a name that it does not have as a text."""
 
 
 def identity_of_function(function: object) -> str:
@@ -87,8 +111,9 @@ def identity_of_function(function: object) -> str:
     imports count by their text, with all of the user's that these import.
 
     NotPlain where a default or a variable that it closes over is an object, rather than data or code: it may change as
-    the function runs. Other things do not count: files it reads, and installed modules but for their
-    versions.
+    the function runs. UnnamedImport where the modules that it imports cannot be told. An object whose content nobody
+    can tell, such as a connection, gives another identity at every call. Other things do not count: files it reads, and
+    installed modules but for their versions.
     """
     try:
         form = _Reader().read(function)
@@ -106,22 +131,24 @@ class _Reader:
 
     def read(self, thing: Any) -> Json:
         """A value that the function holds: a default, a variable it closes over, an argument bound to it."""
-        if _is_installed(thing):
+        if is_installed(thing):
             return [_qualified(thing), version_of(thing.__module__)]
         if isinstance(thing, functools.partial):
             return {"partial": [self.read(part) for part in (thing.func, thing.args, thing.keywords)]}
         if isinstance(thing, functools._lru_cache_wrapper):
             return self.read(thing.__wrapped__)
         if isinstance(thing, MethodType):
-            return {"method": self.read(thing.__func__), "of": self.read(thing.__self__)}
+            return {"method": self.read(thing.__func__), "of": self.read_global(thing.__self__)}
         if isinstance(thing, BuiltinMethodType) and not isinstance(thing.__self__, ModuleType):
             return {"method": thing.__name__, "of": self.read(thing.__self__)}
         if isinstance(thing, FunctionType):
             return self._once(thing, self._function)
         if isinstance(thing, type):
-            return self._once(thing, self._class)
+            return self._once(thing, self._class) if is_made_by_code(thing) else [_qualified(thing)]
         if isinstance(thing, ModuleType):
             return _module(thing)
+        if isinstance(thing, CodeType):
+            return {"code": _code(thing)}
         return self._data(thing)
 
     def read_global(self, thing: Any) -> Json:
@@ -150,35 +177,60 @@ class _Reader:
 
     def _container(self, thing: Any) -> Json:
         """One that holds functions or objects."""
-        parts = [self.read(part) for part in thing]
         if isinstance(thing, set | frozenset):
-            return {"set": sorted(parts, key=json.dumps)}
+            return {"set": sorted((self._alone(part) for part in thing), key=json.dumps)}
+        parts = [self.read(part) for part in thing]
         return {type(thing).__name__: parts, "values": [self.read(thing[key]) for key in thing if type(thing) is dict]}
 
+    def _alone(self, thing: Any) -> Json:
+        """As if nothing of the set that it is in had been read before: sets have no order."""
+        before = len(self._seen)
+        form = self.read(thing)
+        while len(self._seen) > before:
+            self._seen.popitem()
+        return form
+
     def _object(self, thing: Any) -> Json:
-        """By its class and its state, which is what a copy would be made of; where there is none, by its class."""
-        return {"object": self.read(type(thing)), "state": [self.read(part) for part in _state(thing)]}
+        """By its class and its state, which is what a copy would be made of."""
+        kind = self.read(type(thing))
+        try:
+            return {"object": kind, "state": [self.read(part) for part in state_of(thing)]}
+        except UnseenState:
+            _say_unseen(f"{type(thing).__module__}.{type(thing).__qualname__}")
+            return {"object": kind, "state": uuid.uuid4().hex}
 
     def _function(self, function: FunctionType) -> Json:
         defaults = [self.read(value) for value in function.__defaults__ or ()]
         keywords = [[self.read(name), self.read(value)] for name, value in (function.__kwdefaults__ or {}).items()]
         closed_over = [self.read(cell.cell_contents) for cell in function.__closure__ or () if _is_filled(cell)]
         modules = _texts(*_modules_of(function))
+        attributes = {name: self.read_global(value) for name, value in vars(function).items() if name != "__wrapped__"}
         return {
             "code": _code(function.__code__),
             "held": [defaults, keywords, closed_over],
             "globals": {name: self.read_global(value) for name, value in _globals_of(function)},
             **({"modules": modules} if modules else {}),
+            **({"attributes": attributes} if attributes else {}),
         }
 
     def _class(self, kind: type) -> Json:
-        members = {name: self._member(member) for name, member in sorted(vars(kind).items()) if name not in UNCOUNTED}
+        members = {name: self._member(member) for name, member in sorted(vars(kind).items()) if _counts(kind, name)}
         return {"bases": [self.read_global(base) for base in (*kind.__bases__, type(kind))], "members": members}
 
     def _member(self, member: Any) -> Json:
         if isinstance(member, property):
             return [self.read_global(part) for part in (member.fget, member.fset, member.fdel)]
         return self.read_global(getattr(member, "__func__", member))
+
+
+def _counts(kind: type, name: str) -> bool:
+    """Whether a member of a class says what it does; Python adds some as the class is used."""
+    if name in UNCOUNTED | GATHERED | UNORDERED or (name == "_value2member_map_" and issubclass(kind, Flag)):
+        return False
+    member = vars(kind)[name]
+    if name == "__annotations__":
+        return bool(member)
+    return name != "__init__" or all(vars(base).get(name) is not member for base in kind.__mro__[1:])
 
 
 def _code(code: CodeType) -> Json:
@@ -208,11 +260,24 @@ def _globals_of(function: FunctionType) -> list[tuple[str, Any]]:
 
 def _modules_of(function: FunctionType) -> Iterator[str]:
     """The modules that the function imports, and those that it reaches as `package.module`, by name."""
-    yield from imports_in(function.__code__, package=function.__globals__.get("__package__") or "")
+    importers = _importers_of(function)
+    if computes_import(function.__code__, importers=importers):
+        raise UnnamedImport(function)
+    package = function.__globals__.get("__package__") or ""
+    yield from imports_in(function.__code__, package=package, importers=importers)
     names = {name for code in _codes(function.__code__) for name in code.co_names}
     for package in (thing.__name__ for _, thing in _globals_of(function) if isinstance(thing, ModuleType)):
         inner = (name.removeprefix(f"{package}.") for name in list(sys.modules) if name.startswith(f"{package}."))
         yield from (f"{package}.{name}" for name in inner if names.issuperset(name.split(".")))
+
+
+def _importers_of(function: FunctionType) -> set[str]:
+    """The names under which the function's code can find one that imports, and no name of something else."""
+    closed_over = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    held = {name: cell.cell_contents for name, cell in closed_over if _is_filled(cell)}
+    known = {**dict(_globals_of(function)), **held}
+    other = {name for name, value in known.items() if not any(value is one for one in IMPORTING)}
+    return {*IMPORTERS, *known} - other
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
@@ -230,29 +295,13 @@ def _is_filled(cell: Any) -> bool:
         return False
 
 
-def _state(thing: Any) -> list[Any]:
-    """The parts of a copy of the object, by the protocol of `copy` and `pickle`.
-
-    The state of a random generator and the environment are not part of the code. A library's
-    wrapper counts as what it wraps: what else it has may differ from process to process, as with compiled functions.
-    """
-    if _is_installed(type(thing)) and isinstance(getattr(thing, "__wrapped__", None), FunctionType):
-        return [thing.__wrapped__]
-    if isinstance(thing, random.Random | os._Environ) or type(thing).__module__.startswith("numpy.random"):
-        return []
-    try:
-        if type(thing).__module__.startswith("torch") and hasattr(thing, "detach"):
-            return [str(thing.dtype), thing.detach().cpu().numpy()]  # a copy's recipe has addresses in it
-        reduce = copyreg.dispatch_table.get(type(thing))
-        recipe: Any = reduce(thing) if reduce else thing.__reduce_ex__(2)
-        return [recipe] if isinstance(recipe, str) else [_spread(part) for part in recipe]
-    except Exception:  # locks, connections, open files
-        return []
-
-
-def _spread(part: Any) -> Any:
-    """The items of a list or a dict are an iterator in the recipe for a copy."""
-    return list(part) if isinstance(part, Iterator) else part
+@functools.cache
+def _say_unseen(kind: str) -> None:
+    log.warning(
+        "A stage's code must refer to objects that say what they hold, got a %s, which counts as changed in every run. "
+        "Give ft.Stage(…, version='1'), and change it whenever outputs change.",
+        kind,
+    )
 
 
 def _module(module: ModuleType) -> Json:
@@ -267,20 +316,5 @@ def _texts(*modules: str) -> Json:
     return {name: checksum(file) for name, file in users_files(modules).items()}
 
 
-def _is_installed(thing: Any) -> bool:
-    """Whether this is a function or class that an installed module has under its own name."""
-    module = sys.modules.get(getattr(thing, "__module__", None) or "")
-    if module is None or is_users(module):
-        return False
-    try:
-        return functools.reduce(getattr, _qualname(thing).split("."), module) is thing
-    except AttributeError:
-        return False
-
-
 def _qualified(thing: Any) -> str:
-    return f"{thing.__module__}.{_qualname(thing)}"
-
-
-def _qualname(thing: Any) -> str:
-    return str(getattr(thing, "__qualname__", None) or getattr(thing, "__name__", ""))
+    return f"{thing.__module__}.{qualname(thing)}"

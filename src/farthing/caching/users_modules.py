@@ -1,19 +1,24 @@
 """Tells the user's own modules from installed ones, and finds those that code imports."""
 
 import dis
+import functools
 import sys
 import sysconfig
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from importlib import metadata
 from importlib.util import find_spec, resolve_name
+from itertools import pairwise
 from pathlib import Path
 from types import CodeType, ModuleType
+from typing import Any
 
 PLACES = [Path(sysconfig.get_path(place)).resolve() for place in ("stdlib", "platstdlib", "purelib", "platlib")]
 PACKAGES = {"site-packages", "dist-packages"}
 """Folders of Python itself and of packages: code in them counts by its name and version."""
+IMPORTERS = ("import_module", "__import__")
+"""Functions that import the module of a name."""
 
 
 def is_users(module: ModuleType) -> bool:
@@ -22,6 +27,21 @@ def is_users(module: ModuleType) -> bool:
         return True
     file = getattr(module, "__file__", None)
     return _are_users([file] if file else getattr(module, "__path__", ()), name=module.__name__)
+
+
+def is_installed(thing: Any) -> bool:
+    """Whether this is a function or class that an installed module has under its own name."""
+    module = sys.modules.get(getattr(thing, "__module__", None) or "")
+    if module is None or is_users(module):
+        return False
+    try:
+        return functools.reduce(getattr, qualname(thing).split("."), module) is thing
+    except AttributeError:
+        return False
+
+
+def qualname(thing: Any) -> str:
+    return str(getattr(thing, "__qualname__", None) or getattr(thing, "__name__", ""))
 
 
 def version_of(module: str) -> str:
@@ -48,8 +68,11 @@ def users_files(names: Iterable[str]) -> dict[str, Path]:
     return files
 
 
-def imports_in(code: CodeType | None, *, package: str) -> Iterator[str]:
-    """The names of the modules that the code imports, and of what it takes out of them: that may be a module too."""
+def imports_in(code: CodeType | None, *, package: str, importers: Collection[str] = IMPORTERS) -> Iterator[str]:
+    """The names of the modules that the code imports, and of what it takes out of them: that may be a module too.
+
+    `importers` are the names of the functions that import.
+    """
     instructions = list(dis.get_instructions(code)) if code else []
     for level, taken, instruction in zip(instructions, instructions[1:], instructions[2:], strict=False):
         if instruction.opname == "IMPORT_NAME":
@@ -57,9 +80,43 @@ def imports_in(code: CodeType | None, *, package: str) -> Iterator[str]:
                 module = resolve_name("." * (level.argval or 0) + instruction.argval, package or None)
                 yield from _with_parents(module)
                 yield from (f"{module}.{name}" for name in taken.argval or ())
+    known = {*importers, *_other_names(instructions)}
+    for name, inside in _called(instructions, known):
+        with suppress(ImportError):
+            yield from _with_parents(resolve_name(name or "", inside or package or None))
     for constant in code.co_consts if code else ():
         if isinstance(constant, CodeType):
-            yield from imports_in(constant, package=package)
+            yield from imports_in(constant, package=package, importers=known)
+
+
+def computes_import(code: CodeType, *, importers: Collection[str]) -> bool:
+    """Whether the code imports a module by a name that it does not have as a text."""
+    instructions = list(dis.get_instructions(code))
+    known = {*importers, *_other_names(instructions)}
+    inner = (constant for constant in code.co_consts if isinstance(constant, CodeType))
+    is_computed = any(name is None for name, _ in _called(instructions, known))
+    return is_computed or any(computes_import(one, importers=known) for one in inner)
+
+
+def _other_names(instructions: list[dis.Instruction]) -> Iterator[str]:
+    """Names that the code itself gives to functions that import."""
+    for taken, stored in pairwise(instructions):
+        if taken.opname == "IMPORT_FROM" and taken.argval in IMPORTERS:
+            yield stored.argval
+
+
+def _called(instructions: list[dis.Instruction], importers: Collection[str]) -> Iterator[tuple[str | None, str | None]]:
+    """For each use of a function that imports the name that it is given, None if that is computed, and the package."""
+    steps = [step for step in instructions if step.opname not in ("CACHE", "PUSH_NULL", "NOT_TAKEN")]
+    for place, step in enumerate(steps):
+        known = IMPORTERS if step.opname in ("LOAD_ATTR", "LOAD_METHOD") else importers
+        if step.opname.startswith("LOAD_") and step.opname != "LOAD_CONST" and step.argval in known:
+            name, package = [*(_text(after) for after in steps[place + 1 : place + 3]), None, None][:2]
+            yield name, package if name is not None else None
+
+
+def _text(step: dis.Instruction) -> str | None:
+    return step.argval if step.opname == "LOAD_CONST" and isinstance(step.argval, str) else None
 
 
 def _with_parents(module: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from farthing.caching import plain_files
-from farthing.caching.identity import identity_of_data, identity_of_function
+from farthing.caching.identity import UnnamedImport, identity_of_data, identity_of_function
 from farthing.caching.plain_data import NotPlain
 from farthing.caching.stage_cache import CacheKey, Kept, Load, StageCache, read_limit
 from farthing.caching.stored_stages import stage_cache
@@ -334,6 +334,11 @@ def _version(name: str, stage: Stage) -> str:
     code = [part for part in (stage.function, stage.save, stage.load) if part is not None]
     try:
         return " ".join(identity_of_function(part) for part in code)
+    except UnnamedImport:
+        raise WorkError(
+            f"A stage's code must name the modules that it imports, got {name!r}, which imports a module by a name "
+            "that is not in the code. Write the name there, or give ft.Stage(…, version='1')."
+        ) from None
     except NotPlain as refused:
         raise WorkError(
             f"A stage's code must say what it does, got {name!r}, which holds {shown(refused.thing)} "

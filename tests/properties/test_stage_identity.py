@@ -1,0 +1,127 @@
+"""The identity of a stage's code, over many kinds of code that users write."""
+
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from signal import SIGKILL
+from tempfile import TemporaryDirectory
+
+import pytest
+from stage_kinds import HELPER, HELPER_TEXT, IMPORTS_WHAT_IT_COMPUTES, KINDS, PACKAGE, UNSEEN
+
+import farthing as ft
+from farthing.errors import WorkError
+
+TESTS = Path(__file__).parents[1]
+PLACES = {kind: f"kind_{place:02}" for place, kind in enumerate(KINDS)}
+CHANGES = [(kind, change) for kind, found in KINDS.items() for change in found.changes]
+
+
+def written(folder: Path, modules: dict[str, str], helper: str = HELPER_TEXT) -> Path:
+    (folder / PACKAGE).mkdir(parents=True)
+    (folder / PACKAGE / "__init__.py").write_text("")
+    (folder / PACKAGE / f"{HELPER}.py").write_text(helper)
+    for name, text in modules.items():
+        (folder / f"{name}.py").write_text(text)
+    return folder
+
+
+def printed(modules: dict[str, str], *, hash_seed: int = 0, order: str = "forward", helper: str = HELPER_TEXT) -> dict:
+    with TemporaryDirectory() as parent:
+        folder = written(Path(parent) / "code", modules, helper)
+        environment = {**os.environ, "PYTHONHASHSEED": str(hash_seed), "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [sys.executable, str(TESTS / "stage_digests.py"), str(folder), order]
+        return json.loads(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+
+
+@cache
+def of_two_processes() -> list[dict[str, list[str]]]:
+    modules = {PLACES[kind]: found.text for kind, found in KINDS.items()}
+    return [printed(modules, hash_seed=1), printed(modules, hash_seed=2, order="backward")]
+
+
+@cache
+def of_changed_code() -> dict[str, list[str]]:
+    modules = {f"kind_{place:03}": KINDS[kind].changed(change)[0] for place, (kind, change) in enumerate(CHANGES)}
+    return printed(modules)
+
+
+@cache
+def with_helper(text: str) -> dict[str, list[str]]:
+    return printed({PLACES[kind]: found.text for kind, found in KINDS.items()}, helper=text)
+
+
+def test_there_are_more_than_fifty_kinds() -> None:
+    assert len(KINDS) >= 50
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_code_that_stays_has_one_identity_at_all_calls_and_in_all_processes(kind: str) -> None:
+    found = [process[PLACES[kind]] for process in of_two_processes()]
+    assert len({identity for process in found for identity in process}) == 1, found
+
+
+@pytest.mark.parametrize(("kind", "change"), CHANGES, ids=lambda part: part if isinstance(part, str) else part[1][:12])
+def test_a_changed_line_constant_or_attribute_gives_another_identity(kind: str, change: tuple[str, str]) -> None:
+    before = of_two_processes()[0][PLACES[kind]][0]
+    if change[0].startswith(">"):
+        assert with_helper(KINDS[kind].changed(change)[1])[PLACES[kind]][0] != before
+    else:
+        assert of_changed_code()[f"kind_{CHANGES.index((kind, change)):03}"][0] != before
+
+
+@cache
+def of_studies() -> tuple[dict, dict]:
+    """Of every kind a study that was killed after three trials and resumed, and one that was not."""
+    with TemporaryDirectory() as parent:
+        folder = written(Path(parent) / "code", {PLACES[kind]: found.text for kind, found in KINDS.items()})
+
+        def told(name: str, trials: int) -> dict:
+            command = [sys.executable, str(TESTS / "stage_studies.py")]
+            arguments = [str(folder), f"sqlite:///{parent}/{name}.db", str(trials)]
+            ended = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+            assert ended.returncode == -SIGKILL, ended.stderr
+            return json.loads(ended.stdout)
+
+        told("resumed", 3)
+        return told("resumed", 6), told("unbroken", 6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_study_that_was_killed_and_resumed_is_the_unbroken_one(kind: str) -> None:
+    resumed, unbroken = (found[PLACES[kind]] for found in of_studies())
+    assert resumed == unbroken
+    assert resumed["changes"] == 0
+    computed, loaded = resumed["stages"]["first"]
+    assert (computed, loaded) == (2, 4), "outputs of before the kill are loaded"
+
+
+def stage_of(text: str, folder: Path, name: str) -> object:
+    written(folder, {name: text})
+    sys.path.insert(0, str(folder))
+    try:
+        return __import__(name).stage
+    finally:
+        sys.path.remove(str(folder))
+        sys.modules.pop(name, None)
+
+
+def test_an_import_of_a_name_that_the_code_does_not_say_is_refused(tmp_path: Path) -> None:
+    stage = stage_of(IMPORTS_WHAT_IT_COMPUTES, tmp_path / "code", "computes_a_name")
+    space = ft.Space(stages={"first": {"a": ft.Float(1, 2)}, "last": {"c": ft.Float(0, 1)}})
+    work = ft.Pipeline(source=[1.0], first=stage, last=lambda x, c: c)  # type: ignore[arg-type]
+    study = ft.Study(space, minimize="error", strategy=ft.Random(), seed=0)
+    with pytest.raises(WorkError, match="imports a module by a name that is not in the code"):
+        study.run(work, budget=ft.Budget(trials=1), executor="inline", progress=False)
+
+
+@pytest.mark.parametrize("kind", UNSEEN)
+def test_an_object_whose_content_nobody_can_tell_counts_as_changed(kind: str, tmp_path: Path) -> None:
+    text = f"{UNSEEN[kind]}\ndef stage(data, a):\n    return HELD and data * a\n"
+    seen = f"{text}HELD = None\n"
+    found = [printed({"kind_0": one}, hash_seed=1)["kind_0"] for one in (text, seen, seen)]
+    assert len(set(found[0])) == len(found[0])
+    assert found[1] == found[2]
