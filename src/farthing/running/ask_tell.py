@@ -57,8 +57,7 @@ class HandedOut:
         return list(asked.values())
 
     def _open(self, count: int, budget: Budget | None, strategy: Callable[[], Strategy], taken: Taken) -> list[Trial]:
-        self._records.sweep()
-        history = self._records.refresh_to_suggest()
+        history = self._records.sweep_to_suggest()
         claimed = self._records.claim(count, taken=taken) if history.waiting else []
         if len(claimed) == count:
             return claimed

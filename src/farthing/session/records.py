@@ -140,10 +140,18 @@ class Records:
 
     def refresh_to_suggest(self) -> History:
         """The history as it is now, with all that is decided once and stored before a suggestion may follow from it."""
-        due = duration_due(self.refresh())
-        if due is not None:
-            self._storage.log_event(self.name, DURATION, due)
-        return self.refresh() if due is not None else self._history
+        return self._decided(self.refresh())
+
+    def sweep_to_suggest(self) -> History:
+        """The same after a sweep, of which only one that took something back is read again."""
+        return self.refresh_to_suggest() if self.sweep() else self._decided(self._history)
+
+    def _decided(self, history: History) -> History:
+        due = duration_due(history)
+        if due is None:
+            return history
+        self._storage.log_event(self.name, DURATION, due)
+        return self.refresh()
 
     def _is_time_for_leases(self) -> bool:
         now = self._clock.elapsed()

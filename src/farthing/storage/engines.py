@@ -110,6 +110,11 @@ def writing(engine: Engine) -> Engine:
     return engine
 
 
+def has_locked_all(connection: Connection) -> bool:
+    """Whether a transaction that writes has kept all others out since it began, so that no study need be locked."""
+    return connection.dialect.name == "sqlite"
+
+
 def migrating(engine: Engine) -> Engine:
     """The same engine for a change of the tables themselves, after which its connections must not be used again.
 

@@ -144,7 +144,8 @@ class SqlStorage:
         claim = None if owner is None else Claim(owner, lease, waited, rate)
 
         def open_all(connection: Connection) -> list[Trial]:
-            StudyRows.locked(connection, study, clock=self._clock)
+            if not engines.has_locked_all(connection):
+                StudyRows.locked(connection, study, clock=self._clock)
             changes = self._histories.read(connection, study, since=since, running=False, clock=self._clock)
             suggestions, overhead = choose(changes)
             if not suggestions:

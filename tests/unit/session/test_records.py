@@ -1,6 +1,7 @@
 """What a coordinator opens, claims and closes, and what of a strategy's suggestions the budget covers."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -347,3 +348,18 @@ def test_a_suggestion_that_follows_from_its_number_is_made_once_however_many_ask
 
     assert [trial.number for trial in opening.trials] == [others.number + 1]
     assert asked == [1], "it was planned after the other trial was there"
+
+
+def test_a_trial_that_is_asked_for_and_told_reads_the_study_twice_and_writes_it_three_times(tmp_path: Path) -> None:
+    """Each statement is a fifteenth of what a stored trial takes."""
+    study = ft.Study(ft.Space({"x": ft.Float(0, 1)}), storage=tmp_path / "study.db", minimize="e", strategy="Random")
+
+    def whole_trial() -> None:
+        trial = study.ask()
+        trial.report(0.5, step=0)
+        study.tell(trial, 0.5)
+
+    for _ in range(7):  # after five results it is decided how long a trial takes
+        whole_trial()
+    seen = [statement.split()[0] for statement in statements_of(whole_trial)]
+    assert Counter(seen) == {"SELECT": 5, "BEGIN": 3, "UPDATE": 5, "INSERT": 3}
