@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
+import farthing as ft
 from farthing.errors import InvalidArgument, Pruned, StaleAttempt, StorageError, TrialFinished, WorkError
-from farthing.execution import Checkpoints, Command, InlineExecutor, Job, Pipeline, ProcessExecutor, Trainable
+from farthing.execution import Checkpoints, Command, Executor, InlineExecutor, Job, Pipeline, ProcessExecutor, Trainable
+from farthing.running.executors import MEMBERS
 from farthing.space import Choice, Fidelity, Float, Int, Space
+from farthing.testing import SimulatedExecutor
 from farthing.trials import Attempt, Measurement, Problem, State
 from farthing.trials.news import Checkpointed
 from farthing.trials.prefixes import Eviction
@@ -515,3 +518,25 @@ def test_a_worker_imports_no_numerics_of_ours(processes):
         return sum(name in sys.modules for name in ("numpy", "scipy", "sqlalchemy", "alembic", "rich", "click"))
 
     assert run(processes(numerics)).value == 0
+
+
+def test_an_executor_has_all_that_a_run_asks_of_it(start):
+    executor = start(lambda trial: trial.params["lr"])
+    assert isinstance(executor, Executor)
+    assert executor.workers == executor.free == 1
+    assert isinstance(SimulatedExecutor(workers=3), Executor)
+    assert SimulatedExecutor(workers=3).workers == 3
+
+
+def test_an_executor_that_lacks_something_is_refused_before_anything_runs():
+    class Partial(SimulatedExecutor):
+        works_in_wait = property()
+
+    study = ft.Study(Space({"lr": Float(0.0, 1.0)}), minimize="error")
+    with pytest.raises(InvalidArgument, match=r"got Partial without works_in_wait\. ft\.Executor says"):
+        study.run(lambda trial: 0.0, budget=ft.Budget(trials=1), executor=Partial(workers=1))
+    assert len(study.trials) == 0
+
+
+def test_the_protocol_has_the_members_that_are_asked_for():
+    assert {name for name in vars(Executor) if not name.startswith("_")} == set(MEMBERS)

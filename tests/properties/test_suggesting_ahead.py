@@ -40,6 +40,7 @@ class ShuffledExecutor:
 
     def __init__(self, places: list[InlineExecutor], rng: random.Random, *, thinks: float) -> None:
         self._places, self._rng, self._thinks = places, rng, thinks
+        self.workers = len(places)
         self._woken = threading.Event()
 
     @property

@@ -100,14 +100,22 @@ class TakesWork(Protocol):
     def take_up(self, work: "CarriesOut", problem: Problem, *, checkpoints: Checkpoints) -> None: ...
 
 
+@runtime_checkable
 class Executor(Protocol):
     """Runs jobs. It keeps no record of its own: whatever matters goes through the listener or an outcome.
 
     Nothing that the work does (raise, hang, exit, crash, be killed) ends the executor: it ends one job.
-
-    An executor whose `wait` only waits may say so with `works_in_wait = False`: the strategy then thinks in a thread of
-    its own while the work runs, and that thread calls `wake`.
     """
+
+    @property
+    def works_in_wait(self) -> bool:
+        """Whether `wait` does the work itself. If not, the strategy thinks in a thread, which calls `wake`."""
+        ...
+
+    @property
+    def workers(self) -> int:
+        """The number of jobs at once, when all that will run them is there."""
+        ...
 
     @property
     def free(self) -> int:

@@ -24,6 +24,7 @@ class InlineExecutor:
     """
 
     works_in_wait = True
+    workers = 1
 
     def __init__(self, work: object, problem: Problem, *, checkpoints: Checkpoints, clock: Clock | None = None) -> None:
         self._work = as_work(work)

@@ -76,6 +76,10 @@ class ProcessExecutor:
         self._waker.setblocking(False)
 
     @property
+    def workers(self) -> int:
+        return len(self._slots)
+
+    @property
     def free(self) -> int:
         return sum(slot.job is None for slot in self._slots)
 

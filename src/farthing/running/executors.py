@@ -16,6 +16,10 @@ ExecutorName: TypeAlias = Literal["processes", "inline", "ray"]
 ExecutorLike: TypeAlias = ExecutorName | RayExecutor | Executor
 
 
+MEMBERS = ("works_in_wait", "workers", "free", "running", "submit", "wait", "wake", "close")
+"""Of `Executor`."""
+
+
 def executor_for(
     work: CarriesOut,
     problem: Problem,
@@ -34,6 +38,7 @@ def executor_for(
     Worker processes share the cores as if there were `sharing` of them at least.
     """
     if not isinstance(given, (str, RayExecutor)) and callable(getattr(given, "submit", None)):
+        _require_whole(given)
         if isinstance(given, TakesWork):
             given.take_up(work, problem, checkpoints=files.to_write())
         return given
@@ -51,6 +56,15 @@ def executor_for(
     return ProcessExecutor(
         work, problem, workers=workers, checkpoints=checkpoints, devices=devices, clock=clock, sharing=sharing
     )
+
+
+def _require_whole(given: object) -> None:
+    absent = [name for name in MEMBERS if not hasattr(given, name)]
+    if absent:
+        raise InvalidArgument(
+            f"An executor must have {', '.join(MEMBERS)}, got {type(given).__name__} without {', '.join(absent)}. "
+            "ft.Executor says what each of them does."
+        )
 
 
 def _check(given: object, *, workers: int, devices: Sequence[str] | None, time_limit: float | None) -> None:

@@ -14,7 +14,13 @@ from farthing.errors import StaleAttempt, StorageError, TrialFinished, WorkError
 from farthing.execution import Checkpoints, Ended, Executor, Job
 from farthing.execution.failures import is_for_want_of_room
 from farthing.running.stopping import IDLE, FirstFailures, Limits, Stopped, Stopping, StopReason, end_beyond
-from farthing.running.suggestions import Suggester, SuggesterForAll, SuggesterHere, SuggesterInThread
+from farthing.running.suggestions import (
+    GivesTimeToThink,
+    Suggester,
+    SuggesterForAll,
+    SuggesterHere,
+    SuggesterInThread,
+)
 from farthing.running.verification import Reserve
 from farthing.session.questions import Question
 from farthing.session.records import Records, Taken
@@ -115,15 +121,14 @@ class Loop:
                 on_answer=self._executor.wake,
                 only_runs=self._only_runs,
             )
-        if getattr(self._executor, "works_in_wait", True):
+        if self._executor.works_in_wait:
             return SuggesterHere(self._records, self._strategy)
-        workers = getattr(self._executor, "workers", self._executor.free)  # some may not be there yet
         return SuggesterInThread(
             self._records,
             self._strategy,
-            workers=max(1, workers),
+            workers=self._executor.workers,
             on_answer=self._executor.wake,
-            thinking=getattr(self._executor, "thinking_of", None),
+            thinking=self._executor.thinking_of if isinstance(self._executor, GivesTimeToThink) else None,
         )
 
     def run(self) -> Stopped:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import ceil
 from queue import SimpleQueue
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from farthing.costs import EFFORT_LEVELS, EffortLevel, Remaining
 from farthing.errors import HistoryMoved
@@ -274,6 +274,13 @@ class Thinking(Protocol):
     def close(self, *, waits: bool) -> None:
         """Nothing more will be asked. Waits, if it is to, until nothing is thought about."""
         ...
+
+
+@runtime_checkable
+class GivesTimeToThink(Protocol):
+    """An executor that has a place of its own for the strategy's thinking, such as one in virtual time."""
+
+    def thinking_of(self, suggest: Suggest, on_answer: Wake) -> Thinking: ...
 
 
 class AnsweringThread:

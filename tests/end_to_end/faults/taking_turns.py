@@ -78,7 +78,10 @@ class SharedStorage:
 class TurnTakingExecutor:
     """Has several jobs at once, like worker processes, and ends them in any order while others go on."""
 
+    works_in_wait = True
+
     def __init__(self, places: Sequence[InlineExecutor], turns: Turns, *, seed: object) -> None:
+        self.workers = len(places)
         self._places = places
         self._turns = turns
         self._rng = random.Random(str(seed))
