@@ -483,7 +483,7 @@ _ENTRIES = (
                 methods=("TraceKG-gradients", "TraceKG", "TraceKG-paper-gradients", "TraceKG-paper"),
                 judged_at=(0.25, 0.5, 1, 2),
                 unit="full runs",
-                most_seeds={"TraceKG-paper-gradients": 5, "TraceKG-paper": 5},
+                most_seeds={"TraceKG-paper-gradients": 3, "TraceKG-paper": 3},
             ),
         ),
     ),

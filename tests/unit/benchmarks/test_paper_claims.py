@@ -8,7 +8,7 @@ from benchmarks.evidence.papers import PAGE, PLACEHOLDER, TEMPLATE, made_page, m
 
 ROW = re.compile(r"^\| .* \|$")
 LINK_OR_CODE = re.compile(r"\[[^\]]*\]\([^)]*\)|`[^`]*`")
-CONDITION = re.compile(r"cost [\d. /]+|from 0\.\d+|of 960")
+CONDITION = re.compile(r"cost [\d. /]+|from 0\.\d+|of 960|λ = [\d.]+")
 NUMBER = re.compile(r"(?<![\w^·])\d*\.\d+|\b\d{3,}\b")
 CENTRED = ("pipeline-synthetic", "centred")
 CUTS = (

@@ -30,9 +30,11 @@ class PublishedTraceKG(Strategy):
 
     The paper leaves open, and we chose: a lengthscale for each param and log-normal priors; samples drawn anew when
     there are 12 % more trials; five random starts at 13 % of the fidelity; four new configurations and every entry of
-    the basket climb, 20 steps each; only what was trained enters the basket; a warm start costs at least the fixed
-    part of its cost, and goes on by a tenth of what is left; points known for free have no noise. Losses are shifted
-    and scaled as a whole, which changes the units of the priors only. The cost model is that of `TraceKG`.
+    the basket climb, 20 steps each; several evaluations are chosen one after another and then climb together; only
+    what was trained enters the basket; a warm start costs at least the fixed part of its cost, and goes on by a tenth
+    of what is left; points retained keep a tenth of the curve between them; points known for free have no noise, others
+    at least a thousandth of the prior's variance. Losses are shifted and scaled as a whole, which changes the units of
+    the priors only. The cost model is that of `TraceKG`.
 
     Args:
         zero_avoiding: taKG⁰, or else taKG.
