@@ -102,9 +102,9 @@ class Shelf:
             if (block := self._blocks.get(number // BLOCK)) is not None:
                 points = block.get(number, ())
                 return len(points), sum(bool(point.metrics) for point in points)
-            if self._counts is None:
-                self._counts = self._look(self._all_counts)
-            return self._counts.get(number, (0, 0))
+            if (counts := self._counts) is None:
+                counts = self._counts = self._look(self._all_counts)
+            return counts.get(number, (0, 0))
 
     def _all_counts(self, connection: Connection) -> dict[int, tuple[int, int]]:
         found = chain.from_iterable(rows.plain(connection.execute(statements.MEASUREMENT_COUNTS, self._span)))

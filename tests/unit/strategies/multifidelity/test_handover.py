@@ -339,6 +339,7 @@ def test_in_haste_no_run_is_continued_twice_at_once() -> None:
 def test_in_haste_each_run_reaches_the_next_rung_and_the_last_is_the_whole_training() -> None:
     history, reached = run(bowl, trials=20), list[float]()
     while found := suggest_in_haste(history, Remaining(trials=0.0), 1, Randomness(0)):
+        assert found[0].resume_from is not None
         begun = history[found[0].resume_from].fidelity["epochs"]
         reached.append(found[0].fidelity["epochs"])
         assert reached[-1] > begun
