@@ -37,6 +37,7 @@ def test_a_page_says_that_the_storage_is_away_and_comes_back_by_itself(server: P
         other.goto(f"{dashboard.origin}/#/study/away/trials")
         expect(page.locator(".live")).to_have_text("live")
         expect(other.locator(".live")).to_have_text("live")
+        expect(page.locator("#main")).to_contain_text("0.25")  # what is known before stays
         with stopped(server):
             expect(page.locator(".live")).to_have_text("storage away")
             page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # as if one came back to the page
