@@ -1,7 +1,7 @@
 """What the results of `online-training` say: each method against keeping the start, seed by seed."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -88,3 +88,33 @@ def _cells(method: str, row: Mapping[str, float]) -> list[str]:
     counts = [f"{row['validations']:.0f}", f"{row['undone']:.0f}", f"{row['most_spent']:.1%}"]
     squares = [f"{row[key]:.2f}" if key in row else "" for key in ("z2_mean", "z2_cut_off")]
     return [method, f"{row['accuracy']:.3f}", *gains, *counts, *squares, f"{row['n']:.0f}"]
+
+
+FROM_A_GUESS = (
+    "default",
+    "default, from a guess",
+    "default, with save and restore",
+    "default, from a guess, with save and restore",
+    "step 0.2",
+    "step 0.4",
+    "CE-GP-UCB",
+    "best fixed of a grid",
+)
+
+
+def guess_table(records: Sequence[Record], problems: Callable[[str], bool], *, price: float) -> str:
+    """Gains over keeping the start, over all tasks that count: how many runs, mean, median, worst, and harmed ones."""
+    kept = {(one["problem"], one["seed"]): one["accuracy"] for one in records if one["method"] == KEPT}
+    rows = [["start, method", "runs", "mean gain", "median", "worst", "more than .02 below"]]
+    for start in ("poor", "plausible"):
+        for method in FROM_A_GUESS:
+            gains = [
+                one["accuracy"] - kept[one["problem"], one["seed"]]
+                for one in records
+                if one["method"] == method
+                and problems(one["problem"])
+                and one["problem"].endswith(f", {start} start, price {price:g}")
+            ]
+            figures = [f"{figure:+.3f}".replace("-", "−") for figure in (np.mean(gains), np.median(gains), min(gains))]
+            rows.append([f"{start}, {method}", str(len(gains)), *figures, str(sum(gain < -0.02 for gain in gains))])
+    return table(rows)

@@ -90,6 +90,7 @@ class Session:
         can_undo: bool,
         overhead: float | None = 0.1,
         knows_size: bool = False,
+        is_guess: bool = False,
         reward: Literal["value", "gain"] = "value",
     ) -> Outcome:
         training, clock = self.task.begin(self.seed), FakeClock(0.0)
@@ -97,7 +98,8 @@ class Session:
             self.task.space,
             rounds=self.task.rounds,
             strategy=strategy,
-            initial=self.start,
+            initial=None if is_guess else self.start,
+            guess=self.start if is_guess else None,
             seed=self.seed,
             clock=clock,
             overhead=overhead,
@@ -192,6 +194,7 @@ def _tuned(name: str, strategy: OnlineStrategy) -> Method:
         can_undo="restore" in name,
         overhead=overhead,
         knows_size=name in KNOWING_SIZE,
+        is_guess="from a guess" in name,
         reward="gain" if _is_for_gains(strategy) else "value",
     )
 
@@ -207,6 +210,10 @@ KNOWING_SIZE = (SIZED, SIZED_UNDOING)
 STRATEGIES: Mapping[str, OnlineStrategy] = {
     "default": PairedProbes(),
     "default, with save and restore": PairedProbes(),
+    "default, from a guess": PairedProbes(),
+    "default, from a guess, with save and restore": PairedProbes(),
+    "step 0.2": PairedProbes(step=0.2),
+    "step 0.4": PairedProbes(step=0.4),
     SIZED: PairedProbes(),
     SIZED_UNDOING: PairedProbes(),
     "CE-GP-UCB": CEGPUCB(),
@@ -258,6 +265,8 @@ class Game:
         strategy = {**STRATEGIES, **BANDITS}.get(self.method)
         form = None if strategy is None else without_later(to_json(strategy))
         settings: dict[str, Any] = {"strategy": form, "start": self.task.starts[self.start]}
+        if "from a guess" in self.method:
+            settings["trusted"] = False
         if self.method in KNOWING_SIZE:
             settings["validation_size"] = self.task.validated
         if self.method == "best fixed of a grid":

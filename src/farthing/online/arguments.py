@@ -100,6 +100,7 @@ class OnlineSettings(TypedDict, total=False):
     strategy: OnlineStrategy | str | None
     candidates: Sequence[Params] | None
     initial: Params | Sequence[Params] | None
+    guess: Params | None
     hold: int | None
     overhead: float | None
     validation_cost: float | None

@@ -31,6 +31,7 @@ class Online(Strategy):
     reward: str = "value"
     candidates: Sequence[Params] | None = None
     initial: Sequence[Params] = ()
+    trusted: bool = True
     can_undo: bool = False
     hold: int = 1
     overhead: float | None = 0.1
@@ -47,7 +48,7 @@ class Online(Strategy):
 
 def with_new_arguments(settings: Mapping[str, Json]) -> dict[str, Json]:
     """Settings of a run; arguments that its strategy had not yet when they were written have their defaults."""
-    known = dict(settings)
+    known = {"trusted": True, **settings}
     if known.get("strategy"):
         known["strategy"] = json.loads(json.dumps(to_json(online_strategy_from_json(known["strategy"]))))
     return known
@@ -57,7 +58,15 @@ LEASE = 60.0
 RETRIES = 1000
 """How often a run may be killed and continued: each time is another attempt."""
 
-LATER = {"can_undo": False, "hold": 1, "overhead": 0.1, "validation_cost": None, "price": 0.0, "validation_size": None}
+LATER = {
+    "trusted": True,
+    "can_undo": False,
+    "hold": 1,
+    "overhead": 0.1,
+    "validation_cost": None,
+    "price": 0.0,
+    "validation_size": None,
+}
 """Settings that runs of earlier versions were stored without, as they were then; their validations were not bounded,
 and are from now on.
 """

@@ -29,11 +29,12 @@ class OnlineProblem:
     """The problem of a player: decisions in a space, or in some candidates of it, with a seed.
 
     A player decides `rounds` times, and each of its decisions holds for `hold` rounds of the user's loop. `initial` are
-    params to be measured first, in that order. `can_undo` says that what is trained can be put back into an earlier
-    state. `overhead` bounds what validations and training that is taken back cost, as a share of all decisions.
-    `validation_cost` is what one costs, in decisions, where the user says so. `price` is what a validation must be
-    expected to bring, as a sum of value over the rounds that are left. `validation_size` says that a value is a share
-    of this many examples, such as an accuracy; `gains` that it is what a round adds.
+    params to be measured first, in that order; `trusted` says that the first of them is thought to be good. `can_undo`
+    says that what is trained can be put back into an earlier state. `overhead` bounds what validations and training
+    that is taken back cost, as a share of all decisions. `validation_cost` is what one costs, in decisions, where the
+    user says so. `price` is what a validation must be expected to bring, as a sum of value over the rounds that are
+    left. `validation_size` says that a value is a share of this many examples, such as an accuracy; `gains` that it is
+    what a round adds.
     """
 
     encoder: Encoder
@@ -41,6 +42,7 @@ class OnlineProblem:
     seed: int = 0
     candidates: Sequence[Params] | None = None
     initial: Sequence[Params] = ()
+    trusted: bool = True
     can_undo: bool = False
     hold: int = 1
     overhead: float | None = None

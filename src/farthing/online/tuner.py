@@ -59,6 +59,7 @@ class OnlineTuner(Iterator[Decision]):
         candidates: the params to choose from; None is the whole space, enumerated where it is small.
         initial: the present setting, which is played until a better one is found; more of them, as a list, are tried
             first. Without it the default begins in the middle of the space, which is a gamble.
+        guess: the present setting, where it may be far from a good one: the default then takes longer steps.
         learn_from: earlier studies, as for `Study`: their best configurations are the `initial` ones, instead of it.
         hold: how many rounds a setting is held before it is measured; None makes about 30 decisions of a run with
             `PairedProbes`, and one in each round with other strategies.
@@ -88,6 +89,7 @@ class OnlineTuner(Iterator[Decision]):
         strategy: OnlineStrategy | str | None = None,
         candidates: Sequence[Params] | None = None,
         initial: Params | Sequence[Params] | None = None,
+        guess: Params | None = None,
         learn_from: LearnFrom | None = None,
         hold: int | None = None,
         overhead: float | None = 0.1,
@@ -131,7 +133,8 @@ class OnlineTuner(Iterator[Decision]):
             ceil(rounds / self.hold),
             seed,
             candidates=candidates_of(space, candidates),
-            initial=self._initial(initial, learn_from, storage, name),
+            initial=self._initial(initial, guess, learn_from, storage, name),
+            trusted=guess is None,
             can_undo=save is not None,
             hold=self.hold,
             overhead=overhead,
@@ -154,17 +157,20 @@ class OnlineTuner(Iterator[Decision]):
     def _initial(
         self,
         given: Params | Sequence[Params] | None,
+        guess: Params | None,
         learn_from: LearnFrom | None,
         storage: str | Path | Storage | None,
         name: str,
     ) -> list[Params]:
-        if learn_from is None:
-            return initial_params(self.problem.space, given)
-        if given is not None:
+        starts = {"initial": given, "guess": guess, "learn_from": learn_from}
+        named = [f"{argument}={shown(start)}" for argument, start in starts.items() if start is not None]
+        if len(named) > 1:
             raise InvalidArgument(
-                f"A run begins with initial= or with what it learns, got both: {shown(given)} and learn_from. "
-                "Leave one out."
+                f"A run begins with initial=, with guess=, or with what it learns, got {' and '.join(named)}. "
+                "Keep initial= for a setting that you trust, guess= for one that you do not."
             )
+        if learn_from is None:
+            return initial_params(self.problem.space, given if guess is None else [guess])
         return learned_params(learn_from, self.problem, name=name, storage=storage)
 
     # ---- the loop ----------------------------------------------------------------------------------------------------
@@ -440,6 +446,7 @@ class OnlineTuner(Iterator[Decision]):
             if self._online_problem.candidates is None
             else [dict(each) for each in self._online_problem.candidates],
             "initial": [dict(each) for each in self._online_problem.initial],
+            "trusted": self._online_problem.trusted,
             "can_undo": self._online_problem.can_undo,
             "hold": self.hold,
             "overhead": self._online_problem.overhead,

@@ -18,6 +18,7 @@ import pytest
 from scipy.stats import binomtest
 
 from benchmarks.evidence.papers import regret_at
+from benchmarks.online.training_report import guess_table
 from benchmarks.pipelines import near_best, summary
 from benchmarks.records import read_records, results_path
 from benchmarks.report import current_records
@@ -125,12 +126,17 @@ def means_of_the_second_live_task() -> str:
     return " ".join(f"{fmean(one[method] for one in common):.4f}" for method in common[0])
 
 
+def gains_from_guesses() -> str:
+    records = read_records(results_path("online-training"))
+    return guess_table(records, lambda problem: True, price=0.1)
+
+
 MORE: Mapping[str, Callable[[], str]] = {
     "../README.md": means_of_the_second_live_task,
     "systems/multifidelity.md": means_of_the_second_live_task,
     "systems/pipeline.md": printed_of_pipelines,
     "systems/population.md": printed_of_populations,
-    "systems/online.md": lambda: printed_of("online-fashion-mnist", "accuracy", middle=fmean),
+    "systems/online.md": lambda: printed_of("online-fashion-mnist", "accuracy", middle=fmean) + gains_from_guesses(),
     "integrations/boosting.md": lambda: printed_of("lightgbm-rounds", "test_loss"),
     "integrations/optuna.md": sign_tests_of_the_sampler,
     "guides/second_study.md": losses_of_stopping,

@@ -17,6 +17,7 @@ from farthing.online.probes import (
     AFTER_MOVE,
     BETTER,
     ELSEWHERE,
+    FROM_GUESS,
     HARMFUL,
     LARGEST_STEP,
     LARGEST_UNCLEAR_STEP,
@@ -87,6 +88,20 @@ def test_a_probe_is_near_the_present_setting() -> None:
 def test_probes_go_farther_where_they_can_be_taken_back(can_undo: bool) -> None:
     given = problem(can_undo=can_undo)
     assert PairedProbes().begin(given).memory()["step"] == (0.2 if can_undo else 0.1)
+    assert PairedProbes(step=0.05).begin(given).memory()["step"] == 0.05
+
+
+@pytest.mark.parametrize("can_undo", [False, True])
+def test_probes_go_far_from_a_start_that_is_not_trusted(can_undo: bool) -> None:
+    given = problem(can_undo=can_undo, trusted=False)
+    player = PairedProbes().begin(given)
+    assert player.memory()["step"] == FROM_GUESS > 0.2
+    reached = [
+        abs(row[0] - given.place(START)[0])  # type: ignore[index]
+        for play in played(player, given, best=1.0)
+        if isinstance(row := play.place, np.ndarray)
+    ]
+    assert max(reached) > 0.3, "they go further than they may from a start that is trusted"
     assert PairedProbes(step=0.05).begin(given).memory()["step"] == 0.05
 
 

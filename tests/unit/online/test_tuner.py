@@ -228,6 +228,38 @@ def test_bad_rounds_are_stored_and_played_again(strategy: Any, killed_after: int
     assert carried_on.summary == loaded.summary == unbroken.summary
 
 
+def step_of(online: OnlineTuner) -> float:
+    player: Any = online._run.player
+    return float(player.memory()["step"])
+
+
+def test_a_run_begins_with_a_guess_that_is_not_trusted() -> None:
+    rates = ft.Space({"rate": ft.Float(1e-3, 1.0, log=True)})
+    trusting = OnlineTuner(rates, rounds=30, initial={"rate": 0.01})
+    guessing = OnlineTuner(rates, rounds=30, guess={"rate": 0.01})
+    assert next(trusting).params == next(guessing).params
+    assert step_of(guessing) == pytest.approx(3.0 * step_of(trusting))
+    with pytest.raises(InvalidArgument, match="got others for trusted"):
+        guessing.load_state_dict(trusting.state_dict())
+
+
+def test_a_state_of_before_there_were_guesses_is_one_of_a_trusted_start() -> None:
+    whole = tuner(initial={"arm": "a"})
+    played = play(whole)
+    begun = tuner(initial={"arm": "a"})
+    assert play(begun, 7) == played[:7]
+    state = json.loads(json.dumps(begun.state_dict()))
+    del state["settings"]["trusted"]
+    later = tuner(initial={"arm": "a"})
+    later.load_state_dict(state)
+    assert play(later) == played[7:]
+
+
+def test_a_run_begins_in_one_way() -> None:
+    with pytest.raises(InvalidArgument, match=r"got initial=\{'arm': 'a'\} and guess=\{'arm': 'b'\}\. Keep initial="):
+        tuner(initial={"arm": "a"}, guess={"arm": "b"})
+
+
 def test_a_crash_of_a_validation_is_logged_with_its_round(caplog: pytest.LogCaptureFixture) -> None:
     next(tuner()).observe(failing)
     assert "could not be measured in round 1" in caplog.text
