@@ -59,13 +59,19 @@ def mapping_from_text(text: str) -> dict[str, Any]:
 
 def mappings_from_texts(texts: Sequence[str | None]) -> list[Mapping[str, Any]]:
     """Many mappings, an empty one for no text: read as one list, at a third of the time."""
-    try:
-        together = from_text(f"[{','.join([text or '{}' for text in texts])}]")
-        if len(together) == len(texts) and all(type(value) is dict for value in together):
-            return together  # type: ignore[no-any-return]
-    except StorageError:
-        pass
+    together = values_from_texts([text or "{}" for text in texts])
+    if together is not None and all(type(value) is dict for value in together):
+        return together
     return [mapping_from_text(text) if text else {} for text in texts]
+
+
+def values_from_texts(texts: Sequence[str]) -> list[Any] | None:
+    """Many values, read as one list; None where one of the texts is not JSON, which `from_text` says of it."""
+    try:
+        together: list[Any] = from_text(f"[{','.join(texts)}]")
+    except StorageError:
+        return None
+    return together if len(together) == len(texts) else None
 
 
 def as_stored(value: Json, *, what: str) -> Any:

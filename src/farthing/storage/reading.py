@@ -104,8 +104,8 @@ class HistoryReader:
         curves = all_curves(span.connection, self._look, study_id=span.study_id, version=span.until)
         entries: list[Entry] = []
         for batch in batches:
-            rows.check_trials(batch)
-            entries += [rows.entry(row, curves(row), is_checked=True) for row in batch]
+            texts = rows.texts_of(batch)
+            entries += [rows.entry(row, curves(row), text) for row, text in zip(batch, texts, strict=True)]
         rows.numbered([entry.trial.number for entry in entries])
         return entries, {
             entry.trial.number: entry.trial.measurements for entry in entries if not entry.trial.is_finished

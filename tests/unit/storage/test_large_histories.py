@@ -15,7 +15,7 @@ from farthing.analysis import best
 from farthing.costs import Ledger
 from farthing.errors import StorageError
 from farthing.session import session_of
-from farthing.storage import measurement_rows, open_storage, rows
+from farthing.storage import json_text, measurement_rows, open_storage, rows
 from farthing.storage.measurement_rows import UnreadMeasurements
 from farthing.trials import Attempt, Failure, History, Measurement, Outcome, State, Suggestion
 
@@ -156,6 +156,26 @@ def test_opening_a_large_history_counts_the_measurements_of_no_trial(address, mo
     assert (len(history), sum(fetched)) == (TRIALS, TRIALS + of_the_one_that_runs)
     assert [len(trial.measurements) for trial in history] == [POINTS] * TRIALS
     assert sum(fetched) == 2 * TRIALS + of_the_one_that_runs
+
+
+def test_the_texts_of_many_trials_are_decoded_together(address, monkeypatch):
+    monkeypatch.setattr(measurement_rows, "MANY", 10)
+    decoded: list[str] = []
+    decode = json_text.from_text
+    for module in (json_text, rows):
+        monkeypatch.setattr(module, "from_text", lambda text: (decoded.append(text), decode(text))[1])
+    assert len(open_storage(address).history("study").trials) == TRIALS
+    of_the_one_that_runs = 2 * POINTS
+    assert len(decoded) <= 2 + of_the_one_that_runs
+
+
+@pytest.mark.parametrize("column", ["params", "note"])
+@pytest.mark.parametrize("text", ["", "1],[2", '{"x":0.5},{"x":0.5}', '{"x":{"a":1}', "[1", "NaN}"])
+def test_one_wrong_text_among_many_is_refused_with_the_number_of_its_trial(address, column, text):
+    with closing(sqlite3.connect(address)) as connection, connection:
+        connection.execute(f"UPDATE trial SET {column} = ? WHERE number = 3", (text,))
+    with pytest.raises(StorageError, match="Trial 3 cannot be read"):
+        open_storage(address).history("study")
 
 
 def test_a_trial_of_a_large_history_without_measurements_costs_nothing_and_reads_nothing(address, monkeypatch):
