@@ -1,6 +1,6 @@
 """python -m benchmarks.report NAME: what the results of a suite say, as Markdown or as one JSON object.
 
-Without a name it writes docs/benchmarks.md, the page of all committed results, with its figures.
+Without a name it writes docs/benchmarks, a page of the committed results of each suite, with their figures.
 """
 
 import argparse
@@ -110,7 +110,7 @@ class Report:
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.name is None:
-        return _write_page()
+        return _write_pages()
     suite = SUITES[options.name].quick() if options.quick else SUITES[options.name]
     path = options.input or results_path(suite.name)
     records = read_records(path)
@@ -121,10 +121,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _write_page() -> int:
-    from benchmarks.evidence.page import write_page
+def _write_pages() -> int:
+    from benchmarks.evidence.page import write_pages
 
-    print(f"Wrote {write_page()} and its figures.")
+    print(f"Wrote {write_pages()} and its figures.")
     return 0
 
 

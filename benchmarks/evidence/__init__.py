@@ -1,1 +1,1 @@
-"""The page of all measurements, docs/benchmarks.md, and its figures, made from the committed records alone."""
+"""The pages of all measurements, docs/benchmarks, and their figures, made from the committed records alone."""

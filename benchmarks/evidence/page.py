@@ -1,6 +1,7 @@
-"""docs/benchmarks.md: every committed record in one page. Made by `python -m benchmarks.report` without a name."""
+"""docs/benchmarks: every committed record, a page for each suite. `python -m benchmarks.report` makes them."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from benchmarks.evidence.contests import suite_of, suite_section
@@ -25,15 +26,15 @@ from benchmarks.records import RESULTS, Record, read_records, results_path
 from benchmarks.suites import ARENAS, SUITES
 
 DOCS = REPOSITORY / "docs"
-PAGE, IMAGES = "benchmarks.md", "images/benchmarks"
+PAGES, IMAGES = "benchmarks", "images/benchmarks"
 
 INTRODUCTION = """\
 Every table and figure here is made from the records in `benchmarks/results` by `python -m benchmarks.report`; nothing
 is written by hand, and rows in which we lose stay in. How it was measured, what the problems are and how to run it
 again is in `benchmarks/README.md` of the repository. What it means is at the end of each page on a system:
-[multi-fidelity](systems/multifidelity.md#measured), [Bayesian optimisation](systems/bayesian.md),
-[online](systems/online.md#measured), [populations](systems/population.md#measured-on-made-up-training),
-[pipelines](systems/pipeline.md#measured). The tables of the papers are on [a page of their own](papers.md).
+[multi-fidelity](../systems/multifidelity.md#measured), [Bayesian optimisation](../systems/bayesian.md),
+[online](../systems/online.md#measured), [populations](../systems/population.md#measured-on-made-up-training),
+[pipelines](../systems/pipeline.md#measured). The tables of the papers are on [a page of their own](../papers.md).
 
 *Regret* is the distance of the recommended configuration's true value from the best known one. Entries are medians with
 quartiles over paired seeds; bold is the best median of a row. *Wins–ties–losses* compare two methods on the same
@@ -41,15 +42,29 @@ problem and seed. *Normalised* regret is on the scale of random search: 0 is the
 1 their median, which also stands for a method that has nothing to recommend yet."""
 
 
-def write_page(docs: Path = DOCS) -> Path:
-    """Writes the page and its figures below `docs`, in place of those that are there."""
-    images = docs / IMAGES
-    for stale in images.glob("*.svg"):
+def write_pages(docs: Path = DOCS) -> Path:
+    """Writes the pages and their figures below `docs`, in place of those that are there; the folder of the pages."""
+    folder, images = docs / PAGES, docs / IMAGES
+    for stale in (*folder.glob("*.md"), *images.glob("*.svg")):
         stale.unlink()
-    text = section("Benchmarks", INTRODUCTION, *sections(images), level=1)
-    path = docs / PAGE
-    path.write_text(text + "\n", encoding="utf-8")
-    return path
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in pages(images).items():
+        (folder / f"{name}.md").write_text(text + "\n", encoding="utf-8")
+    return folder
+
+
+def pages(images: Path) -> Mapping[str, str]:
+    """The text of each page by its name: one a section, and `index`, which lists them."""
+    found = dict(_as_page(one) for one in sections(images))
+    listed = "\n".join(f"- [{name}]({name}.md)" for name in found)
+    return {"index": section("Benchmarks", INTRODUCTION, listed, level=1), **found}
+
+
+def _as_page(text: str) -> tuple[str, str]:
+    """The name of a section, and the section with its headings a level higher, below the folder of the pages."""
+    title = text.partition("\n")[0].removeprefix("## ").strip()
+    higher = re.sub(r"^#(#+ )", r"\1", text, flags=re.MULTILINE)
+    return title.lower(), higher.replace("](images/", "](../images/")
 
 
 def sections(images: Path) -> Iterator[str]:

@@ -63,7 +63,7 @@ class InOrder:
     """Runs the work of several workers in this process: the job that began first ends first."""
 
     def __init__(self, work: "Work", study: Study, *, workers: int, is_ahead: bool) -> None:
-        self.works_in_wait = not is_ahead
+        self.works_in_wait, self.workers = not is_ahead, workers
         self._places = [
             InlineExecutor(work, study.problem, checkpoints=study.checkpoints, clock=work.clock) for _ in range(workers)
         ]

@@ -1,4 +1,4 @@
-"""docs/benchmarks.md says what the committed records say, byte for byte on the pinned versions."""
+"""docs/benchmarks says what the committed records say, byte for byte on the pinned versions."""
 
 from importlib.metadata import version
 from itertools import pairwise
@@ -8,26 +8,38 @@ import pytest
 
 from benchmarks.evidence.figures import LEAST, Line, Panel, draw
 from benchmarks.evidence.others import coverage
-from benchmarks.evidence.page import DOCS, IMAGES, PAGE, write_page
+from benchmarks.evidence.page import DOCS, IMAGES, PAGES, write_pages
 from benchmarks.records import MANIFEST, RESULTS
 from benchmarks.report import main
 from benchmarks.spread import Spread
 
 REPOSITORY = Path(__file__).parents[3]
+ADVICE = "Make them again: python -m benchmarks.report"
 
 
 @pytest.fixture(scope="module")
 def again(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page made once more, elsewhere."""
+    """The pages made once more, elsewhere."""
     folder = tmp_path_factory.mktemp("docs")
-    write_page(folder)
+    write_pages(folder)
     return folder
 
 
-def test_the_page_says_what_the_committed_records_say(again: Path) -> None:
-    assert (again / PAGE).read_text(encoding="utf-8") == (DOCS / PAGE).read_text(encoding="utf-8"), (
-        "Make it again: python -m benchmarks.report"
+def texts(docs: Path = DOCS) -> dict[str, str]:
+    return {path.stem: path.read_text(encoding="utf-8") for path in sorted((docs / PAGES).glob("*.md"))}
+
+
+def test_the_pages_say_what_the_committed_records_say(again: Path) -> None:
+    made, committed = texts(again), texts()
+    assert made.keys() == committed.keys(), "Make them again: python -m benchmarks.report"
+    assert [name for name in made if made[name] != committed[name]] == [], (
+        "Make them again: python -m benchmarks.report"
     )
+
+
+def test_the_index_lists_every_page() -> None:
+    pages = texts()
+    assert [name for name in pages if name != "index" and f"[{name}]({name}.md)" not in pages["index"]] == []
 
 
 def test_the_figures_come_out_byte_for_byte(again: Path) -> None:
@@ -40,15 +52,16 @@ def test_the_figures_come_out_byte_for_byte(again: Path) -> None:
 
 def test_every_file_of_records_that_is_reported_is_on_the_page() -> None:
     """All but the records of choices (tuning-…) and of a stage's seconds, which are inputs of another suite."""
-    text = (DOCS / PAGE).read_text(encoding="utf-8")
+    text = "\n".join(texts().values())
     stems = sorted({path.name.partition(".")[0] for path in RESULTS.iterdir() if path.name != MANIFEST})
     names = [name for name in stems if not name.startswith("tuning-") and not name.endswith(("-table", "-quick"))]
     absent = [name for name in names if f"# {name.replace('speed-', 'speed ')}" not in text]
     assert absent == []
 
 
-def test_a_page_has_one_title_and_skips_no_level() -> None:
-    levels = [line.index(" ") for line in (DOCS / PAGE).read_text(encoding="utf-8").splitlines() if line[:1] == "#"]
+@pytest.mark.parametrize("page", sorted(texts()))
+def test_a_page_has_one_title_and_skips_no_level(page: str) -> None:
+    levels = [line.index(" ") for line in texts()[page].splitlines() if line[:1] == "#"]
     assert levels.count(1) == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
 
