@@ -53,6 +53,7 @@ from farthing.space import Space
 from farthing.storage import StorageLike
 from farthing.strategies import Strategy
 from farthing.trials import DeclaredCost, History, Params, Problem, Trial
+from farthing.trials.objectives import Limit
 from farthing.trials.trial import ADDED
 from farthing.validation import explained, no_attribute, refuse_unknown_arguments
 
@@ -92,6 +93,7 @@ class StudySettings(TypedDict, total=False):
     noise: bool | None
     prices: PricesGiven | None
     learn_from: LearnFrom | None
+    constraints: Mapping[str, Limit] | None
 
 
 class WorkSettings(TypedDict, total=False):
@@ -128,7 +130,10 @@ class Study:
     block closes it at its end.
 
     Args:
-        minimize, maximize: the name of the value; give one of the two.
+        minimize, maximize: the name of the value, or several: `minimize=["error", "latency"]`, or both arguments.
+            With several, work returns and reports a mapping with all of them.
+        constraints: limits of other numbers that work returns or reports with its value:
+            `{"memory": ft.AtMost(8e9), "recall": ft.AtLeast(0.9)}`; `ft.Succeeds()` learns where trials fail.
         strategy: the strategy, or its name; None chooses by the shape of the space at the first suggestion. It is
             stored with the study, for whoever opens it by name. If the study has another one, yours takes over from
             its first suggestion on, also for those who open the study later.
@@ -156,8 +161,8 @@ class Study:
         self,
         space: Space,
         *,
-        minimize: str | None = None,
-        maximize: str | None = None,
+        minimize: str | Sequence[str] | None = None,
+        maximize: str | Sequence[str] | None = None,
         strategy: Strategy | str | None = None,
         storage: StorageLike | None = None,
         name: str = "study",
@@ -171,11 +176,13 @@ class Study:
         noise: bool | None = None,
         learn_from: LearnFrom | None = None,
         prices: PricesGiven | None = None,
+        constraints: Mapping[str, Limit] | None = None,
     ) -> None:
         session = Session.created(
             space,
             minimize=minimize,
             maximize=maximize,
+            constraints=constraints,
             strategy=strategy,
             storage=storage,
             name=name,
@@ -557,7 +564,7 @@ class Study:
     def tell(
         self,
         trial: RunningTrial | Trial | int,
-        value: float | None = None,
+        value: float | Mapping[str, float] | None = None,
         *,
         cost: float | None = None,
         trace: Trace = (),
@@ -566,7 +573,7 @@ class Study:
         failure: str | None = None,
         pruned: bool = False,
     ) -> Trial:
-        """Gives a trial its one result: a value, or `failure="why"`, or `pruned=True`.
+        """Gives a trial its one result: a value, or `failure="why"`, or `pruned=True`. Several values come by name.
 
         `trace` holds points of its curve as (fidelity, value), in the order in which they were measured; `cost` is
         that of the whole trial, instead of the seconds since it was asked for. `gradient` has derivatives of the value
@@ -593,7 +600,7 @@ class Study:
     def add(
         self,
         params: Params,
-        value: float,
+        value: float | Mapping[str, float],
         *,
         cost: float | None = None,
         fidelity: Mapping[str, float] | None = None,

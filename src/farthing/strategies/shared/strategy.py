@@ -75,6 +75,9 @@ class Strategy(Declaration):
     takes_starts: ClassVar[bool] = False
     """Whether it begins with what a study learnt from earlier ones (`shared/starts.py`); `learn_from` needs it."""
 
+    takes_objectives: ClassVar[bool] = False
+    """Whether it suits problems with several objectives, or with constraints; others are refused with it."""
+
     thinking: ClassVar[float] = 0.0
     """About the CPU seconds of a suggestion with all effort, early in a study. Where trials are short beside it,
     suggestions get less (`shared/effort.py`); with zero they always get all of it."""
