@@ -35,11 +35,12 @@ def read_result(returned: object, problem: Problem) -> Result:
         return Result()
     if not isinstance(returned, Mapping):
         return Result(read_value(returned, name=name), with_needed({}, problem))
-    if name not in returned:
+    if name not in returned and problem.is_simple:
         raise InvalidValue(
             f"A returned mapping must hold {name!r}, got {listed(returned) or 'an empty one'}. "
-            f"Return {{{name!r}: ...}}{' or the number alone' if problem.is_simple else ''}."
+            f"Return {{{name!r}: ...}} or the number alone."
         )
+    _require(returned, problem)
     others = {str(key): number for key, number in returned.items() if key != name and _is_number(number)}
     gradient = None if GRADIENT in others else returned.get(GRADIENT)
     metrics = with_needed({**others, **{key: returned[key] for key in problem.needed if key in returned}}, problem)
@@ -56,15 +57,19 @@ def read_report(value: object, metrics: Mapping[str, object] | None, problem: Pr
 
 def with_needed(metrics: Mapping[str, object] | None, problem: Problem) -> dict[str, float | None]:
     """The metrics, once it is certain that those which the problem needs are numbers."""
-    found = read_metrics({name: number for name, number in (metrics or {}).items() if name not in problem.needed})
-    for name in problem.needed:
-        if name not in (metrics or {}):
-            raise InvalidValue(
-                f"A result must have {listed(problem.named)}, got none called {name!r}. "
-                f"Return or report a mapping: {{{', '.join(f'{one!r}: …' for one in problem.named)}}}."
-            )
-        found[name] = read_value((metrics or {})[name], name=name)
-    return found
+    given = metrics or {}
+    _require({problem.value: None, **given}, problem)
+    found = read_metrics({name: number for name, number in given.items() if name not in problem.needed})
+    return found | {name: read_value(given[name], name=name) for name in problem.needed}
+
+
+def _require(given: Mapping[str, object], problem: Problem) -> None:
+    missing = [name for name in problem.named if name not in given]
+    if missing:
+        raise InvalidValue(
+            f"A result must have {listed(problem.named)}, got none called {' or '.join(map(repr, missing))}. "
+            f"Return or report a mapping: {{{', '.join(f'{one!r}: …' for one in problem.named)}}}."
+        )
 
 
 def is_result(returned: object, problem: Problem) -> bool:

@@ -232,9 +232,10 @@ class RunningTrial:
         if self._last is None and self._job.reported is not None:
             return Result(self._job.reported)
         if self._last is None:
+            named = " and ".join(map(repr, self.problem.named))
+            it, what = ("it", "a number") if len(self.problem.named) == 1 else ("them", "a mapping")
             raise InvalidValue(
-                f"Work must return {self.problem.value!r} or report it, but returned no value and reported none. "
-                f"Return a number."
+                f"Work must return {named} or report {it}, but returned no value and reported none. Return {what}."
             )
         return Result(self._last.value)
 

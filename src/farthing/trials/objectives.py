@@ -1,7 +1,7 @@
 """What a study optimises beside its first value, and the limits that its results must keep.
 
-A further objective, and a quantity under a limit, is a metric that every value brings along: a measurement has the first
-objective as its value and the others among its metrics, by name.
+A measurement has the first objective as its value. Further objectives, and quantities under a limit, are among its
+metrics, by name: every value must bring them along.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,9 +12,11 @@ from farthing.errors import InvalidArgument
 from farthing.fields import Number, Several, Text
 from farthing.space.space_validation import is_name
 from farthing.trials.suggestion import Json
+from farthing.trials.trial import State
 from farthing.validation import refuse_non_mapping, shown
 
 if TYPE_CHECKING:
+    from farthing.trials.history import History
     from farthing.trials.problem import Problem
     from farthing.trials.trial import Trial
 
@@ -34,6 +36,9 @@ class Objective:
     @property
     def direction(self) -> str:
         return "minimize" if self.minimize else "maximize"
+
+    def loss(self, value: float) -> float:
+        return self.sign * value
 
 
 @dataclass(frozen=True)
@@ -151,6 +156,60 @@ def latest_metrics(trial: "Trial") -> Mapping[str, float | None]:
 def is_feasible(problem: "Problem", values: Mapping[str, float]) -> bool:
     """Whether measured values keep every limit."""
     return all(excess <= 0.0 for excess in excesses(problem, values))
+
+
+def attained(problem: "Problem", trial: "Trial") -> dict[str, float] | None:
+    """The values of a trial that is done and measured within every limit; None of any other."""
+    values = values_of(problem, trial) if trial.state is State.DONE else None
+    return values if values is not None and is_feasible(problem, values) else None
+
+
+def losses_of(problem: "Problem", values: Mapping[str, float]) -> tuple[float, ...]:
+    """The objectives with their signs turned so that less is better, in their order."""
+    return tuple(objective.sign * values[objective.name] for objective in problem.objectives)
+
+
+def dominates(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether losses are nowhere more than others, and somewhere less."""
+    return tuple(one) != tuple(other) and all(mine <= theirs for mine, theirs in zip(one, other, strict=True))
+
+
+@dataclass(frozen=True)
+class MeasuredFront:
+    """The trials that no other dominates as they were measured, of those that keep every limit: one at most for each
+    tie. It is what is known at a glance; `analysis.front` judges by models, for which no luck counts.
+    """
+
+    trials: tuple["Trial", ...] = ()
+
+    @classmethod
+    def of(cls, history: "History") -> "MeasuredFront":
+        front = cls()
+        for trial in history:
+            front = front.after(trial, history.problem)
+        return front
+
+    def after(self, trial: "Trial", problem: "Problem") -> "MeasuredFront":
+        """The front with another trial that has ended."""
+        values = attained(problem, trial)
+        if values is None:
+            return self
+        losses = losses_of(problem, values)
+        known = [(one, losses_of(problem, values_of(problem, one) or {})) for one in self.trials]
+        if any(theirs == losses or dominates(theirs, losses) for _, theirs in known):
+            return self
+        return MeasuredFront((*(one for one, theirs in known if not dominates(losses, theirs)), trial))
+
+    def summary(self, problem: "Problem") -> str:
+        """`front of 5: error from 0.05, latency from 2.1`, or the best of one objective; empty without a trial."""
+        if not self.trials:
+            return ""
+        found = [values_of(problem, trial) or {} for trial in self.trials]
+        bests = [(one, min((values[one.name] for values in found), key=one.loss)) for one in problem.objectives]
+        if not problem.further:
+            return f"best {problem.value} within the limits {bests[0][1]:.6g}"
+        ends = [f"{one.name} {'down' if one.minimize else 'up'} to {number:.4g}" for one, number in bests]
+        return f"front of {len(self.trials)}: {', '.join(ends)}"
 
 
 def excesses(problem: "Problem", values: Mapping[str, float]) -> list[float]:

@@ -25,8 +25,8 @@ class Problem:
     trial charges an amount.
 
     `declared_cost` is the user's own function; it is not stored, so a study that is loaded without it has none.
-    `further` are the objectives after the first, and `constraints` the limits of results by name: each needs a metric of
-    its name beside every value.
+    `further` are the objectives after the first, and `constraints` the limits of results by name: each needs a metric
+    of its name beside every value.
     """
 
     space: Space
@@ -49,8 +49,8 @@ class Problem:
             self._check_name(name)
         if not self.is_simple and self.space.stages:
             raise InvalidArgument(
-                f"A pipeline has one value and no limits, got {', '.join(self.named)}. Leave the others out, or declare "
-                "the space without stages."
+                f"A pipeline has one value and no limits, got {', '.join(self.named)}. Leave the others out, or "
+                "declare the space without stages."
             )
         if not self.is_simple and self.best_so_far:
             raise InvalidArgument(
@@ -97,6 +97,15 @@ class Problem:
     def is_simple(self) -> bool:
         """Whether there is one objective and no constraint."""
         return not self.further and not self.constraints
+
+    @property
+    def aim(self) -> str:
+        """All that is asked of a result: `minimize error, latency; maximize recall; memory ≤ 8e+09`."""
+        parts = [
+            f"{direction} {', '.join(one.name for one in self.objectives if one.direction == direction)}"
+            for direction in dict.fromkeys(one.direction for one in self.objectives)
+        ]
+        return "; ".join([*parts, *(f"{name} {limit}" for name, limit in self.constraints.items())])
 
     @property
     def cost_is_time(self) -> bool:
