@@ -1,4 +1,4 @@
-"""The hypervolume of a front by its definition, apart from our own strategies, which are judged by it. Less is better."""
+"""The hypervolume of a front by its definition, apart from our own strategies, which it judges. Less is better."""
 
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -41,6 +41,5 @@ def _volume(front: Array, reference: Array) -> float:
     """In slices along the last column, each as thick as the way to the next row."""
     rows = front[np.argsort(front[:, 2], kind="stable")]
     thickness = np.diff(np.append(rows[:, 2], reference[2]))
-    return sum(
-        thick * _area(front_of(rows[: place + 1, :2]), reference[:2]) for place, thick in enumerate(thickness) if thick
-    )
+    slices = [i for i, thick in enumerate(thickness) if thick]
+    return float(sum(thickness[i] * _area(front_of(rows[: i + 1, :2]), reference[:2]) for i in slices))

@@ -14,7 +14,7 @@ Direction: TypeAlias = Literal["minimize", "maximize"]
 
 
 class Point(NamedTuple):
-    """A point of a learning curve; `cost` is what a run from nothing to here costs. `metrics` are as in an evaluation."""
+    """A point of a learning curve; `cost` is what a run from nothing to here costs. `metrics` as in `Evaluation`."""
 
     fidelity: Mapping[str, float]
     value: float

@@ -223,9 +223,7 @@ VECTOR_FUNCTIONS = (
 )
 
 CONSTRAINED_FUNCTIONS = (
-    VectorFunction(
-        "c2-dtlz2-6", dtlz2_two, (UNIT,) * 6, (1.1, 1.1), whole=0.0, limits=c2_dtlz2_limit, limit_count=1
-    ),
+    VectorFunction("c2-dtlz2-6", dtlz2_two, (UNIT,) * 6, (1.1, 1.1), whole=0.0, limits=c2_dtlz2_limit, limit_count=1),
     VectorFunction(
         "osy",
         osy,

@@ -114,7 +114,8 @@ class Believer(Protocol):
     """A model of one thing or several that can be told to believe its own means."""
 
     @property
-    def X(self) -> Array: ...
+    def X(self) -> Array:  # noqa: N802
+        ...
 
     def kriging_believer(self, X: Array) -> Self: ...
 

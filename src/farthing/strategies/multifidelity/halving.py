@@ -173,7 +173,14 @@ class Rungs:
         return map(self.history.__getitem__, self.waiting.best[rung])
 
     def ranked(self, trials: Iterable[Trial]) -> list[Trial]:
-        """The best first, what has no value, or is not possible today, last; ties in the order of their numbers."""
+        """The best first, what has no value, or is not possible today, last; ties in the order of their numbers.
+
+        With several values they are ordered among each other: results of other brackets change nothing.
+        """
+        if not self._stays:
+            trials = list(trials)
+            places = self._places_of(trials)
+            return sorted(trials, key=lambda trial: (places.get(trial.number, math.inf), trial.number))
         return sorted(trials, key=lambda trial: (self.loss(trial), trial.number))
 
     def start(self, params: Params, *, rung: int, note: Json = None) -> Suggestion:
@@ -191,22 +198,27 @@ class Rungs:
 
     def loss(self, trial: Trial) -> float:
         """By which the trials of a rung are ordered: the loss, or with several values the place on the rung."""
-        is_ranked = trial.state is State.DONE and self.history.is_current(trial)
         if not self._stays:
-            return self._places.get(trial.number, math.inf) if is_ranked else math.inf
-        return self.history.loss(trial.value) if is_ranked and trial.value is not None else math.inf
+            return self._places.get(trial.number, math.inf)
+        return self.history.loss(trial.value) if self._is_ranked(trial) and trial.value is not None else math.inf
+
+    def _is_ranked(self, trial: Trial) -> bool:
+        return trial.state is State.DONE and self.history.is_current(trial)
 
     @cached_property
     def _places(self) -> Mapping[int, float]:
-        """The place of every result on its rung, by non-dominated rank."""
-        from farthing.strategies.shared.several import ordered
-
+        """The place of every result on its rung."""
         by_rung: dict[int | None, list[Trial]] = {}
         for trial in self.history:
-            if trial.state is State.DONE:
-                by_rung.setdefault(self.rung_of(trial), []).append(trial)
-        ordering = (ordered(self.history, trials) for trials in by_rung.values())
-        return {trial.number: float(place) for trials in ordering for place, trial in enumerate(trials)}
+            by_rung.setdefault(self.rung_of(trial), []).append(trial)
+        return {number: place for trials in by_rung.values() for number, place in self._places_of(trials).items()}
+
+    def _places_of(self, trials: Iterable[Trial]) -> dict[int, float]:
+        """The place of each of these results among them, by non-dominated rank."""
+        from farthing.strategies.shared.several import ordered
+
+        results = [trial for trial in trials if self._is_ranked(trial)]
+        return {trial.number: float(place) for place, trial in enumerate(ordered(self.history, results))}
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Several objectives and constraints: the observations of each, their models, and the order of results by them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,7 +34,7 @@ def places(losses: Array, excess: Array) -> Array:
     What keeps all limits comes first, by its rank, the less crowded first; then the rest, by how far it exceeds them
     (Deb et al., 2002). What has no result (NaN) is last.
     """
-    is_known = np.isfinite(losses).all(axis=1) & np.isfinite(excess).all(axis=1)
+    is_known = ~_is_missing(losses) & ~_is_missing(excess)
     beyond = np.where(is_known[:, None], np.maximum(excess, 0.0), 0.0)
     most = beyond.max(axis=0, initial=0.0)
     violation = np.where(is_known, (beyond / np.where(most > 0.0, most, 1.0)).sum(axis=1), np.inf)
@@ -47,6 +47,11 @@ def places(losses: Array, excess: Array) -> Array:
     found = np.empty(len(losses))
     found[np.lexsort((np.arange(len(losses)), -room, rank, violation))] = np.arange(len(losses))
     return found
+
+
+def _is_missing(rows: Array) -> BoolArray:
+    """Whether a row has a number that is not known, (n,)."""
+    return np.asarray(np.any(~np.isfinite(rows), axis=1))
 
 
 def measured(history: History, trials: Sequence[Trial]) -> tuple[Array, Array]:
@@ -86,8 +91,8 @@ def observe_many(history: History, trials: Sequence[Trial] | None = None) -> Man
     """The observations of trials that have ended; by default of all at full fidelity."""
     encoder, ended = history.problem.space.encoder, list(trials or ()) if trials is not None else ended_at_full(history)
     losses, excess = measured(history, ended)
-    failed = ~np.isfinite(losses).all(axis=1)
-    if failed.all():
+    failed = _is_missing(losses)
+    if np.all(failed):
         ended, losses, excess, failed = [], losses[:0], excess[:0], failed[:0]
     else:
         losses, excess = (np.where(failed[:, None], part[~failed].max(axis=0), part) for part in (losses, excess))
@@ -128,7 +133,7 @@ class Models:
             X=np.concatenate([self.X, X]),
         )
 
-    def improvement(self) -> Acquisition:
+    def improvement(self) -> "LogProduct":
         """log EHVI plus the log probability of each limit; before anything is expected to keep them, that alone.
 
         The front is of the means at the configurations seen, so that noise makes no point of it.
@@ -139,20 +144,20 @@ class Models:
             keeps &= gp.mean(self.X) <= bound
         feasible = tuple(LogFeasible(gp, bound) for gp, bound in self.limits)
         if self.limits and not keeps.any():
-            return Product(feasible)
+            return LogProduct(feasible)
         front = means[keeps][non_dominated(means[keeps])]
         reference = np.minimum(reference_of(front, means[keeps] if keeps.any() else means), self.most)
-        return Product((LogHypervolumeImprovement(self.objectives, boxes_of(front, reference)), *feasible))
+        return LogProduct((LogHypervolumeImprovement(self.objectives, boxes_of(front, reference)), *feasible))
 
 
 @dataclass(frozen=True, eq=False)
-class Product:
+class LogProduct:
     """The product of positive functions, each given by its logarithm."""
 
     factors: tuple[Acquisition, ...]
 
     def __call__(self, X: Array) -> Array:
-        return np.sum([factor(X) for factor in self.factors], axis=0)
+        return np.asarray(np.sum([factor(X) for factor in self.factors], axis=0))
 
     def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
         parts = [factor.value_and_gradient(X) for factor in self.factors]
@@ -160,7 +165,7 @@ class Product:
 
 
 BEYOND = 0.1
-"""The reference lies beyond the front's worst value of each objective by this share of its extent, as BoTorch's does."""
+"""The reference lies beyond the front's worst value of each objective by this share of its extent, as in BoTorch."""
 
 
 def reference_of(front: Array, known: Array) -> Array:
@@ -169,7 +174,7 @@ def reference_of(front: Array, known: Array) -> Array:
     Of one loss it is the best: what improves is less than that.
     """
     if known.shape[1] == 1:
-        return front.min(axis=0) if front.size else known.max(axis=0)
+        return np.asarray(front.min(axis=0) if front.size else known.max(axis=0))
     ideal = front.min(axis=0) if front.size else known.min(axis=0)
     nadir = front.max(axis=0) if front.size else known.max(axis=0)
     worst = np.where(nadir > ideal, nadir, known.max(axis=0))
@@ -188,12 +193,14 @@ class Fitted:
     surrogates: Mapping[str, Surrogate]
 
     def note(self) -> dict[str, Json]:
-        """The hyperparameters of every model, as `fit_surrogate` looks for them."""
-        thetas = {_key(place, name): list(map(float, one.theta)) for place, (name, one) in self._numbered()}
-        return {**thetas, "fitted_on": max(one.fitted_on for one in self.surrogates.values())}
+        """The hyperparameters of every model, as `fit_surrogate` looks for them.
 
-    def _numbered(self) -> Iterable[tuple[int, tuple[str, Surrogate]]]:
-        return enumerate(self.surrogates.items())
+        Objectives and limits are fitted together. The model of failures is fitted anew each time, to more rows, so it
+        does not say when.
+        """
+        named = enumerate(self.surrogates.items())
+        thetas = {_key(place, name): [float(number) for number in one.theta] for place, (name, one) in named}
+        return {**thetas, "fitted_on": next(iter(self.surrogates.values())).fitted_on}
 
     def predicted(self, row: Array, problem: Problem) -> dict[str, Prediction]:
         """The values of all objectives at a row, in the user's units; none where they are joined."""

@@ -110,9 +110,10 @@ class Strategy(Declaration):
         """Numbers of the finished trials that `recommend` may name, now or later: their checkpoints are kept.
 
         Measured values do not change, so by default it is the trial recommended now. A strategy with its own
-        `recommend`, such as by a model, may come back to any run: the last checkpoint of each is kept.
+        `recommend`, such as by a model, may come back to any run, and so may a front: the last checkpoint of each is
+        kept.
         """
-        if type(self).recommend is Strategy.recommend:
+        if type(self).recommend is Strategy.recommend and history.problem.is_simple:
             best = self.recommend(history)
             return {best.trial.number} if best else set()
         left = [trial for trial in history.done if trial.checkpoint is not None]
@@ -124,11 +125,20 @@ class Strategy(Declaration):
 
 
 def best_by_value(history: History) -> Recommendation | None:
-    """The best value measured at the highest fidelity that any finished trial has."""
+    """The best value measured at the highest fidelity that any finished trial has; of several values, the first place.
+
+    With one objective under limits that is the best that keeps them.
+    """
     if not history.eligible:
         return None
     reaches = list(map(history.reach, history.eligible))
     top = max(reaches)
+    if not history.problem.is_simple:
+        from farthing.strategies.shared.several import ordered
+
+        furthest = [trial for trial, reach in zip(history.eligible, reaches, strict=True) if reach == top]
+        first = ordered(history, furthest)[0]
+        return Recommendation(first.params, first)
     best = min(
         (trial for trial, reach in zip(history.eligible, reaches, strict=True) if reach == top),
         key=lambda trial: history.loss(trial.value if trial.value is not None else float("inf")),

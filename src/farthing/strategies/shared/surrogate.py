@@ -159,7 +159,7 @@ def fit_surrogate(
 
     Noted fits are of compressed losses: for other losses they only serve as a start. `refits` decides instead whether
     to fit again; what is noted must then be of losses like these. Of more rows than `active_set.MOST` only some are
-    taken, and fewer `in_haste`, unless all are asked for. `key` is what the fit is noted under, where there are several.
+    taken, and fewer `in_haste`, unless all are asked for. `key` is what the fit is noted under.
     """
     loss = loss if compression is None else compression.apply(loss)
     scale = Standardise.of(loss)
