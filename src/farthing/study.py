@@ -792,12 +792,13 @@ class Study:
 
         Kinds: `progress` is the best value against the cost; `curves` the learning curves; `fidelities` how far
         each configuration was trained; `stages` the cost of each stage of a pipeline and its savings; `params`
-        the value against each parameter; `model` a model of the study; `all` the kinds that suit the study.
+        the value against each parameter; `model` a model of the study, with several objectives `of` one of them;
+        `front` the front of several objectives, and how limits are kept; `all` the kinds that suit the study.
         Needs the extra `farthing[plot]`.
         """
         from farthing.plots import plot
 
-        return plot(self, kind)
+        return plot(self, kind, of=of)
 
     def report(self, path: str | Path | None = None) -> "Report":
         """The study as one HTML page with its charts, which asks the network for nothing.

@@ -19,8 +19,17 @@ from farthing.models.linalg import Array
 from farthing.models.threads import one_thread
 from farthing.strategies.shared.modelling import kernel_over
 from farthing.strategies.shared.surrogate import Compression, Surrogate, fit_surrogate
-from farthing.trials import History, Json, Params, Prediction, Problem, Trial
-from farthing.trials.objectives import AtLeast, AtMost, Bound, bounds_of, values_of
+from farthing.trials import History, Json, Params, Prediction, Problem, State, Trial
+from farthing.trials.objectives import (
+    AtLeast,
+    AtMost,
+    Bound,
+    MeasuredFront,
+    bounds_of,
+    is_feasible,
+    losses_of,
+    values_of,
+)
 from farthing.validation import listed, refuse_unknown, shown
 
 QUIET = 1e-4
@@ -363,3 +372,49 @@ def _least(front: Front, weights: Mapping[str, float]) -> FrontPoint:
     signed = {one.name: one.sign * weights.get(one.name, 0.0) for one in front.problem.objectives}
     weighed = {name: sign for name, sign in signed.items() if sign}
     return min(front.points, key=lambda point: sum(by * point.predicted[name].mean for name, by in weighed.items()))
+
+
+# ------------------------------------------------------------
+# What was attained for the cost, as it was measured.
+
+
+@dataclass(frozen=True)
+class Attained:
+    """A trial that ended, what all trials up to it had cost, and what was attained by then.
+
+    `found` is the hypervolume of what was measured within the limits, or of one objective the best value; None before
+    there is any. `within` is the share of the results that keep all limits.
+    """
+
+    trial: Trial
+    spent: float
+    found: float | None
+    within: float | None
+
+
+def attained_along(history: History) -> list[Attained]:
+    """In the order in which the trials ended. The reference of the hypervolume is beyond all of the last front."""
+    problem = history.problem
+    ended = sorted((trial for trial in history if trial.is_finished), key=lambda trial: trial.finished_at or 0.0)
+    last = MeasuredFront.of(history)
+    losses = np.array([losses_of(problem, values_of(problem, trial) or {}) for trial in last.trials])
+    worst = reference_values(problem, losses) if last.trials else {}
+    reference = np.array([one.loss(worst[one.name]) for one in problem.objectives]) if worst else np.zeros(0)
+    steps: list[Attained] = []
+    front, spent, found, results, kept = MeasuredFront(), 0.0, None, 0, 0
+    for trial in ended:
+        spent += trial.cost
+        later = front.after(trial, problem)
+        if later is not front:
+            front, found = later, _found(problem, later, reference)
+        values = values_of(problem, trial) if trial.state is State.DONE else None
+        results, kept = results + (values is not None), kept + (values is not None and is_feasible(problem, values))
+        steps.append(Attained(trial, spent, found, kept / results if results else None))
+    return steps
+
+
+def _found(problem: Problem, front: MeasuredFront, reference: Array) -> float:
+    losses = np.array([losses_of(problem, values_of(problem, trial) or {}) for trial in front.trials])
+    if not problem.further:
+        return problem.sign * float(losses.min())
+    return hypervolume(losses, reference)
