@@ -316,6 +316,14 @@ def knee(front: Front) -> FrontPoint:
     return front.points[int(np.argmin(np.sum(scaled**2, axis=1)))]
 
 
+def starts_of(front: Front) -> list[Params]:
+    """Where a study like this one may begin: at the knee, then at the best of each objective."""
+    if not front.points:
+        return [_nearest(front).params]
+    ends = [_least(front, {one.name: 1.0}) for one in front.problem.objectives]
+    return [point.params for point in [knee(front), *ends]]
+
+
 def _nearest(front: Front) -> FrontPoint:
     """The configuration most likely to keep the limits; of several, the one that exceeds them least."""
     bounds, means = bounds_of(front.problem), [point.predicted for point in front.others]

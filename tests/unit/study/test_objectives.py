@@ -496,3 +496,28 @@ def test_a_space_that_grows_keeps_its_objectives() -> None:
     assert len(study.history.done) == 9
     assert study.problem.named == ("error", "latency", "memory")
     assert all(point.params["z"] is not None for point in study.front)
+
+
+def test_a_study_begins_with_the_fronts_of_earlier_ones(tmp_path: Path) -> None:
+    where = str(tmp_path / "studies.db")
+    for name, shift in (("may", 0.0), ("june", 0.05)):
+        with ft.Study(SPACE, minimize=TWO, noise=False, strategy="Random", storage=where, name=name) as one:
+            for x, error, latency in [(0.1, 0.0, 9.0), (0.2, 0.1, 2.0), (0.3, 1.0, 0.0), (0.4, 2.0, 9.0)]:
+                one.add({"x": x + shift, "y": 0.5}, {"error": error, "latency": latency}, cost=3.0)
+    study = ft.Study(SPACE, minimize=TWO, storage=where, name="july", learn_from=["may", "june"])
+    assert study.history.learned is not None
+    xs = [start.params["x"] for start in study.history.learned.starts]
+    assert xs == pytest.approx([0.2, 0.25, 0.1, 0.15, 0.3])
+    assert study.best.source == "may"
+    assert study.ask().params["x"] == pytest.approx(0.2)
+    limited = ft.Study(
+        ft.Space(SPACE.parameters, fidelities=EPOCHS),
+        minimize=TWO,
+        constraints=LIMITS,
+        storage=where,
+        name="august",
+        learn_from="all",
+    )
+    assert [trial.params["x"] for trial in limited.ask(2)] == pytest.approx([0.25, 0.2])  # by name
+    with pytest.raises(InvalidArgument, match="studies of the same value, got 'may', which has minimize='error', min"):
+        ft.Study(SPACE, minimize="error", storage=where, name="one", learn_from=["may"])
