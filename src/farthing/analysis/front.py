@@ -12,6 +12,7 @@ from typing import overload
 import numpy as np
 
 from farthing.acquisition.hypervolume import hypervolume, non_dominated
+from farthing.analysis.sampling import thinned
 from farthing.analysis.text import html_table, short_params, short_prediction, text_table
 from farthing.errors import InvalidArgument, NoResult
 from farthing.fields import Number
@@ -426,3 +427,45 @@ def _found(problem: Problem, front: MeasuredFront, reference: Array) -> float:
     if not problem.further:
         return problem.sign * float(losses.min())
     return hypervolume(losses, reference)
+
+
+# ------------------------------------------------------------
+# The data of a page.
+
+
+MOST_SHOWN = 1_000
+"""Configurations beside the front, and steps along the cost, that a page draws. A limit on time."""
+
+
+def front_form(history: History) -> dict[str, Json]:
+    """The front, what is beside it, what was attained along the cost, and the limits with the values under them."""
+    problem, steps = history.problem, thinned(attained_along(history), MOST_SHOWN)
+    front = Front.of(history)
+    best = chosen(front)
+    measured = [values_of(problem, step.trial) for step in steps]
+    return {
+        "title": front.title,
+        "how": best.how,
+        "best": best.point.trial.number,
+        "objectives": [{"name": one.name, "minimize": one.minimize} for one in problem.objectives],
+        "points": [point.to_json() for point in front],
+        "others": [
+            {**point.to_json(), "keeps": keeps_limits(problem, point, {})}
+            for point in thinned(front.others, MOST_SHOWN)
+        ],
+        "attained": {
+            "number": [step.trial.number for step in steps],
+            "spent": [step.spent for step in steps],
+            "found": [step.found for step in steps],
+        },
+        "limits": [
+            {
+                "name": name,
+                "text": str(limit),
+                "bound": limit.bound,
+                "values": [None if values is None else values[name] for values in measured],
+                "keeps": [values is not None and limit.excess(values[name]) <= 0.0 for values in measured],
+            }
+            for name, limit in bounds_of(problem).items()
+        ],
+    }
