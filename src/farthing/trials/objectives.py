@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from farthing.errors import InvalidArgument
 from farthing.fields import Number, Several, Text
+from farthing.fields.rules import Either
 from farthing.space.space_validation import is_name
 from farthing.trials.suggestion import Json
 from farthing.trials.trial import State
@@ -244,8 +245,6 @@ def objectives_given(minimize: Names, maximize: Names) -> tuple[Objective, ...]:
 def _names(given: Names, direction: str) -> Sequence[str]:
     if given is None:
         return ()
-    rule, advice = Several(Text()), f"Write {direction}='error', or {direction}=['error', 'latency']."
-    names: Sequence[str] = rule.checked(
-        [given] if isinstance(given, str) else given, what=f"{direction}=", advice=advice
-    )
-    return names
+    rule, advice = Either((Text(), Several(Text()))), f"Write {direction}='error', or {direction}=['error', 'latency']."
+    names: str | tuple[str, ...] = rule.checked(given, what=f"{direction}=", advice=advice)
+    return (names,) if isinstance(names, str) else names

@@ -18,7 +18,8 @@ def curve(trial: Any) -> None:
     x, y = trial.params["x"], trial.params["y"]
     for epoch in range(1, int(trial.fidelity.get("epochs", 1)) + 1):
         place = {"epochs": epoch} if trial.fidelity else {}
-        trial.report({"error": x * x + 0.3 * y + 1 / epoch, "size": (1 - x) ** 2, "recall": y, "memory": x + y}, **place)
+        error = x * x + 0.3 * y + 1 / epoch
+        trial.report({"error": error, "size": (1 - x) ** 2, "recall": y, "memory": x + y}, **place)
 
 
 @pytest.fixture
