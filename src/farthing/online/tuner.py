@@ -111,16 +111,17 @@ class OnlineTuner(Iterator[Decision]):
         _check_pair(save, restore)
         if minimize is None and maximize is None:
             maximize = "value"
-        aims = objectives_given(minimize, maximize)
-        if len(aims) > 1:
+        first, *others = objectives_given(minimize, maximize)
+        if others:
+            named = ", ".join(one.name for one in (first, *others))
             raise InvalidArgument(
-                f"An online tuner has one value, got {', '.join(one.name for one in aims)}. Combine them in what you "
+                f"An online tuner has one value, got {named}. Combine them in what you "
                 "measure, or tune whole runs with ft.Study(minimize=[…])."
             )
         self.problem = Problem(
             space,
-            value=aims[0].name,
-            minimize=aims[0].minimize,
+            value=first.name,
+            minimize=first.minimize,
             seed=seed,
             cost_unit=cost_unit or "seconds",
             measures_cost=False,

@@ -57,9 +57,9 @@ def draw_pair(axes: Any, front: Front, pair: Pair, *, best: FrontPoint) -> None:
     everything = [*front.points, *front.others]
     for axis, one in ((axes.xaxis, across), (axes.yaxis, up)):
         _set_scale(axes, axis, _means(everything, one))
-    for one, bound in bounds_of(front.problem).items():
-        if one in (across.name, up.name):
-            draw = axes.axvline if one == across.name else axes.axhline
+    for name, bound in bounds_of(front.problem).items():
+        if name in (across.name, up.name):
+            draw = axes.axvline if name == across.name else axes.axhline
             draw(bound.bound, color=MUTED, linewidth=0.8, linestyle="--")
     axes.set_title(f"{up.name} against {across.name}, as expected")
     axes.set_xlabel(_label(across))
