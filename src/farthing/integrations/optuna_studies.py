@@ -264,11 +264,7 @@ def _frozen(
             "farthing_trial": trial.number,
             "cost": dict(trial.costs),
             "fidelity": dict(trial.fidelity),
-            **(
-                {"limited": {name: values[name] for name in bounds_of(problem)}}
-                if values and problem.constraints
-                else {}
-            ),
+            **({"limited": limited} if limited else {}),
         },
     )
     ended.datetime_start = began
