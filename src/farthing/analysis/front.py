@@ -11,7 +11,7 @@ from typing import overload
 
 import numpy as np
 
-from farthing.acquisition.hypervolume import hypervolume, non_dominated
+from farthing.acquisition.hypervolume import MOST_OBJECTIVES, hypervolume, non_dominated
 from farthing.analysis.sampling import thinned
 from farthing.analysis.text import html_table, short_params, short_prediction, text_table
 from farthing.errors import InvalidArgument, NoResult
@@ -31,6 +31,7 @@ from farthing.trials.objectives import (
     losses_of,
     values_of,
 )
+from farthing.trials.trial import THETA
 from farthing.validation import listed, refuse_unknown, shown
 
 QUIET = 1e-4
@@ -245,13 +246,25 @@ class _Expected:
             is_kept = np.array([limit is None or limit.excess(mean) <= 0.0 for mean in means], dtype=float)
             return cls([Prediction(float(mean), 0.0) for mean in means], is_kept)
         losses = scale.loss(values)
-        kernel, compression = kernel_over(history.problem.space.encoder), Compression.of(losses)
-        surrogate = fit_surrogate(rows, losses, kernel, history, compression=compression, refits=True)
+        surrogate = fit_surrogate(
+            rows,
+            losses,
+            kernel_over(history.problem.space.encoder),
+            history,
+            compression=Compression.of(losses),
+            refits=None if _is_noted(history.problem) else True,
+            key=THETA if name == history.problem.value else f"{THETA} {name}",
+        )
         firsts = rows[[several[0] for several in alike]]
         predicted = [scale.value(surrogate.predicted(row, sign=1.0)) for row in firsts]
         if surrogate.gp.noise < QUIET:
             predicted = [Prediction(float(mean), one.deviation) for mean, one in zip(means, predicted, strict=True)]
         return cls(predicted, _chances(surrogate, firsts, scale, limit))
+
+
+def _is_noted(problem: Problem) -> bool:
+    """Whether `LogEHVI` notes the fit of each value: it joins more objectives, and others fit to shorter runs."""
+    return len(problem.objectives) <= MOST_OBJECTIVES and not problem.space.fidelities
 
 
 @dataclass(frozen=True)

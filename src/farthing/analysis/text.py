@@ -113,11 +113,6 @@ def trials_html(trials: Sequence[Trial], problem: Problem) -> str:
     return html_table([["trial", *problem.named, "cost", *fidelities, *params], *rows])
 
 
-def _shown_table(session: Session, history: History) -> list[list[str]]:
-    """The front of several objectives, or the best runs."""
-    return front_rows(found_best(session)) or _best_table(history)
-
-
 def front_rows(best: "Best | None") -> list[list[str]]:
     """The front that a recommendation was chosen from, as a table; empty where there is one objective."""
     if best is None or best.choice is None or not best.problem.further:
@@ -147,23 +142,25 @@ def trials_rows(trials: Sequence[Trial], problem: Problem) -> list[list[str]]:
 def study_text(session: Session) -> str:
     with session.records.still():
         history = session.records.refresh()
-        table = text_table(_shown_table(session, history))
-        return "\n".join([_title(session, history), *_recommendation(session), "", table, "", str(Ledger.of(history))])
+        best = found_best(session)
+        table = text_table(front_rows(best) or _best_table(history))
+        title, words = _title(session, history), _recommendation(session, best)
+        return "\n".join([title, *words, "", table, "", str(Ledger.of(history))])
 
 
 def study_html(session: Session) -> str:
     with session.records.still():
         history = session.records.refresh()
-        words = "".join(f"<br>{escape(line)}" for line in _recommendation(session))
+        best = found_best(session)
+        words = "".join(f"<br>{escape(line)}" for line in _recommendation(session, best))
         title = f"<p><b>{escape(_title(session, history))}</b>{words}</p>"
-        front = front_rows(found_best(session))
+        front = front_rows(best)
         table = html_table(front) if front else trials_html(ranked_runs(history)[:ROWS_SHOWN], history.problem)
         return f"{title}{table}{Ledger.of(history)._repr_html_()}"
 
 
-def _recommendation(session: Session) -> list[str]:
+def _recommendation(session: Session, best: "Best | None") -> list[str]:
     """The recommendation of a model, which the table of measurements does not show."""
-    best = found_best(session)
     return [*best_lines(session, best), short_params(best.params)] if best and best.predicted else []
 
 

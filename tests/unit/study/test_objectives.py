@@ -521,3 +521,40 @@ def test_a_study_begins_with_the_fronts_of_earlier_ones(tmp_path: Path) -> None:
     assert [trial.params["x"] for trial in limited.ask(2)] == pytest.approx([0.25, 0.2])  # by name
     with pytest.raises(InvalidArgument, match="studies of the same value, got 'may', which has minimize='error', min"):
         ft.Study(SPACE, minimize="error", storage=where, name="one", learn_from=["may"])
+
+
+def test_the_knee_is_trained_to_the_end() -> None:
+    space = ft.Space(SPACE.parameters, fidelities=EPOCHS)
+    study = ft.Study(space, minimize=TWO, noise=False, strategy=ft.Random())
+    for x in (0.2, 0.5, 0.8):
+        study.add({"x": x, "y": 0.1}, {"error": x * x, "latency": (1 - x) ** 2}, fidelity={"epochs": 3})
+    trained = study.verify(curve, executor="inline")
+    assert (trained.params["x"], trained.fidelity) == (0.5, {"epochs": 9})
+    assert study.best.trial.number == trained.number
+
+
+def test_a_study_is_not_taken_over_by_a_strategy_of_one_value(tmp_path: Path) -> None:
+    where = str(tmp_path / "studies.db")
+    ft.Study(SPACE, minimize=TWO, storage=where).close()
+    with pytest.raises(InvalidArgument, match="LogEI optimises one value without limits, got error, latency"):
+        ft.Study.load("study", storage=where, strategy="LogEI")
+
+
+def test_failed_and_pruned_trials_are_on_no_front() -> None:
+    study = ft.Study(SPACE, minimize=TWO, noise=False, strategy="Random")
+    study.tell(study.ask(), failure="diverged")
+    study.tell(study.ask(), trace=[({"step": 1}, {"error": 0.0, "latency": 0.0})], pruned=True)
+    study.tell(study.ask(), {"error": 1.0, "latency": 1.0})
+    assert [point.trial.number for point in study.front] == [2]
+    assert not study.front.others
+
+
+def test_conditional_parameters_and_repeats_are_one_configuration_each() -> None:
+    space = ft.Space({"kind": ft.Choice("tree", "net"), "rate": ft.Float(0.1, 1.0, when={"kind": "net"})})
+    study = ft.Study(space, minimize=TWO, strategy="Random")
+    for error in (0.9, 1.1):
+        study.add({"kind": "tree"}, {"error": error, "latency": 1.0})
+        study.add({"kind": "net", "rate": 0.5}, {"error": error - 0.5, "latency": 3.0})
+    front = study.front
+    assert len(front) + len(front.others) == 2
+    assert {point.trial.number for point in [*front, *front.others]} == {2, 3}  # the latest of each
