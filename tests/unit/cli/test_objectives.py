@@ -134,3 +134,14 @@ def test_a_file_needs_a_value(folder: Path) -> None:
     (folder / "study.toml").write_text(SMALL.replace('minimize = ["error", "size"]', "seed = 1"))
     with pytest.raises(InvalidFile, match=r"\[study\] must say minimize or maximize, got neither"):
         read_study_file(folder / "study.toml")
+
+
+def test_watching_shows_the_front_and_all_values_of_what_runs(folder: Path, farthing: Any) -> None:
+    space = ft.Space({"x": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(1, 9, integer=True, trace=True)})
+    study = ft.Study(space, minimize=["error", "size"], storage="two.db", name="two", strategy="Random")
+    study.add({"x": 0.5}, {"error": 0.25, "size": 4.0})
+    study.ask().report({"error": 0.5, "size": 3.0}, epochs=2)
+    shown = farthing("watch", "two", "--storage", "two.db", "--once").output
+    assert "front of 1: error down to 0.25, size down to 4" in shown
+    assert "epochs=2/9 error=0.5 size=3" in shown
+    assert "epochs=2/9 error=0.5 size=3" in farthing("show", "two", "--storage", "two.db").output
