@@ -11,13 +11,15 @@ Array: TypeAlias = npt.NDArray[np.float64]
 
 def front_of(losses: Array) -> Array:
     """The rows that no other row dominates, each once, by their first column."""
-    kept: list[Array] = []
-    best = np.zeros((0, losses.shape[1]))
-    for row in np.unique(losses, axis=0):
-        if not (best <= row).all(axis=1).any():
-            kept.append(row)
-            best = np.array(kept)
-    return best
+    rows = np.unique(losses, axis=0)  # no row is dominated by one after it
+    if losses.shape[1] == 2:
+        least_before = np.minimum.accumulate(np.append(np.inf, rows[:-1, 1]))
+        return np.asarray(rows[rows[:, 1] < least_before])
+    kept = np.zeros((0, losses.shape[1]))
+    for row in rows:
+        if not np.any(np.all(kept <= row, axis=1)):
+            kept = np.vstack([kept, row])
+    return kept
 
 
 def hypervolume(losses: Array, reference: Sequence[float] | Array) -> float:

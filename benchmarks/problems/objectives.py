@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -79,18 +79,29 @@ class WithObjectives(ABC):
 
 
 class Found:
-    """What the evaluations of one tuning come to, by true values; it goes through them one by one."""
+    """What the evaluations of one tuning come to, by true values; it goes through them one by one.
+
+    `params` are those that changed it last, and `infeasible` counts the evaluations beyond a limit.
+    """
 
     def __init__(self, problem: WithObjectives) -> None:
         self.params: Params = {}
+        self.infeasible = 0
         self._problem = problem
         self._front = np.zeros((0, len(problem.objectives)))
         self._best = self._score()
+        self.limited = bool(problem.constraints)
 
     def after(self, params: Params) -> float:
-        """The hypervolume as a share of the whole, or the best feasible value; the worst there is without one."""
-        problem, values = self._problem, self._problem.true_values(params)
-        if problem.is_feasible(values):
+        """The hypervolume as a share of the whole, or the best feasible value; the worst there is without one.
+
+        A run that was not trained in full brings nothing: its params are empty.
+        """
+        problem = self._problem
+        values = problem.true_values(params) if params else None
+        if values is not None and not problem.is_feasible(values):
+            self.infeasible += 1
+        elif values is not None:
             self._front = front_of(np.vstack([self._front, problem.losses(values)]))
             if (score := self._score()) != self._best or not self.params:
                 self.params, self._best = params, score
@@ -113,5 +124,26 @@ def scale_of_front(front: Array) -> Scale:
 def told(problem: Problem, found: Evaluation | Point) -> float | dict[str, float]:
     """What a study is told of an evaluation: its value, or all values by name."""
     if isinstance(problem, WithObjectives):
-        return {problem.objectives[0].name: found.value, **found.metrics}
+        return values_by_name(problem, found)
     return found.value
+
+
+def values_by_name(problem: WithObjectives, found: Evaluation | Point) -> dict[str, float]:
+    return {problem.objectives[0].name: found.value, **found.metrics}
+
+
+def aims_of(problem: Problem) -> dict[str, Any]:
+    """What a study is to optimise, as its arguments."""
+    if not isinstance(problem, WithObjectives):
+        return {problem.direction: "value"}
+    named = {
+        direction: [one.name for one in problem.objectives if one.direction == direction]
+        for direction in ("minimize", "maximize")
+    }
+    return {direction: names for direction, names in named.items() if names} | {"constraints": problem.constraints}
+
+
+def recommended_of_full(problem: Problem, params: Params, reached: Mapping[str, float]) -> Params:
+    """The params of a run that was trained in full, nothing of any other."""
+    full = problem.space().full_fidelity
+    return params if all(reached.get(name, 0.0) >= amount for name, amount in full.items()) else {}

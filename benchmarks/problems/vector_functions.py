@@ -154,6 +154,46 @@ def mw7_limits(x: Array) -> Sequence[float]:
     return square - (1.2 + 0.4 * wave**16) ** 2, (1.15 - 0.2 * wave**8) ** 2 - square
 
 
+def kursawe(x: Array) -> Sequence[float]:
+    """Kursawe (1991): Σ −10 exp(−0.2 √(x_i² + x_{i+1}²)) and Σ |x_i|^0.8 + 5 sin x_i³: parts, and not convex."""
+    first = -10.0 * np.sum(np.exp(-0.2 * np.hypot(x[:-1], x[1:])))
+    return float(first), float(np.sum(np.abs(x) ** 0.8 + 5.0 * np.sin(x**3)))
+
+
+def vlmop2(x: Array) -> Sequence[float]:
+    """Van Veldhuizen and Lamont (1999): 1 − exp(−Σ (x_i ∓ 1/√d)²): concave, and flat where both are bad."""
+    place = 1.0 / math.sqrt(x.size)
+    return 1.0 - math.exp(-float(np.sum((x - place) ** 2))), 1.0 - math.exp(-float(np.sum((x + place) ** 2)))
+
+
+def flat_of_three(x: Array) -> Sequence[float]:
+    """The plane front of DTLZ1 with a distance like that of DTLZ2 whose middle is elsewhere."""
+    g = 1.0 + 4.0 * float(np.sum((x[2:] - 0.3) ** 2))
+    return 0.5 * x[0] * x[1] * g, 0.5 * x[0] * (1.0 - x[1]) * g, 0.5 * (1.0 - x[0]) * g
+
+
+def round_of_three(x: Array) -> Sequence[float]:
+    """The front of DTLZ2 at another place."""
+    g = 1.0 + float(np.sum((x[2:] - 0.35) ** 2))
+    first, second = 0.5 * math.pi * x[0], 0.5 * math.pi * x[1]
+    return g * math.cos(first) * math.cos(second), g * math.cos(first) * math.sin(second), g * math.sin(first)
+
+
+def bent(x: Array) -> Sequence[float]:
+    """A front like that of ZDT2, concave, at a place in the middle of the other numbers."""
+    g = 1.0 + 3.0 * float(np.sum((x[1:] - 0.6) ** 2))
+    return x[0], g * (1.0 - (x[0] / g) ** 2)
+
+
+def srn(x: Array) -> Sequence[float]:
+    """Srinivas and Deb (1994)."""
+    return 2.0 + (x[0] - 2.0) ** 2 + (x[1] - 1.0) ** 2, 9.0 * x[0] - (x[1] - 1.0) ** 2
+
+
+def srn_limits(x: Array) -> Sequence[float]:
+    return x[0] ** 2 + x[1] ** 2 - 225.0, x[0] - 3.0 * x[1] + 10.0
+
+
 def hartmann_6_alone(x: Array) -> Sequence[float]:
     return (hartmann_6(x),)
 
@@ -163,14 +203,15 @@ def within_unit_ball(x: Array) -> Sequence[float]:
     return (float(np.linalg.norm(x)) - 1.0,)
 
 
-def gardner(x: Array) -> Sequence[float]:
-    """Gardner et al. (2014), their first problem: cos 2x1 cos x2 + sin x1."""
-    return (math.cos(2.0 * x[0]) * math.cos(x[1]) + math.sin(x[0]),)
+def gramacy(x: Array) -> Sequence[float]:
+    """Gramacy et al. (2016): x1 + x2."""
+    return (x[0] + x[1],)
 
 
-def gardner_limit(x: Array) -> Sequence[float]:
-    """cos x1 cos x2 − sin x1 sin x2 ≤ 0.5."""
-    return (math.cos(x[0] + x[1]) - 0.5,)
+def gramacy_limits(x: Array) -> Sequence[float]:
+    """3/2 − x1 − 2 x2 − ½ sin 2π(x1² − 2 x2) ≤ 0 and x1² + x2² − 3/2 ≤ 0; the first holds just so at the minimum."""
+    wave = math.sin(2.0 * math.pi * (x[0] ** 2 - 2.0 * x[1]))
+    return 1.5 - x[0] - 2.0 * x[1] - 0.5 * wave, x[0] ** 2 + x[1] ** 2 - 1.5
 
 
 # ---------------------------------------------------------------------------------------------------- the true fronts
@@ -222,18 +263,32 @@ VECTOR_FUNCTIONS = (
     VectorFunction("dtlz2-6-of-3", dtlz2_three, (UNIT,) * 6, reference=(1.1,) * 3, whole=1.1**3 - math.pi / 6.0),
 )
 
+VECTOR_FUNCTIONS_FOR_TUNING = (
+    VectorFunction("kursawe-3", kursawe, ((-5.0, 5.0),) * 3, reference=(-13.0, 2.0), whole=54.0),
+    VectorFunction("vlmop2-4", vlmop2, ((-2.0, 2.0),) * 4, reference=(1.1, 1.1), whole=0.45),
+    VectorFunction("flat-6-of-3", flat_of_three, (UNIT,) * 6, reference=(0.6,) * 3, whole=0.6**3 - 1.0 / 48.0),
+    VectorFunction("round-6-of-3", round_of_three, (UNIT,) * 6, reference=(1.1,) * 3, whole=1.1**3 - math.pi / 6.0),
+    VectorFunction("bent-6", bent, (UNIT,) * 6, reference=(1.1, 1.1), whole=1.21 - 2.0 / 3.0),
+    VectorFunction(
+        "srn", srn, ((-20.0, 20.0),) * 2, reference=(250.0, 50.0), whole=32000.0, limits=srn_limits, limit_count=2
+    ),
+)
+"""Never reported. The first two wholes and the last are about what 500 evaluations reach."""
+
 CONSTRAINED_FUNCTIONS = (
-    VectorFunction("c2-dtlz2-6", dtlz2_two, (UNIT,) * 6, (1.1, 1.1), whole=0.0, limits=c2_dtlz2_limit, limit_count=1),
+    VectorFunction(
+        "c2-dtlz2-6", dtlz2_two, (UNIT,) * 6, (1.1, 1.1), whole=0.38233, limits=c2_dtlz2_limit, limit_count=1
+    ),
     VectorFunction(
         "osy",
         osy,
         ((0.0, 10.0), (0.0, 10.0), (1.0, 5.0), (0.0, 6.0), (1.0, 5.0), (0.0, 10.0)),
         reference=(-75.0, 75.0),
-        whole=0.0,
+        whole=10108.3,
         limits=osy_limits,
         limit_count=6,
     ),
-    VectorFunction("mw7-6", mw7, (UNIT,) * 6, reference=(1.2, 1.2), whole=0.0, limits=mw7_limits, limit_count=2),
+    VectorFunction("mw7-6", mw7, (UNIT,) * 6, reference=(1.2, 1.2), whole=0.5044, limits=mw7_limits, limit_count=2),
 )
 
 LIMITED_FUNCTIONS = (
@@ -247,7 +302,7 @@ LIMITED_FUNCTIONS = (
         limit_count=1,
     ),
     VectorFunction(
-        "gardner", gardner, ((0.0, 6.0),) * 2, reference=(2.0,), whole=0.0, limits=gardner_limit, limit_count=1
+        "gramacy", gramacy, (UNIT,) * 2, reference=(2.0,), whole=0.599788, limits=gramacy_limits, limit_count=2
     ),
 )
 """One objective under a constraint."""

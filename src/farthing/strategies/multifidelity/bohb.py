@@ -49,8 +49,8 @@ def with_newcomers(rungs: Rungs, numbers: range, rng: Randomness, *, random_shar
 
 
 def _informed_rung(rungs: Rungs) -> Sequence[Trial] | None:
-    """The trials of the highest rung that has enough values for a model."""
-    enough = rungs.history.problem.space.encoder.dimension + 2
+    """The trials of the highest rung that has enough values for a model; a front takes more than one optimum does."""
+    enough = len(rungs.history.problem.objectives) * (rungs.history.problem.space.encoder.dimension + 2)
     for rung in reversed(range(len(rungs.levels))):
         measured = [trial for trial in rungs.ended(rung) if trial.state is State.DONE and trial.value is not None]
         if len(measured) >= enough:
@@ -80,15 +80,24 @@ def _by_model(history: History, rung: Sequence[Trial], count: int, rng: Randomne
     return list(encoder.decode(rows))
 
 
+MOST_PENDING = 100
+"""The latest configurations without a result on a rung count as pending there. A limit on time, not tuned."""
+
+
 def _by_models(history: History, rung: Sequence[Trial], count: int, rng: Randomness) -> list[Params]:
-    """The same for several objectives and limits, by log expected hypervolume improvement."""
+    """The same for several objectives and limits, by log expected hypervolume improvement.
+
+    Every configuration without a result on the rung is pending: those that ended below it would be chosen again.
+    """
     from farthing.strategies.shared.modelling import domain_of
     from farthing.strategies.shared.searching import search_batch
     from farthing.strategies.shared.several import fit_many, observe_many
 
     encoder = history.problem.space.encoder
-    running = [trial.params for trial in history.in_flight if trial.resume_from is None]
-    seen = replace(observe_many(history, rung), pending=encoder.encode(running))
+    begun = {trial.number for trial in history if trial.resume_from is None}
+    begun -= {history.lineage(trial.number)[0].number for trial in rung}
+    below = [history[number].params for number in sorted(begun)[-MOST_PENDING:]]
+    seen = replace(observe_many(history, rung), pending=encoder.encode(below))
     rows = search_batch(
         fit_many(history, seen, rng).models,
         count,
