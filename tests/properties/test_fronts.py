@@ -2,12 +2,14 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import farthing as ft
-from farthing.analysis.front import Front, knee
+from farthing.acquisition.hypervolume import hypervolume
+from farthing.analysis.front import Front, knee, volume_of
 from farthing.trials import Problem
 from farthing.trials.objectives import MeasuredFront, Objective, dominates, losses_of, values_of
 
@@ -138,3 +140,13 @@ def test_metrics_of_a_study_with_one_value_change_nothing(rows: list[tuple[float
     assert repr(plain.top(5)) == repr(logs.top(5))
     assert plain.best.values == {"error": plain.best.value}
     assert isinstance(Front.of(plain.history).points, tuple)
+
+
+def test_the_hypervolume_of_many_objectives_is_estimated() -> None:
+    """The exact volume of five and six objectives, which takes seconds to minutes of larger fronts."""
+    rng = np.random.default_rng(0)
+    for m in (5, 6):
+        rows = rng.random((20, m))
+        reference = np.full(m, 1.1)
+        box = float(np.prod(reference - rows.min(axis=0)))
+        assert volume_of(rows, reference) == pytest.approx(hypervolume(rows, reference), abs=0.02 * box)
