@@ -20,7 +20,8 @@ from farthing.models.linalg import Array
 from farthing.models.sobol import sobol_points
 from farthing.models.threads import one_thread
 from farthing.strategies.shared.modelling import kernel_over
-from farthing.strategies.shared.surrogate import Compression, Surrogate, fit_surrogate
+from farthing.strategies.shared.several import compression_beyond
+from farthing.strategies.shared.surrogate import Surrogate, fit_surrogate
 from farthing.trials import History, Json, Params, Prediction, Problem, State, Trial
 from farthing.trials.objectives import (
     AtLeast,
@@ -239,11 +240,9 @@ def judged(history: History) -> list[FrontPoint]:
     for place, row in enumerate(rows):
         places.setdefault(row.tobytes(), []).append(place)
     alike = list(places.values())
+    columns = {name: np.array([known[name] for _, known in ended]) for name in problem.named}
     with one_thread():
-        found = {
-            name: _Expected.of(history, rows, np.array([values[name] for _, values in ended]), name, alike)
-            for name in problem.named
-        }
+        found = {name: _expected(history, rows, alike, columns, name=name) for name in problem.named}
     points = []
     for i, several in enumerate(alike):
         trial, values = ended[several[-1]]
@@ -260,30 +259,41 @@ class _Expected:
     predicted: list[Prediction]
     chances: Array
 
-    @classmethod
-    def of(cls, history: History, rows: Array, values: Array, name: str, alike: Sequence[Sequence[int]]) -> "_Expected":
-        """`alike` has for each configuration the places at which it was measured."""
-        scale = _Scale.of(history.problem, name)
-        means = np.array([values[several].mean() for several in map(list, alike)])
-        limit = bounds_of(history.problem).get(name)
-        if not history.is_noisy:
-            is_kept = np.array([limit is None or limit.excess(mean) <= 0.0 for mean in means], dtype=float)
-            return cls([Prediction(float(mean), 0.0) for mean in means], is_kept)
-        losses = scale.loss(values)
-        surrogate = fit_surrogate(
-            rows,
-            losses,
-            kernel_over(history.problem.space.encoder),
-            history,
-            compression=Compression.of(losses),
-            refits=None if _is_noted(history.problem) else True,
-            key=THETA if name == history.problem.value else f"{THETA} {name}",
-        )
-        firsts = rows[[several[0] for several in alike]]
-        predicted = [scale.value(surrogate.predicted(row, sign=1.0)) for row in firsts]
-        if surrogate.gp.noise < QUIET:
-            predicted = [Prediction(float(mean), one.deviation) for mean, one in zip(means, predicted, strict=True)]
-        return cls(predicted, _chances(surrogate, firsts, scale, limit))
+
+def _expected(
+    history: History, rows: Array, alike: Sequence[Sequence[int]], values: Mapping[str, Array], *, name: str
+) -> _Expected:
+    """`rows` and `values` are of results; `alike` has for each configuration the places of its own."""
+    problem, own = history.problem, values[name]
+    means = np.array([own[several].mean() for several in map(list, alike)])
+    limit = bounds_of(problem).get(name)
+    if not history.is_noisy:
+        is_kept = np.array([limit is None or limit.excess(mean) <= 0.0 for mean in means], dtype=float)
+        return _Expected([Prediction(float(mean), 0.0) for mean in means], is_kept)
+    scale = _Scale.of(problem, name)
+    surrogate = fit_surrogate(
+        rows,
+        scale.loss(own),
+        kernel_over(problem.space.encoder),
+        history,
+        compression=compression_beyond(scale.loss(own), _proportionate(problem, values, name)),
+        refits=None if _is_noted(problem) else True,
+        key=THETA if name == problem.value else f"{THETA} {name}",
+    )
+    firsts = rows[[several[0] for several in alike]]
+    predicted = [scale.value(surrogate.predicted(row, sign=1.0)) for row in firsts]
+    if surrogate.gp.noise < QUIET:
+        predicted = [Prediction(float(mean), one.deviation) for mean, one in zip(means, predicted, strict=True)]
+    return _Expected(predicted, _chances(surrogate, firsts, scale, limit))
+
+
+def _proportionate(problem: Problem, values: Mapping[str, Array], name: str) -> float:
+    """The loss up to which proportions are kept, as in `fit_many`: the worst of the measured front, or the limit."""
+    losses = np.stack([one.sign * values[one.name] for one in problem.objectives], axis=1)
+    names = [one.name for one in problem.objectives]
+    if name in names:
+        return float(losses[non_dominated(losses), names.index(name)].max())
+    return _Scale.of(problem, name).sign * bounds_of(problem)[name].bound
 
 
 def _is_noted(problem: Problem) -> bool:
