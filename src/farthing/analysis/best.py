@@ -15,7 +15,7 @@ from farthing.trials.learned import LearnedStart
 from farthing.trials.objectives import bounds_of
 
 if TYPE_CHECKING:
-    from farthing.analysis.front import Pick
+    from farthing.analysis.front import FrontChoice
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,7 +50,7 @@ class Best:
     explanation: str | None = None
     ranking: tuple[Recommendation, ...] = ()
     source: str | None = None
-    choice: "Pick | None" = None
+    choice: "FrontChoice | None" = None
 
     @property
     def values(self) -> dict[str, float]:
@@ -96,7 +96,7 @@ class Best:
             *(self._rival() or ["Measured at full fidelity: none yet"]),
         ]
 
-    def _choice_lines(self, choice: "Pick") -> list[str]:
+    def _choice_lines(self, choice: "FrontChoice") -> list[str]:
         """How it was chosen, and a line for each objective and each limited quantity."""
         problem, trial, limits = self.problem, self.trial, bounds_of(self.problem)
         at = f", {short_params(trial.fidelity)}" if trial.fidelity else ""
@@ -280,7 +280,7 @@ def best_of(records: Source, strategy: Strategy | None) -> Best:
     return _by_search(records, strategy) or _by_history(records.refresh(), strategy)
 
 
-def best_chosen(history: History, choice: "Pick") -> Best:
+def best_chosen(history: History, choice: "FrontChoice") -> Best:
     """The recommendation by a choice from the front."""
     problem, point = history.problem, choice.point
     return Best(

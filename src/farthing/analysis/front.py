@@ -337,7 +337,7 @@ def _chances(surrogate: Surrogate, rows: Array, scale: _Scale, limit: Bound | No
 
 
 @dataclass(frozen=True)
-class Pick:
+class FrontChoice:
     """A configuration, and in words how it was chosen."""
 
     point: FrontPoint
@@ -345,15 +345,15 @@ class Pick:
     front: Front
 
 
-def chosen(front: Front) -> Pick:
+def chosen(front: Front) -> FrontChoice:
     """The best of one objective, or the knee of several; before anything keeps the limits, what is nearest to that."""
     problem = front.problem
     if not front.points:
         how = "No configuration is expected to keep the limits yet; this is the likeliest to"
-        return Pick(_nearest(front), how, front)
+        return FrontChoice(_nearest(front), how, front)
     if not problem.further:
-        return Pick(front.points[0], f"Best {problem.value} within the limits", front)
-    return Pick(knee(front), f"The knee of a front of {len(front)}", front)
+        return FrontChoice(front.points[0], f"Best {problem.value} within the limits", front)
+    return FrontChoice(knee(front), f"The knee of a front of {len(front)}", front)
 
 
 def knee(front: Front) -> FrontPoint:
@@ -385,7 +385,7 @@ def _nearest(front: Front) -> FrontPoint:
 ADVICE = "Write study.pick(error=1, latency=0.1), or study.pick(latency=ft.AtMost(5))."
 
 
-def picked(history: History, wishes: Mapping[str, object]) -> Pick:
+def picked(history: History, wishes: Mapping[str, object]) -> FrontChoice:
     """What these weights and limits choose among the configurations seen.
 
     A weight says what a unit of its objective is worth: the weighted sum of the predicted objectives is the least, of
@@ -417,11 +417,11 @@ def picked(history: History, wishes: Mapping[str, object]) -> Pick:
     within = f" within {', '.join(f'{name} {limit}' for name, limit in limits.items())}" if limits else ""
     if weights:
         total = " + ".join(f"{weight:g}·{name}" for name, weight in weights.items())
-        return Pick(_least(front, weights), f"The best {total}{within}", front)
+        return FrontChoice(_least(front, weights), f"The best {total}{within}", front)
     free = [one for one in problem.objectives if one.name not in limits]
     if len(free) == 1:
-        return Pick(_least(front, {free[0].name: 1.0}), f"The best {free[0].name}{within}", front)
-    return Pick(knee(front), f"The knee of a front of {len(front)}{within}", front)
+        return FrontChoice(_least(front, {free[0].name: 1.0}), f"The best {free[0].name}{within}", front)
+    return FrontChoice(knee(front), f"The knee of a front of {len(front)}{within}", front)
 
 
 def _least(front: Front, weights: Mapping[str, float]) -> FrontPoint:

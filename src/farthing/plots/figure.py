@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from farthing.analysis.best import Best
-from farthing.analysis.front import Pick
+from farthing.analysis.front import FrontChoice
 from farthing.analysis.one_value import by_value
 from farthing.analysis.text import found_best, short_params, short_prediction
 from farthing.errors import InvalidArgument, NoResult
@@ -117,7 +117,7 @@ def _front_rows(history: History, best: Best, *, kind: PlotKind) -> list[Row]:
     ]
 
 
-def _pair_panel(choice: Pick, pair: Pair) -> Panel:
+def _pair_panel(choice: FrontChoice, pair: Pair) -> Panel:
     return lambda axes: draw_pair(axes, choice.front, pair, best=choice.point)
 
 
