@@ -558,3 +558,8 @@ def test_conditional_parameters_and_repeats_are_one_configuration_each() -> None
     front = study.front
     assert len(front) + len(front.others) == 2
     assert {point.trial.number for point in [*front, *front.others]} == {2, 3}  # the latest of each
+
+
+def test_the_words_of_others_are_answered_with_ours() -> None:
+    with pytest.raises(AttributeError, match=r"Write study\.front\."):
+        ft.Study(SPACE, minimize=TWO).best_trials  # noqa: B018
