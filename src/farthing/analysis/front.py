@@ -267,8 +267,8 @@ def _expected(
     problem, own = history.problem, values[name]
     means = np.array([own[several].mean() for several in map(list, alike)])
     limit = bounds_of(problem).get(name)
+    is_kept = np.array([limit is None or limit.excess(mean) <= 0.0 for mean in means], dtype=float)
     if not history.is_noisy:
-        is_kept = np.array([limit is None or limit.excess(mean) <= 0.0 for mean in means], dtype=float)
         return _Expected([Prediction(float(mean), 0.0) for mean in means], is_kept)
     scale = _Scale.of(problem, name)
     surrogate = fit_surrogate(
@@ -283,7 +283,8 @@ def _expected(
     firsts = rows[[several[0] for several in alike]]
     predicted = [scale.value(surrogate.predicted(row, sign=1.0)) for row in firsts]
     if surrogate.gp.noise < QUIET:
-        predicted = [Prediction(float(mean), one.deviation) for mean, one in zip(means, predicted, strict=True)]
+        measured = [Prediction(float(mean), one.deviation) for mean, one in zip(means, predicted, strict=True)]
+        return _Expected(measured, is_kept)  # also on the very edge of a limit, where a good search ends
     return _Expected(predicted, _chances(surrogate, firsts, scale, limit))
 
 

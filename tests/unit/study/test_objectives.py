@@ -563,3 +563,14 @@ def test_conditional_parameters_and_repeats_are_one_configuration_each() -> None
 def test_the_words_of_others_are_answered_with_ours() -> None:
     with pytest.raises(AttributeError, match=r"Write study\.front\."):
         ft.Study(SPACE, minimize=TWO).best_trials  # noqa: B018
+
+
+def test_a_quantity_without_noise_keeps_its_limit_for_certain() -> None:
+    """The best under a limit lies at its edge, where a model alone would be unsure of what was measured."""
+    study = ft.Study(SPACE, minimize="error", constraints={"memory": ft.AtMost(0.5)}, strategy="Random")
+    for x in [0.05 * i for i in range(20)]:
+        study.add({"x": x, "y": 0.5}, {"error": 1 - x, "memory": x * x})
+    best = study.best
+    assert best.params["x"] == pytest.approx(0.7)
+    assert best.feasibility == 1.0
+    assert {point.feasibility for point in study.front.others} == {0.0, 1.0}
