@@ -562,7 +562,7 @@ def test_conditional_parameters_and_repeats_are_one_configuration_each() -> None
 
 def test_the_words_of_others_are_answered_with_ours() -> None:
     with pytest.raises(AttributeError, match=r"Write study\.front\."):
-        ft.Study(SPACE, minimize=TWO).best_trials  # noqa: B018
+        ft.Study(SPACE, minimize=TWO).best_trials  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_a_quantity_without_noise_keeps_its_limit_for_certain() -> None:
