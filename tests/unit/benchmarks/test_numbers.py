@@ -39,6 +39,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "guides/second_study.md": ("transfer", "guesses", "stopping"),
     "guides/cluster.md": ("simulated-", "suggesting", "Speed"),
     "guides/ray.md": ("ray-", "Speed"),
+    "systems/objectives.md": ("objectives", "Speed"),
     "integrations/boosting.md": ("lightgbm",),
     "integrations/optuna.md": ("optuna-sampler", "sequential"),
 }
