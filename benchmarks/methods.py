@@ -4,6 +4,7 @@ from benchmarks.baselines.curve_guided import BOCA, BOCAWithGap, FreezeThawEI
 from benchmarks.baselines.knowledge_gradient import KG
 from benchmarks.baselines.staged import EEIPU, StagedBO
 from benchmarks.drivers.botorch import BoTorch
+from benchmarks.drivers.botorch_front import BoTorchFront
 from benchmarks.drivers.botorch_mf import BoTorchMFKG
 from benchmarks.drivers.cheap import OursCheap
 from benchmarks.drivers.dehb import DEHB
@@ -21,10 +22,12 @@ from benchmarks.noise_rules import LogEIAugmented
 from farthing.strategies.multifidelity import TraceKG
 from farthing.strategies.multifidelity.bohb import BOHB
 from farthing.strategies.multifidelity.halving import ASHA, Hyperband
+from farthing.strategies.multifidelity.pareto import ParetoHalving
 from farthing.strategies.pipeline.lambo import LaMBO
 from farthing.strategies.pipeline.prefix_ei import PrefixEI
 from farthing.strategies.plain.bayesian import EIPerCost, LogEI
 from farthing.strategies.plain.cmaes import CMAES
+from farthing.strategies.plain.hypervolume import LogEHVI
 from farthing.strategies.plain.random import Random, Sobol
 
 _ENTRIES: tuple[Method, ...] = (
@@ -47,6 +50,8 @@ _ENTRIES: tuple[Method, ...] = (
     Ours("boca-gap", BOCAWithGap()),
     Ours("freeze-thaw-ei", FreezeThawEI()),
     Ours("log-ei", LogEI()),
+    Ours("log-ehvi", LogEHVI()),
+    Ours("pareto-halving", ParetoHalving()),
     Ours("log-ei-augmented", LogEIAugmented()),
     Ours("log-ei-augmented-by-mean", LogEIAugmented(by_mean=True)),
     OursByRun("default-by-run"),
@@ -60,6 +65,7 @@ _ENTRIES: tuple[Method, ...] = (
     *(Ours(f"hyperband-{n}", Hyperband(), batch=n) for n in (4, 8)),
     Optuna("optuna-random", "RandomSampler"),
     Optuna("optuna-tpe", "TPESampler"),
+    Optuna("optuna-nsga2", "NSGAIISampler"),
     Optuna("optuna-gp", "GPSampler", packages=("optuna", "numpy", "torch")),
     Optuna("optuna-tpe-hyperband", "TPESampler", prunes=True),
     OursInOptuna("log-ei-in-optuna"),
@@ -77,6 +83,7 @@ _ENTRIES: tuple[Method, ...] = (
     OursLearning("TraceKG-learns-7-negated", TraceKG(), earlier=Earlier(7, "negated")),
     OursLearning("TraceKG-learns-unrelated", TraceKG(), earlier=Earlier(1, "unrelated")),
     BoTorch("botorch-log-ei"),
+    BoTorchFront("botorch-qlognehvi"),
     Staged("prefix-ei", PrefixEI()),
     Staged("prefix-ei-bundle", PrefixEI(rent_or_buy=None)),
     Staged("prefix-ei-buys-soon", PrefixEI(rent_or_buy=1.0)),

@@ -27,6 +27,7 @@ class ContestReport:
     judgements: tuple[Judgement, ...]
     suggest_ms: Mapping[str, float]
     branches: str | None = None
+    infeasible: str | None = None
 
     @classmethod
     def of(cls, contest: Contest, records: Sequence[Record]) -> "ContestReport":
@@ -41,6 +42,7 @@ class ContestReport:
             judgements,
             {method: _suggest_ms(records, method) for method in methods},
             branches_table(contest, methods, records),
+            infeasible_table(contest, methods, records),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -59,7 +61,7 @@ class ContestReport:
         cost = table(
             [["method", "CPU ms a suggestion"], *([name, f"{ms:.3g}"] for name, ms in self.suggest_ms.items())]
         )
-        branches = [self.branches] if self.branches else []
+        branches = [part for part in (self.branches, self.infeasible) if part]
         return section(self.contest.name.capitalize(), *branches, *parts, cost, level=2)
 
 
@@ -167,6 +169,28 @@ def branches_table(contest: Contest, methods: Sequence[str], records: Sequence[R
         stalled = sum(first - last < STALLED * abs(first) for first, last in regrets)
         rows.append([method, *(f"{count} of {len(own)}" for count in (*wrong, stalled))])
     return table(rows)
+
+
+def infeasible_table(contest: Contest, methods: Sequence[str], records: Sequence[Record]) -> str | None:
+    """The share of evaluations beyond a limit, all seeds together, at every amount judged at; None without limits."""
+    amounts = [f"{amount:g}" for amount in contest.judged_at]
+    rows = [[f"share of evaluations beyond a limit after {' / '.join(amounts)}", *methods]]
+    for problem in contest.problems:
+        here = [record for record in records if record["problem"] == problem and _counts_infeasible(record)]
+        if here:
+            own = [[record for record in here if record["method"] == method] for method in methods]
+            rows.append([problem, *(" / ".join(_infeasible(found, amount) for amount in amounts) for found in own)])
+    return table(rows) if len(rows) > 1 else None
+
+
+def _counts_infeasible(record: Record) -> bool:
+    return any("infeasible" in tallies for tallies in record.get("tallies", {}).values())
+
+
+def _infeasible(records: Sequence[Record], amount: str) -> str:
+    tallies = [record["tallies"][amount] for record in records if amount in record["tallies"]]
+    made = sum(one["evaluations"] for one in tallies)
+    return f"{sum(one['infeasible'] for one in tallies) / made:.0%}" if made else ""
 
 
 def _step_at(record: Record, spent: float) -> Record:

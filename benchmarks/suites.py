@@ -14,6 +14,8 @@ from benchmarks.problems.problem import PricedByMean
 from benchmarks.problems.recorded import ROWS, TABLE_FILES
 from benchmarks.problems.synthetic import FUNCTIONS, MORE_FUNCTIONS
 from benchmarks.problems.tables import CELLS, TABLES
+from benchmarks.problems.vector_functions import CONSTRAINED_FUNCTIONS, LIMITED_FUNCTIONS, VECTOR_FUNCTIONS
+from benchmarks.problems.vector_tables import VECTOR_CURVES, VECTOR_TABLES
 from farthing.costs import Budget
 
 Unit: TypeAlias = Literal["evaluations", "full runs", "mean full runs", "cost"]
@@ -554,6 +556,53 @@ _ENTRIES = (
 
 REAL_METHODS = ("prefix-ei", "staged-ei-per-price", "lambo", "staged-tpe", "staged-ei", "staged-random")
 
+OF_SEVERAL = ("log-ehvi", "optuna-tpe", "optuna-nsga2", "random")
+
+_OBJECTIVES = (
+    Suite(
+        "objectives",
+        (
+            Contest(
+                "functions of two and three objectives",
+                problems=_names(*VECTOR_FUNCTIONS),
+                methods=OF_SEVERAL,
+                judged_at=(30, 60, 100),
+                unit="evaluations",
+            ),
+            Contest(
+                "under constraints",
+                problems=_names(*CONSTRAINED_FUNCTIONS, *LIMITED_FUNCTIONS),
+                methods=OF_SEVERAL,
+                judged_at=(30, 60, 100),
+                unit="evaluations",
+            ),
+            Contest(
+                "tables, at equal cost",
+                problems=_names(*VECTOR_TABLES),
+                methods=OF_SEVERAL,
+                judged_at=(30, 60, 100),
+                unit="full runs",
+            ),
+            Contest(
+                "beside slower peers",
+                problems=("zdt1-10", "dtlz2-6", "c2-dtlz2-6", "nasbench201-of-2/cifar10"),
+                methods=("log-ehvi", "optuna-gp", "botorch-qlognehvi"),
+                judged_at=(30, 60),
+                unit="evaluations",
+                most_seeds={"log-ehvi": 5, "optuna-gp": 5, "botorch-qlognehvi": 3},
+            ),
+            Contest(
+                "learning curves, error and time",
+                problems=_names(*VECTOR_CURVES),
+                methods=("pareto-halving", "asha", "bohb", "log-ehvi", "random"),
+                judged_at=(5, 10, 20),
+                unit="full runs",
+            ),
+        ),
+        first_seed=300,
+    ),
+)
+
 _REAL_PIPELINES = (
     Suite(
         "pipeline-real",
@@ -636,4 +685,4 @@ ARENAS = {
 }
 """Whole studies of real trainings (`arena`): rules are chosen on the first, reported is the second."""
 
-SUITES = {suite.name: suite for suite in (*_ENTRIES, *_REAL_PIPELINES)}
+SUITES = {suite.name: suite for suite in (*_ENTRIES, *_OBJECTIVES, *_REAL_PIPELINES)}

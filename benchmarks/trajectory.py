@@ -3,10 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
+from math import isfinite
 from typing import Any
 
 from benchmarks.method import Method
 from benchmarks.problems import Params, Problem, loss, regret
+from benchmarks.problems.objectives import Found, WithObjectives
 from benchmarks.problems.problem import for_one_run
 from benchmarks.suites import Allowance
 
@@ -40,22 +42,29 @@ class Standing:
 
 
 def trajectory(method: Method, problem: Problem, *, allowance: Allowance, seed: int) -> Iterator[Standing]:
-    """The standing after every evaluation, to the first one that brings what is spent to the allowance or beyond."""
+    """The standing after every evaluation, to the first one that brings what is spent to the allowance or beyond.
+
+    Of several objectives all evaluations count, not a recommendation.
+    """
     problem = for_one_run(problem)
+    found = Found(problem) if isinstance(problem, WithObjectives) else None
     evaluations, cost, suggest_seconds = 0, 0.0, 0.0
     tallies: dict[str, float] = {}
     for step in method.run(problem, budget=allowance.budget(problem), seed=seed):
         evaluations, cost = evaluations + step.evaluations, cost + step.cost
         suggest_seconds += step.suggest_seconds
         spent = allowance.spent(problem, evaluations=evaluations, cost=cost)
-        value = problem.full_value(step.recommended)
+        value = problem.full_value(step.recommended) if found is None else found.after(step.recommended)
+        params = step.recommended if found is None else found.params
         tallies = {name: tallies.get(name, 0.0) + amount for name, amount in step.tallies.items()}
+        if found is not None and found.limited:
+            tallies = {"infeasible": float(found.infeasible)}
         yield Standing(
             evaluations,
             cost,
             spent,
             suggest_seconds,
-            step.recommended,
+            params,
             value=value,
             loss=loss(problem, value),
             regret=regret(problem, value),
@@ -76,6 +85,6 @@ def tallies_at(standings: Sequence[Standing], judged_at: Sequence[float]) -> dic
 
 
 def changes(standings: Sequence[Standing]) -> list[Standing]:
-    """Those at which something else is recommended than before, the first included."""
+    """Those at which something else is recommended than before, the first included; none without anything feasible."""
     later = [after for before, after in pairwise(standings) if after.params != before.params]
-    return [*standings[:1], *later]
+    return [one for one in (*standings[:1], *later) if isfinite(one.loss)]

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.drivers.promoting import Incumbent
 from benchmarks.measuring import CpuMeter
 from benchmarks.method import Step
-from benchmarks.problems import Params, Point, Problem
+from benchmarks.problems import Evaluation, Params, Point, Problem
 from benchmarks.problems.data import missing_package
+from benchmarks.problems.objectives import WithObjectives, recommended_of_full, values_by_name
 from benchmarks.problems.problem import Direction, TellsRows
 from farthing.costs import Budget
 from farthing.space import Choice, Fidelity, Float, Int, Parameter, Space
@@ -44,6 +45,7 @@ class Optuna:
     def run(self, problem: Problem, *, budget: Budget, seed: int) -> Iterator[Step]:
         study, space = self._study(problem, seed=seed), problem.space()
         best = Incumbent(problem)
+        has_several = isinstance(problem, WithObjectives)
         while True:
             meter = CpuMeter()
             with meter.running():
@@ -53,7 +55,8 @@ class Optuna:
                     trial, params = _replaced(study, trial, problem, params)
             reached = self._evaluated(study, trial, problem, params, meter, seed=seed)
             best.see(params, reached)
-            yield Step(best.params, reached.cost, meter.seconds, reached=reached.fidelity)
+            recommended = recommended_of_full(problem, params, reached.fidelity) if has_several else best.params
+            yield Step(recommended, reached.cost, meter.seconds, reached=reached.fidelity)
 
     def _study(self, problem: Problem, *, seed: int) -> "optuna.Study":
         import optuna
@@ -62,7 +65,7 @@ class Optuna:
         pruner = _hyperband(problem.space()) if self.prunes else optuna.pruners.NopPruner()
         return optuna.create_study(
             study_name=f"{problem.name}, {seed}",  # by which Hyperband draws the bracket of a trial
-            direction=problem.direction,
+            directions=directions_of(problem),
             sampler=self._sampler(seed),
             pruner=pruner,
         )
@@ -95,8 +98,24 @@ class Optuna:
                     return point
         full = problem.evaluate(params, space.full_fidelity, seed=seed)
         with meter.running():
-            study.tell(trial, full.value)
+            if isinstance(problem, WithObjectives):
+                _tell_all(study, trial, problem, full)
+            else:
+                study.tell(trial, full.value)
         return point if self.prunes else Point(space.full_fidelity, full.value, full.cost)
+
+
+def directions_of(problem: Problem) -> list[Direction]:
+    if isinstance(problem, WithObjectives):
+        return ["minimize" if one.minimize else "maximize" for one in problem.objectives]
+    return [problem.direction]
+
+
+def _tell_all(study: "optuna.Study", trial: "optuna.Trial", problem: WithObjectives, found: Evaluation) -> None:
+    values = values_by_name(problem, found)
+    for name, limit in problem.constraints.items():
+        trial.set_constraint(name, limit.excess(values[name]))
+    study.tell(trial, [values[one.name] for one in problem.objectives])
 
 
 @dataclass(frozen=True)

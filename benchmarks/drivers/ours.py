@@ -8,10 +8,12 @@ from typing import Any
 from benchmarks.drivers.paying import added_cost
 from benchmarks.measuring import CpuMeter
 from benchmarks.method import Step
-from benchmarks.problems import Evaluation, Problem
+from benchmarks.problems import Evaluation, Params, Problem
+from benchmarks.problems.objectives import WithObjectives, aims_of, recommended_of_full, told
 from benchmarks.problems.problem import Differentiable, TellsRows
 from farthing.costs import Budget, Remaining
 from farthing.execution import RunningTrial
+from farthing.running.ask_tell import Told
 from farthing.space import Space
 from farthing.strategies import Randomness, Recommendation, Strategy
 from farthing.study import Study
@@ -51,10 +53,9 @@ class Ours:
                 yield step
 
     def _study(self, problem: Problem, *, seed: int) -> Study:
-        aim: dict[str, Any] = {problem.direction: "value"}
         unit = "seconds" if self.measured else "cost"
         strategy = ToldRows(self.strategy, problem) if isinstance(problem, TellsRows) else self.strategy
-        return Study(self._space(problem), **aim, strategy=strategy, seed=seed, cost_unit=unit)
+        return Study(self._space(problem), **aims_of(problem), strategy=strategy, seed=seed, cost_unit=unit)
 
     def _space(self, problem: Problem) -> Space:
         return problem.space()
@@ -72,7 +73,7 @@ class Ours:
             return None
         costs = [_evaluate(study, one, problem, meter, seed=seed, measured=self.measured) for one in asked]
         with meter.running():
-            best = study.best.params
+            best = _recommended(study, problem, asked)
         return Step(best, max(costs), meter.seconds, evaluations=len(costs))
 
 
@@ -141,12 +142,20 @@ def _evaluate(
     with meter.running():
         study.tell(
             asked,
-            evaluation.value,
+            told(problem, evaluation),
             cost=None if measured else cost,
-            trace=_new_points(evaluation, before),
+            trace=_new_points(problem, evaluation, before),
             gradient=evaluation.gradient,
         )
     return cost
+
+
+def _recommended(study: Study, problem: Problem, asked: Sequence[RunningTrial]) -> Params:
+    """Of several objectives everything that was trained in full counts."""
+    if not isinstance(problem, WithObjectives):
+        return study.best.params
+    [one] = asked
+    return recommended_of_full(problem, one.params, one.fidelity)
 
 
 def _continued(study: Study, number: int) -> Trial | None:
@@ -155,11 +164,13 @@ def _continued(study: Study, number: int) -> Trial | None:
     return None if source is None else history[source]
 
 
-def _new_points(evaluation: Evaluation, before: Trial | None) -> list[tuple[Mapping[str, float], float]]:
+def _new_points(
+    problem: Problem, evaluation: Evaluation, before: Trial | None
+) -> list[tuple[Mapping[str, float], Told]]:
     """The points of the curve that this trial adds, its last one apart, which is its value."""
     reached = before.fidelity if before else {}
     return [
-        (point.fidelity, point.value)
+        (point.fidelity, told(problem, point))
         for point in evaluation.trace[:-1]
         if any(amount > reached.get(name, 0.0) for name, amount in point.fidelity.items())
     ]

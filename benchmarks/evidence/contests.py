@@ -55,7 +55,7 @@ def _contest_section(suite: Suite, report: ContestReport, records: Sequence[Reco
     ]
     means = _means(report, records) if contest.normalised else []
     figure = f"![{_caption(contest)}](images/benchmarks/{name})"
-    branches = [report.branches] if report.branches else []
+    branches = [part for part in (report.branches, report.infeasible) if part]
     return section(f"{suite.name}: {contest.name}", _standing(report, records), *branches, *means, figure, *regrets)
 
 

@@ -16,6 +16,13 @@ from benchmarks.problems.sizes_and_epochs import SIZES_AND_EPOCHS
 from benchmarks.problems.synthetic import FUNCTIONS, MORE_FUNCTIONS, TUNING_FUNCTIONS
 from benchmarks.problems.tables import CELLS, TABLES
 from benchmarks.problems.training_size import SIZES
+from benchmarks.problems.vector_functions import (
+    CONSTRAINED_FUNCTIONS,
+    LIMITED_FUNCTIONS,
+    VECTOR_FUNCTIONS,
+    VECTOR_FUNCTIONS_FOR_TUNING,
+)
+from benchmarks.problems.vector_tables import VECTOR_CURVES, VECTOR_TABLES
 
 _ALL = (
     *FUNCTIONS,
@@ -41,6 +48,12 @@ _ALL = (
     NUCLEI_IN_TWO,
     FASHION,
     *SKLEARN_TABLES,
+    *VECTOR_FUNCTIONS,
+    *VECTOR_FUNCTIONS_FOR_TUNING,
+    *CONSTRAINED_FUNCTIONS,
+    *LIMITED_FUNCTIONS,
+    *VECTOR_TABLES,
+    *VECTOR_CURVES,
 )
 
 PROBLEMS: dict[str, Problem] = {problem.name: problem for problem in _ALL}

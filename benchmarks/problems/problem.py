@@ -14,24 +14,27 @@ Direction: TypeAlias = Literal["minimize", "maximize"]
 
 
 class Point(NamedTuple):
-    """A point of a learning curve; `cost` is what a run from nothing to here costs."""
+    """A point of a learning curve; `cost` is what a run from nothing to here costs. `metrics` as in `Evaluation`."""
 
     fidelity: Mapping[str, float]
     value: float
     cost: float
+    metrics: Mapping[str, float] = {}
 
 
 class Evaluation(NamedTuple):
     """What a tuner sees of one evaluation: its value, and what a run from nothing to that fidelity costs.
 
     `trace` is the curve on the way where the problem has one; its last point is the evaluation itself. `gradient` has
-    derivatives of the value along params, in their own units, where they are known.
+    derivatives of the value along params, in their own units, where they are known. `metrics` are the further values
+    of a problem that has several (`problems.objectives`).
     """
 
     value: float
     cost: float
     trace: Sequence[Point] = ()
     gradient: Mapping[str, float] | None = None
+    metrics: Mapping[str, float] = {}
 
 
 class Problem(Protocol):

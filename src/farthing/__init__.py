@@ -61,12 +61,14 @@ if TYPE_CHECKING:
     from farthing.strategies.multifidelity.bohb import BOHB as BOHB
     from farthing.strategies.multifidelity.halving import ASHA as ASHA
     from farthing.strategies.multifidelity.halving import Hyperband as Hyperband
+    from farthing.strategies.multifidelity.pareto import ParetoHalving as ParetoHalving
     from farthing.strategies.multifidelity.takg import TraceKG as TraceKG
     from farthing.strategies.pipeline.lambo import LaMBO as LaMBO
     from farthing.strategies.pipeline.prefix_ei import PrefixEI as PrefixEI
     from farthing.strategies.plain.bayesian import EIPerCost as EIPerCost
     from farthing.strategies.plain.bayesian import LogEI as LogEI
     from farthing.strategies.plain.cmaes import CMAES as CMAES
+    from farthing.strategies.plain.hypervolume import LogEHVI as LogEHVI
     from farthing.strategies.plain.random import Random as Random
     from farthing.strategies.plain.random import Sobol as Sobol
     from farthing.strategies.population import PB2 as PB2
@@ -81,6 +83,9 @@ if TYPE_CHECKING:
     from farthing.trials import State as State
     from farthing.trials import Suggestion as Suggestion
     from farthing.trials import Trial as Trial
+    from farthing.trials.objectives import AtLeast as AtLeast
+    from farthing.trials.objectives import AtMost as AtMost
+    from farthing.trials.objectives import Succeeds as Succeeds
 
 __version__ = "0.1.0"
 
@@ -104,6 +109,7 @@ _HOMES = {
     "farthing.analysis.outlook": ("Outlook",),
     "farthing.strategies": ("Randomness", "Recommendation", "Strategy"),
     "farthing.online": ("OnlineStrategy", "QueryRule"),
+    "farthing.trials.objectives": ("AtLeast", "AtMost", "Succeeds"),
     "farthing.trials": ("History", "Measurement", "Prediction", "State", "Suggestion", "Trial"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
@@ -117,6 +123,8 @@ __all__ = [
     "CMAES",
     "PB2",
     "PBT",
+    "AtLeast",
+    "AtMost",
     "Best",
     "Budget",
     "Checked",
@@ -138,12 +146,14 @@ __all__ = [
     "LaMBO",
     "Ledger",
     "Lineage",
+    "LogEHVI",
     "LogEI",
     "Measurement",
     "OnlineStrategy",
     "OnlineTuner",
     "Outlook",
     "PairedProbes",
+    "ParetoHalving",
     "Pipeline",
     "Prediction",
     "PrefixEI",
@@ -166,6 +176,7 @@ __all__ = [
     "Strategy",
     "Study",
     "StudySummary",
+    "Succeeds",
     "Suggestion",
     "TraceKG",
     "Trainable",

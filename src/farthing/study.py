@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TextIO, TypeAlias, TypedDict, Unpack, cast, overload
 
 from farthing.analysis import export
-from farthing.analysis.best import Best, LearnedBest, find_best, keep_recommendation
+from farthing.analysis.best import Best, LearnedBest, best_chosen, find_best, keep_recommendation
 from farthing.analysis.runs import Lineage
 from farthing.analysis.text import Top, study_html, study_text
 from farthing.costs import Budget, Clock, Ledger, PricesGiven
@@ -41,6 +41,7 @@ from farthing.running.stopping import (
     check_budget,
     check_on_interrupt,
     require_budget,
+    require_judged_by_one,
     require_set_budget,
 )
 from farthing.running.tracking import Tracker, Tracking, read_trackers
@@ -53,6 +54,7 @@ from farthing.space import Space
 from farthing.storage import StorageLike
 from farthing.strategies import Strategy
 from farthing.trials import DeclaredCost, History, Params, Problem, Trial
+from farthing.trials.objectives import Bound, Limit
 from farthing.trials.trial import ADDED
 from farthing.validation import explained, no_attribute, refuse_unknown_arguments
 
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from farthing.analysis.diagnosis import Diagnosis, Share
+    from farthing.analysis.front import Front
     from farthing.analysis.outlook import Outlook
     from farthing.dashboard.report import Report
     from farthing.plots import PlotKind
@@ -92,6 +95,7 @@ class StudySettings(TypedDict, total=False):
     noise: bool | None
     prices: PricesGiven | None
     learn_from: LearnFrom | None
+    constraints: Mapping[str, Limit] | None
 
 
 class WorkSettings(TypedDict, total=False):
@@ -128,7 +132,10 @@ class Study:
     block closes it at its end.
 
     Args:
-        minimize, maximize: the name of the value; give one of the two.
+        minimize, maximize: the name of the value, or several: `minimize=["error", "latency"]`, or both arguments.
+            With several, work returns and reports a mapping with all of them.
+        constraints: limits of other numbers that work returns or reports with its value:
+            `{"memory": ft.AtMost(8e9), "recall": ft.AtLeast(0.9)}`; `ft.Succeeds()` learns where trials fail.
         strategy: the strategy, or its name; None chooses by the shape of the space at the first suggestion. It is
             stored with the study, for whoever opens it by name. If the study has another one, yours takes over from
             its first suggestion on, also for those who open the study later.
@@ -156,8 +163,8 @@ class Study:
         self,
         space: Space,
         *,
-        minimize: str | None = None,
-        maximize: str | None = None,
+        minimize: str | Sequence[str] | None = None,
+        maximize: str | Sequence[str] | None = None,
         strategy: Strategy | str | None = None,
         storage: StorageLike | None = None,
         name: str = "study",
@@ -171,11 +178,13 @@ class Study:
         noise: bool | None = None,
         learn_from: LearnFrom | None = None,
         prices: PricesGiven | None = None,
+        constraints: Mapping[str, Limit] | None = None,
     ) -> None:
         session = Session.created(
             space,
             minimize=minimize,
             maximize=maximize,
+            constraints=constraints,
             strategy=strategy,
             storage=storage,
             name=name,
@@ -481,6 +490,7 @@ class Study:
         records, strategy = self._session.records, self._session.strategy
         shape = self._checked(work)
         require_budget(budget or self.budget, strategy.imported())
+        require_judged_by_one(budget or self.budget, self.problem)
         log_lost_prefixes(records, shape, self.checkpoints)
         note_code(records, shape, harmless=harmless)
         return shape, strategy.stored_in(records)
@@ -512,6 +522,7 @@ class Study:
         It is an event of the history. Trials that run are finished; a run that has ended does not begin again.
         """
         require_set_budget(budget)
+        require_judged_by_one(budget, self.problem)
         self._session.records.set_budget(budget)
         self._wake()
 
@@ -557,7 +568,7 @@ class Study:
     def tell(
         self,
         trial: RunningTrial | Trial | int,
-        value: float | None = None,
+        value: float | Mapping[str, float] | None = None,
         *,
         cost: float | None = None,
         trace: Trace = (),
@@ -566,7 +577,7 @@ class Study:
         failure: str | None = None,
         pruned: bool = False,
     ) -> Trial:
-        """Gives a trial its one result: a value, or `failure="why"`, or `pruned=True`.
+        """Gives a trial its one result: a value, or `failure="why"`, or `pruned=True`. Several values come by name.
 
         `trace` holds points of its curve as (fidelity, value), in the order in which they were measured; `cost` is
         that of the whole trial, instead of the seconds since it was asked for. `gradient` has derivatives of the value
@@ -593,7 +604,7 @@ class Study:
     def add(
         self,
         params: Params,
-        value: float,
+        value: float | Mapping[str, float],
         *,
         cost: float | None = None,
         fidelity: Mapping[str, float] | None = None,
@@ -682,6 +693,9 @@ class Study:
         If a model recommends, it is the lowest value predicted at full fidelity among the configurations seen;
         `verify` trains it to the end. If the strategy would have to be imported first, it is the best measured, and
         `is_fallback` says so.
+
+        Under limits it is the best that is expected to keep them; with several objectives the knee of `front`, and
+        `pick` chooses otherwise. What it prints says so.
         """
         try:
             return find_best(self._session)
@@ -690,6 +704,28 @@ class Study:
             if learned is None or not learned.starts:
                 raise
             return LearnedBest(learned.starts[0], self.problem)
+
+    @property
+    def front(self) -> "Front":
+        """The configurations that none other is expected to beat, with what models expect of every objective and limit.
+
+        Models judge, so that a lucky measurement makes no point of it; with `noise=False` it is as measured. Of one
+        objective under limits it is the best that is expected to keep them. Raises `NoResult` before any trial is done.
+        """
+        from farthing.analysis.front import Front
+
+        return Front.of(self.history)
+
+    def pick(self, **wishes: "float | Bound") -> Best:
+        """One of the configurations seen, by weights and limits: `study.pick(error=1, latency=0.1)`.
+
+        A weight says what a unit of its objective is worth: the least weighted sum of the expected values is picked, in
+        which those to maximise count with a minus. `study.pick(latency=ft.AtMost(5))` is the best of the other
+        objective among those that are expected to keep the limit, or the knee where several others are left.
+        """
+        from farthing.analysis.front import picked
+
+        return best_chosen(self.history, picked(self.history, wishes))
 
     @property
     def checkpoints(self) -> Checkpoints:
@@ -730,32 +766,39 @@ class Study:
 
         return Prospects.of(self.history).outlook(cost)
 
-    def diagnose(self) -> "Diagnosis":
-        """Fits a model to the trials: which parameters matter, and how far to trust the answer."""
+    def diagnose(self, of: str | None = None) -> "Diagnosis":
+        """Fits a model to the trials: which parameters matter, and how far to trust the answer.
+
+        With several objectives it is `of` one of them: `study.diagnose("latency")`.
+        """
         from farthing.analysis.diagnosis import diagnose
+        from farthing.analysis.one_value import by_value
 
-        return diagnose(self.history)
+        return diagnose(by_value(self.history, of, example=f"study.diagnose({self.problem.value!r})"))
 
-    def importance(self) -> "dict[str, Share]":
+    def importance(self, of: str | None = None) -> "dict[str, Share]":
         """Which parameters matter: each one's share of the variance over the space, with its standard deviation.
 
-        By a model of the full trainings; if there are too few, by a model of the learning curves.
+        By a model of the full trainings; if there are too few, by a model of the learning curves. With several
+        objectives it is `of` one of them.
         """
         from farthing.analysis.diagnosis import importance_of
+        from farthing.analysis.one_value import by_value
 
-        return importance_of(self.history)
+        return importance_of(by_value(self.history, of, example=f"study.importance({self.problem.value!r})"))
 
-    def plot(self, kind: "PlotKind" = "all") -> "Figure":
+    def plot(self, kind: "PlotKind" = "all", *, of: str | None = None) -> "Figure":
         """A picture of the study, as a matplotlib figure: `study.plot("curves").savefig("curves.png")`.
 
         Kinds: `progress` is the best value against the cost; `curves` the learning curves; `fidelities` how far
         each configuration was trained; `stages` the cost of each stage of a pipeline and its savings; `params`
-        the value against each parameter; `model` a model of the study; `all` the kinds that suit the study.
+        the value against each parameter; `model` a model of the study, with several objectives `of` one of them;
+        `front` the front of several objectives, and how limits are kept; `all` the kinds that suit the study.
         Needs the extra `farthing[plot]`.
         """
         from farthing.plots import plot
 
-        return plot(self, kind)
+        return plot(self, kind, of=of)
 
     def report(self, path: str | Path | None = None) -> "Report":
         """The study as one HTML page with its charts, which asks the network for nothing.
@@ -795,7 +838,9 @@ class Study:
             raise no_attribute("a study", name)
 
     def __repr__(self) -> str:
-        return f"Study({self.name!r}, {self.problem.direction}={self.problem.value!r}, {len(self.history)} trials)"
+        problem = self.problem
+        aim = f"{problem.direction}={problem.value!r}" if problem.is_simple else problem.aim
+        return f"Study({self.name!r}, {aim}, {len(self.history)} trials)"
 
     def __str__(self) -> str:
         return study_text(self._session)
@@ -831,15 +876,28 @@ def run_as_worker(
 
 
 def minimize(
-    work: Work, space: Space, *, budget: Budget | None = None, value: str = "value", **settings: Unpack[Settings]
+    work: Work,
+    space: Space,
+    *,
+    budget: Budget | None = None,
+    value: str | Sequence[str] = "value",
+    **settings: Unpack[Settings],
 ) -> Study:
-    """Runs a whole study in one line and returns it; `settings` go to `Study` and to `Study.run`."""
+    """Runs a whole study in one line and returns it; `settings` go to `Study` and to `Study.run`.
+
+    `value` names what the work returns, or several: `value=["error", "latency"]`.
+    """
     of_study, of_run = _split(settings)
     return _run_whole(Study(space, minimize=value, **of_study), work, budget, of_run)
 
 
 def maximize(
-    work: Work, space: Space, *, budget: Budget | None = None, value: str = "value", **settings: Unpack[Settings]
+    work: Work,
+    space: Space,
+    *,
+    budget: Budget | None = None,
+    value: str | Sequence[str] = "value",
+    **settings: Unpack[Settings],
 ) -> Study:
     """Like `minimize`, for a value that should be large."""
     of_study, of_run = _split(settings)

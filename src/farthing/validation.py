@@ -20,6 +20,8 @@ OTHER_WORDS = {
         "best_params": "Write study.best.params.",
         "best_value": "Write study.best.value.",
         "best_trial": "Write study.best.trial.",
+        "best_trials": "Write study.front.",
+        "directions": "Write study.problem.objectives.",
         "optimize": "Write study.run(work, budget=ft.Budget(trials=100)).",
         "trials_dataframe": "Write study.to_pandas().",
         "enqueue_trial": "Write study.enqueue(params).",

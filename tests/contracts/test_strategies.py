@@ -1,5 +1,7 @@
 """Every strategy keeps the contract. Adding one is adding a line here."""
 
+from types import MappingProxyType
+
 import pytest
 
 import farthing as ft
@@ -7,6 +9,7 @@ from benchmarks.baselines.curve_guided import BOCA, FreezeThawEI
 from benchmarks.baselines.staged import EEIPU, StagedBO
 from farthing.names import STRATEGIES
 from farthing.testing import StrategyContract
+from farthing.testing.strategy_contract import learning_curve
 
 
 class TestRandom(StrategyContract):
@@ -131,14 +134,92 @@ class TestTraceKG(StrategyContract):
     trials = 14
 
 
+class TestLogEHVI(StrategyContract):
+    strategy = ft.LogEHVI(initial=5)
+    trials = 20
+
+
+class TestParetoHalving(StrategyContract):
+    strategy = ft.ParetoHalving()
+
+
+class SeveralContract(StrategyContract):
+    """Two objectives, one of them larger is better, and two limits: one on a number, one on success."""
+
+    aims = MappingProxyType(
+        {
+            "minimize": "error",
+            "maximize": "speed",
+            "constraints": {"memory": ft.AtMost(40.0), "runs": ft.Succeeds()},
+        }
+    )
+    trials = 24
+
+    def evaluate(self, params, fidelity):
+        speed = 1.0 / (params["layers"] * params["units"])
+        return {"error": learning_curve(params, fidelity), "speed": speed, "memory": params["units"]}
+
+
+class TestRandomOfSeveral(SeveralContract):
+    strategy = ft.Random()
+
+
+class TestSobolOfSeveral(SeveralContract):
+    strategy = ft.Sobol()
+
+
+class TestASHAOfSeveral(SeveralContract):
+    strategy = ft.ASHA()
+
+
+class TestHyperbandOfSeveral(SeveralContract):
+    strategy = ft.Hyperband()
+
+
+class TestBOHBOfSeveral(SeveralContract):
+    strategy = ft.BOHB()
+
+
+class TestParetoHalvingOfSeveral(SeveralContract):
+    strategy = ft.ParetoHalving()
+
+
+class TestLogEHVIOfSeveral(SeveralContract):
+    strategy = ft.LogEHVI(initial=5)
+    trials = 16
+
+
+class TestLogEHVIOfFour(SeveralContract):
+    """More objectives than the exact improvement takes."""
+
+    strategy = ft.LogEHVI(initial=5)
+    aims = MappingProxyType({"minimize": ["error", "memory", "steps"], "maximize": "speed"})
+    trials = 16
+
+    def evaluate(self, params, fidelity):
+        return {**super().evaluate(params, fidelity), "steps": abs(params["layers"] - 2.0)}
+
+
+def suites(contract: type[StrategyContract]) -> list[type[StrategyContract]]:
+    """Those that inherit from it, but for one that is itself to inherit from."""
+    found = [one for own in contract.__subclasses__() for one in [own, *suites(own)]]
+    return [one for one in found if hasattr(one, "strategy")]
+
+
+def test_every_strategy_for_several_values_is_under_contract_with_them() -> None:
+    tested = {type(suite.strategy) for suite in suites(SeveralContract)}
+    wanted = {getattr(ft, name) for name in STRATEGIES if getattr(ft, name).takes_objectives}
+    assert wanted == tested
+
+
 def test_every_strategy_of_the_table_is_public_and_under_contract() -> None:
-    tested = {type(suite.strategy) for suite in StrategyContract.__subclasses__()}
+    tested = {type(suite.strategy) for suite in suites(StrategyContract)}
     for name in STRATEGIES:
         assert getattr(ft, name) in tested, f"{name} has no line in this file"
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("suite", StrategyContract.__subclasses__())
+@pytest.mark.parametrize("suite", suites(StrategyContract))
 @pytest.mark.parametrize("seed", range(3, 21))
 def test_no_busy_machine_changes_a_suggestion(suite: type[StrategyContract], seed: int) -> None:
     """Twenty seeds with the two of the contract."""

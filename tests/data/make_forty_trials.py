@@ -13,7 +13,7 @@ import lzma
 import sqlite3
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,13 @@ WITH_ARGUMENTS: dict[str, ft.Strategy] = {
     "Clone": ft.Clone(population=6, interval=3),
     "LaMBO": ft.LaMBO(restart=5),
 }
+SEVERAL: dict[str, Any] = {
+    "minimize": "error",
+    "maximize": "speed",
+    "constraints": {"memory": ft.AtMost(40.0), "runs": ft.Succeeds()},
+}
+ONE_VALUE: dict[str, Any] = {"minimize": "error"}
+OWN_AIMS = dict.fromkeys(["LogEHVI", "ParetoHalving"], SEVERAL)
 NAMES = sorted({*STRATEGIES, *BASELINES, *WITH_ARGUMENTS} - ONLINE_BASELINES)
 ONLINE_SPACE = ft.Space({"rate": ft.Float(1e-3, 1.0, log=True), "kind": ft.Choice("a", "b")})
 ONLINE_WITH_ARGUMENTS: dict[str, ft.OnlineStrategy] = {
@@ -84,16 +91,22 @@ class Asked:
             self._study.tell(trial, failure="diverged")
         elif "epochs" in trial.fidelity:
             epochs = range(1, int(trial.fidelity["epochs"]) + 1)
-            trace = [({"epochs": epoch}, learning_curve(trial.params, {"epochs": epoch})) for epoch in epochs]
+            trace = [({"epochs": epoch}, self._told(trial.params, {"epochs": epoch})) for epoch in epochs]
             self._study.tell(trial, cost=cost * len(epochs), trace=trace)
         else:
-            self._study.tell(trial, learning_curve(trial.params, {}), cost=cost)
+            self._study.tell(trial, self._told(trial.params, {}), cost=cost)
+
+    def _told(self, params: Mapping[str, Any], fidelity: dict[str, float]) -> float | dict[str, float]:
+        error = learning_curve(params, fidelity)
+        if self._study.problem.is_simple:
+            return error
+        return {"error": error, "speed": 1.0 / (params["layers"] * params["units"]), "memory": params["units"]}
 
 
 def new_study(name: str, storage: str) -> ft.Study:
     return ft.Study(
         OWN_SPACES.get(name, MIXED_SPACE),
-        minimize="error",
+        **OWN_AIMS.get(name, ONE_VALUE),
         strategy=WITH_ARGUMENTS.get(name, name),
         storage=storage,
         name=name,

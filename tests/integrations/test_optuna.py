@@ -15,6 +15,7 @@ import optuna  # noqa: E402
 from click.testing import CliRunner  # noqa: E402
 from optuna.testing.pytest_samplers import (  # noqa: E402
     BasicSamplerTestCase,
+    MultiObjectiveSamplerTestCase,
     RelativeSamplerTestCase,
     SingleOnlySamplerTestCase,
 )
@@ -32,7 +33,7 @@ from farthing.integrations.optuna import (  # noqa: E402
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
-class TestFarthingSampler(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
+class TestFarthingSampler(BasicSamplerTestCase, RelativeSamplerTestCase, MultiObjectiveSamplerTestCase):
     @pytest.fixture
     def sampler(self):
         return lambda: FarthingSampler(seed=0)
@@ -292,10 +293,38 @@ def test_a_parameter_that_nothing_explains_is_refused_and_a_space_helps():
         import_study(study)
 
 
-def test_several_objectives_are_refused():
-    study = optuna.create_study(directions=["minimize", "maximize"])
-    with pytest.raises(InvalidArgument, match="must have one objective, got 2"):
-        import_study(study)
+def two_values(trial):
+    x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+    return x * x + 0.5 * y, 1 - (1 - x) ** 2 - 0.5 * y
+
+
+def test_a_sampler_finds_the_front_of_several_objectives():
+    """Half of the design's points have y above 0.5, where nothing is on the front, which is y = 0."""
+    study = optimized(FarthingSampler(seed=0), two_values, trials=16, directions=["minimize", "maximize"])
+    assert np.median([trial.params["y"] for trial in study.trials[10:]]) < 0.1
+    again = optimized(FarthingSampler(ft.LogEHVI(), seed=0), two_values, trials=12, directions=["minimize", "maximize"])
+    assert len(again.best_trials) > 2
+
+
+def test_a_strategy_of_one_value_is_refused_for_several_as_optuna_asks():
+    study = optuna.create_study(sampler=FarthingSampler(ft.LogEI(), seed=0), directions=["minimize", "maximize"])
+    with pytest.raises(ValueError, match="multi-objective"):
+        study.optimize(two_values, n_trials=1)
+
+
+def test_studies_of_several_objectives_change_sides():
+    theirs = optimized(FarthingSampler(seed=0), two_values, trials=6, directions=["maximize", "minimize"])
+    with pytest.raises(InvalidArgument, match="Each objective needs a name, got value='value' for 2"):
+        import_study(theirs)
+    ours = import_study(theirs, value=["speed", "error"])
+    assert ours.problem.aim == "minimize error; maximize speed"
+    for trial, other in zip(ours.trials, theirs.trials, strict=True):
+        assert [trial.points[-1].metrics["speed"], trial.value] == other.values
+    back = export_study(ours)
+    assert [one.values for one in back.trials] == [
+        [value, speed] for speed, value in (one.values for one in theirs.trials)
+    ]
+    assert {one.number for one in back.best_trials} == {one.number for one in theirs.best_trials}
 
 
 # ---------------------------------------------------------------------------------------------------- the command line
@@ -303,6 +332,16 @@ def test_several_objectives_are_refused():
 
 def farthing(*arguments):
     return CliRunner().invoke(program, [str(part) for part in arguments])
+
+
+def test_the_command_line_imports_several_objectives_by_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    settings = {"storage": "sqlite:///optuna.db", "study_name": "two", "directions": ["maximize", "minimize"]}
+    optimized(FarthingSampler(seed=0), two_values, trials=3, **settings)
+    arguments = ("import", "optuna", "sqlite:///optuna.db", "--study", "two", "--storage", "ours.db")
+    assert "Each objective needs a name" in farthing(*arguments).output
+    assert farthing(*arguments, "--value", "speed", "--value", "error").exit_code == 0
+    assert "two: minimize error; maximize speed" in farthing("show", "two", "--storage", "ours.db").output
 
 
 def test_the_command_line_imports_a_study_and_exports_it_back(tmp_path, monkeypatch):

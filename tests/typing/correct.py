@@ -115,3 +115,20 @@ def with_all(executor: ft.Executor, storage: ft.Storage, strategy: ft.OnlineStra
     ft.Study(SPACE, minimize="error", storage=storage, strategy=Constant()).run(work, executor=executor)
     ft.OnlineTuner(SPACE, rounds=10, strategy=strategy)
     ft.CEGPUCB(rule=rule)
+
+
+def uses_several_values() -> None:
+    several = ft.Study(
+        SPACE,
+        minimize=["error", "latency"],
+        maximize="recall",
+        constraints={"memory": ft.AtMost(8e9), "runs": ft.Succeeds()},
+    )
+    several.run(returns_a_mapping, budget=BUDGET)
+    several.tell(several.ask(), {"error": 0.1, "latency": 2, "recall": 0.9, "memory": 1e9})
+    hypervolume: float = several.front.hypervolume
+    numbers: list[int] = [point.trial.number for point in several.front]
+    values: dict[str, float] = several.pick(error=1, latency=ft.AtMost(5)).values
+    several.plot("front")
+    several.importance("latency")
+    print(hypervolume, numbers, values)

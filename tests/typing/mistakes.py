@@ -142,3 +142,7 @@ next(ft.OnlineTuner(SPACE, rounds=100)).value  # mistake
 ft.CEGPUCB(rule=5)  # mistake
 ft.CEGPUCB(silent="upper")  # mistake
 ft.rules.Capped(ft.rules.Every(5), most="10")  # mistake
+ft.Study(SPACE, minimize=["error", 2])  # mistake
+ft.Study(SPACE, minimize="error", constraints={"memory": 8e9})  # mistake
+ft.AtMost("8 GB")  # mistake
+study.pick(error="much")  # mistake

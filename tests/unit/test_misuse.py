@@ -84,7 +84,7 @@ MISUSES: dict[str, tuple[Call, str, str, str]] = {
     "a seed as text": (lambda: study(seed="1"), "seed must be a whole number ≥ 0", "got '1'", "seed=0"),
     "a seed below zero": (lambda: study(seed=-1), "seed must be a whole number ≥ 0", "got -1", "seed=0"),
     "a seed that is no whole number": (lambda: study(seed=2.5), "whole number ≥ 0", "got 2.5", "seed=0"),
-    "two values": (lambda: study(maximize="a"), "needs one value", "maximize='a'", "Name it in one of the two"),
+    "one value twice": (lambda: study(maximize="error"), "must be named once", "got error, error", "Leave out"),
     "a number for a value's name": (lambda: study(minimize=5), "must be a text", "got 5", "minimize='error'"),
     "a lease as text": (lambda: study(lease="60"), "must be a number above 0", "got '60'", "60 suits most work"),
     "lost retries of a half": (lambda: study(lost_retries=0.5), "whole number from 0 to", "got 0.5", "Use 0 for none"),

@@ -18,11 +18,11 @@ SHORT = 60
 """Lines up to which a module that only one other imports is a paragraph of that one."""
 
 SIZES = {
-    "lines": 57_587,
-    "modules": 382,
+    "lines": 59_813,
+    "modules": 389,
     "short modules with one importer": 5,
     "class names that stand twice": 19,
-    "public names": 68,
+    "public names": 73,
 }
 
 

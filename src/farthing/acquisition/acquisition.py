@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -110,12 +110,25 @@ class Affordable:
 # Choosing several points at once, or one while others are pending.
 
 
+class Believer(Protocol):
+    """A model of one thing or several that can be told to believe its own means."""
+
+    @property
+    def X(self) -> Array:  # noqa: N802
+        ...
+
+    def kriging_believer(self, X: Array) -> Self: ...
+
+
+Model = TypeVar("Model", bound=Believer)
+
+
 def select_batch(
-    gp: GP,
+    gp: Model,
     count: int,
     *,
     pending: Array,
-    acquisition: Callable[[GP], Acquisition],
+    acquisition: Callable[[Model], Acquisition],
     maximizer: Callable[[Acquisition], Array],
 ) -> Array:
     """`count` rows (count, D), one after the other, each as if those before it and the pending ones had been observed.

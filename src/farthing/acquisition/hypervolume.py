@@ -37,20 +37,18 @@ def non_dominated(losses: Array) -> BoolArray:
     if losses.shape[1] != 2:
         return np.asarray(ranks(losses) == 0)
     rows, inverse = np.unique(losses, axis=0, return_inverse=True)
-    is_less = rows[1:, 1] < np.minimum.accumulate(
-        rows[:-1, 1]
-    )  # than all rows before, none of which is more in the first
-    return np.asarray(np.append(True, is_less)[inverse.reshape(-1)])
+    best_before = np.minimum.accumulate(rows[:-1, 1])  # rows are in lexicographic order: their first loss is not more
+    return np.asarray(np.append(True, rows[1:, 1] < best_before)[inverse.reshape(-1)])
 
 
 def ranks(losses: Array) -> IntArray:
     """The rank of each row (n, m): 0 on the front, 1 on the front of the others, and so on, (n,).
 
-    This is the length of the longest chain of rows of which each dominates the next, the last one the row itself.
+    This is the number of rows before it in the longest chain in which each row dominates the next.
     """
     rows, inverse = np.unique(losses, axis=0, return_inverse=True)
     others, depth = np.ascontiguousarray(rows.T[1:]), np.ones(rows.shape[0], dtype=np.int64)
-    for i in range(1, rows.shape[0]):  # in lexicographic order: the first loss of the rows before is not more
+    for i in range(1, rows.shape[0]):
         dominates = np.all(others[:, :i] <= others[:, i, None], axis=0)
         depth[i] += np.max(depth[:i] * dominates)
     return np.asarray(depth[inverse.reshape(-1)] - 1)
@@ -60,7 +58,7 @@ def crowding(losses: Array) -> Array:
     """The room around each row (n, m) of one rank (Deb et al., 2002), (n,): more is less crowded.
 
     This is the sum over the losses of the distance between the neighbours on both sides, as a share of the range. The
-    least and the greatest of each loss have ∞. Of equal rows, the first and the last have the room between them.
+    least and the greatest of each loss have ∞. Of more than two equal rows, all but two have no room.
     """
     room = np.zeros(losses.shape[0])
     for j in range(losses.shape[1]):
@@ -235,7 +233,7 @@ class Lengths:
 
             ∂ log d/∂μ = −(r_u − r_l e^−Δ)/(σ (1 − e^−Δ)),   ∂ log d/∂σ² = (c_u − c_l e^−Δ)/(2σ² (1 − e^−Δ))
 
-        with r = Φ/h and c = φ/h. The second may be negative: beyond a box, more variance gains less.
+        with r = Φ/h and c = φ/h. The second is negative for a box above the mean; the average is not, as HVI is convex.
         """
         _, r, c = self._at_edges
         upper, lower, shrunk = self.side.upper, self.side.lower, np.exp(-self._gap)

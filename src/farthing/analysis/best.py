@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from html import escape
-from typing import NoReturn, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from farthing.analysis.runs import Schedule, schedule_along, schedule_of
 from farthing.analysis.text import short_number, short_params, short_prediction
@@ -12,6 +12,10 @@ from farthing.storage.storage import Leaders
 from farthing.strategies import Recommendation, Strategy, best_by_value
 from farthing.trials import History, Json, Params, Prediction, Problem, Trial
 from farthing.trials.learned import LearnedStart
+from farthing.trials.objectives import bounds_of
+
+if TYPE_CHECKING:
+    from farthing.analysis.front import FrontChoice
 
 
 @dataclass(frozen=True, repr=False)
@@ -27,6 +31,10 @@ class Best:
     value measured. `is_full` says that the trial was trained to the end; `explanation`, in one sentence, why a better
     measurement was passed over, if one was; `ranking` has the configurations seen by what a model expects of them.
     `source` is the earlier study that the params were learnt from, before there is any result.
+
+    With several objectives or with limits, `choice` says how it was chosen and has the front it was chosen from;
+    `values` and `predictions` have every objective and every limited quantity by name, and `feasibility` is the
+    probability that it keeps the limits. `value` and `predicted` are those of the first objective.
     """
 
     params: Params
@@ -42,6 +50,24 @@ class Best:
     explanation: str | None = None
     ranking: tuple[Recommendation, ...] = ()
     source: str | None = None
+    choice: "FrontChoice | None" = None
+
+    @property
+    def values(self) -> dict[str, float]:
+        """What was measured of the recommended trial, by name."""
+        return {self.problem.value: self.value} if self.choice is None else dict(self.choice.point.values)
+
+    @property
+    def predictions(self) -> dict[str, Prediction]:
+        """What models expect of the recommended configuration, by name; empty without a model."""
+        if self.choice is not None:
+            return dict(self.choice.point.predicted)
+        return {} if self.predicted is None else {self.problem.value: self.predicted}
+
+    @property
+    def feasibility(self) -> float | None:
+        """The probability that it keeps every limit; None where there is none."""
+        return self.choice.point.feasibility if self.choice is not None and bounds_of(self.problem) else None
 
     @property
     def is_tried(self) -> bool:
@@ -53,6 +79,8 @@ class Best:
         return [*self._value_lines(), *([self.explanation] if self.explanation else [])]
 
     def _value_lines(self) -> list[str]:
+        if self.choice is not None:
+            return self._choice_lines(self.choice)
         name, trial = self.problem.value, self.trial
         at = f", {short_params(trial.fidelity)}" if trial.fidelity else ""
         measured = f"{self.value:.6g} (trial {trial.number}{at}"
@@ -67,6 +95,24 @@ class Best:
             f"{self.value:.6g} at {short_params(trial.fidelity)} (trial {trial.number})",
             *(self._rival() or ["Measured at full fidelity: none yet"]),
         ]
+
+    def _choice_lines(self, choice: "FrontChoice") -> list[str]:
+        """How it was chosen, and a line for each objective and each limited quantity."""
+        problem, trial, limits = self.problem, self.trial, bounds_of(self.problem)
+        at = f", {short_params(trial.fidelity)}" if trial.fidelity else ""
+        width = max(map(len, problem.named))
+        lines = [f"{choice.how} (trial {trial.number}{at}):"]
+        for name in problem.named:
+            limit = f", limit {limits[name]}" if name in limits else ""
+            one = self.predictions[name]
+            expected = f", expected {short_prediction(one)}" if one.deviation else ""
+            lines.append(f"  {name:<{width}}  {self.values[name]:.6g}{expected}{limit}")
+        if self.feasibility is not None:
+            lines.append(f"  It keeps the limits with probability {self.feasibility:.2g}.")
+        if problem.further:
+            weights = ", ".join(f"{one.name}=…" for one in problem.objectives)
+            lines.append(f"  study.pick({weights}) weighs otherwise; study.front has all.")
+        return lines
 
     def _rival(self) -> list[str]:
         """The best that was measured at full fidelity, where that is another trial than the recommended one."""
@@ -89,6 +135,21 @@ class Best:
         return f"<p>{words}</p><table>{rows}</table>"
 
     def to_json(self) -> dict[str, Json]:
+        return {**self._whole_json(), **self._choice_json()}
+
+    def _choice_json(self) -> dict[str, Json]:
+        if self.choice is None:
+            return {}
+        predictions = {name: [one.mean, one.deviation] for name, one in self.predictions.items()}
+        return {
+            "values": self.values,
+            "predictions": predictions,
+            "feasibility": self.feasibility,
+            "choice": self.choice.how,
+            "front": self.choice.front.to_json(),
+        }
+
+    def _whole_json(self) -> dict[str, Json]:
         return {
             "params": dict(self.params),
             "value": self.value,
@@ -160,6 +221,8 @@ MANY_RESULTS = 1000
 def keep_recommendation(session: Session) -> None:
     """Stores the recommendation of a strategy that has more to say than which value is the lowest."""
     strategy, records = session.strategy.get_if_at_hand(), session.records
+    if not records.problem.is_simple:
+        return
     if records.is_in_memory or records.history.results < MANY_RESULTS or strategy is None or _is_by_value(strategy):
         return
     best = best_of(records, strategy)
@@ -208,8 +271,28 @@ class Source(Protocol):
 
 
 def best_of(records: Source, strategy: Strategy | None) -> Best:
-    """The recommendation of that strategy, or the best measured without one."""
+    """The recommendation of that strategy, or the best measured without one; of several values one of their front."""
+    if not records.problem.is_simple:
+        from farthing.analysis.front import Front, chosen
+
+        history = records.refresh()
+        return best_chosen(history, chosen(Front.of(history)))
     return _by_search(records, strategy) or _by_history(records.refresh(), strategy)
+
+
+def best_chosen(history: History, choice: "FrontChoice") -> Best:
+    """The recommendation by a choice from the front."""
+    problem, point = history.problem, choice.point
+    return Best(
+        point.params,
+        point.values[problem.value],
+        point.trial,
+        problem,
+        predicted=point.predicted[problem.value],
+        schedule=schedule_of(history, point.trial),
+        is_full=history.is_full(point.trial),
+        choice=choice,
+    )
 
 
 def _by_search(records: Source, strategy: Strategy | None) -> Best | None:

@@ -119,6 +119,10 @@ class Prospects:
     @classmethod
     def of(cls, history: History, *, price: float | None = None) -> "Prospects":
         """Raises `NoResult` if too little is known for a model. The price is that of the history unless it is given."""
+        if not history.problem.is_simple:
+            raise NoResult(
+                f"An outlook is of one value without limits, got {history.problem.aim}. Look at study.front instead."
+            )
         tried = _tried(history)
         if len(tried) < FEWEST:
             raise NoResult(

@@ -35,6 +35,10 @@ def problem_form(problem: Problem) -> dict[str, Json]:
     return {
         "value": problem.value,
         "minimize": problem.minimize,
+        "aim": problem.aim,
+        "objectives": [{"name": one.name, "minimize": one.minimize} for one in problem.objectives],
+        "needed": list(problem.needed),
+        "limits": {name: str(limit) for name, limit in problem.constraints.items()},
         "cost_unit": problem.cost_unit,
         "parameters": {name: _parameter(one) for name, one in space.parameters.items()},
         "fidelities": {
@@ -72,7 +76,7 @@ def overview(
         "budget": None if budget is None else budget.amounts,
         "hard_budget": budget is not None and budget.hard,
         "progress": progress(lines, problem, most=MOST_PROGRESS),
-        "worth": worth(lines, problem),
+        "worth": worth(lines, problem) if problem.is_simple else [],
         "in_flight": [trial_row(trial) for trial in in_flight[:MOST_IN_FLIGHT]],
         "committed": committed(in_flight),
         "failures": [

@@ -32,7 +32,19 @@ def ranked_runs(history: History) -> list[Trial]:
     Runs with another value of a retired parameter than new ones have come last.
     """
     runs = last_of_runs(with_value(history))
+    if not history.problem.is_simple:
+        return _ranked_by_several(history, runs)
     return sorted(runs, key=partial(_rank, history))
+
+
+def _ranked_by_several(history: History, runs: Sequence[Trial]) -> list[Trial]:
+    """The same of several objectives and limits: what keeps the limits first, by how many fronts are before it."""
+    from farthing.strategies.shared.several import ordered
+
+    alike: dict[tuple[bool, float], list[Trial]] = {}
+    for trial in runs:
+        alike.setdefault((not history.is_current(trial), -history.reach(trial)), []).append(trial)
+    return [trial for key in sorted(alike) for trial in ordered(history, alike[key])]
 
 
 def _rank(history: History, trial: Trial) -> tuple[bool, float, float]:

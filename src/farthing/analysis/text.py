@@ -13,6 +13,7 @@ from farthing.fields import Whole
 from farthing.session import Session
 from farthing.session.strategy import name_of
 from farthing.trials import History, Measurement, Params, Prediction, Problem, Trial
+from farthing.trials.objectives import latest_metrics
 
 if TYPE_CHECKING:
     from farthing.analysis.best import Best
@@ -29,14 +30,17 @@ def short_params(params: Params) -> str:
     return " ".join(f"{name}={short_number(value)}" for name, value in params.items())
 
 
-def short_point(trial: Trial, point: Measurement | None) -> str:
-    """Progress of a running trial: `epochs=4/27 0.213`."""
+def short_point(trial: Trial, point: Measurement | None, problem: Problem) -> str:
+    """Progress of a running trial: `epochs=4/27 0.213`, or `epochs=4/27 error=0.213 latency=3.2`."""
     if point is None or point.value is None:
         return " ".join(f"{name}=…/{short_number(value)}" for name, value in trial.fidelity.items())
     places = [
         f"{name}={short_number(at)}/{short_number(trial.fidelity.get(name, at))}" for name, at in point.fidelity.items()
     ]
-    return " ".join([*places, f"{point.value:.5g}"])
+    if problem.is_simple:
+        return " ".join([*places, f"{point.value:.5g}"])
+    values = {problem.value: point.value, **{name: point.metrics.get(name) for name in problem.needed}}
+    return " ".join([*places, *(f"{name}={value:.5g}" for name, value in values.items() if value is not None)])
 
 
 def found_best(session: Session) -> "Best | None":
@@ -63,14 +67,21 @@ def _fallback(session: Session, best: "Best") -> list[str]:
 
 def short_prediction(predicted: Prediction) -> str:
     """`0.0812 ± 0.004`: the expected value and one standard deviation."""
-    deviation = "" if predicted.deviation is None else f" ± {predicted.deviation:.2g}"
+    deviation = "" if not predicted.deviation else f" ± {predicted.deviation:.2g}"
     return f"{predicted.mean:.4g}{deviation}"
 
 
-def trial_row(trial: Trial) -> list[str]:
-    """Number, value, cost, fidelity and params as text."""
-    value = "" if trial.value is None else f"{trial.value:.6g}"
-    return [str(trial.number), value, f"{trial.cost:.4g}", short_params(trial.fidelity), short_params(trial.params)]
+def value_cells(trial: Trial, problem: Problem) -> list[str]:
+    """Every objective, and every quantity under a limit, as text: a cell for each of `problem.named`."""
+    metrics = latest_metrics(trial) if problem.needed and trial.value is not None else {}
+    values = [trial.value, *(metrics.get(name) for name in problem.needed)]
+    return ["" if value is None else f"{value:.6g}" for value in values]
+
+
+def trial_row(trial: Trial, problem: Problem) -> list[str]:
+    """Number, values, cost, fidelity and params as text."""
+    found = [str(trial.number), *value_cells(trial, problem), f"{trial.cost:.4g}"]
+    return [*found, short_params(trial.fidelity), short_params(trial.params)]
 
 
 def text_table(rows: Sequence[Sequence[str]]) -> str:
@@ -93,44 +104,68 @@ def trials_html(trials: Sequence[Trial], problem: Problem) -> str:
     params = dict.fromkeys(name for trial in trials for name in trial.params)
     rows = [
         [
-            *trial_row(trial)[:3],
+            *trial_row(trial, problem)[:-2],
             *(short_number(trial.fidelity.get(name, "")) for name in fidelities),
             *(short_number(trial.params.get(name, "")) for name in params),
         ]
         for trial in trials
     ]
-    return html_table([["trial", problem.value, "cost", *fidelities, *params], *rows])
+    return html_table([["trial", *problem.named, "cost", *fidelities, *params], *rows])
+
+
+def front_rows(best: "Best | None") -> list[list[str]]:
+    """The front that a recommendation was chosen from, as a table; empty where there is one objective."""
+    if best is None or best.choice is None or not best.problem.further:
+        return []
+    return best.choice.front.table()[: ROWS_SHOWN + 1] if len(best.choice.front) else []
+
+
+def front_text(best: "Best | None") -> str:
+    """The same for a terminal, with how large the front is."""
+    rows = front_rows(best)
+    if best is None or best.choice is None or not rows:
+        return ""
+    hidden = len(best.choice.front) - ROWS_SHOWN
+    more = [f"… and {hidden} more: study.front has all."] if hidden > 0 else []
+    return "\n".join([best.choice.front.title, text_table(rows), *more])
 
 
 def _best_table(history: History) -> list[list[str]]:
-    header = ["trial", history.problem.value, "cost", "fidelity", "params"]
-    return [header, *map(trial_row, ranked_runs(history)[:ROWS_SHOWN])]
+    return trials_rows(ranked_runs(history)[:ROWS_SHOWN], history.problem)
+
+
+def trials_rows(trials: Sequence[Trial], problem: Problem) -> list[list[str]]:
+    """A header and a row for each trial."""
+    return [["trial", *problem.named, "cost", "fidelity", "params"], *(trial_row(trial, problem) for trial in trials)]
 
 
 def study_text(session: Session) -> str:
     with session.records.still():
         history = session.records.refresh()
-        table = text_table(_best_table(history))
-        return "\n".join([_title(session, history), *_recommendation(session), "", table, "", str(Ledger.of(history))])
+        best = found_best(session)
+        table = text_table(front_rows(best) or _best_table(history))
+        title, words = _title(session, history), _recommendation(session, best)
+        return "\n".join([title, *words, "", table, "", str(Ledger.of(history))])
 
 
 def study_html(session: Session) -> str:
     with session.records.still():
         history = session.records.refresh()
-        words = "".join(f"<br>{escape(line)}" for line in _recommendation(session))
+        best = found_best(session)
+        words = "".join(f"<br>{escape(line)}" for line in _recommendation(session, best))
         title = f"<p><b>{escape(_title(session, history))}</b>{words}</p>"
-        table = trials_html(ranked_runs(history)[:ROWS_SHOWN], history.problem)
+        front = front_rows(best)
+        table = html_table(front) if front else trials_html(ranked_runs(history)[:ROWS_SHOWN], history.problem)
         return f"{title}{table}{Ledger.of(history)._repr_html_()}"
 
 
-def _recommendation(session: Session) -> list[str]:
+def _recommendation(session: Session, best: "Best | None") -> list[str]:
     """The recommendation of a model, which the table of measurements does not show."""
-    best = found_best(session)
     return [*best_lines(session, best), short_params(best.params)] if best and best.predicted else []
 
 
 def _title(session: Session, history: History) -> str:
-    return f"{session.name}: {history.problem.direction} {history.problem.value}, {len(history)} trials"
+    return f"{session.name}: {history.problem.aim}, {len(history)} trials"
 
 
 # ------------------------------------------------------------
@@ -163,13 +198,10 @@ class Top(Sequence[Trial]):
         return iter(self.trials)
 
     def __repr__(self) -> str:
-        return text_table(self._rows())
+        return text_table(trials_rows(self.trials, self.problem))
 
     def _repr_html_(self) -> str:
         return trials_html(self.trials, self.problem)
-
-    def _rows(self) -> list[list[str]]:
-        return [["trial", self.problem.value, "cost", "fidelity", "params"], *map(trial_row, self.trials)]
 
 
 # ------------------------------------------------------------

@@ -6,7 +6,7 @@ import shlex
 import click
 
 from farthing.analysis.best import Best
-from farthing.analysis.text import best_lines, found_best, short_number
+from farthing.analysis.text import best_lines, found_best, front_text, short_number
 from farthing.cli.storages import StorageAddress
 from farthing.running.stopping import Stopped, StopReason
 from farthing.running.verification import verified
@@ -41,8 +41,9 @@ def ending_form(study: Study, best: Best | None, stopped: Stopped) -> dict[str, 
 
 def ending_text(study: Study, best: Best | None, stopped: Stopped, *, address: StorageAddress) -> str:
     found = best_text(study, best) if best else nothing_text(study)
-    parts = [f"{study.name} ended: {stopped}.", found, str(study.ledger), next_steps(study, best, address=address)]
-    return "\n\n".join(parts)
+    bill, following = str(study.ledger), next_steps(study, best, address=address)
+    parts = [f"{study.name} ended: {stopped}.", found, front_text(best), bill, following]
+    return "\n\n".join(part for part in parts if part)
 
 
 def best_text(study: Study, best: Best) -> str:

@@ -23,7 +23,8 @@ def reader_if_large(study: Study) -> StudyReader | None:
     """None for a study that is read whole, as most are: what depends on the measurements of all trials can be shown."""
     records = session_of(study).records
     reader = StudyReader(records.storage, records.name)
-    return reader if reader.is_large and reader.kind in ("plain", "multifidelity") and not reader.is_extended else None
+    is_alike = reader.kind in ("plain", "multifidelity") and not reader.is_extended and reader.problem.is_simple
+    return reader if reader.is_large and is_alike else None
 
 
 def best_runs(reader: StudyReader, lines: Lines, *, most: int) -> tuple[list[Trial], int]:

@@ -4,6 +4,7 @@ import json
 from math import sqrt
 from typing import TYPE_CHECKING
 
+from farthing.analysis.one_value import by_value
 from farthing.analysis.text import short_number
 from farthing.cli.storages import StorageAddress
 from farthing.study import Study
@@ -23,21 +24,22 @@ PLAUSIBLE = 2.0
 BAR_WIDTH = 20
 
 
-def model_text(study: Study, *, address: StorageAddress) -> str:
+def model_text(study: Study, of: str | None = None, *, address: StorageAddress) -> str:
     """The text of `farthing show --model`, in colour if it goes to a terminal."""
     from rich.console import Console
 
-    diagnosis = study.diagnose()
+    diagnosis = study.diagnose(of)
     title, verdicts, parameters = _title(study, diagnosis), _verdicts(study, diagnosis), _parameters(study, diagnosis)
-    following = f"Next: farthing plot {study.name}{address.option} --kind model"
+    named = "" if study.problem.is_simple else f" --of {diagnosis.value}"
+    following = f"Next: farthing plot {study.name}{address.option} --kind model{named}"
     console = Console(highlight=False, markup=False)
     with console.capture() as captured:
         console.print(title, "", verdicts, "", parameters, "", following, sep="\n", soft_wrap=True)
     return "\n".join(line.rstrip() for line in captured.get().rstrip("\n").split("\n"))
 
 
-def model_json(study: Study) -> str:
-    return json.dumps({"study": study.name, **study.diagnose().to_json()})
+def model_json(study: Study, of: str | None = None) -> str:
+    return json.dumps({"study": study.name, **study.diagnose(of).to_json()})
 
 
 def prediction_verdict(diagnosis: "Diagnosis") -> str:
@@ -75,7 +77,8 @@ def _title(study: Study, diagnosis: "Diagnosis") -> "Text":
     failed = f" and {diagnosis.failed} that failed" if diagnosis.failed else ""
     what = "learning curves, at full fidelity" if diagnosis.is_by_curves else "trials with a value"
     said = f": a model of {len(diagnosis.trials)} {what}{failed}"
-    return Text.assemble((study.name, "bold"), said)
+    value = "" if study.problem.is_simple else f" ({diagnosis.value})"
+    return Text.assemble((study.name, "bold"), f"{value}{said}")
 
 
 def _verdicts(study: Study, diagnosis: "Diagnosis") -> "Table":
@@ -86,7 +89,7 @@ def _verdicts(study: Study, diagnosis: "Diagnosis") -> "Table":
     table.add_row("prediction", prediction_verdict(diagnosis))
     table.add_row("confidence", confidence_verdict(diagnosis))
     table.add_row("noise", f"a repeated trial would change its {diagnosis.value} by about {diagnosis.noise:.2g}")
-    if study.history.cost:
+    if study.history.cost and study.problem.is_simple:
         table.add_row("outlook", str(study.outlook()))
     return table
 
@@ -99,15 +102,14 @@ def _parameters(study: Study, diagnosis: "Diagnosis") -> "Table":
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     for header in ("parameter", "importance", "", f"trial {diagnosis.best}", f"{diagnosis.value} along it", "best at"):
         table.add_column(header, justify="right" if header == "" else "left")
-    params = study.history[diagnosis.best].params
+    history = by_value(study.history, diagnosis.value, example="")
+    params, minimize = history[diagnosis.best].params, history.problem.minimize
     slices = {part.parameter: part for part in diagnosis.slices}
     for name, share in diagnosis.importance.items():
         chosen = short_number(params[name]) if name in params else "inactive"
         bar = Bar(1.0, 0.0, share, width=BAR_WIDTH, color="cyan")
         spread = diagnosis.importance_deviation[name]
-        table.add_row(
-            name, bar, f"{share:.0%} ± {spread:.0%}", chosen, *_along(slices.get(name), minimize=study.problem.minimize)
-        )
+        table.add_row(name, bar, f"{share:.0%} ± {spread:.0%}", chosen, *_along(slices.get(name), minimize=minimize))
     return table
 
 

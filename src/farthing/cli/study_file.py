@@ -23,6 +23,7 @@ from farthing.space.space import space_from_tables
 from farthing.strategies import Strategy, strategy_from_json
 from farthing.study import Study
 from farthing.trials import Problem
+from farthing.trials.objectives import limit_from_json, objectives_given
 from farthing.validation import did_you_mean, refuse_unknown, shown
 
 LINE = re.compile(r"\(at line (\d+), column \d+\)")
@@ -36,10 +37,11 @@ class Key(NamedTuple):
 
 
 TEXT, COUNT, AMOUNT = Text(), Whole(least=1), Number(above=0.0)
+TEXTS = Either((TEXT, Several(TEXT, fewest=1)))
 STUDY_KEYS = {
     "name": Key(TEXT, '"digits"'),
-    "minimize": Key(TEXT, '"error"'),
-    "maximize": Key(TEXT, '"accuracy"'),
+    "minimize": Key(TEXTS, '"error"'),
+    "maximize": Key(TEXTS, '"accuracy"'),
     "storage": Key(TEXT, '"sqlite:///digits.db"'),
     "seed": Key(Whole(least=0), "0"),
     "workers": Key(COUNT, "2"),
@@ -49,7 +51,7 @@ STUDY_KEYS = {
     "cost_unit": Key(TEXT, '"gpu-hours"'),
     "folder": Key(TEXT, '"checkpoints"'),
     "noise": Key(Flag(), "false"),
-    "learn_from": Key(Either((TEXT, Several(TEXT, fewest=1))), '["digits-may"]'),
+    "learn_from": Key(TEXTS, '["digits-may"]'),
 }
 BUDGET_KEYS = {"seconds": Key(AMOUNT, "600"), "cost": Key(AMOUNT, "100.0"), "trials": Key(COUNT, "50")}
 BUDGET_KEYS |= {"hard": Key(Flag(), "true")}
@@ -57,12 +59,12 @@ BUDGET_KEYS |= {"patience": Key(AMOUNT, "100.0"), "worth": Key(WorthRule(), "{va
 WORK_KEYS = {
     "command": Key(TEXT, '"python train.py --lr {lr}"'),
     "python": Key(TEXT, '"train.py:train"'),
-    "pattern": Key(Either((TEXT, Several(TEXT, fewest=1))), "'loss=(?P<value>[0-9.e+-]+)'"),
+    "pattern": Key(TEXTS, "'loss=(?P<value>[0-9.e+-]+)'"),
 }
 STRATEGY_NAME = {"name": Key(TEXT, '"ASHA"')}
 TABLES = (
     *("study", "budget", "space", "fidelities", "stages", "strategy", "work"),
-    *("enqueue", "trackers", "prices", "resources"),
+    *("enqueue", "trackers", "prices", "resources", "constraints"),
 )
 ENQUEUED = "enqueued"
 """The setting of a study whose file's configurations are in line already."""
@@ -106,7 +108,9 @@ class StudyFile:
     def _study(self, storage: str | Path) -> Study:
         return Study(
             self.problem.space,
-            **{self.problem.direction: self.problem.value},  # type: ignore[arg-type]
+            minimize=[one.name for one in self.problem.objectives if one.minimize] or None,
+            maximize=[one.name for one in self.problem.objectives if not one.minimize] or None,
+            constraints=self.problem.constraints,
             strategy=self.strategy,
             storage=storage,
             name=self.name,
@@ -138,7 +142,13 @@ def _study_file(tables: Mapping[str, Any], *, path: Path) -> StudyFile:
     run = {name: study[name] for name in ("workers", "time_limit", "retries", "cost") if name in study}
     return StudyFile(
         name=study.get("name", path.stem),
-        problem=_problem(study, space if strategy is None else strategy.shaped(space), folder=folder, prices=prices),
+        problem=_problem(
+            study,
+            space if strategy is None else strategy.shaped(space),
+            folder=folder,
+            prices=prices,
+            constraints=_mapping(tables, "constraints"),
+        ),
         strategy=strategy,
         storage=study.get("storage"),
         folder=study.get("folder"),
@@ -175,22 +185,31 @@ def _wish(table: Mapping[str, Any], space: Space) -> Wish:
     return params, space.check_fidelity(fidelity)
 
 
-def _problem(study: Mapping[str, Any], space: Space, *, folder: Path, prices: Mapping[str, Any] | None) -> Problem:
-    aims = [aim for aim in ("minimize", "maximize") if aim in study]
-    if len(aims) != 1:
+def _problem(
+    study: Mapping[str, Any],
+    space: Space,
+    *,
+    folder: Path,
+    prices: Mapping[str, Any] | None,
+    constraints: Mapping[str, Any],
+) -> Problem:
+    if "minimize" not in study and "maximize" not in study:
         raise InvalidArgument(
-            f"[study] must say minimize or maximize, got {' and '.join(aims) or 'neither'}. "
-            'Name the value in one of the two: minimize = "error".'
+            "[study] must say minimize or maximize, got neither. "
+            'Name the value in one of the two: minimize = "error", or several: minimize = ["error", "latency"].'
         )
+    first, *further = objectives_given(study.get("minimize"), study.get("maximize"))
     unit = unit_of_cost(study.get("cost_unit"), prices, cost=study.get("cost"))
     return Problem(
         space,
-        value=study[aims[0]],
-        minimize=aims == ["minimize"],
+        value=first.name,
+        minimize=first.minimize,
         seed=study.get("seed", 0),
         cost_unit=unit,
         measures_cost=(unit == "seconds" or prices is not None) and "cost" not in study,
         declared_cost=declared_cost(study["cost"], folder=folder) if "cost" in study else None,
+        further=tuple(further),
+        constraints={name: limit_from_json(limit) for name, limit in constraints.items()},
     )
 
 

@@ -5,8 +5,9 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from farthing.analysis.best import Best
+from farthing.analysis.one_value import by_value
 from farthing.analysis.runs import Curve, curve_axis, learning_curves, ranked_runs
-from farthing.analysis.text import found_best, short_number, short_params, short_point
+from farthing.analysis.text import found_best, front_text, short_number, short_params, short_point, value_cells
 from farthing.cli.ending import best_text, is_verified, nothing_text
 from farthing.cli.large_view import (
     best_runs,
@@ -53,7 +54,8 @@ def _study_text(study: Study, history: History, *, address: StorageAddress, all_
         _title(study, study.ledger.trials, address=address),
         learned_text(history),
         _best(study, best),
-        _running(history.in_flight),
+        front_text(best),
+        _running(study, history.in_flight),
         _trials(history) if all_trials else _best_runs(history),
         population_text(study, best),
         online_text(study),
@@ -119,7 +121,7 @@ def _large_text(study: Study, reader: StudyReader, *, address: StorageAddress) -
         _title(study, lines.counts, address=address),
         "" if nothing.learned is None else f"It learnt {nothing.learned.summary()}.",
         "No trial is done, so there is no best yet." if best is None else best_text(study, best),
-        _running(running, hidden=in_flight - len(running)),
+        _running(study, running, hidden=in_flight - len(running)),
         _ranked(nothing, runs, hidden=count - len(runs)),
         chart_of(reader, runs),
         bill(lines, reader.problem),
@@ -131,20 +133,20 @@ def _large_text(study: Study, reader: StudyReader, *, address: StorageAddress) -
 def _title(study: Study, counts: Mapping[str, int], *, address: StorageAddress) -> str:
     states = ", ".join(f"{count} {state}" for state, count in counts.items())
     trials = f"{sum(counts.values())} trials ({states})" if states else "no trials yet"
-    aim = f"{study.problem.direction} {study.problem.value}"
-    return f"{study.name}: {aim} with {class_name(session_of(study).strategy.to_json())}, {trials}, in {address}"
+    strategy = class_name(session_of(study).strategy.to_json())
+    return f"{study.name}: {study.problem.aim} with {strategy}, {trials}, in {address}"
 
 
-def _running(trials: Sequence[Trial], *, hidden: int = 0) -> str:
-    lines = [f"  trial {trial.number}: {short_params(trial.params)}  {_progress(trial)}" for trial in trials]
+def _running(study: Study, trials: Sequence[Trial], *, hidden: int = 0) -> str:
+    lines = [f"  trial {trial.number}: {short_params(trial.params)}  {_progress(study, trial)}" for trial in trials]
     more = [f"  … and {hidden} more"] if hidden > 0 else []
     return "\n".join(["Running or waiting:", *lines, *more]) if lines else ""
 
 
-def _progress(trial: Trial) -> str:
+def _progress(study: Study, trial: Trial) -> str:
     if trial.state is State.PENDING:
         return "waiting for a worker"
-    return short_point(trial, trial.points[-1] if trial.points else None)
+    return short_point(trial, trial.points[-1] if trial.points else None, study.problem)
 
 
 def _best_runs(history: History) -> str:
@@ -165,16 +167,15 @@ def _table(history: History, trials: Sequence[Trial]) -> str:
     space = history.problem.space
     names = [*space.fidelities, *space.parameters]
     is_narrow = len(names) <= MOST_COLUMNS
-    header = ["trial", "state", history.problem.value, "cost", "from", *(names if is_narrow else ["params"])]
+    header = ["trial", "state", *history.problem.named, "cost", "from", *(names if is_narrow else ["params"])]
     chosen = _cells(trials, names) if is_narrow else _one_cell(trials)
     return aligned(header, [[*_result(history, trial), *cells] for trial, cells in zip(trials, chosen, strict=True)])
 
 
 def _result(history: History, trial: Trial) -> list[str]:
-    value = "" if trial.value is None else f"{trial.value:.6g}"
     source = "" if trial.resume_from is None else str(trial.resume_from)
     state = f"{trial.state.value}, old code" if history.is_outdated(trial) else trial.state.value
-    return [str(trial.number), state, value, f"{trial.cost:.4g}", source]
+    return [str(trial.number), state, *value_cells(trial, history.problem), f"{trial.cost:.4g}", source]
 
 
 def _cells(trials: Sequence[Trial], names: Sequence[str]) -> list[list[str]]:
@@ -188,6 +189,15 @@ def _one_cell(trials: Sequence[Trial]) -> list[list[str]]:
 
 
 def _chart(history: History, best: Best | None) -> str:
+    """The learning curves; of several objectives a chart for each."""
+    if not history.problem.further:
+        return _chart_of(history, best)
+    named = [one.name for one in history.problem.objectives]
+    charts = [_chart_of(by_value(history, name, example=""), best) for name in named]
+    return "\n\n".join(chart for chart in charts if chart)
+
+
+def _chart_of(history: History, best: Best | None) -> str:
     curves = learning_curves(history)
     if not any(len(curve.points) > 1 for curve in curves):
         return ""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from farthing.analysis.export import trial_form
 from farthing.analysis.rows import note_text
-from farthing.analysis.text import short_number, short_params, short_prediction
+from farthing.analysis.text import short_number, short_params, short_prediction, value_cells
 from farthing.cli.large_view import reader_if_large, run_of
 from farthing.cli.storages import not_followed
 from farthing.cli.tables import aligned
@@ -60,7 +60,7 @@ def _facts(study: Study, trial: Trial) -> str:
     facts = {
         "params": short_params(trial.params),
         "fidelity": short_params(trial.fidelity),
-        study.problem.value: "" if trial.value is None else f"{trial.value:.6g}",
+        **dict(zip(study.problem.named, value_cells(trial, study.problem), strict=True)),
         "cost": f"{trial.cost:.4g} {study.problem.cost_unit}" + (f" ({costs})" if costs else ""),
         "run": _run(study, trial),
         "attempt": "" if trial.attempt == 1 else str(trial.attempt),

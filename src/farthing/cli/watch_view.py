@@ -14,7 +14,8 @@ from farthing.cli.tables import aligned
 from farthing.dashboard.reading import StudyReader
 from farthing.session import session_of
 from farthing.study import Study
-from farthing.trials import State, Trial
+from farthing.trials import History, State, Trial
+from farthing.trials.objectives import MeasuredFront
 
 
 def standing_text(study: Study) -> str:
@@ -24,8 +25,15 @@ def standing_text(study: Study) -> str:
         return _large(study, reader, now=now)
     with session_of(study).records.still() as history:
         counts = Counter(trial.state.value for trial in history)
-        found = best_measured(history) or next(iter(ranked_runs(history)), None)
-        return _joined(_title(study, counts, history.cost), _best(study, found), _in_flight(history.in_flight, now=now))
+        parts = _title(study, counts, history.cost), _standing(study, history)
+        return _joined(*parts, _in_flight(study, history.in_flight, now=now))
+
+
+def _standing(study: Study, history: History) -> str:
+    """By measured values: a model is not fitted again for every picture."""
+    if not study.problem.is_simple:
+        return MeasuredFront.of(history).summary(study.problem) or "nothing keeps the limits yet"
+    return _best(study, best_measured(history) or next(iter(ranked_runs(history)), None))
 
 
 def _large(study: Study, reader: StudyReader, *, now: float) -> str:
@@ -34,7 +42,9 @@ def _large(study: Study, reader: StudyReader, *, now: float) -> str:
     (running, count), found = trials_in_flight(reader, lines), lines.best(reader.problem)
     best = next(iter(reader.trials([found])), None) if found is not None else None
     more = f"… and {count - len(running)} more" if count > len(running) else ""
-    return _joined(_title(study, lines.counts, lines.total), _best(study, best), _in_flight(running, now=now), more)
+    return _joined(
+        _title(study, lines.counts, lines.total), _best(study, best), _in_flight(study, running, now=now), more
+    )
 
 
 def _joined(*parts: str) -> str:
@@ -61,7 +71,6 @@ def _title(study: Study, counts: Mapping[str, int], cost: float) -> str:
 
 
 def _best(study: Study, found: Trial | None) -> str:
-    """By measured values: a model is not fitted again for every picture."""
     if found is None or found.value is None:
         return "no result yet"
     at = f" at {short_params(found.fidelity)}" if found.fidelity else ""
@@ -69,15 +78,15 @@ def _best(study: Study, found: Trial | None) -> str:
     return f"{measured}  {short_params(found.params)}"
 
 
-def _in_flight(trials: Sequence[Trial], *, now: float) -> str:
-    rows = [_row(trial, now=now) for trial in trials]
+def _in_flight(study: Study, trials: Sequence[Trial], *, now: float) -> str:
+    rows = [_row(study, trial, now=now) for trial in trials]
     return aligned(["trial", "state", "where", "since", "progress", "params"], rows) if rows else ""
 
 
-def _row(trial: Trial, *, now: float) -> list[str]:
+def _row(study: Study, trial: Trial, *, now: float) -> list[str]:
     last = max([trial.began_at, *(point.time for point in trial.measurements)])
     state, params, since = trial.state.value, short_params(trial.params), f"{max(0.0, now - last):.0f} s"
     if trial.state is State.PENDING:
         return [str(trial.number), state, "", since, "waits for a worker", params]
-    progress = short_point(trial, trial.points[-1] if trial.points else None)
+    progress = short_point(trial, trial.points[-1] if trial.points else None, study.problem)
     return [str(trial.number), state, where(trial.owner or ""), since, progress, params]

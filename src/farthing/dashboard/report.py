@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from farthing.dashboard.answers import key_of, strict_json
 from farthing.dashboard.reading import Studies
@@ -60,30 +61,40 @@ def answers_about(found: Studies, key: str) -> dict[str, Json]:
         "best": lambda: studies.show_best(found, key),
         "predictions": lambda: studies.show_predictions(found, key),
         "bill": lambda: studies.show_bill(found, key),
-        "parameters": lambda: charts.show_parameters(found, key),
         "timeline": lambda: charts.show_timeline(found, key),
-        "system": lambda: charts.show_system(found, key),
         "outlook": lambda: charts.show_outlook(found, key),
-        "model": lambda: charts.show_model(found, key),
+        "front": lambda: charts.show_front(found, key),
     }
     for view, make in wanted.items():
         with suppress(FarthingError):  # what there is too little of is left out, and the page says so
             answers[f"{base}/{view}"] = make()
-    answers |= _contours(found, key, base, answers)
+    for of in ("",) if len(about["objectives"]) == 1 else [one["name"] for one in about["objectives"]]:
+        answers |= _of_one_value(found, key, base, of)
     answers |= _trials(found, key, base, about)
     return answers
 
 
-def _contours(found: Studies, key: str, base: str, answers: dict[str, Json]) -> dict[str, Json]:
+def _of_one_value(found: Studies, key: str, base: str, of: str) -> dict[str, Json]:
+    """The views of one objective, under the addresses at which the page asks for them."""
+    named = f"?of={quote(of, safe='')}" if of else ""
+    wanted = {"parameters": charts.show_parameters, "system": charts.show_system, "model": charts.show_model}
+    made: dict[str, Json] = {}
+    for view, make in wanted.items():
+        with suppress(FarthingError):
+            made[f"{base}/{view}{named}"] = make(found, key, of)
+    return made | _contours(found, key, base, made.get(f"{base}/model{named}"), of)
+
+
+def _contours(found: Studies, key: str, base: str, model: Json, of: str) -> dict[str, Json]:
     """Of the four parameters that matter most, each two."""
-    model = answers.get(f"{base}/model")
     names = list(model["importance"])[:4] if model else []
+    named = f"&of={quote(of, safe='')}" if of else ""
     made: dict[str, Json] = {}
     for x in names:
         for y in names:
             if x != y:
                 with suppress(FarthingError):
-                    made[f"{base}/contour?x={x}&y={y}"] = charts.show_contour(found, key, x, y)
+                    made[f"{base}/contour?x={x}&y={y}{named}"] = charts.show_contour(found, key, x, y, of)
     return made
 
 

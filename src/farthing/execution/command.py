@@ -97,13 +97,13 @@ class _Reports:
         self._has_value = trial._job.reported is not None
         self._last_line = ""
         self._trial = trial
-        self._value = trial.problem.value
+        self._named = trial.problem.named
         self._fidelities = trial.problem.space.fidelities
         self._has_trace = any(fidelity.trace for fidelity in self._fidelities.values())
 
     def read(self, line: bytes) -> None:
         said = _json_object(line)
-        if said is not None and (self._value in said or "cost" in said):
+        if said is not None and (self._has_values(said) or "cost" in said):
             self._hear(said)
             return
         text = line.decode(errors="backslashreplace")
@@ -124,19 +124,25 @@ class _Reports:
 
     def _hear(self, said: dict[str, Any]) -> None:
         if "cost" in said:
-            charge = self._trial._charge_with_report if self._value in said else self._trial.charge
+            charge = self._trial._charge_with_report if self._has_values(said) else self._trial.charge
             charge(said.pop("cost"))
-        if self._value in said:
+        if self._has_values(said):
             self._take(said)
+
+    def _has_values(self, said: dict[str, Any]) -> bool:
+        """Whether a value is among what was said; where several are needed, one of them makes it a report."""
+        return any(name in said for name in self._named)
 
     def require_a_value(self) -> None:
         """Raises when the program has ended well and said nothing that is a value."""
         if self._has_value:
             return
         last = f"; its last line was {shown(self._last_line)}" if self._last_line else " and no text at all"
+        groups = " and ".join(f"(?P<{name}>…)" for name in ("value", *self._named[1:]))
         raise WorkFailed(
-            f"{NO_VALUE}, got no {self._value!r}{last}. Print a line of JSON such as "
-            f'{{"{self._value}": 0.5}}, or give a pattern with a group (?P<value>…) that finds it in the text.'
+            f"{NO_VALUE}, got no {' and no '.join(map(repr, self._named))}{last}. Print a line of JSON such as "
+            f"{json.dumps(dict.fromkeys(self._named, 0.5))}, or give a pattern with a group {groups} that finds it in "
+            "the text."
         )
 
     def _take(self, said: dict[str, Any]) -> None:
@@ -150,7 +156,7 @@ class _Reports:
 
     def _report(self, said: dict[str, Any]) -> None:
         place = {name: said.pop(name) for name in ("step", *self._fidelities) if name in said}
-        value = said.pop(self._value)
+        value = {name: said.pop(name) for name in self._named if name in said}
         metrics = {name: number for name, number in said.items() if type(number) in (int, float)}
         gradient = None if GRADIENT in metrics else said.get(GRADIENT)
         self._trial.report(value, metrics=metrics, gradient=gradient, **place)

@@ -17,8 +17,9 @@ ADVICE = "Write pattern='val_loss=(?P<value>[0-9.e+-]+)'."
 class Patterns:
     """Regular expressions, each of which is searched for in every line.
 
-    The group `value`, or one with the value's own name, is the value. Groups named as a fidelity, or `step`, say where
-    it was measured, `cost` is charged, and other groups are metrics. A place or a metric that stands in a line
+    The group `value`, or one with the value's own name, is the value. With several objectives or limits each has a
+    group of its name, and a report is complete once all of them were found. Groups named as a fidelity, or `step`, say
+    where it was measured, `cost` is charged, and other groups are metrics. A place or a metric that stands in a line
     without a value belongs to the next value: `epoch 3` may come lines before `loss 0.2`.
     """
 
@@ -39,10 +40,14 @@ class Patterns:
 
     def check(self, problem: Problem) -> None:
         groups = [name for expression in self.expressions for name in expression.groupindex]
-        if self.expressions and not {VALUE, problem.value} & set(groups):
-            raise WorkError(
-                f"A pattern must have a group for the value {problem.value!r}, got {shown(list(self.texts))}. {ADVICE}"
-            )
+        for name in problem.named if self.expressions else ():
+            if not ({VALUE, name} if name == problem.value else {name}) & set(groups):
+                advice = (
+                    ADVICE if problem.is_simple else f"Write a pattern for each, such as '{name}=(?P<{name}>\\S+)'."
+                )
+                raise WorkError(
+                    f"A pattern must have a group for the value {name!r}, got {shown(list(self.texts))}. {advice}"
+                )
 
     def reader(self, problem: Problem) -> "PatternReader":
         return PatternReader(self.expressions, problem)
@@ -53,7 +58,7 @@ class PatternReader:
 
     def __init__(self, expressions: Sequence[re.Pattern[str]], problem: Problem) -> None:
         self._expressions = expressions
-        self._value = problem.value
+        self._value, self._needed = problem.value, problem.named
         self._whole = {"step", *(name for name, fidelity in problem.space.fidelities.items() if fidelity.integer)}
         self._waiting: dict[str, Any] = {}
 
@@ -63,13 +68,13 @@ class PatternReader:
         said = {self._name(group): self._number(group, text) for group, text in found.items()}
         now = {"cost": said.pop("cost")} if "cost" in said else {}
         self._waiting |= said
-        if self._value in said:
+        if said and all(name in self._waiting for name in self._needed):
             now |= self._waiting
             self._waiting = {}
         return now
 
     def _name(self, group: str) -> str:
-        return self._value if group == VALUE else group
+        return self._value if group == VALUE and VALUE not in self._needed else group
 
     def _number(self, group: str, text: str) -> float | int:
         try:

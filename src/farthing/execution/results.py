@@ -8,7 +8,7 @@ from typing import Any, SupportsFloat
 from farthing.errors import InvalidParams, InvalidValue
 from farthing.fields import Text
 from farthing.space import Choice, Space
-from farthing.trials import Params
+from farthing.trials import Params, Problem
 from farthing.trials.measurement import finite_number
 from farthing.validation import listed, refuse_non_mapping, refuse_unknown
 
@@ -25,26 +25,57 @@ class Result:
     gradient: Any = None
 
 
-def read_result(returned: object, *, name: str) -> Result:
-    """The value that the work returned: a number, a mapping that holds the number called `name`, or nothing."""
+def read_result(returned: object, problem: Problem) -> Result:
+    """The value that the work returned: a number, a mapping that holds it by its name, or nothing.
+
+    Where a problem has several objectives or limits, it is a mapping that holds all of them.
+    """
+    name = problem.value
     if returned is None:
         return Result()
     if not isinstance(returned, Mapping):
-        return Result(read_value(returned, name=name))
-    if name not in returned:
+        return Result(read_value(returned, name=name), with_needed({}, problem))
+    if name not in returned and problem.is_simple:
         raise InvalidValue(
             f"A returned mapping must hold {name!r}, got {listed(returned) or 'an empty one'}. "
             f"Return {{{name!r}: ...}} or the number alone."
         )
+    _require(returned, problem)
     others = {str(key): number for key, number in returned.items() if key != name and _is_number(number)}
     gradient = None if GRADIENT in others else returned.get(GRADIENT)
-    return Result(read_value(returned[name], name=name), read_metrics(others), gradient)
+    metrics = with_needed({**others, **{key: returned[key] for key in problem.needed if key in returned}}, problem)
+    return Result(read_value(returned[name], name=name), metrics, gradient)
 
 
-def is_result(returned: object, *, name: str) -> bool:
+def read_report(value: object, metrics: Mapping[str, object] | None, problem: Problem) -> Result:
+    """A reported value with its metrics: a number, or a mapping that holds it and others by name."""
+    if not isinstance(value, Mapping):
+        return Result(read_value(value, name=problem.value), with_needed(metrics, problem))
+    found = read_result(value, problem)
+    return Result(found.value, read_metrics(metrics) | found.metrics, found.gradient)
+
+
+def with_needed(metrics: Mapping[str, object] | None, problem: Problem) -> dict[str, float | None]:
+    """The metrics, once it is certain that those which the problem needs are numbers."""
+    given = metrics or {}
+    _require({problem.value: None, **given}, problem)
+    found = read_metrics({name: number for name, number in given.items() if name not in problem.needed})
+    return found | {name: read_value(given[name], name=name) for name in problem.needed}
+
+
+def _require(given: Mapping[str, object], problem: Problem) -> None:
+    missing = [name for name in problem.named if name not in given]
+    if missing:
+        raise InvalidValue(
+            f"A result must have {listed(problem.named)}, got none called {' or '.join(map(repr, missing))}. "
+            f"Return or report a mapping: {{{', '.join(f'{one!r}: …' for one in problem.named)}}}."
+        )
+
+
+def is_result(returned: object, problem: Problem) -> bool:
     """Whether the work meant its value: a number, also one that is not finite, or a mapping that holds it."""
     if isinstance(returned, Mapping):
-        return name in returned
+        return any(name in returned for name in problem.named)
     number = _element(returned)
     return isinstance(number, SupportsFloat) and not isinstance(number, bool) and not hasattr(number, "__len__")
 

@@ -13,7 +13,7 @@ from farthing.execution.curve import fidelity_of_report, next_step
 from farthing.execution.executor import Job
 from farthing.execution.failures import failure_of
 from farthing.execution.meter import Meter
-from farthing.execution.results import Result, is_result, read_gradient, read_metrics, read_result, read_value
+from farthing.execution.results import Result, is_result, read_gradient, read_report, read_result
 from farthing.names import TRACKER, find_class
 from farthing.trials import Failure, Kind, Measurement, Outcome, Problem, State
 from farthing.trials.best_so_far import stops_early
@@ -93,7 +93,7 @@ class RunningTrial:
     @explained
     def report(
         self,
-        value: SupportsFloat,
+        value: SupportsFloat | Mapping[str, SupportsFloat],
         /,
         *,
         step: int | None = None,
@@ -107,15 +107,18 @@ class RunningTrial:
         `trial.fidelity`; in a space without fidelities `step` counts 1, 2, 3, … unless it is given. `gradient` has the
         derivatives of the value along some or all numeric params, each in the param's own units, also where its scale
         is logarithmic: `gradient={"lr": …}` is ∂value/∂lr.
+
+        With several objectives or constraints `value` is a mapping that has all of them:
+        `trial.report({"error": 0.1, "latency": 3.2}, epochs=4)`.
         """
         space = self.problem.space
-        place = fidelity_of_report(space, self.fidelity, fidelity)
+        place, said = fidelity_of_report(space, self.fidelity, fidelity), read_report(value, metrics, self.problem)
         point = self._measurement(
-            value=read_value(value, name=self.problem.value),
+            value=said.value,
             fidelity=place,
             step=next_step(step, self._last_step) if step is not None or not place else None,
-            metrics=read_metrics(metrics),
-            gradient=read_gradient(gradient, space, self.params),
+            metrics=said.metrics,
+            gradient=read_gradient(said.gradient if gradient is None else gradient, space, self.params),
         )
         try:
             self._send(point)
@@ -196,12 +199,11 @@ class RunningTrial:
 
         A report counts if the work returns something that is no result, such as its model.
         """
-        name = self.problem.value
         has_reported = self._last is not None or self._job.reported is not None
-        if has_reported and not is_result(returned, name=name):
+        if has_reported and not is_result(returned, self.problem):
             returned = None
         try:
-            result = self._counting(read_result(returned, name=name))
+            result = self._counting(read_result(returned, self.problem))
             gradient = read_gradient(result.gradient, self.problem.space, self.params)
             self._commit()
         except (FarthingError, OSError) as error:
@@ -230,9 +232,10 @@ class RunningTrial:
         if self._last is None and self._job.reported is not None:
             return Result(self._job.reported)
         if self._last is None:
+            named = " and ".join(map(repr, self.problem.named))
+            it, what = ("it", "a number") if len(self.problem.named) == 1 else ("them", "a mapping")
             raise InvalidValue(
-                f"Work must return {self.problem.value!r} or report it, but returned no value and reported none. "
-                f"Return a number."
+                f"Work must return {named} or report {it}, but returned no value and reported none. Return {what}."
             )
         return Result(self._last.value)
 

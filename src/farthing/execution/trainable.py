@@ -67,7 +67,7 @@ class TrainableWork:
         trained = self._start(trial)
         steps = int(trial.fidelity[fidelity])
         for done in range(_steps_before(trial, steps), steps):
-            result = read_result(trained.step(), name=trial.problem.value)
+            result = read_result(trained.step(), trial.problem)
             place: dict[str, Any] = {fidelity: done + 1}
             value = _required(result, self.trainable)
             trial.report(value, metrics=result.metrics, gradient=result.gradient, **place)

@@ -55,8 +55,9 @@ class FarthingSampler(BaseSampler):  # type: ignore[misc]
     system attributes of trials. So a study may be continued, and several processes may share it.
 
     Args:
-        strategy: a strategy for spaces without fidelities, or its name; by default `EIPerCost`, which weighs durations.
-            `LogEI` is blind to them: with it and a seed a study can be repeated exactly.
+        strategy: a strategy for spaces without fidelities, or its name; by default `EIPerCost`, which weighs durations,
+            and in a study of several objectives `LogEHVI`, which does too. `LogEI` is blind to them: with it and a seed
+            a study can be repeated exactly.
         space: the space of the objective. Without it, it is what all finished trials had in common, as for Optuna's own
             samplers: what the objective asks for beside that is drawn at random, and said once.
         seed: of everything random; by default another one each time.
@@ -93,7 +94,7 @@ class FarthingSampler(BaseSampler):  # type: ignore[misc]
     def sample_relative(
         self, study: OptunaStudy, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        self._raise_error_if_multi_objective(study)
+        self._refuse_several(study)
         if not search_space:
             return {}
         translation = self._declared or Translation.of_distributions(search_space)
@@ -103,11 +104,16 @@ class FarthingSampler(BaseSampler):  # type: ignore[misc]
     def sample_independent(
         self, study: OptunaStudy, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
-        self._raise_error_if_multi_objective(study)
+        self._refuse_several(study)
         if trial.number and param_name not in self._said and study.get_trials(deepcopy=False)[0].state.is_finished():
             self._say_what_is_hidden(param_name)
         rng = Randomness(self._seed).at("optuna", trial.number, param_name)
         return _drawn(param_distribution, rng)
+
+    def _refuse_several(self, study: OptunaStudy) -> None:
+        """Raises for a study of several objectives if the strategy that was given knows one only."""
+        if self._strategy is not None and not self._strategy.takes_objectives:
+            self._raise_error_if_multi_objective(study)
 
     def _suggested(self, study: OptunaStudy, trial: FrozenTrial, translation: Translation) -> dict[str, Any]:
         others = [other for other in study.get_trials(deepcopy=False) if other.number != trial.number]

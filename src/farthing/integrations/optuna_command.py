@@ -1,5 +1,6 @@
 """Optuna's studies for the command line, whose errors are one line."""
 
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -8,10 +9,12 @@ from farthing.errors import InvalidArgument
 from farthing.study import Study
 
 
-def import_from(url: str, *, study_name: str, storage: Path | str, name: str | None, value: str) -> Study:
+def import_from(url: str, *, study_name: str, storage: Path | str, name: str | None, values: Sequence[str]) -> Study:
     """Imports the study of that name from the storage with that URL."""
     integration, _ = _loaded()
-    found: Study = integration.import_study(url, study_name=study_name, storage=storage, name=name, value=value)
+    found: Study = integration.import_study(
+        url, study_name=study_name, storage=storage, name=name, value=values or "value"
+    )
     return found
 
 

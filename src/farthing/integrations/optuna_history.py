@@ -1,7 +1,7 @@
 """The trials of an Optuna study as a history, from which strategies and models decide."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from optuna.trial import FrozenTrial, TrialState
 from farthing.integrations.optuna_space import Translation
 from farthing.space import Fidelity, Space
 from farthing.trials import Failure, History, Json, Measurement, Problem, State, Suggestion, Trial
+from farthing.trials.objectives import Objective
 
 CHOSEN, NOTE = "farthing:params", "farthing:note"
 """System attributes of a trial: what was suggested, by Optuna's names, and what the strategy notes about it."""
@@ -45,7 +46,8 @@ def read_trials(
     if max_steps is not None:
         trace = {STEP: Fidelity(1, max_steps, integer=True, trace=True)}
         space = Space(dict(space.parameters), fidelities=trace)
-    problem = Problem(space, minimize=study.direction is not StudyDirection.MAXIMIZE, seed=seed)
+    first, *further = objectives_of(study)
+    problem = Problem(space, value=first.name, minimize=first.minimize, seed=seed, further=tuple(further))
     found: list[Trial] = []
     numbers: dict[int, int] = {}
     for trial in sorted(trials, key=lambda trial: trial.number):
@@ -53,8 +55,18 @@ def read_trials(
         if params is not None:
             numbers[trial.number] = len(found)
             noted = trial.system_attrs.get(NOTE) if note is None else note
-            found.append(_trial(trial, len(found), params, max_steps=max_steps, note=noted))
+            found.append(_trial(trial, len(found), params, problem, max_steps=max_steps, note=noted))
     return Read(History(problem, found), numbers)
+
+
+def objectives_of(study: OptunaStudy, names: Sequence[str] = ()) -> tuple[Objective, ...]:
+    """The objectives of an Optuna study, which have no names: `value`, `value_1`, …, or those that are given."""
+    directions = study.directions
+    named = names or ["value", *(f"value_{place}" for place in range(1, len(directions)))]
+    return tuple(
+        Objective(name, minimize=direction is not StudyDirection.MAXIMIZE)
+        for name, direction in zip(named, directions, strict=True)
+    )
 
 
 def _params(trial: FrozenTrial, translation: Translation) -> Mapping[str, Any]:
@@ -65,13 +77,16 @@ def _params(trial: FrozenTrial, translation: Translation) -> Mapping[str, Any]:
     return {**given, **trial.params}
 
 
-def _trial(trial: FrozenTrial, number: int, params: dict[str, Any], *, max_steps: int | None, note: Json) -> Trial:
-    state, value = _ending(trial)
+def _trial(
+    trial: FrozenTrial, number: int, params: dict[str, Any], problem: Problem, *, max_steps: int | None, note: Json
+) -> Trial:
+    state, value, metrics = _ending(trial, problem)
     points = [] if max_steps is None else _curve(trial, max_steps)
     full = {} if max_steps is None else {STEP: float(max_steps)}
     reached = points[-1].fidelity if points and state is State.PRUNED else full
     if state in (State.DONE, State.PRUNED):
-        points.append(Measurement(value, {"training": seconds_of(trial)}, fidelity=reached, sequence=len(points)))
+        cost = {"training": seconds_of(trial)}
+        points.append(Measurement(value, cost, fidelity=reached, metrics=metrics, sequence=len(points)))
     return Trial(
         number,
         Suggestion(params, full, note=note),
@@ -82,14 +97,20 @@ def _trial(trial: FrozenTrial, number: int, params: dict[str, Any], *, max_steps
     )
 
 
-def _ending(trial: FrozenTrial) -> tuple[State, float | None]:
+Ending = tuple[State, float | None, dict[str, float | None]]
+
+
+def _ending(trial: FrozenTrial, problem: Problem) -> Ending:
+    """How a trial ended, with its first value and the others by name."""
     if not trial.state.is_finished():
-        return State.RUNNING, None
-    value = trial.value if trial.state is TrialState.COMPLETE else None
-    if trial.state is TrialState.PRUNED:
+        return State.RUNNING, None, {}
+    if trial.state is TrialState.PRUNED:  # only studies of one value have trials that are
         last = trial.intermediate_values.get(trial.last_step) if trial.last_step is not None else None
-        return (State.PRUNED, last) if last is not None and math.isfinite(last) else (State.FAILED, None)
-    return (State.DONE, value) if value is not None and math.isfinite(value) else (State.FAILED, None)
+        return (State.PRUNED, last, {}) if last is not None and math.isfinite(last) else (State.FAILED, None, {})
+    values = trial.values if trial.state is TrialState.COMPLETE else None
+    if values is None or not all(map(math.isfinite, values)):
+        return State.FAILED, None, {}
+    return State.DONE, values[0], dict(zip(problem.needed, values[1:], strict=True))
 
 
 def _curve(trial: FrozenTrial, max_steps: int) -> list[Measurement]:

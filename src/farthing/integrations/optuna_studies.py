@@ -1,24 +1,26 @@
 """Studies that change sides: an Optuna study as one of Farthing's, and the other way round."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy import URL, create_engine, inspect, make_url
 
 from farthing.errors import InvalidArgument
-from farthing.integrations.optuna_history import STEP, seconds_of
+from farthing.integrations.optuna_history import STEP, objectives_of, seconds_of
 from farthing.integrations.optuna_space import distribution_of, parameter_of, usable_names
 from farthing.session import session_of
 from farthing.space import Fidelity, Parameter, Space
 from farthing.space.parameters import with_condition
 from farthing.storage import StorageLike
 from farthing.study import Study
-from farthing.trials import Failure, Measurement, Outcome, State, Suggestion, Trial
+from farthing.trials import Failure, Measurement, Outcome, Problem, State, Suggestion, Trial
+from farthing.trials.objectives import Objective, bounds_of, values_of
 from farthing.trials.trial import ADDED
 
 VERSIONS = "version_info"
@@ -35,7 +37,7 @@ def import_study(
     space: Space | None = None,
     storage: StorageLike | None = None,
     name: str | None = None,
-    value: str = "value",
+    value: str | Sequence[str] = "value",
 ) -> Study:
     """A study of Farthing's with the trials of an Optuna study: params, curves, durations as costs.
 
@@ -46,19 +48,26 @@ def import_study(
         source: the study, or the URL of its storage, with its name in `study_name`.
         space: the space, where trials do not tell it: parameters under their names, and a fidelity if there are curves.
         storage, name: of the new study; by default in memory, and with the same name.
-        value: the name of the value.
+        value: the name of the value; of several objectives a list with the names of all, which Optuna does not have.
     """
     given = _loaded(source, study_name) if isinstance(source, str) else source
-    if len(given.directions) > 1:
+    given_names = [value] if isinstance(value, str) else list(value)
+    if len(given_names) != len(given.directions):
         raise InvalidArgument(
-            f"A study must have one objective, got {len(given.directions)} in {given.study_name!r}. "
-            "Import one of them: write its values into a study of their own."
+            f"Each objective needs a name, got value={value!r} for {len(given.directions)} in {given.study_name!r}. "
+            "Write import_study(…, value=['error', 'latency'])."
         )
+    aims = objectives_of(given, given_names)
     trials = [trial for trial in given.get_trials(deepcopy=False) if trial.state.is_finished()]
     names = usable_names(sorted({param for trial in trials for param in trial.params}))
     found = space or _space_of(trials, names)
-    direction = {"maximize" if given.direction is optuna.study.StudyDirection.MAXIMIZE else "minimize": value}
-    study = Study(found, storage=storage, name=name or given.study_name, **direction)  # type: ignore[arg-type]
+    study = Study(
+        found,
+        storage=storage,
+        name=name or given.study_name,
+        minimize=[one.name for one in aims if one.minimize] or None,
+        maximize=[one.name for one in aims if not one.minimize] or None,
+    )
     if len(study.history):
         raise InvalidArgument(
             f"An imported study must be new, got {study.name!r} with {len(study.history)} trials. Give it another name."
@@ -67,7 +76,7 @@ def import_study(
     if renamed:
         session_of(study).remember(**{NAMES: renamed})
     for trial in trials:
-        _add(study, trial, names)
+        _add(study, trial, names, aims)
     return study
 
 
@@ -76,17 +85,22 @@ def export_study(
 ) -> optuna.Study:
     """An Optuna study with the finished trials of a study: params, curves, and costs as durations.
 
-    What ended short of full fidelity is pruned there. The cost by kind, the fidelity and the trial's number here are
-    user attributes.
+    What ended short of full fidelity is pruned there. The cost by kind, the fidelity, the trial's number here and
+    limited quantities are user attributes; Optuna is not told the limits themselves.
     """
     problem, renamed = study.problem, session_of(study).settings.get(NAMES, {})
-    target = optuna.create_study(storage=storage, study_name=study_name or study.name, direction=problem.direction)
+    directions = [_direction(one) for one in problem.objectives]
+    target = optuna.create_study(storage=storage, study_name=study_name or study.name, directions=directions)
     parameters = problem.space.parameters
     distributions = {name: distribution_of(parameter) for name, parameter in parameters.items()}
     for trial in study.trials:
         if trial.is_finished:
             target.add_trial(_frozen(study, trial, distributions, renamed))
     return target
+
+
+def _direction(objective: Objective) -> StudyDirection:
+    return StudyDirection.MINIMIZE if objective.direction == "minimize" else StudyDirection.MAXIMIZE
 
 
 # ------------------------------------------------------------------------------------------------------------- import
@@ -184,13 +198,13 @@ def _conditional(
     )
 
 
-def _add(study: Study, trial: FrozenTrial, names: Mapping[str, str]) -> None:
+def _add(study: Study, trial: FrozenTrial, names: Mapping[str, str], aims: Sequence[Objective]) -> None:
     space = study.space
     params = {names[name]: value for name, value in trial.params.items() if names[name] in space.parameters}
     is_whole = set(space.active_names(params)) == set(params)
     if not is_whole and trial.state is TrialState.FAIL:
         return  # it failed before it had asked for all of them
-    ended = _Ended.of(trial, space)
+    ended = _Ended.of(trial, study.problem, aims)
     suggestion = Suggestion(space.check(params), ended.fidelity, note={ADDED: True})
     session_of(study).records.add(suggestion, ended.outcome, tags=["optuna"])
 
@@ -203,7 +217,8 @@ class _Ended:
     outcome: Outcome
 
     @classmethod
-    def of(cls, trial: FrozenTrial, space: Space) -> "_Ended":
+    def of(cls, trial: FrozenTrial, problem: Problem, aims: Sequence[Objective]) -> "_Ended":
+        space = problem.space
         full, steps = dict(space.full_fidelity), sorted(trial.intermediate_values)
         trace = next((name for name, one in space.fidelities.items() if one.trace), None)
         points: list[Measurement] = []
@@ -216,10 +231,12 @@ class _Ended:
             ]
         is_short = trial.state is TrialState.PRUNED and bool(points)
         fidelity = dict(points[-1].fidelity) if is_short else full
-        value = points[-1].value if is_short else trial.value if trial.state is TrialState.COMPLETE else None
-        cost = {"training": seconds_of(trial)}
-        points = [*points, Measurement(value, cost, charged=True, fidelity=fidelity if value is not None else {})]
-        measured = tuple(Measurement(p.value, p.cost, p.charged, p.fidelity, sequence=i) for i, p in enumerate(points))
+        values = trial.values if trial.state is TrialState.COMPLETE else None
+        known = {} if values is None else dict(zip((one.name for one in aims), values, strict=True))
+        value = points[-1].value if is_short else known.pop(problem.value, None)
+        cost, there = {"training": seconds_of(trial)}, fidelity if value is not None else {}
+        points = [*points, Measurement(value, cost, charged=True, fidelity=there, metrics=known)]
+        measured = tuple(replace(point, sequence=place) for place, point in enumerate(points))
         if value is None:
             why = "pruned without a value" if trial.state is TrialState.PRUNED else "failed"
             return cls(fidelity, Outcome(State.FAILED, measurements=measured, failure=Failure(f"It {why} in Optuna.")))
@@ -234,13 +251,21 @@ def _frozen(
 ) -> FrozenTrial:
     began = datetime.fromtimestamp(trial.began_at)
     state = _state_of(study, trial)
+    problem, values = study.problem, values_of(study.problem, trial) or {}
+    limited = {name: values[name] for name in bounds_of(problem)} if values else {}
+    has_values = state is TrialState.COMPLETE or (state is TrialState.PRUNED and not problem.further)
     ended = optuna.trial.create_trial(
         state=state,
-        value=None if state is TrialState.FAIL else trial.value,
+        values=[values[one.name] for one in problem.objectives] if has_values and values else None,
         params={renamed.get(name, name): value for name, value in trial.params.items()},
         distributions={renamed.get(name, name): distributions[name] for name in trial.params},
         intermediate_values=_intermediate(study, trial),
-        user_attrs={"farthing_trial": trial.number, "cost": dict(trial.costs), "fidelity": dict(trial.fidelity)},
+        user_attrs={
+            "farthing_trial": trial.number,
+            "cost": dict(trial.costs),
+            "fidelity": dict(trial.fidelity),
+            **({"limited": limited} if limited else {}),
+        },
     )
     ended.datetime_start = began
     ended.datetime_complete = began + timedelta(seconds=_seconds(study, trial))

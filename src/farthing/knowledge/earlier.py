@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from farthing.analysis.best import find_best
@@ -62,6 +63,8 @@ def learned_from(studies: Sequence[Session], problem: Problem) -> Learned:
     for study in studies:
         _require_suitable(study, problem)
     names = tuple(study.name for study in studies)
+    if not problem.is_simple:
+        return Learned(names, tuple(_from_fronts(studies, problem)), (), tuple(_costs(studies, problem)))
     bests = [best for place, study in enumerate(studies) if (best := _best_of(study, problem, place)) is not None]
     if not bests:
         return Learned(names)
@@ -79,7 +82,8 @@ def require_starts(strategy: Strategy | None) -> None:
     if strategy is not None and not strategy.takes_starts:
         raise InvalidArgument(
             f"learn_from needs a strategy that begins with given starts, got {type(strategy).__name__}, which does "
-            "not. Leave strategy= out, or use TraceKG, BOHB, LogEI, EIPerCost, PrefixEI or PB2."
+            "not. Leave strategy= out, or use TraceKG, BOHB, LogEI, EIPerCost, PrefixEI or PB2; with several values "
+            "LogEHVI or ParetoHalving."
         )
 
 
@@ -119,16 +123,16 @@ def _suits(other: StudySummary, problem: Problem, *, name: str) -> bool:
     """Whether "all" takes it: it has ended with results, and tuned the same value in a space that is partly ours."""
     theirs, trials = other.record.problem, other.trials
     is_finished = trials.get(State.DONE, 0) > 0 and not (trials.get(State.RUNNING, 0) or trials.get(State.PENDING, 0))
-    is_alike = (theirs.value, theirs.minimize) == (problem.value, problem.minimize)
+    is_alike = theirs.objectives == problem.objectives
     return other.record.name != name and is_finished and is_alike and bool(in_common(problem.space, theirs.space))
 
 
 def _require_suitable(study: Session, problem: Problem) -> None:
     theirs = study.records.problem
-    if (theirs.value, theirs.minimize) != (problem.value, problem.minimize):
+    if theirs.objectives != problem.objectives:
         raise InvalidArgument(
-            f"A study learns from studies of the same value, got {study.name!r}, which has "
-            f"{theirs.direction}={theirs.value!r}, for {problem.direction}={problem.value!r}. Leave it out."
+            f"A study learns from studies of the same value, got {study.name!r}, which has {_named_aims(theirs)}, "
+            f"for {_named_aims(problem)}. Leave it out."
         )
     if not in_common(problem.space, theirs.space):
         raise InvalidArgument(
@@ -136,7 +140,33 @@ def _require_suitable(study: Session, problem: Problem) -> None:
         )
 
 
+def _named_aims(problem: Problem) -> str:
+    return ", ".join(f"{one.direction}={one.name!r}" for one in problem.objectives)
+
+
 # --------------------------------------------------------------------------------------------- what they leave
+
+
+def _from_fronts(studies: Sequence[Session], problem: Problem) -> list[LearnedStart]:
+    """Of each study's front its knee, then the best of each objective, the studies in turn.
+
+    Limits are those that each study had: what is learnt only says where to begin.
+    """
+    from farthing.analysis.front import Front, starts_of
+    from farthing.knowledge.portfolio import MOST_STARTS
+
+    offered: list[list[LearnedStart]] = []
+    for place, study in enumerate(studies):
+        history = study.records.refresh()
+        found = starts_of(Front.of(history)) if history.results else []
+        carried = [_with_drawn(params, problem, "learned", place) for params in found]
+        offered.append([LearnedStart(params, study.name) for params in carried])
+    chosen: list[LearnedStart] = []
+    for turn in zip_longest(*offered):
+        for start in turn:
+            if start is not None and all(start.params != other.params for other in chosen):
+                chosen.append(start)
+    return chosen[:MOST_STARTS]
 
 
 def _best_of(study: Session, problem: Problem, place: int) -> "EarlierBest | None":

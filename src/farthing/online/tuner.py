@@ -18,11 +18,12 @@ from farthing.online.arguments import candidates_of, initial_params, learned_par
 from farthing.online.log import Online, RoundLog, with_new_arguments
 from farthing.online.run import Decision, Measured, OnlineRun, Reading, Value, read
 from farthing.online.strategy import Holding
-from farthing.session.creation import require_space, value_name
+from farthing.session.creation import require_space
 from farthing.space import Space
 from farthing.storage import MemoryStorage, Storage, open_storage
 from farthing.trials import Json, Measurement, Params, Problem, Trial
 from farthing.trials.measurement import BAD, cost_amount, played_rounds
+from farthing.trials.objectives import objectives_given
 from farthing.validation import shown
 
 if TYPE_CHECKING:
@@ -112,10 +113,17 @@ class OnlineTuner(Iterator[Decision]):
         _check_pair(save, restore)
         if minimize is None and maximize is None:
             maximize = "value"
+        first, *others = objectives_given(minimize, maximize)
+        if others:
+            named = ", ".join(one.name for one in (first, *others))
+            raise InvalidArgument(
+                f"An online tuner has one value, got {named}. Combine them in what you "
+                "measure, or tune whole runs with ft.Study(minimize=[…])."
+            )
         self.problem = Problem(
             space,
-            value=value_name(minimize, maximize),
-            minimize=minimize is not None,
+            value=first.name,
+            minimize=first.minimize,
             seed=seed,
             cost_unit=cost_unit or "seconds",
             measures_cost=False,

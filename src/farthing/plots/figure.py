@@ -2,11 +2,15 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from farthing.analysis.best import Best
+from farthing.analysis.front import FrontChoice
+from farthing.analysis.one_value import by_value
 from farthing.analysis.text import found_best, short_params, short_prediction
 from farthing.errors import InvalidArgument, NoResult
+from farthing.plots.front import Pair, attainment_panels, draw_pair, pairs
 from farthing.plots.kinds import PlotKind
 from farthing.plots.look import MUTED, is_failed, merit, shading
 from farthing.plots.parameters import draw_parameter
@@ -34,6 +38,7 @@ class Row(NamedTuple):
 MOST_COLUMNS = 5
 """Of small panels in a row."""
 
+FRONT_HEIGHT = 4.6
 WIDTH, TITLE_HEIGHT, MAIN_HEIGHT, SPENDING_HEIGHT, STAGES_HEIGHT, SMALL_HEIGHT = 12.0, 0.7, 3.6, 2.5, 3.2, 2.5
 """Inches."""
 
@@ -43,6 +48,10 @@ def panels_figure(study: Study, *, kind: PlotKind) -> "Figure":
     best = found_best(session_of(study))
     if best is None:
         raise NoResult(f"A picture needs a trial that is done, got none of {study.name!r}. Run the study first.")
+    if kind == "front" and best.choice is None:
+        raise InvalidArgument(
+            f"A picture of a front needs several objectives or limits, got {study.problem.aim}. Leave out the kind."
+        )
     if kind == "stages" and not has_stages(study.history):
         raise NoResult(
             f"A picture of stages needs a pipeline's trials, got none of {study.name!r}. Leave out the kind."
@@ -63,10 +72,13 @@ def _figure(study: Study, best: Best, *, kind: PlotKind) -> "Figure":
 
     history = study.history
     colours = shading(history)
-    rows = _rows(_main_panels(history, best, colours=colours, kind=kind), MAIN_HEIGHT)
+    rows = _front_rows(history, best, kind=kind)
+    for one in _by_objective(history):
+        rows += _rows(_main_panels(one, _seen_by(one, best), colours=colours, kind=kind), MAIN_HEIGHT)
     rows += _rows(_spending_panels(study, best, kind=kind), SPENDING_HEIGHT)
     rows += _rows(_stage_panels(history, kind=kind), STAGES_HEIGHT, shares_value=False)
-    rows += _rows(_small_panels(history, best, colours=colours, kind=kind), SMALL_HEIGHT)
+    for one in _by_objective(history):
+        rows += _rows(_small_panels(one, best, colours=colours, kind=kind), SMALL_HEIGHT)
     heights = [row.height for row in rows]
     height = TITLE_HEIGHT + sum(heights)
     layout = ConstrainedLayoutEngine(rect=(0, 0, 1, sum(heights) / height), w_pad=0.08, h_pad=0.08)
@@ -75,14 +87,43 @@ def _figure(study: Study, best: Best, *, kind: PlotKind) -> "Figure":
     for place, row in enumerate(rows):
         _draw_row(figure, grid[place], row)
     _add_title(figure, study, best)
-    if kind not in ("curves", "fidelities"):  # their colours mean something else
+    if kind not in ("curves", "fidelities", "front"):  # their colours mean something else
         _add_scale(figure, history, colours)
     return figure
 
 
+def _by_objective(history: History) -> list[History]:
+    """The history; of several objectives one for each, because a panel is of one value."""
+    if not history.problem.further:
+        return [history]
+    return [by_value(history, one.name, example="") for one in history.problem.objectives]
+
+
+def _seen_by(history: History, best: Best) -> Best:
+    """The recommendation with the value of that history."""
+    name = history.problem.value
+    return replace(best, value=best.values[name], predicted=best.predictions.get(name))
+
+
+def _front_rows(history: History, best: Best, *, kind: PlotKind) -> list[Row]:
+    """Every two objectives, then what was attained for the cost; nothing for one value without limits."""
+    choice = best.choice
+    if choice is None or kind not in ("all", "progress", "front"):
+        return []
+    panels = [_pair_panel(choice, pair) for pair in pairs(choice.front)] if kind != "progress" else []
+    return [
+        *_rows(panels, FRONT_HEIGHT, shares_value=False),
+        *_rows(attainment_panels(history), MAIN_HEIGHT, shares_value=False),
+    ]
+
+
+def _pair_panel(choice: FrontChoice, pair: Pair) -> Panel:
+    return lambda axes: draw_pair(axes, choice.front, pair, best=choice.point)
+
+
 def _main_panels(history: History, best: Best, *, colours: Any, kind: PlotKind) -> list[Panel]:
     panels: list[Panel] = []
-    if kind in ("all", "progress"):
+    if best.choice is None and kind in ("all", "progress"):
         panels.append(lambda axes: draw_progress(axes, history, colours, best=best))
     if kind == "curves" or (kind == "all" and has_curves(history)):
         panels.append(lambda axes: draw_curves(axes, history, merit(history), best=best))
@@ -150,8 +191,12 @@ def _add_title(figure: Any, study: Study, best: Best) -> None:
     ledger = study.ledger
     is_predicted = best.predicted is not None and not study.history.is_full(best.trial)
     value = f"predicted {short_prediction(best.predicted)}" if best.predicted and is_predicted else f"{best.value:.4g}"
-    title = f"{study.name}: {study.problem.value} {value} after {ledger.total:.4g} {ledger.unit}"
-    chosen = f"trial {best.trial.number}  {short_params({**best.trial.fidelity, **best.params})}"
+    found = f"{study.problem.value} {value}"
+    if study.problem.further and best.choice is not None:
+        found = f"a front of {len(best.choice.front)}"
+    title = f"{study.name}: {found} after {ledger.total:.4g} {ledger.unit}"
+    others = "" if best.choice is None else f"{short_params(best.values)}  "
+    chosen = f"trial {best.trial.number}  {others}{short_params({**best.trial.fidelity, **best.params})}"
     height = figure.get_size_inches()[1]
     figure.text(0.1 / WIDTH, 1 - 0.1 / height, title, va="top", fontsize=13, fontweight="bold")
     figure.text(0.1 / WIDTH, 1 - 0.4 / height, chosen, va="top", fontsize=9, color=MUTED)

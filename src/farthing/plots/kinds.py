@@ -10,20 +10,25 @@ if TYPE_CHECKING:
 
     from farthing.study import Study
 
-PlotKind = Literal["all", "progress", "curves", "fidelities", "stages", "params", "model"]
+PlotKind = Literal["all", "progress", "curves", "fidelities", "stages", "params", "model", "front"]
 KINDS: tuple[PlotKind, ...] = get_args(PlotKind)
 
 
-def plot(study: "Study", kind: PlotKind = "all") -> "Figure":
+def plot(study: "Study", kind: PlotKind = "all", *, of: str | None = None) -> "Figure":
     """The picture of a study; see `Study.plot`."""
     _check(kind)
+    if of is not None and kind != "model":
+        raise InvalidArgument(
+            f"Only a picture of a model is of one value, got of={shown(of)} for {kind!r}. "
+            f"Write study.plot('model', of={shown(of)})."
+        )
     require_matplotlib()
     import matplotlib
 
     from farthing.plots.look import STYLE
 
     with matplotlib.rc_context(STYLE):
-        figure = _drawn(study, kind)
+        figure = _drawn(study, kind, of=of)
         figure.draw_without_rendering()  # the layout is settled while the style holds
     return figure
 
@@ -37,14 +42,14 @@ def require_matplotlib() -> None:
         ) from error
 
 
-def _drawn(study: "Study", kind: PlotKind) -> "Figure":
+def _drawn(study: "Study", kind: PlotKind, *, of: str | None) -> "Figure":
     from farthing.plots.figure import panels_figure
     from farthing.plots.model import model_figure
     from farthing.plots.online import is_online, online_figure
     from farthing.plots.population import is_population, population_figure
 
     if kind == "model":
-        return model_figure(study)
+        return model_figure(study, of=of)
     if is_online(study):
         return online_figure(study)
     if kind == "all" and is_population(study):

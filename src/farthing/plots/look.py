@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from farthing.analysis.runs import last_of_runs
+from farthing.analysis.runs import last_of_runs, ranked_runs
 from farthing.plots.scales import is_wide
 from farthing.trials import History, Prediction, State, Trial
 
@@ -65,6 +65,11 @@ def merit(history: History) -> dict[int, Any]:
     from matplotlib.colors import LinearSegmentedColormap
 
     colours = LinearSegmentedColormap.from_list("farthing", SHADES)
+    if not history.problem.is_simple:
+        ranked = ranked_runs(history)
+        return {trial.number: MUTED for trial in last_of_runs(history)} | {
+            trial.number: colours(1.0 - place / max(1, len(ranked) - 1)) for place, trial in enumerate(ranked)
+        }
     runs = last_of_runs(history)
     losses = sorted({history.loss(trial.points[-1].value or 0.0) for trial in runs if trial.points}, reverse=True)
     steps = max(1, len(losses) - 1)

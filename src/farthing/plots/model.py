@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from farthing.analysis.diagnosis import Diagnosis
+from farthing.analysis.diagnosis import Diagnosis, diagnose
 from farthing.analysis.model import REACH
+from farthing.analysis.one_value import by_value
 from farthing.analysis.text import short_params
 from farthing.models.diagnostics import calibration
 from farthing.models.linalg import BoolArray
@@ -35,17 +36,17 @@ LONGEST_SUBTITLE = 110
 """Characters that fit beside the legend."""
 
 
-def model_figure(study: Study) -> "Figure":
+def model_figure(study: Study, *, of: str | None = None) -> "Figure":
     """Raises `NoResult` where the study has too few values for a model."""
-    return _figure(study, study.diagnose())
+    history = by_value(study.history, of, example=f"study.plot('model', of={study.problem.value!r})")
+    return _figure(study, history, diagnose(history))
 
 
-def _figure(study: Study, diagnosis: Diagnosis) -> "Figure":
+def _figure(study: Study, history: History, diagnosis: Diagnosis) -> "Figure":
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     from farthing.plots.picture import Picture
 
-    history = study.history
     rows = math.ceil(len(diagnosis.slices) / MOST_COLUMNS)
     heights = [MAIN_HEIGHT, *[SMALL_HEIGHT] * rows]
     height = TITLE_HEIGHT + sum(heights)
@@ -142,7 +143,8 @@ def _draw_slices(figure: Any, rows: list[Any], diagnosis: Diagnosis, history: Hi
 def _add_title(figure: Any, study: Study, diagnosis: Diagnosis) -> None:
     height = figure.get_size_inches()[1]
     what = "learning curves, at full fidelity" if diagnosis.is_by_curves else "trials"
-    title = f"{study.name}: a model of {len(diagnosis.trials)} {what}"
+    value = "" if study.problem.is_simple else f"{diagnosis.value} of "
+    title = f"{study.name}: a model of {value}{len(diagnosis.trials)} {what}"
     best = f"slices through trial {diagnosis.best}, the best:  {short_params(study.history[diagnosis.best].params)}"
     subtitle = best if len(best) <= LONGEST_SUBTITLE else best[: LONGEST_SUBTITLE - 1] + "…"
     figure.text(0.1 / WIDTH, 1 - 0.1 / height, title, va="top", fontsize=13, fontweight="bold")

@@ -10,7 +10,7 @@ from farthing.errors import InvalidArgument, InvalidParams, InvalidValue
 from farthing.execution import Job, RunningTrial
 from farthing.execution.curve import fidelity_of_report, next_step
 from farthing.execution.inline import begins_this_process
-from farthing.execution.results import GRADIENT, read_gradient
+from farthing.execution.results import GRADIENT, read_gradient, read_report
 from farthing.fields import Flag, Several, Text
 from farthing.running.stopping import Stopping, end_beyond
 from farthing.scalars import as_int
@@ -25,7 +25,10 @@ from farthing.trials.measurement import cost_amount, finite_number
 from farthing.trials.news import News
 from farthing.validation import refuse_non_mapping, refuse_unknown, shown, spelled_out
 
-Trace: TypeAlias = Iterable[tuple[Mapping[str, float], float]]
+Told: TypeAlias = float | Mapping[str, float]
+"""A value; with several objectives or constraints all of them by name."""
+
+Trace: TypeAlias = Iterable[tuple[Mapping[str, float], Told]]
 """Points of a curve: where each was measured, as `trial.report` names it, and its value."""
 
 WISH = "wish"
@@ -143,13 +146,14 @@ def suggested(problem: Problem, params: Params, fidelity: Mapping[str, float] | 
 
 
 def obtained(
-    problem: Problem, value: float, *, cost: float | None, fidelity: Mapping[str, float], trace: Trace = ()
+    problem: Problem, value: Told, *, cost: float | None, fidelity: Mapping[str, float], trace: Trace = ()
 ) -> Outcome:
     """The outcome of a trial that was run elsewhere."""
-    points = _trace_points(problem, fidelity, trace)
+    points, said = _trace_points(problem, fidelity, trace), read_report(value, None, problem)
     is_early = stops_early(problem, fidelity, points, is_continued=False)
     measurement = Measurement(
-        value=finite_number(value, what=f"The value {problem.value!r}"),
+        value=said.value,
+        metrics=said.metrics,
         cost={} if cost is None else {"training": cost_amount(cost)},
         charged=cost is not None,
         fidelity=points[-1].fidelity if is_early else fidelity,
@@ -208,7 +212,7 @@ def number_of(trial: RunningTrial | Trial | int) -> int:
 def told(
     running: RunningTrial,
     *,
-    value: float | None,
+    value: Told | None,
     cost: float | None = None,
     trace: Trace = (),
     metrics: Mapping[str, float] | None = None,
@@ -239,8 +243,11 @@ def told(
         return _joined(points, running._prune(), charge)
     name = running.problem.value
     if value is None and points:
-        value = points[-1].value
-    result = None if value is None else {**(metrics or {}), name: finite_number(value, what=f"The value {name!r}")}
+        value = {one: number for one, number in points[-1].metrics.items() if number is not None}
+        value[name] = points[-1].value or 0.0
+    if value is not None and not isinstance(value, Mapping):
+        value = {name: finite_number(value, what=f"The value {name!r}")}
+    result = None if value is None else {**(metrics or {}), **value}
     outcome = running._finish(result if slopes is None else {**(result or {}), GRADIENT: slopes})
     if outcome.state is State.FAILED:
         raise InvalidValue(outcome.failure.reason if outcome.failure else "The result could not be read.")
@@ -264,13 +271,13 @@ def _trace_points(problem: Problem, own: Mapping[str, float], trace: Trace) -> l
         named = {name: amount for name, amount in place.items() if name != "step"}
         fidelity = fidelity_of_report(problem.space, own, named)
         last = (points[-1].step or 0) if points else 0
-        number = finite_number(value, what=f"The value {problem.value!r} in the trace")
+        said = read_report(value, None, problem)
         step = None if fidelity else next_step(place.get("step"), last)
-        points.append(Measurement(value=number, fidelity=fidelity, step=step))
+        points.append(Measurement(value=said.value, metrics=said.metrics, fidelity=fidelity, step=step))
     return points
 
 
-def _pairs(trace: Trace) -> list[tuple[Mapping[str, float], float]]:
+def _pairs(trace: Trace) -> list[tuple[Mapping[str, float], Told]]:
     try:
         return [(place, value) for place, value in trace]
     except (TypeError, ValueError):

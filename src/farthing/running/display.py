@@ -13,6 +13,7 @@ from farthing.errors import InvalidArgument
 from farthing.fields import Flag
 from farthing.session import Session
 from farthing.trials import Measurement, State, Trial
+from farthing.trials.objectives import MeasuredFront
 from farthing.validation import shown
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class Standing:
         self._session = session
         self._latest: dict[int, tuple[Trial, Measurement | None]] = {}
         self._best: Trial | None = None
+        self._front = MeasuredFront()
         self._counts = dict.fromkeys(State, 0)
 
     def on_start(self, trial: Trial) -> None:
@@ -101,6 +103,9 @@ class Standing:
 
     def _count(self, trial: Trial) -> None:
         self._counts[trial.state] += 1
+        if not self._session.records.problem.is_simple:
+            self._front = self._front.after(trial, self._session.records.problem)
+            return
         better = self._session.records.problem.better
         if trial.state is State.DONE and trial.value is not None:
             is_first = self._best is None or self._best.value is None
@@ -108,6 +113,9 @@ class Standing:
                 self._best = trial
 
     def _best_text(self) -> str:
+        problem = self._session.records.problem
+        if not problem.is_simple:
+            return self._front.summary(problem) or "nothing keeps the limits yet"
         return f"best {self._session.records.problem.value} {self._best.value:.6g}" if self._best else "no result yet"
 
     def _parts(self, loop: "Loop") -> list[str]:
@@ -142,9 +150,9 @@ class Progress(Standing):
         from rich.console import Group
         from rich.table import Table
 
-        workers = Table.grid(padding=(0, 2))
+        workers, problem = Table.grid(padding=(0, 2)), self._session.records.problem
         for number, (trial, point) in sorted(self._latest.copy().items()):
-            workers.add_row(f"[cyan]trial {number}[/]", short_params(trial.params), short_point(trial, point))
+            workers.add_row(f"[cyan]trial {number}[/]", short_params(trial.params), short_point(trial, point, problem))
         return Group(self._summary(loop), self._bars(loop), workers)
 
     def _summary(self, loop: "Loop") -> str:
@@ -195,8 +203,9 @@ class NotebookProgress(Standing):
             f"<div>{name} <progress value='{spent:g}' max='{limit:g}'></progress> {spent:.4g} of {limit:g}</div>"
             for name, spent, limit in self._limits(loop)
         )
+        problem = self._session.records.problem
         workers = "".join(
-            f"<div>trial {number}: {escape(short_params(trial.params))} {escape(short_point(trial, point))}</div>"
+            f"<div>trial {number}: {escape(f'{short_params(trial.params)} {short_point(trial, point, problem)}')}</div>"
             for number, (trial, point) in sorted(self._latest.items())
         )
         return f"<div>{title}</div>{bars}{workers}"
@@ -222,7 +231,7 @@ class ProgressLines(Standing):
         if time.monotonic() - self._said_at < SECONDS_BETWEEN_LINES:
             return
         self._said_at = time.monotonic()
-        self._counts, self._best = dict.fromkeys(State, 0), None
+        self._counts, self._best, self._front = dict.fromkeys(State, 0), None, MeasuredFront()
         self._count_all()
         limits = [f"{spent:.4g} of {limit:g} {name}" for name, spent, limit in self._limits(self._loop)]
         sys.stderr.write(f"{self._session.name}: {', '.join([*self._parts(self._loop), *limits])}\n")

@@ -13,7 +13,7 @@ from farthing.session.creation import check_retries
 from farthing.space import Choice
 from farthing.space.parameters import Parameter
 from farthing.strategies import Strategy
-from farthing.trials import History, Measurement, State, Trial
+from farthing.trials import History, Measurement, Problem, State, Trial
 from farthing.validation import listed, shown
 
 if TYPE_CHECKING:
@@ -124,6 +124,16 @@ def require_budget(budget: Budget | None, strategy: Strategy) -> None:
             f"A run needs a budget, got none, and {type(strategy).__name__} has no end of its own. "
             "Give budget=ft.Budget(seconds=600)."
         )
+
+
+def require_judged_by_one(budget: Budget | None, problem: Problem) -> None:
+    """Refuses a budget that ends by the gain of one value where there are several, or limits."""
+    if budget is None or problem.is_simple or (budget.worth is None and budget.patience is None):
+        return
+    raise InvalidArgument(
+        f"Budget(worth=…) and Budget(patience=…) judge one value without limits, got {problem.aim}. "
+        "Limit cost=, seconds= or trials= instead."
+    )
 
 
 def check_on_interrupt(given: str) -> None:

@@ -4,7 +4,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from queue import Full, Queue
 from threading import Thread
 from time import monotonic
@@ -15,6 +15,7 @@ from farthing.errors import InvalidArgument, WorkError
 from farthing.names import name_of
 from farthing.session import Session
 from farthing.trials import History, Json, Measurement, Problem, State, Trial
+from farthing.trials.objectives import MeasuredFront
 from farthing.validation import shown
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ class StudyFacts:
     def settings(self) -> dict[str, str]:
         """What a reader of the tracker wants to know first."""
         problem = self.problem
-        return {"strategy": self.strategy, problem.direction: problem.value, "cost_unit": problem.cost_unit}
+        aim = {problem.direction: problem.value} if problem.is_simple else {"aim": problem.aim}
+        return {"strategy": self.strategy, **aim, "cost_unit": problem.cost_unit}
 
     def step_of(self, point: Measurement) -> int | None:
         """Where a point is on the axis of its curve: the whole amount of the trace fidelity, or the step."""
@@ -50,12 +52,17 @@ class StudyFacts:
 
 @dataclass(frozen=True)
 class SoFar:
-    """How a study stands: the trials that have ended, what they cost, the best value measured and its trial."""
+    """How a study stands: the trials that have ended, what they cost, the best value measured and its trial.
+
+    With several objectives there is no best; `front` has the trials that no other dominates as measured, of those that
+    keep the limits.
+    """
 
     trials: int = 0
     cost: float = 0.0
     best: float | None = None
     best_trial: Trial | None = None
+    front: MeasuredFront = field(default_factory=MeasuredFront)
 
     @classmethod
     def of(cls, history: History) -> "SoFar":
@@ -67,6 +74,8 @@ class SoFar:
 
     def after(self, trial: Trial, problem: Problem) -> "SoFar":
         best, best_trial = self.best, self.best_trial
+        if not problem.is_simple:
+            return self._after_one_of_several(trial, problem)
         if (
             trial.state is State.DONE
             and trial.value is not None
@@ -74,6 +83,12 @@ class SoFar:
         ):
             best, best_trial = trial.value, trial
         return SoFar(self.trials + 1, self.cost + trial.cost, best, best_trial)
+
+    def _after_one_of_several(self, trial: Trial, problem: Problem) -> "SoFar":
+        front = self.front.after(trial, problem)
+        found = front.trials[-1] if front.trials and not problem.further else None
+        value = None if found is None else found.value
+        return SoFar(self.trials + 1, self.cost + trial.cost, value, found, front)
 
 
 class Tracker(ABC):

@@ -193,6 +193,11 @@ class Chosen:
     def of(cls, best: Best, history: History, *, measured: bool, top: int | None, repeats: int | None) -> "Chosen":
         """The most promising ones: as the model ranks them, or as they were measured."""
         Flag().checked(measured, what="measured=", advice="Write measured=True for the best that was measured.")
+        if not history.problem.is_simple and (measured or top is not None or repeats is not None):
+            raise InvalidArgument(
+                f"A verification of several configurations ranks them by one value without limits, got "
+                f"{history.problem.aim}. Leave out measured=, top= and repeats=: it then trains study.best to the end."
+            )
         count = 1 if top is None else Whole(least=1).checked(top, what="top", advice="Write for example top=3.")
         times = 1 if repeats is None else Whole(least=1).checked(repeats, what="repeats", advice="Write repeats=2.")
         ranked = [(trial.params, None) for trial in ranked_runs(history) if trial.state is State.DONE]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from farthing.costs import PricesGiven, ResourcePrices
 from farthing.errors import InvalidArgument, InvalidSpace, StudyExists, StudyMismatch
-from farthing.fields import Number, Text, Whole
+from farthing.fields import Number, Whole
 from farthing.session.extension import differences
 from farthing.session.records import IS_EXTENDED
 from farthing.session.strategy import is_at_hand
@@ -32,16 +32,6 @@ def closed_on_error(opened: Storage, *, given: object) -> Iterator[None]:
 def require_space(space: object) -> None:
     if not isinstance(space, Space):
         raise InvalidSpace(f"A study needs a space, got {shown(space)}. Write ft.Space({{'rate': ft.Float(0.1, 1)}}).")
-
-
-def value_name(minimize: str | None, maximize: str | None) -> str:
-    if (minimize is None) == (maximize is None):
-        raise InvalidArgument(
-            f"A study needs one value to optimise, got minimize={minimize!r} and maximize={maximize!r}. "
-            "Name it in one of the two: minimize='error'."
-        )
-    name = minimize if minimize is not None else maximize
-    return str(Text().checked(name, what="The value's name", advice="Write minimize='error'."))
 
 
 def check_leases(lease: float, *, lost_retries: int) -> None:
@@ -85,7 +75,7 @@ def _of_today(storage: Storage, found: StudyRecord) -> StudyRecord:
 
 
 def require_same_problem(found: StudyRecord, expected: Problem) -> None:
-    for aspect in ("space", "value", "minimize", "seed", "cost_unit", "measures_cost"):
+    for aspect in ("space", "value", "minimize", "further", "constraints", "seed", "cost_unit", "measures_cost"):
         old, new = getattr(found.problem, aspect), getattr(expected, aspect)
         if aspect == "space" and new == old.tuned:
             continue
@@ -100,6 +90,11 @@ def require_same_problem(found: StudyRecord, expected: Problem) -> None:
                 f"A study is continued in its direction, got {expected.direction} where {found.name!r} began with "
                 f"{found.problem.direction}={found.problem.value!r}. Write that, or give the study another name=."
             )
+        if aspect == "further" and old != new:
+            raise StudyMismatch(
+                f"A study is continued with the objectives it began with, got {_objectives(expected)} where "
+                f"{found.name!r} has {_objectives(found.problem)}. Give the study another name=, or delete the old one."
+            )
         if old != new:
             raise StudyMismatch(
                 f"A study is continued with the {aspect} it began with, got {_shown(new)} where {found.name!r} has "
@@ -112,6 +107,10 @@ def _shaped(space: Space, found: StudyRecord) -> Space:
     if space == found.problem.space or found.strategy is None or not is_at_hand(found.strategy):
         return space
     return strategy_from_json(found.strategy).shaped(space)
+
+
+def _objectives(problem: Problem) -> str:
+    return ", ".join(f"{one.direction} {one.name!r}" for one in problem.objectives)
 
 
 def _shown(thing: object) -> str:

@@ -13,15 +13,15 @@ from farthing.session.creation import (
     create_or_continue,
     require_space,
     unit_of_cost,
-    value_name,
 )
 from farthing.session.folder import StudyFiles, chosen_folder, folder_path, mark_for, new_identity
 from farthing.session.records import PRICES, Records
-from farthing.session.strategy import ChosenStrategy
+from farthing.session.strategy import ChosenStrategy, require_suited
 from farthing.space import Space
 from farthing.storage import Storage, StorageLike, StudyRecord, open_storage
 from farthing.strategies import Strategy, as_strategy
 from farthing.trials import DeclaredCost, Json, Problem
+from farthing.trials.objectives import Limit, Names, objectives_given, read_constraints
 
 DECLARES_COST = "declares cost"
 """The setting of a study whose cost is a function that the user gave."""
@@ -60,8 +60,9 @@ class Session:
         cls,
         space: Space,
         *,
-        minimize: str | None,
-        maximize: str | None,
+        minimize: Names,
+        maximize: Names,
+        constraints: Mapping[str, Limit] | None,
         strategy: Strategy | str | None,
         storage: StorageLike | None,
         name: str,
@@ -83,15 +84,19 @@ class Session:
         if noise is not None:
             Flag().checked(noise, what="noise=", advice="Write noise=False where equal params give equal values.")
         strategy = None if strategy is None else as_strategy(strategy)
+        first, *further = objectives_given(minimize, maximize)
         problem = Problem(
             space if strategy is None else strategy.shaped(space),
-            value=value_name(minimize, maximize),
-            minimize=minimize is not None,
+            value=first.name,
+            minimize=first.minimize,
             seed=0 if seed is None else seed,
             cost_unit=unit,
             measures_cost=cost is None and (unit == "seconds" or prices is not None),
             declared_cost=cost,
+            further=tuple(further),
+            constraints=read_constraints(constraints),
         )
+        require_suited(strategy, problem)
         place = open_storage(storage, patience=lease)
         with closed_on_error(place, given=storage):
             settings = new_identity() | chosen_folder(own_folder, name, storage=place)

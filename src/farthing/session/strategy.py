@@ -18,11 +18,23 @@ from farthing.trials import Json, Problem
 log = logging.getLogger("farthing")
 
 
+def require_suited(strategy: Strategy | None, problem: Problem) -> None:
+    """Refuses a strategy that knows one value only for a problem that has several, or limits."""
+    if strategy is None or problem.is_simple or strategy.takes_objectives:
+        return
+    name, several = type(strategy).__name__, ", ".join(problem.named)
+    raise InvalidArgument(
+        f"{name} optimises one value without limits, got {several}. Leave strategy= out, or use LogEHVI, "
+        "ParetoHalving, ASHA, Hyperband, Random or Sobol."
+    )
+
+
 class ChosenStrategy:
     """Makes the strategy when it is first needed: a study that is only read imports none."""
 
     def __init__(self, given: Strategy | str | None, record: StudyRecord) -> None:
         self.given = None if given is None else as_strategy(given)
+        require_suited(self.given, record.problem)
         self._strategy = self.given
         self._stored = record.strategy
         self._record = record
@@ -76,7 +88,15 @@ def _is_older_form(stored: Json, form: dict[str, Any], cls: type[Strategy]) -> b
 
 
 def default_strategy(problem: Problem) -> Strategy:
-    """By what there is to choose: stages, fidelities, or neither."""
+    """By what there is to choose: stages, fidelities, or neither; and by how many values there are."""
+    if not problem.is_simple:
+        if problem.space.fidelities:
+            from farthing.strategies.multifidelity.pareto import ParetoHalving
+
+            return ParetoHalving()
+        from farthing.strategies.plain.hypervolume import LogEHVI
+
+        return LogEHVI()
     if problem.space.stages:
         from farthing.strategies.pipeline.prefix_ei import PrefixEI
 

@@ -19,6 +19,6 @@ def summary(record: StudyRecord, trials: Sequence[Trial]) -> StudySummary:
 
 
 def best(problem: Problem, values: Sequence[float]) -> float | None:
-    if not values:
+    if not values or not problem.is_simple:  # of several values none is the best, and a limit may exclude it
         return None
     return min(values) if problem.minimize else max(values)

@@ -8,7 +8,7 @@ By default it is tried on a space with every kind of parameter and one trace fid
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -62,18 +62,22 @@ class BusyClock:
 
 
 class StrategyContract:
-    """Inherit, and set `strategy`; also `space` and `evaluate` where the strategy needs another kind of problem."""
+    """Inherit, and set `strategy`; also `space`, `aims` and `evaluate` where it needs another kind of problem.
+
+    `aims` are the arguments of the study that say what is optimised: `minimize`, `maximize` and `constraints`.
+    """
 
     strategy: ClassVar[Strategy]
     space: ClassVar[Space] = MIXED_SPACE
+    aims: ClassVar[Mapping[str, Any]] = {"minimize": "error"}
     trials: ClassVar[int] = 40
 
-    def evaluate(self, params: Params, fidelity: Mapping[str, float]) -> float:
+    def evaluate(self, params: Params, fidelity: Mapping[str, float]) -> float | Mapping[str, float]:
         return learning_curve(params, fidelity)
 
     def run_alone(self, *, trials: int | None = None, storage: MemoryStorage | None = None) -> Study:
         """A study told one result after the other, every seventh of them a failure."""
-        study = Study(self.space, minimize="error", strategy=self.strategy, storage=storage, seed=3)
+        study = Study(self.space, **self.aims, strategy=self.strategy, storage=storage, seed=3)
         return self._told(study, range(trials or self.trials))
 
     def suggest(self, history: History, count: int = 1) -> list[Suggestion]:
@@ -112,7 +116,7 @@ class StrategyContract:
 
     def _timed_by(self, clock: Clock, seed: int) -> Study:
         storage = MemoryStorage(clock)
-        study = Study(self.space, minimize="error", strategy=self.strategy, storage=storage, seed=seed, clock=clock)
+        study = Study(self.space, **self.aims, strategy=self.strategy, storage=storage, seed=seed, clock=clock)
         return self._told(study, range(self.trials))
 
     def test_a_study_that_is_opened_anew_goes_on_as_if_it_had_never_stopped(self) -> None:
@@ -127,7 +131,7 @@ class StrategyContract:
         assert all(len(self.suggest(history, count)) <= count for count in (1, 2, 5))
 
     def test_trials_in_flight_are_not_suggested_again(self) -> None:
-        study = Study(self.space, minimize="error", strategy=self.strategy, seed=5)
+        study = Study(self.space, **self.aims, strategy=self.strategy, seed=5)
         asked = [trial for _ in range(6) for trial in study.ask(count=1)]
         assert len({json.dumps(trial.params) for trial in asked}) == len(asked)
 
@@ -138,7 +142,7 @@ class StrategyContract:
         assert strategy_from_json(form) == self.strategy
 
     def test_a_study_of_failures_goes_on(self) -> None:
-        study = Study(self.space, minimize="error", strategy=self.strategy)
+        study = Study(self.space, **self.aims, strategy=self.strategy)
         for _ in range(12):
             for trial in study.ask(count=1):
                 study.tell(trial, failure="diverged")
@@ -156,7 +160,7 @@ class StrategyContract:
         if not self.strategy.takes_starts:
             pytest.skip("the strategy takes no starts, so learn_from refuses it")
         earlier = [self._earlier(seed) for seed in (1, 2)]
-        study = Study(self.space, minimize="error", strategy=self.strategy, learn_from=earlier, seed=3)
+        study = Study(self.space, **self.aims, strategy=self.strategy, learn_from=earlier, seed=3)
         learned = study.history.learned
         assert learned is not None
         self._told(study, range(6))
@@ -172,7 +176,7 @@ class StrategyContract:
         if not self.strategy.takes_starts:
             pytest.skip("the strategy takes no starts, so it does not look at guesses")
         space = _with_guesses(self.space)
-        study = self._told(Study(space, minimize="error", strategy=self.strategy, seed=3), range(8))
+        study = self._told(Study(space, **self.aims, strategy=self.strategy, seed=3), range(8))
         assert study.trials[0].note["guess"] == "centre"
         for name, parameter in space.parameters.items():
             if isinstance(parameter, Float) and parameter.guess is not None:
@@ -183,11 +187,11 @@ class StrategyContract:
 
     def _earlier(self, seed: int) -> Study:
         """A study of random configurations whose best ones another may begin with."""
-        study = Study(self.space, minimize="error", strategy=Random(), name=f"earlier-{seed}", seed=seed)
+        study = Study(self.space, **self.aims, strategy=Random(), name=f"earlier-{seed}", seed=seed)
         return self._told(study, range(6))
 
     def test_no_new_configuration_is_suggested_when_the_budget_has_none_left(self) -> None:
-        study = Study(self.space, minimize="error", strategy=self.strategy)
+        study = Study(self.space, **self.aims, strategy=self.strategy)
         budget = Budget(trials=5)
         for _ in range(200):
             asked = study.ask(count=1, budget=budget)

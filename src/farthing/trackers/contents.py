@@ -39,7 +39,8 @@ def costs_of(trial: Trial) -> dict[str, float]:
 
 def standing(study: StudyFacts, so_far: SoFar) -> dict[str, float]:
     best = {} if so_far.best is None else {f"best.{study.problem.value}": so_far.best}
-    return {"cost": so_far.cost, **best}
+    front = {"front.size": float(len(so_far.front.trials))} if study.problem.further else {}
+    return {"cost": so_far.cost, **best, **front}
 
 
 def best_of(so_far: SoFar) -> dict[str, Any]:

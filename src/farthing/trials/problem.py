@@ -11,6 +11,7 @@ from farthing.fields import Text, Whole
 from farthing.space import Space
 from farthing.space.space_validation import is_name
 from farthing.trials.measurement import cost_amount
+from farthing.trials.objectives import Limit, Objective, Succeeds, limit_from_json, limit_to_json
 from farthing.trials.suggestion import Json, Params
 from farthing.validation import shown
 
@@ -24,6 +25,8 @@ class Problem:
     trial charges an amount.
 
     `declared_cost` is the user's own function; it is not stored, so a study that is loaded without it has none.
+    `further` are the objectives after the first, and `constraints` the limits of results by name: each needs a metric
+    of its name beside every value.
     """
 
     space: Space
@@ -33,16 +36,26 @@ class Problem:
     cost_unit: str = "seconds"
     measures_cost: bool = True
     declared_cost: DeclaredCost | None = field(default=None, compare=False, repr=False)
+    further: tuple[Objective, ...] = ()
+    constraints: Mapping[str, Limit] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        if not is_name(self.value):
+        names = [objective.name for objective in self.objectives]
+        for name in names:
+            self._check_name(name)
+        if len(set(names)) < len(names):
+            raise InvalidArgument(f"Each value must be named once, got {', '.join(names)}. Leave out the second one.")
+        for name in self.constraints:
+            self._check_name(name)
+        if not self.is_simple and self.space.stages:
             raise InvalidArgument(
-                f"The value's name must be one word, got {self.value!r}. Use letters, digits and _ . - / inside: "
-                "minimize='val/loss'."
+                f"A pipeline has one value and no limits, got {', '.join(self.named)}. Leave the others out, or "
+                "declare the space without stages."
             )
-        if self.value in self.space.fidelities or self.value in self.space.parameters:
+        if not self.is_simple and self.best_so_far:
             raise InvalidArgument(
-                f"The value must have a name of its own, got {self.value!r}, which the space uses. Rename one of them."
+                f"A run that is worth its best point has one value, got {', '.join(self.named)}. Declare the fidelity "
+                f"{self.best_so_far[0]!r} without best_so_far."
             )
         Whole(least=0).checked(self.seed, what="The seed", advice="Use for example seed=0.")
         Text().checked(self.cost_unit, what="The unit of cost", advice="Write for example cost_unit='dollars'.")
@@ -51,6 +64,48 @@ class Problem:
                 f"A declared cost must be a function of params and fidelity, got {shown(self.declared_cost)}. "
                 "Write cost=lambda params, fidelity: fidelity['epochs']."
             )
+
+    def _check_name(self, name: str) -> None:
+        if not is_name(name):
+            raise InvalidArgument(
+                f"The value's name must be one word, got {name!r}. Use letters, digits and _ . - / inside: "
+                "minimize='val/loss'."
+            )
+        if name in self.space.fidelities or name in self.space.parameters:
+            raise InvalidArgument(
+                f"The value must have a name of its own, got {name!r}, which the space uses. Rename one of them."
+            )
+
+    @cached_property
+    def objectives(self) -> tuple[Objective, ...]:
+        """The values that are optimised; the first is the value of a measurement, the others are among its metrics."""
+        return (Objective(self.value, self.minimize), *self.further)
+
+    @cached_property
+    def needed(self) -> tuple[str, ...]:
+        """The names of the metrics that every value must bring."""
+        limited = [name for name, limit in self.constraints.items() if not isinstance(limit, Succeeds)]
+        others = [*(objective.name for objective in self.further), *limited]
+        return tuple(dict.fromkeys(name for name in others if name != self.value))
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The names of everything that a result has: the objectives, then what is only limited."""
+        return (self.value, *self.needed)
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether there is one objective and no constraint."""
+        return not self.further and not self.constraints
+
+    @property
+    def aim(self) -> str:
+        """All that is asked of a result: `minimize error, latency; maximize recall; memory ≤ 8e+09`."""
+        parts = [
+            f"{direction} {', '.join(one.name for one in self.objectives if one.direction == direction)}"
+            for direction in dict.fromkeys(one.direction for one in self.objectives)
+        ]
+        return "; ".join([*parts, *(f"{name} {limit}" for name, limit in self.constraints.items())])
 
     @property
     def cost_is_time(self) -> bool:
@@ -92,7 +147,8 @@ class Problem:
         return self.sign * value < self.sign * other
 
     def to_json(self) -> dict[str, Json]:
-        return {
+        """What is stored. A problem with one value and no limits is written as it always was."""
+        form: dict[str, Json] = {
             "space": self.space.to_json(),
             "value": self.value,
             "minimize": self.minimize,
@@ -100,7 +156,14 @@ class Problem:
             "cost_unit": self.cost_unit,
             "measures_cost": self.measures_cost,
         }
+        if self.further:
+            form["further"] = [[objective.name, objective.minimize] for objective in self.further]
+        if self.constraints:
+            form["constraints"] = {name: limit_to_json(limit) for name, limit in self.constraints.items()}
+        return form
 
     @classmethod
     def from_json(cls, form: dict[str, Any]) -> "Problem":
-        return cls(**{**form, "space": Space.from_json(form["space"])})
+        further = tuple(Objective(str(name), minimize is True) for name, minimize in form.get("further", ()))
+        limits = {name: limit_from_json(limit) for name, limit in form.get("constraints", {}).items()}
+        return cls(**{**form, "space": Space.from_json(form["space"]), "further": further, "constraints": limits})

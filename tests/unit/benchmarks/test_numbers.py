@@ -40,6 +40,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "guides/second_study.md": ("transfer", "guesses", "stopping"),
     "guides/cluster.md": ("simulated-", "suggesting", "speed"),
     "guides/ray.md": ("ray-", "speed"),
+    "systems/objectives.md": ("objectives", "speed"),
     "integrations/boosting.md": ("lightgbm",),
     "integrations/optuna.md": ("optuna-sampler", "sequential"),
 }

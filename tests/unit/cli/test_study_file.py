@@ -119,10 +119,10 @@ BAD = {
     "an unknown limit": (SMALL + "[budget]\nsecond = 5", "'second'", "Did you mean 'seconds'?"),
     "a limit below zero": (SMALL + "[budget]\nseconds = -5", "-5", "Write seconds = 600."),
     "a limit that is none": (SMALL + '[budget]\nseconds = "5"', "'5'", "Write seconds = 600."),
-    "both directions": (
-        SMALL.replace("[study]", '[study]\nmaximize = "f1"'),
-        "minimize and maximize",
-        "in one of the two",
+    "a value in both directions": (
+        SMALL.replace("[study]", '[study]\nmaximize = "error"'),
+        "got error, error",
+        "Leave out the second one",
     ),
     "no direction": (SMALL.replace('minimize = "error"', ""), "neither", 'minimize = "error"'),
     "a number for a name": (SMALL.replace("[study]", "[study]\nname = 3"), "got 3", 'Write name = "digits".'),

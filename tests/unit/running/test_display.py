@@ -71,3 +71,36 @@ def test_a_notebook_shows_bars_and_workers(monkeypatch) -> None:
     assert "<b>&lt;digits&gt;</b> · no result yet · starting" in shown[0]
     assert any("trial 1: x=" in html for html in shown)
     assert "<progress value='2' max='2'></progress> 2 of 2" in shown[-1]
+
+
+def test_how_it_stands_names_every_objective(capsys, monkeypatch) -> None:
+    monkeypatch.setattr(display, "SECONDS_BETWEEN_LINES", 0.0)
+    space = ft.Space({"x": ft.Float(0.0, 1.0)})
+    study = ft.Study(
+        space, minimize="error", maximize="speed", constraints={"memory": ft.AtMost(5)}, strategy=ft.Random(), seed=0
+    )
+
+    def work(trial: ft.RunningTrial) -> dict[str, float]:
+        return {"error": 0.5 - 0.1 * trial.number, "speed": 2.0 - trial.number, "memory": 6.0 - 2 * trial.number}
+
+    study.run(work, budget=ft.Budget(trials=3), executor="inline")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("study: nothing keeps the limits yet, 1 done, ")
+    assert lines[1].startswith("study: front of 1: error down to 0.4, speed up to 1, 2 done, ")
+    assert lines[2].startswith("study: front of 2: error down to 0.3, speed up to 1, 3 done, ")
+
+
+def test_how_it_stands_under_limits_is_the_best_that_keeps_them(capsys, monkeypatch) -> None:
+    monkeypatch.setattr(display, "SECONDS_BETWEEN_LINES", 0.0)
+    study = ft.Study(
+        ft.Space({"x": ft.Float(0.0, 1.0)}),
+        minimize="error",
+        constraints={"memory": ft.AtMost(5)},
+        strategy=ft.Random(),
+    )
+    study.run(
+        lambda trial: {"error": 0.1 * trial.number, "memory": 6.0 - 2 * trial.number},
+        budget=ft.Budget(trials=2),
+        executor="inline",
+    )
+    assert "best error within the limits 0.1" in capsys.readouterr().err.splitlines()[-1]

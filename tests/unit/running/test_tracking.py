@@ -9,6 +9,7 @@ from farthing.errors import InvalidArgument, MissingExtra
 from farthing.running.tracking import Delivery, SoFar, StudyFacts
 from farthing.session import session_of
 from farthing.trackers import contents
+from farthing.trackers.contents import numbers_at, standing
 from farthing.trials import Problem
 
 SPACE = ft.Space({"x": ft.Float(0.0, 1.0)}, fidelities={"epochs": ft.Fidelity(1, 3, integer=True, trace=True)})
@@ -248,3 +249,42 @@ def test_work_says_which_tracker_it_means_if_there_are_several(tmp_path):
 
 class Other(Folders):
     pass
+
+
+def test_all_values_of_a_study_of_several_are_told_and_no_best_is():
+    points, standings = [], []
+
+    class Reading(Listening):
+        def begin(self, study):
+            self.study = study
+            super().begin(study)
+
+        def report(self, trial, point):
+            points.append(numbers_at(self.study, point))
+
+        def end(self, trial, so_far):
+            standings.append(standing(self.study, so_far))
+
+    def work(trial):
+        trial.report({"error": trial.params["x"], "speed": 1.0 + trial.number, "memory": 3.0 + trial.number}, epochs=3)
+
+    limits = {"memory": ft.AtMost(4.5)}
+    tracker = Reading()
+    study = ft.Study(
+        SPACE, minimize="error", maximize="speed", constraints=limits, strategy=ft.Random(), cost_unit="coins", seed=0
+    )
+    study.run(work, budget=ft.Budget(trials=3), executor="inline", trackers=[tracker], progress=False)
+    assert tracker.study.settings["aim"] == "minimize error; maximize speed; memory ≤ 4.5"
+    assert [point["speed"] for point in points] == [1.0, 2.0, 3.0]
+    assert all(point.keys() == {"error", "speed", "memory"} for point in points)
+    assert all(one.keys() == {"cost", "front.size"} for one in standings)
+    assert standings[-1]["front.size"] == len(SoFar.of(study.history).front.trials) <= 2
+
+
+def test_under_limits_the_best_so_far_keeps_them():
+    study = ft.Study(SPACE, minimize="error", constraints={"memory": ft.AtMost(1)}, strategy=ft.Random(), seed=0)
+    for error, memory in [(0.1, 2.0), (0.4, 0.5), (0.3, 1.0), (0.2, 1.5)]:
+        study.tell(study.ask(), {"error": error, "memory": memory})
+    so_far = SoFar.of(study.history)
+    assert (so_far.best, so_far.best_trial) == (0.3, study.trials[2])
+    assert standing(StudyFacts("one", "0", "Random", study.problem), so_far)["best.error"] == 0.3

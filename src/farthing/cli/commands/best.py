@@ -22,11 +22,12 @@ def command(study: str | None, storage: str | None, imports: bool, as_json: bool
               farthing best digits --json | jq .params
     Next:     farthing plot digits
     """
-    from farthing.analysis.text import found_best
+    from farthing.analysis.text import found_best, front_text
     from farthing.cli.ending import best_text
     from farthing.cli.storages import address_to_read, opened_study
     from farthing.session import session_of
 
     with opened_study(study, address_to_read(storage), imports=imports) as found:
         result = found_best(session_of(found)) or found.best
-        click.echo(json.dumps(result.to_json()) if as_json else best_text(found, result))
+        text = [best_text(found, result), front_text(result)]
+        click.echo(json.dumps(result.to_json()) if as_json else "\n\n".join(part for part in text if part))

@@ -21,10 +21,18 @@ def command() -> None:
 @click.argument("url")
 @click.option("--study", required=True, metavar="NAME", help="The study's name in Optuna.")
 @click.option("--name", metavar="NAME", help="Its name here.  [default: the same]")
-@click.option("--value", default="value", metavar="NAME", help="The name of its value.  [default: value]")
+@click.option(
+    "--value",
+    "values",
+    multiple=True,
+    metavar="NAME",
+    help="The name of its value; of several objectives once for each.  [default: value]",
+)
 @storage_option
 @json_option
-def import_optuna(url: str, study: str, name: str | None, value: str, storage: str | None, as_json: bool) -> None:
+def import_optuna(
+    url: str, study: str, name: str | None, values: tuple[str, ...], storage: str | None, as_json: bool
+) -> None:
     """Import the Optuna study NAME from the storage URL.
 
     Params, intermediate values, and durations as costs. Pruned trials become short runs. Needs the extra
@@ -39,7 +47,7 @@ def import_optuna(url: str, study: str, name: str | None, value: str, storage: s
     from farthing.integrations.optuna_command import import_from
 
     address = address_to_write(storage, None)
-    with import_from(url, study_name=study, storage=address.place, name=name, value=value) as found:
+    with import_from(url, study_name=study, storage=address.place, name=name, values=values) as found:
         form = {"study": found.name, "trials": len(found.trials), "cost": found.history.cost}
         text = f"Imported {len(found.trials)} trials into {found.name!r} in {address}."
         click.echo(json.dumps(form) if as_json else f"{text}\nNext: farthing show {found.name}{address.option}")

@@ -45,7 +45,7 @@ def _cells(summary: "StudySummary") -> list[str]:
     problem = summary.record.problem
     return [
         summary.record.name,
-        f"{problem.direction} {problem.value}",
+        problem.aim,
         _strategy(summary) or "",
         str(sum(summary.trials.values())),
         "" if summary.best_value is None else short_number(summary.best_value),
@@ -61,6 +61,7 @@ def _form(summary: "StudySummary") -> "dict[str, Json]":
         "name": summary.record.name,
         "direction": problem.direction,
         "value": problem.value,
+        "aim": problem.aim,
         "strategy": _strategy(summary),
         "trials": {state.value: count for state, count in summary.trials.items()},
         "best_seen": summary.best_value,

@@ -22,9 +22,13 @@ from farthing.plots.kinds import KINDS, PlotKind
     show_default=True,
     help="progress: the best value against the cost. curves: learning curves. fidelities: how far each "
     "configuration was trained. stages: the cost of each stage of a pipeline, and its loads. params: the "
-    "value against each parameter. model: a model of the study, and how far to trust it.",
+    "value against each parameter. model: a model of the study, and how far to trust it. front: several objectives "
+    "against each other, and how limits are kept.",
 )
-def command(study: str | None, storage: str | None, imports: bool, output: Path | None, kind: PlotKind) -> None:
+@click.option("--of", metavar="VALUE", help="With --kind model and several objectives: which of them.")
+def command(
+    study: str | None, storage: str | None, imports: bool, output: Path | None, kind: PlotKind, of: str | None
+) -> None:
     """Draw a study: value against cost, curves, parameters.
 
     The picture has the best value against the cost, learning curves, how far each configuration was trained, and
@@ -42,5 +46,5 @@ def command(study: str | None, storage: str | None, imports: bool, output: Path 
 
     with opened_study(study, address_to_read(storage), imports=imports) as found:
         path = output or Path(f"{found.name.replace('/', '-')}.png")
-        save_figure(found.plot(kind), path)
+        save_figure(found.plot(kind, of=of), path)
     click.echo(f"Wrote {path}")

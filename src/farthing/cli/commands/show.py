@@ -14,6 +14,7 @@ from farthing.cli.options import follow_option, import_option, json_option, stor
 @click.option("--trial", "number", type=int, metavar="N", help="One trial, with all that was measured.")
 @click.option("--log", is_flag=True, help="With --trial: the output of the trial.")
 @click.option("--model", "wants_model", is_flag=True, help="Fit a model to the study: which parameters matter.")
+@click.option("--of", metavar="VALUE", help="With --model and several objectives: which of them.")
 @json_option
 def command(
     study: str | None,
@@ -24,6 +25,7 @@ def command(
     number: int | None,
     log: bool,
     wants_model: bool,
+    of: str | None,
     as_json: bool,
 ) -> None:
     """Show a study: its best trials, learning curves and bill.
@@ -40,6 +42,8 @@ def command(
         raise click.UsageError("--log needs a trial: farthing show STUDY --trial N --log")
     if wants_model and (all_trials or number is not None):
         raise click.UsageError("--model is about the whole study: leave out --trial and --all")
+    if of is not None and not wants_model:
+        raise click.UsageError("--of needs --model: farthing show STUDY --model --of VALUE")
     from farthing.cli.storages import address_to_read, opened_study
     from farthing.cli.study_view import study_json, study_text
     from farthing.cli.trial_view import chosen_trial, log_text, trial_json, trial_text
@@ -49,7 +53,7 @@ def command(
         if wants_model:
             from farthing.cli.model_view import model_json, model_text
 
-            text = model_json(found) if as_json else model_text(found, address=address)
+            text = model_json(found, of) if as_json else model_text(found, of, address=address)
         elif number is None:
             text = (
                 study_json(found)

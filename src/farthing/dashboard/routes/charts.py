@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from farthing.analysis import charts
 from farthing.analysis.charts import parameter_points, timeline
+from farthing.analysis.one_value import by_value
 from farthing.dashboard.endpoints import STUDY, Argument, Endpoint
 from farthing.dashboard.reading import GROWTH, Studies, StudyReader
 from farthing.dashboard.routes.studies import reader_of
@@ -33,9 +34,29 @@ SYSTEMS: dict[str, Callable[[History], dict[str, Json]]] = {
 }
 
 
-def show_parameters(studies: Studies, study: str) -> dict[str, Json]:
+def _seen(reader: StudyReader, of: str) -> History:
+    """The history of one value, where there are several; by default of the first."""
+    history = reader.history()
+    return history if history.problem.is_simple else by_value(history, of or history.problem.value, example="")
+
+
+def show_front(studies: Studies, study: str) -> dict[str, Json]:
+    """The front of several objectives and how limits are kept; `why` says why there is none."""
+    from farthing.analysis.front import front_form
+
     reader = reader_of(studies, study)
-    return reader.remembered("params", lambda: parameter_points(reader.history(), most=MOST_POINTS))  # type: ignore[no-any-return]
+    if reader.problem.is_simple:
+        return {"front": None, "why": f"A front is of several objectives or limits, got {reader.problem.aim}."}
+    try:
+        found = reader.remembered("front", lambda: front_form(reader.history()), of=_results(reader))
+    except NoResult as error:
+        return {"front": None, "why": str(error)}
+    return {"front": found, "why": ""}
+
+
+def show_parameters(studies: Studies, study: str, of: str = "") -> dict[str, Json]:
+    reader = reader_of(studies, study)
+    return reader.remembered(("params", of), lambda: parameter_points(_seen(reader, of), most=MOST_POINTS))  # type: ignore[no-any-return]
 
 
 def show_timeline(studies: Studies, study: str) -> dict[str, Json]:
@@ -43,36 +64,41 @@ def show_timeline(studies: Studies, study: str) -> dict[str, Json]:
     return timeline(reader.lines(), now=reader.storage.now(), most=MOST_BARS)
 
 
-def show_system(studies: Studies, study: str) -> dict[str, Json]:
+def show_system(studies: Studies, study: str, of: str = "") -> dict[str, Json]:
     """The charts of the study's own system; an ordinary study has its predictions only."""
     reader = reader_of(studies, study)
     kind = reader.kind
     make = SYSTEMS.get(kind, _nothing)
-    if kind == "multifidelity" and reader.is_large and isinstance(reader.storage, ReadsOutlines):
+    if (
+        kind == "multifidelity"
+        and reader.is_large
+        and reader.problem.is_simple
+        and isinstance(reader.storage, ReadsOutlines)
+    ):
         make = partial(charts.curves, read=partial(reader.storage.trials, reader.name))
-    return reader.remembered("system", lambda: {"kind": kind, **make(reader.history())})  # type: ignore[no-any-return]
+    return reader.remembered(("system", of), lambda: {"kind": kind, **make(_seen(reader, of))})  # type: ignore[no-any-return]
 
 
 def _nothing(history: History) -> dict[str, Json]:
     return {}
 
 
-def show_model(studies: Studies, study: str) -> dict[str, Json]:
+def show_model(studies: Studies, study: str, of: str = "") -> dict[str, Json]:
     from farthing.analysis.diagnosis import model_form
 
     reader = reader_of(studies, study)
-    return reader.remembered("model", lambda: model_form(_fitted(reader)), of=_results(reader))  # type: ignore[no-any-return]
+    return reader.remembered(("model", of), lambda: model_form(_fitted(reader, of)), of=_results(reader))  # type: ignore[no-any-return]
 
 
-def show_contour(studies: Studies, study: str, x: str, y: str) -> dict[str, Json]:
+def show_contour(studies: Studies, study: str, x: str, y: str, of: str = "") -> dict[str, Json]:
     from farthing.analysis.diagnosis import contour
 
     reader = reader_of(studies, study)
 
     def make() -> dict[str, Json]:
-        return contour(_fitted(reader), x, y)
+        return contour(_fitted(reader, of), x, y)
 
-    return reader.remembered(("contour", x, y), make, of=_results(reader))  # type: ignore[no-any-return]
+    return reader.remembered(("contour", x, y, of), make, of=_results(reader))  # type: ignore[no-any-return]
 
 
 def show_outlook(studies: Studies, study: str) -> dict[str, Json]:
@@ -83,7 +109,7 @@ def show_outlook(studies: Studies, study: str) -> dict[str, Json]:
         from farthing.analysis.outlook import Prospects, outlook_of_some
 
         lines = reader.lines()
-        if len(lines) <= MOST_IN_OUTLOOK:
+        if len(lines) <= MOST_IN_OUTLOOK or not reader.problem.is_simple:  # which says that there is none
             found = Prospects.of(reader.history()).outlook(None)
         else:
             found = outlook_of_some(lines, reader.problem, reader.trials, most=MOST_IN_OUTLOOK)
@@ -103,27 +129,30 @@ def _results(reader: StudyReader) -> float:
     return floor(log(done) / log(GROWTH)) + 0.5 if reader.runs_going() else done
 
 
-def _fitted(reader: StudyReader) -> "FittedModel":
+def _fitted(reader: StudyReader, of: str) -> "FittedModel":
     from farthing.analysis.diagnosis import for_a_model
     from farthing.analysis.model import model_of
 
     def make() -> "FittedModel":
-        return model_of(for_a_model(reader.history(), most=MOST_IN_MODEL))
+        return model_of(for_a_model(_seen(reader, of), most=MOST_IN_MODEL))
 
-    return reader.remembered("fitted", make, of=_results(reader))  # type: ignore[no-any-return]
+    return reader.remembered(("fitted", of), make, of=_results(reader))  # type: ignore[no-any-return]
 
+
+OF = Argument("of", about="Of several objectives and limited quantities the one in question.", default="")
 
 ENDPOINTS = (
-    Endpoint("GET", "/api/studies/{study}/parameters", show_parameters, "Params and values of runs.", (STUDY,)),
+    Endpoint("GET", "/api/studies/{study}/front", show_front, "The front, and how limits are kept.", (STUDY,)),
+    Endpoint("GET", "/api/studies/{study}/parameters", show_parameters, "Params and values of runs.", (STUDY, OF)),
     Endpoint("GET", "/api/studies/{study}/timeline", show_timeline, "Trials by worker, along the clock.", (STUDY,)),
-    Endpoint("GET", "/api/studies/{study}/system", show_system, "What its system has of its own.", (STUDY,)),
-    Endpoint("GET", "/api/studies/{study}/model", show_model, "Importance and slices by a model.", (STUDY,)),
+    Endpoint("GET", "/api/studies/{study}/system", show_system, "What its system has of its own.", (STUDY, OF)),
+    Endpoint("GET", "/api/studies/{study}/model", show_model, "Importance and slices by a model.", (STUDY, OF)),
     Endpoint("GET", "/api/studies/{study}/outlook", show_outlook, "What going on is expected to bring.", (STUDY,)),
     Endpoint(
         "GET",
         "/api/studies/{study}/contour",
         show_contour,
         "The expected value over two parameters.",
-        (STUDY, Argument("x", about="A parameter.", default=""), Argument("y", about="Another.", default="")),
+        (STUDY, Argument("x", about="A parameter.", default=""), Argument("y", about="Another.", default=""), OF),
     ),
 )

@@ -74,6 +74,8 @@ def _row(summary: StudySummary, results: list[float]) -> Row:
         "name": record.name,
         "value": record.problem.value,
         "minimize": record.problem.minimize,
+        "aim": record.problem.aim,
+        "is_simple": record.problem.is_simple,
         "cost_unit": record.problem.cost_unit,
         "strategy": class_name(record.strategy),
         "created_at": record.created_at,
@@ -81,7 +83,7 @@ def _row(summary: StudySummary, results: list[float]) -> Row:
         "is_running": bool(summary.trials.get(State.RUNNING)),
         "best": summary.best_value,
         "spent": summary.cost,
-        "trend": trend(results, record.problem),
+        "trend": trend(results, record.problem) if record.problem.is_simple else [],
     }
 
 
@@ -170,6 +172,11 @@ def compare_studies(studies: Studies, study: list[str]) -> dict[str, Json]:
     for key in study:
         reader = reader_of(studies, key)
         problem, lines = reader.problem, reader.lines()
+        if not problem.is_simple:
+            raise InvalidArgument(
+                f"Studies are compared by one value without limits, got {reader.name!r}: {problem.aim}. "
+                "Leave it out, and look at its own page."
+            )
         best = lines.best(problem)
         found.append(
             {

@@ -50,6 +50,9 @@ async function answer(response) {
 
 export const study = (key, rest = "") => `api/studies/${encodeURIComponent(key)}${rest}`;
 
+// The part of an address that says of which value it is, where there are several.
+export const of = (about, sign = "?") => about.of ? `${sign}of=${encodeURIComponent(about.of)}` : "";
+
 // One stream for the page. `on` gets the keys of changed studies, or null for all.
 export function listen(on, onState) {
   if (answers) return;

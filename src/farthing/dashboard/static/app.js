@@ -3,7 +3,7 @@
 import { Refused, get, isReport, listen, newTags, storagePlace, study as at } from "./api.js";
 import { badge, empty, h, say } from "./dom.js";
 import { redraw } from "./charts.js";
-import { address, follow, hash, here } from "./places.js";
+import { address, filter, follow, hash, here } from "./places.js";
 
 // A page is loaded when it is first shown.
 const PAGES = {
@@ -36,7 +36,8 @@ async function show() {
   const tags = newTags();
   try {
     const [view, about] = await Promise.all([PAGES[found.page](), found.key ? get(at(found.key)) : null]);
-    const drawn = await view.draw({ key: found.key, about, query: place.query, number: found.number, again: show });
+    const seen = OF_ONE_VALUE.includes(found.page) ? ofOneValue(about, place.query) : about;
+    const drawn = await view.draw({ key: found.key, about: seen, query: place.query, number: found.number, again: show });
     if (turn !== asked) return;
     recovered();
     const made = JSON.stringify([...tags]);
@@ -44,7 +45,7 @@ async function show() {
     const focus = isSame && document.activeElement?.id;
     const scroll = isSame ? window.scrollY : 0;
     setStorage(storagePlace());
-    main.replaceChildren(...(about ? [heading(about, found.tab)] : []), h("div", { class: "page" }, drawn));
+    main.replaceChildren(...(about ? [heading(about, found.tab)] : []), h("div", { class: "page" }, seen?.of ? chooser(seen) : null, drawn));
     main.removeAttribute("aria-busy");
     document.title = about ? `${about.name} · ${found.name} · Farthing` : `${found.name} · Farthing`;
     window.scrollTo(0, scroll);
@@ -66,6 +67,16 @@ async function show() {
     follows();
   }
 }
+
+// Pages of one value at a time: with several objectives the reader chooses which, and the server is asked for that one.
+const OF_ONE_VALUE = ["parameters", "contour", "system"];
+function ofOneValue(about, query) {
+  if (about.objectives.length < 2) return about;
+  const chosen = about.objectives.find((one) => one.name === query.get("of")) || about.objectives[0];
+  return { ...about, value: chosen.name, minimize: chosen.minimize, of: chosen.name };
+}
+
+const chooser = (seen) => h("div", { class: "filters" }, h("label", { for: "of" }, "Objective"), h("select", { id: "of", onchange: (event) => filter({ of: event.target.value }) }, seen.objectives.map((one) => h("option", { value: one.name, selected: one.name === seen.of }, one.name))));
 
 // What is shown stays while the server or the storage is away, and is drawn again once it is back.
 let isLost = false, notice = null;
@@ -97,7 +108,7 @@ function heading(about, tab) {
   return h("div", { class: "study-head" },
     h("div", { class: "study-title" }, h("h1", {}, about.name),
       badge(about.is_to_stop && running ? "stopping" : running ? "running" : "idle"),
-      h("span", { class: "muted" }, `${about.minimize ? "minimize" : "maximize"} ${about.value}${about.strategy ? ` · ${about.strategy}` : ""}`)),
+      h("span", { class: "muted" }, `${about.aim}${about.strategy ? ` · ${about.strategy}` : ""}`)),
     h("nav", { class: "tabs", "aria-label": "Views of the study" }, link("overview", "Overview"), link("trials", "Trials"), link("parameters", "Parameters"),
       link("contour", "Contour"), link("timeline", "Timeline"), about.kind in SYSTEMS && link("system", SYSTEMS[about.kind])));
 }

@@ -1,7 +1,7 @@
 """BOHB: Hyperband whose new configurations come from a model."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from farthing.fields import share
@@ -27,24 +27,30 @@ class BOHB(Hyperband):
     random_share: float = share(1 / 3)
 
     def _new_params(self, rungs: Rungs, numbers: range, rng: Randomness) -> Sequence[FirstParams]:
-        rung = _informed_rung(rungs)
-        first = first_params(rungs.history, numbers, rng)
-        is_kept = [
-            rung is None or bool(one.note) or rng.at("random", number).random() < self.random_share
-            for one, number in zip(first, numbers, strict=True)
-        ]
-        if rung is None or all(is_kept):
-            return first
-        from farthing.models.threads import one_thread
+        return with_newcomers(rungs, numbers, rng, random_share=self.random_share)
 
-        with one_thread():
-            by_model = iter(_by_model(rungs.history, rung, is_kept.count(False), rng))
-        return [one if keep else FirstParams(next(by_model), {}) for one, keep in zip(first, is_kept, strict=True)]
+
+def with_newcomers(rungs: Rungs, numbers: range, rng: Randomness, *, random_share: float) -> Sequence[FirstParams]:
+    """Configurations to begin with: starts as they are, a share of the others drawn, and the rest by a model."""
+    rung = _informed_rung(rungs)
+    first = first_params(rungs.history, numbers, rng)
+    is_kept = [
+        rung is None or bool(one.note) or rng.at("random", number).random() < random_share
+        for one, number in zip(first, numbers, strict=True)
+    ]
+    if rung is None or all(is_kept):
+        return first
+    from farthing.models.threads import one_thread
+
+    choose = _by_model if rungs.history.problem.is_simple else _by_models
+    with one_thread():
+        by_model = iter(choose(rungs.history, rung, is_kept.count(False), rng))
+    return [one if keep else FirstParams(next(by_model), {}) for one, keep in zip(first, is_kept, strict=True)]
 
 
 def _informed_rung(rungs: Rungs) -> Sequence[Trial] | None:
-    """The trials of the highest rung that has enough values for a model."""
-    enough = rungs.history.problem.space.encoder.dimension + 2
+    """The trials of the highest rung that has enough values for a model; a front takes more than one optimum does."""
+    enough = len(rungs.history.problem.objectives) * (rungs.history.problem.space.encoder.dimension + 2)
     for rung in reversed(range(len(rungs.levels))):
         measured = [trial for trial in rungs.ended(rung) if trial.state is State.DONE and trial.value is not None]
         if len(measured) >= enough:
@@ -66,6 +72,36 @@ def _by_model(history: History, rung: Sequence[Trial], count: int, rng: Randomne
         lambda gp: believed(
             LogExpectedImprovement(gp, best=incumbent(gp, encoder)), history, results=len(history.done)
         ),
+        domain=domain_of(encoder),
+        seen=seen,
+        rng=rng.at("search", len(history)),
+        tried=encoder.encode([trial.params for trial in history]),
+    )
+    return list(encoder.decode(rows))
+
+
+MOST_PENDING = 100
+"""The latest configurations without a result on a rung count as pending there. A limit on time, not tuned."""
+
+
+def _by_models(history: History, rung: Sequence[Trial], count: int, rng: Randomness) -> list[Params]:
+    """The same for several objectives and limits, by log expected hypervolume improvement.
+
+    Every configuration without a result on the rung is pending: those that ended below it would be chosen again.
+    """
+    from farthing.strategies.shared.modelling import domain_of
+    from farthing.strategies.shared.searching import search_batch
+    from farthing.strategies.shared.several import fit_many, observe_many
+
+    encoder = history.problem.space.encoder
+    begun = {trial.number for trial in history if trial.resume_from is None}
+    begun -= {history.lineage(trial.number)[0].number for trial in rung}
+    below = [history[number].params for number in sorted(begun)[-MOST_PENDING:]]
+    seen = replace(observe_many(history, rung), pending=encoder.encode(below))
+    rows = search_batch(
+        fit_many(history, seen, rng).models,
+        count,
+        lambda models: believed(models.improvement(), history, results=len(history.done)),
         domain=domain_of(encoder),
         seen=seen,
         rng=rng.at("search", len(history)),

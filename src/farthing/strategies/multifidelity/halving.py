@@ -37,6 +37,7 @@ class Halving(Strategy):
     fidelity: str | None = None
 
     takes_starts: ClassVar[bool] = True
+    takes_objectives: ClassVar[bool] = True
 
     def _rungs(self, history: History) -> "Rungs":
         return Rungs(history, self.reduction, _halved_fidelity(history, self.fidelity))
@@ -55,7 +56,7 @@ class ASHA(Halving):
     def suggest_on(self, rungs: "Rungs", budget: Remaining, count: int, rng: Randomness) -> list[Suggestion]:
         """Promotions on these rungs, then random configurations at the lowest."""
         promotions = [rungs.promotion(trial) for trial in islice(self._promotable(rungs), count)]
-        numbers = _numbers_left(rungs.history, budget, count, taken=len(promotions))
+        numbers = numbers_left(rungs.history, budget, count, taken=len(promotions))
         first = first_params(rungs.history, numbers, rng)
         return [*promotions, *(rungs.start(one.params, rung=0, note=one.noted()) for one in first)]
 
@@ -83,7 +84,7 @@ class Hyperband(Halving):
             (trial, bracket) for bracket in brackets for trial in bracket.promotable(is_closed=budget.trials < 1)
         ]
         promotions = [rungs.promotion(trial, note=bracket.note) for trial, bracket in promotable[:count]]
-        numbers = _numbers_left(history, budget, count, taken=len(promotions))
+        numbers = numbers_left(history, budget, count, taken=len(promotions))
         places = islice(_free_slots(rungs, brackets, over), len(numbers))
         return [
             *promotions,
@@ -126,11 +127,18 @@ class Rungs:
 
     @cached_property
     def kept(self) -> "Standing":
-        return self.history.memo(KeptRungs, self.reduction, self.fidelity, self.lowest)
+        rules = (self.reduction, self.fidelity, self.lowest)
+        return self.history.memo(KeptRungs, *rules) if self._stays else KeptRungs(*rules).of(self.history)
 
     @cached_property
     def waiting(self) -> "Waiting":
-        return self.history.memo(KeptWaiting, self.reduction, self.fidelity, self.lowest)
+        rules = (self.reduction, self.fidelity, self.lowest)
+        return self.history.memo(KeptWaiting, *rules) if self._stays else KeptWaiting(*rules).of(self.history)
+
+    @property
+    def _stays(self) -> bool:
+        """Whether a result stands where it stood as others come: not where several values decide the place."""
+        return self.history.problem.is_simple
 
     @cached_property
     def brackets(self) -> "tuple[list[Bracket], AbstractSet[int]]":
@@ -165,7 +173,14 @@ class Rungs:
         return map(self.history.__getitem__, self.waiting.best[rung])
 
     def ranked(self, trials: Iterable[Trial]) -> list[Trial]:
-        """The best first, what has no value, or is not possible today, last; ties in the order of their numbers."""
+        """The best first, what has no value, or is not possible today, last; ties in the order of their numbers.
+
+        With several values they are ordered among each other: results of other brackets change nothing.
+        """
+        if not self._stays:
+            trials = list(trials)
+            places = self._places_of(trials)
+            return sorted(trials, key=lambda trial: (places.get(trial.number, math.inf), trial.number))
         return sorted(trials, key=lambda trial: (self.loss(trial), trial.number))
 
     def start(self, params: Params, *, rung: int, note: Json = None) -> Suggestion:
@@ -182,8 +197,28 @@ class Rungs:
         return space.check_fidelity({self.fidelity: round(level) if space.fidelities[self.fidelity].integer else level})
 
     def loss(self, trial: Trial) -> float:
-        is_ranked = trial.state is State.DONE and self.history.is_current(trial)
-        return self.history.loss(trial.value) if is_ranked and trial.value is not None else math.inf
+        """By which the trials of a rung are ordered: the loss, or with several values the place on the rung."""
+        if not self._stays:
+            return self._places.get(trial.number, math.inf)
+        return self.history.loss(trial.value) if self._is_ranked(trial) and trial.value is not None else math.inf
+
+    def _is_ranked(self, trial: Trial) -> bool:
+        return trial.state is State.DONE and self.history.is_current(trial)
+
+    @cached_property
+    def _places(self) -> Mapping[int, float]:
+        """The place of every result on its rung."""
+        by_rung: dict[int | None, list[Trial]] = {}
+        for trial in self.history:
+            by_rung.setdefault(self.rung_of(trial), []).append(trial)
+        return {number: place for trials in by_rung.values() for number, place in self._places_of(trials).items()}
+
+    def _places_of(self, trials: Iterable[Trial]) -> dict[int, float]:
+        """The place of each of these results among them, by non-dominated rank."""
+        from farthing.strategies.shared.several import ordered
+
+        results = [trial for trial in trials if self._is_ranked(trial)]
+        return {trial.number: float(place) for place, trial in enumerate(ordered(self.history, results))}
 
 
 @dataclass(frozen=True)
@@ -398,7 +433,7 @@ def _free_slots(rungs: Rungs, brackets: Iterable[Bracket], over: AbstractSet[int
             yield from [bracket] * bracket.free_slots()
 
 
-def _numbers_left(history: History, budget: Remaining, count: int, *, taken: int) -> range:
+def numbers_left(history: History, budget: Remaining, count: int, *, taken: int) -> range:
     """Numbers of the new configurations that may follow the first `taken` suggestions."""
     first = len(history) + taken
     return range(first, first + int(min(count - taken, max(0, budget.trials))))

@@ -41,13 +41,11 @@ class LogEI(Strategy):
     thinking: ClassVar[float] = 0.02
 
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
-        from farthing.strategies.shared.modelling import observe
-
         full = history.problem.space.full_fidelity
         suggestions = [Suggestion(first.params, full, note=first.noted()) for first in next_starts(history)[:count]]
         if len(suggestions) == count:
             return suggestions
-        seen, begun = observe(history), history.configurations + len(suggestions)
+        seen, begun = self._observe(history), history.configurations + len(suggestions)
         size = 0 if seen.count == 0 else self._design_size(history, seen) + starts_in_vain(history)
         wanted = count if seen.count == 0 else size - begun
         design = designed(history, max(0, min(count - len(suggestions), wanted)), rng, ahead=len(suggestions))
@@ -61,6 +59,11 @@ class LogEI(Strategy):
             with one_thread():
                 suggestions += self._by_model(history, seen, budget, count - len(suggestions), rng)
         return suggestions
+
+    def _observe(self, history: History) -> "Observations":
+        from farthing.strategies.shared.modelling import observe
+
+        return observe(history)
 
     def _design_size(self, history: History, seen: "Observations") -> int:
         return self.initial or usual_design(history)
@@ -222,13 +225,13 @@ def _described(
             history.problem.space.full_fidelity,
             predicted_value=surrogate.predicted(row, sign=history.problem.sign),
             predicted_cost=costs.predicted(row) if costs else None,
-            note=note | _repeat(history, params),
+            note=note | repeated(history, params),
         )
         for row, params in zip(encoder.snap(rows), encoder.decode(rows), strict=True)
     ]
 
 
-def _repeat(history: History, params: Params) -> dict[str, Json]:
+def repeated(history: History, params: Params) -> dict[str, Json]:
     """The reason for an exact repeat, which is made once every configuration of a finite space was tried."""
     encoder = history.problem.space.encoder
     if len(encoder.categories) + len(encoder.discrete) < encoder.dimension:

@@ -15,6 +15,7 @@ class Random(Strategy):
     """Uniform draws from the space, at full fidelity."""
 
     takes_starts: ClassVar[bool] = True
+    takes_objectives: ClassVar[bool] = True
 
     @property
     def is_blind(self) -> bool:
@@ -31,6 +32,7 @@ class Sobol(Strategy):
     """Scrambled Sobol points, which cover the space more evenly than independent draws, at full fidelity."""
 
     takes_starts: ClassVar[bool] = True
+    takes_objectives: ClassVar[bool] = True
 
     @property
     def is_blind(self) -> bool:

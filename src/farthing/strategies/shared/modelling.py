@@ -1,6 +1,6 @@
 """The one translator between histories and arrays: strategies see trials, numerics see rows."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import mul
@@ -38,18 +38,27 @@ class Observations:
 
 def observe(history: History) -> Observations:
     """The observations in a history, of trials at full fidelity."""
-    encoder = history.problem.space.encoder
-    in_flight = {trial.number for trial in history.in_flight}
-    ended = [trial for trial in history.full if trial.number not in in_flight]
+    encoder, ended = history.problem.space.encoder, ended_at_full(history)
     measured = np.array([_loss(history, trial) for trial in ended], dtype=float)
     is_known = np.isfinite(measured)
     worst = float(np.max(measured[is_known])) if is_known.any() else 0.0
     return Observations(
         X=encoder.encode([trial.params for trial in ended]) if is_known.any() else np.zeros((0, encoder.dimension)),
         loss=np.where(is_known, measured, worst) if is_known.any() else np.zeros(0),
-        cost=_costs(ended) if is_known.any() else np.zeros(0),
-        pending=encoder.encode([trial.params for trial in history.in_flight if history.is_full(trial)]),
+        cost=costs_of(ended) if is_known.any() else np.zeros(0),
+        pending=pending_rows(history),
     )
+
+
+def ended_at_full(history: History) -> list[Trial]:
+    """The trials at full fidelity that have ended, by number."""
+    in_flight = {trial.number for trial in history.in_flight}
+    return [trial for trial in history.full if trial.number not in in_flight]
+
+
+def pending_rows(history: History) -> Array:
+    """The rows of the trials at full fidelity that are in flight."""
+    return history.problem.space.encoder.encode([trial.params for trial in history.in_flight if history.is_full(trial)])
 
 
 def kernel_over(
@@ -97,6 +106,6 @@ def _loss(history: History, trial: Trial) -> float:
     return history.loss(trial.value) if has_value and trial.value is not None else np.nan
 
 
-def _costs(trials: list[Trial]) -> Array:
+def costs_of(trials: Sequence[Trial]) -> Array:
     """The cost of each trial; NaN if it says nothing about the params."""
     return np.array([trial.cost if trial.state is State.DONE and trial.cost > 0 else np.nan for trial in trials])

@@ -5,10 +5,9 @@ from math import prod
 
 import numpy as np
 
-from farthing.acquisition.acquisition import Acquisition, Unvisited, select_batch
+from farthing.acquisition.acquisition import Acquisition, Model, Unvisited, select_batch
 from farthing.acquisition.maximize import Domain, Effort, candidates, maximize
 from farthing.costs import EffortLevel, Remaining
-from farthing.models.gp import GP
 from farthing.models.linalg import Array
 from farthing.strategies.shared.modelling import Observations
 from farthing.trials import History
@@ -48,9 +47,9 @@ def search(
 
 
 def search_batch(
-    gp: GP,
+    gp: Model,
     count: int,
-    acquisition: Callable[[GP], Acquisition],
+    acquisition: Callable[[Model], Acquisition],
     *,
     domain: Domain,
     seen: Observations,

@@ -75,6 +75,9 @@ class Strategy(Declaration):
     takes_starts: ClassVar[bool] = False
     """Whether it begins with what a study learnt from earlier ones (`shared/starts.py`); `learn_from` needs it."""
 
+    takes_objectives: ClassVar[bool] = False
+    """Whether it suits problems with several objectives, or with constraints; others are refused with it."""
+
     thinking: ClassVar[float] = 0.0
     """About the CPU seconds of a suggestion with all effort, early in a study. Where trials are short beside it,
     suggestions get less (`shared/effort.py`); with zero they always get all of it."""
@@ -107,9 +110,10 @@ class Strategy(Declaration):
         """Numbers of the finished trials that `recommend` may name, now or later: their checkpoints are kept.
 
         Measured values do not change, so by default it is the trial recommended now. A strategy with its own
-        `recommend`, such as by a model, may come back to any run: the last checkpoint of each is kept.
+        `recommend`, such as by a model, may come back to any run, and so may a front: the last checkpoint of each is
+        kept.
         """
-        if type(self).recommend is Strategy.recommend:
+        if type(self).recommend is Strategy.recommend and history.problem.is_simple:
             best = self.recommend(history)
             return {best.trial.number} if best else set()
         left = [trial for trial in history.done if trial.checkpoint is not None]
@@ -121,11 +125,20 @@ class Strategy(Declaration):
 
 
 def best_by_value(history: History) -> Recommendation | None:
-    """The best value measured at the highest fidelity that any finished trial has."""
+    """The best value measured at the highest fidelity that any finished trial has; of several values, the first place.
+
+    With one objective under limits that is the best that keeps them.
+    """
     if not history.eligible:
         return None
     reaches = list(map(history.reach, history.eligible))
     top = max(reaches)
+    if not history.problem.is_simple:
+        from farthing.strategies.shared.several import ordered
+
+        furthest = [trial for trial, reach in zip(history.eligible, reaches, strict=True) if reach == top]
+        first = ordered(history, furthest)[0]
+        return Recommendation(first.params, first)
     best = min(
         (trial for trial, reach in zip(history.eligible, reaches, strict=True) if reach == top),
         key=lambda trial: history.loss(trial.value if trial.value is not None else float("inf")),

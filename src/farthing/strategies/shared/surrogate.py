@@ -133,6 +133,11 @@ class Surrogate:
             loss, deviation = self.compression.undo(loss), deviation * self.compression.slope(loss)
         return Prediction(sign * float(loss[0]), float(deviation[0]))
 
+    def apply(self, loss: float) -> float:
+        """The loss as the process sees it."""
+        compressed = np.array([loss]) if self.compression is None else self.compression.apply(np.array([loss]))
+        return float(self.scale.apply(compressed)[0])
+
     def note(self) -> dict[str, object]:
         return {"theta": [float(value) for value in self.theta], "fitted_on": self.fitted_on}
 
@@ -148,19 +153,20 @@ def fit_surrogate(
     in_haste: bool = False,
     takes_all: bool = False,
     refits: bool | None = None,
+    key: str = "theta",
 ) -> Surrogate:
     """Fits to the rows, starting from the last fit noted in the history, or keeps that one while it is recent.
 
     Noted fits are of compressed losses: for other losses they only serve as a start. `refits` decides instead whether
     to fit again; what is noted must then be of losses like these. Of more rows than `active_set.MOST` only some are
-    taken, and fewer `in_haste`, unless all are asked for.
+    taken, and fewer `in_haste`, unless all are asked for. `key` is what the fit is noted under.
     """
     loss = loss if compression is None else compression.apply(loss)
     scale = Standardise.of(loss)
     rows = np.arange(loss.size) if takes_all else active_rows(loss, in_haste=in_haste)
     noise_prior = NOISE if history.is_noisy else EXACT
     posterior = hyperparameter_posterior(kernel, X[rows], scale.apply(loss)[rows], noise_prior=noise_prior)
-    theta, fitted_on = last_fit(history, "theta", size=len(posterior.parameters))
+    theta, fitted_on = last_fit(history, key, size=len(posterior.parameters))
     if refits is None:
         refits = compression is None or not is_recent(fitted_on, loss.size, is_frugal=is_frugal)
     if theta is None or refits:

@@ -4,6 +4,7 @@ import { band, chart, logChoice } from "../charts.js";
 import { bytes, cost, duration, expected, num, params, percent, plural } from "../format.js";
 import { address, filter, go } from "../places.js";
 import { tools } from "../acting.js";
+import { fronts } from "./front.js";
 
 const SECONDS_KEPT = 15;
 const SECONDS_BETWEEN_BESTS = 3; // a model may have to be fitted for it, while the study needs its processors
@@ -29,11 +30,28 @@ function later(path, fill, seconds = 0) {
 export async function draw({ key, about, query, again }) {
   const recommended = best(about, key);
   if (!about.trials) return [facts(about, recommended.fact), tools(about, again), empty("No trials yet", "They appear here as soon as a run opens the first.")];
+  if (!isSimple(about)) return several(about, key, query, again, recommended);
   const curve = progress(about, key, query), paid = predictions(about);
   const fill = (found) => { if (found) { curve.fill(found.predictions); paid.fill(found.predictions); } };
   return [facts(about, recommended.fact), tools(about, again), waiting(about),
     h("div", { class: "grid" }, recommended.card, curve.card, worth(about, key), flight(about, key), bill(about, key), failures(about, key), paid.card),
     later(at(key, "/predictions"), fill)];
+}
+
+function front(about, key) {
+  const box = h("div", { class: "wide grid" }, card("The front", { wide: true }, h("p", { class: "note" }, "Working out the front …")));
+  const mark = later(at(key, "/front"), (found) => box.replaceChildren(...(found?.front ? fronts(found.front, about, key) : [card("The front", { wide: true }, empty("No front yet", found?.why || "It could not be worked out."))])), SECONDS_BETWEEN_BESTS);
+  return { box, mark };
+}
+
+const isSimple = (about) => about.objectives.length === 1 && !Object.keys(about.limits).length;
+
+// Several objectives, or limits: the front takes the place of the one best value against the cost.
+function several(about, key, query, again, recommended) {
+  const paid = predictions(about), fronts = front(about, key);
+  return [facts(about, recommended.fact), tools(about, again), waiting(about),
+    h("div", { class: "grid" }, recommended.card, fronts.box, flight(about, key), bill(about, key), failures(about, key), paid.card),
+    fronts.mark, later(at(key, "/predictions"), (found) => found && paid.fill(found.predictions))];
 }
 
 function facts(about, found) {
@@ -51,13 +69,13 @@ function facts(about, found) {
 
 // What `study.best` says: the strategy's recommendation, which may take a model, so that it comes after the page. Its room is there before.
 function best(about, key) {
-  const label = `best ${about.value}`, number = fact(label, "…", "asking the strategy"), words = h("div", { class: "best-words" });
+  const label = about.objectives.length > 1 ? "knee of the front" : `best ${about.value}`, number = fact(label, "…", "asking the strategy"), words = h("div", { class: "best-words" });
   const list = h("dl", { class: "params" });
   const show = (params) => list.replaceChildren(...Object.entries(params).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, num(value, 6)))));
   show(Object.fromEntries(Object.keys(about.parameters).map((name) => [name, "…"])));
   const fill = (found) => {
     const known = found?.best, told = known && known.trial !== null;
-    number.replaceChildren(...fact(label, told ? num(known.value, 5) : "–", told ? [h("a", { href: address("study", key, "trial", known.trial) }, `trial ${known.trial}`), reached(about, known)] : "no result yet").children);
+    number.replaceChildren(...fact(label, told ? (known.values ? Object.entries(known.values).map(([name, value]) => `${name} ${num(value, 4)}`).join(", ") : num(known.value, 5)) : "–", told ? [h("a", { href: address("study", key, "trial", known.trial) }, `trial ${known.trial}`), reached(about, known)] : "no result yet").children);
     number.classList.toggle("good", Boolean(told));
     words.replaceChildren(...(known ? [...known.words, known.is_fallback ? "The study's own strategy is not imported here, so this is the best that was measured." : ""] : [found?.why || "What the study recommends could not be worked out."]).filter(Boolean).map((line) => h("p", { class: "note" }, line)));
     show(known?.params || {});
@@ -149,7 +167,7 @@ function task(about, trial, key) {
   const reach = Object.entries(trial.fidelity)[0], seen = trial.last && reach ? trial.last.fidelity[reach[0]] || 0 : 0;
   return h("li", {}, h("div", { class: "flight-head" }, h("a", { href: address("study", key, "trial", trial.number) }, `trial ${trial.number}`), badge(trial.state), trial.tags.map((tag) => badge(tag, "tag"))),
     h("div", { class: "small" }, params(trial.params)),
-    reach ? h("div", { class: "small" }, h("progress", { max: reach[1], value: seen, "aria-label": `${reach[0]} done` }), ` ${num(seen)} of ${num(reach[1])} ${reach[0]}`, trial.last ? ` · ${about.value} ${num(trial.last.value)}` : "") : null,
+    reach ? h("div", { class: "small" }, h("progress", { max: reach[1], value: seen, "aria-label": `${reach[0]} done` }), ` ${num(seen)} of ${num(reach[1])} ${reach[0]}`, trial.last ? ` · ${[[about.value, trial.last.value], ...about.needed.map((name) => [name, trial.last.metrics[name]])].map(([name, value]) => `${name} ${num(value)}`).join(", ")}` : "") : null,
     h("div", { class: "small muted" }, `cost ${cost(trial.cost, about.cost_unit)}`, trial.predicted_cost ? ` of ${expected(trial.predicted_cost)} expected` : "", trial.predicted_value ? `; ${about.value} expected ${expected(trial.predicted_value)}` : ""));
 }
 

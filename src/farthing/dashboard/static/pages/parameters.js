@@ -1,4 +1,4 @@
-import { get, study as at } from "../api.js";
+import { get, of, study as at } from "../api.js";
 import { card, empty, h } from "../dom.js";
 import { band, chart, logChoice } from "../charts.js";
 import { bars, parallel } from "../drawings.js";
@@ -10,7 +10,7 @@ const BEST = { name: "the best tenth", colour: "accent", size: 7 };
 const stepOf = (reach) => REACHES.findIndex((step) => reach >= step.from * 0.999);
 
 export async function draw({ key, about, query }) {
-  const [points, model] = await Promise.all([get(at(key, "/parameters")), get(at(key, "/model")).catch((error) => ({ error: error.message }))]);
+  const [points, model] = await Promise.all([get(at(key, `/parameters${of(about)}`)), get(at(key, `/model${of(about)}`)).catch((error) => ({ error: error.message }))]);
   if (!points.number.length) return empty("No results yet", "Charts of params begin with the first result.");
   const losses = points.value.map((value) => about.minimize ? value : -value);
   const steps = points.reach.map(stepOf);

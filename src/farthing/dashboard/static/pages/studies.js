@@ -31,8 +31,8 @@ function row(one) {
   return h("tr", {}, h("td", {}, h("input", { type: "checkbox", value: one.key, name: "chosen", "aria-label": `Choose ${one.name}` })),
     h("th", { scope: "row" }, h("a", { href: address("study", one.key) }, one.name)),
     h("td", {}, badge(one.is_running ? "running" : "idle")),
-    h("td", { class: "number" }, num(one.best), h("div", { class: "muted small" }, `${one.minimize ? "↓" : "↑"} ${one.value}`)),
-    h("td", {}, sparkline(one.trend, { label: `best ${one.value}` })),
+    h("td", { class: "number" }, one.is_simple ? num(one.best) : "–", h("div", { class: "muted small" }, one.is_simple ? `${one.minimize ? "↓" : "↑"} ${one.value}` : one.aim)),
+    h("td", {}, one.is_simple ? sparkline(one.trend, { label: `best ${one.value}` }) : ""),
     h("td", { class: "number" }, cost(one.spent, one.cost_unit)),
     h("td", { class: "number" }, plural(total(one), "trial"), failed ? h("div", { class: "small bad" }, `${failed} failed`) : null),
     h("td", {}, one.strategy || h("span", { class: "muted" }, "not chosen yet")), h("td", { class: "small" }, when(one.created_at)));

@@ -1,4 +1,4 @@
-import { get, study as at } from "../api.js";
+import { get, of, study as at } from "../api.js";
 import { card, empty, fact, h, table } from "../dom.js";
 import { chart, logChoice } from "../charts.js";
 import { lanes, shade, tree } from "../drawings.js";
@@ -6,7 +6,7 @@ import { cost, num, percent, plural } from "../format.js";
 import { go } from "../places.js";
 
 export async function draw({ key, about, query }) {
-  const found = await get(at(key, "/system"));
+  const found = await get(at(key, `/system${of(about)}`));
   const view = { multifidelity: curves, population, online: rounds, pipeline }[found.kind];
   return view ? view(found, about, key, query) : empty("Nothing of its own", "This study has neither fidelities nor stages.");
 }

@@ -21,7 +21,7 @@ export async function draw({ key, about, query }) {
     trials.length ? h("div", { class: "scroll card", tabindex: "0", role: "region", "aria-label": "Trials" }, h("table", { class: "trials" }, h("caption", { class: "sr" }, `Trials of ${about.name}`), h("thead", {}, h("tr", {}, shown.map((column) => head(column, query)))),
       h("tbody", {}, trials.map((trial) => h("tr", {}, shown.map((column) => h("td", { class: column.number ? "number" : "" }, column.cell(trial, key))))))))
       : empty(about.trials ? "No trial matches" : "No trials yet", about.trials ? "Loosen the filters." : ""),
-    isReport ? h("p", { class: "note" }, `The best ${trials.length} of ${matching.toLocaleString("en-GB")}.`) : h("div", { class: "pager" }, h("button", { type: "button", id: "back", disabled: offset === 0, onclick: () => filter({ offset: Math.max(0, offset - ROWS) || "" }) }, "Previous"), h("span", { role: "status" }, matching ? `${offset + 1} to ${Math.min(offset + ROWS, matching)} of ${matching.toLocaleString("en-GB")}` : "none"),
+    isReport ? h("p", { class: "note" }, `${about.needed.length ? `The best ${trials.length} by ${about.value}` : `The best ${trials.length}`} of ${matching.toLocaleString("en-GB")}.`) : h("div", { class: "pager" }, h("button", { type: "button", id: "back", disabled: offset === 0, onclick: () => filter({ offset: Math.max(0, offset - ROWS) || "" }) }, "Previous"), h("span", { role: "status" }, matching ? `${offset + 1} to ${Math.min(offset + ROWS, matching)} of ${matching.toLocaleString("en-GB")}` : "none"),
       h("button", { type: "button", id: "next", disabled: offset + ROWS >= matching, onclick: () => filter({ offset: offset + ROWS }) }, "Next"))];
 }
 
@@ -30,7 +30,8 @@ function columns(about) {
   return [{ id: "number", name: "trial", sort: "number", cell: (trial, key) => h("a", { href: address("study", key, "trial", trial.number) }, trial.number) },
     { id: "state", name: "state", sort: "state", cell: (trial) => badge(trial.state) },
     { id: "value", name: about.value, sort: "value", number: true, cell: (trial) => num(trial.value, 5) },
-    { id: "expected", name: "expected", cell: (trial) => h("span", { class: "muted" }, expected(trial.predicted_value)) },
+    ...about.needed.map((name) => ({ id: `needed.${name}`, name, number: true, cell: (trial) => num(trial.last?.metrics[name], 5) })),
+    { id: "expected", name: about.needed.length ? `expected ${about.value}` : "expected", cell: (trial) => h("span", { class: "muted" }, expected(trial.predicted_value)) },
     { id: "cost", name: `cost (${unit})`, sort: "cost", number: true, cell: (trial) => num(trial.cost) },
     ...Object.keys(about.fidelities).map((name) => ({ id: `fidelity.${name}`, name, sort: `fidelity.${name}`, number: true, cell: (trial) => num(trial.fidelity[name]) })),
     ...Object.keys(about.parameters).map((name) => ({ id: `param.${name}`, name, sort: `param.${name}`, number: true, cell: (trial) => name in trial.params ? num(trial.params[name]) : "" })),

@@ -1,0 +1,133 @@
+"""Tables and learning curves with several objectives: what is measured beside the value of the same problems.
+
+The best front known is that of all configurations of a grid, by means over the repeats, and of learning curves that of
+20 000 random configurations. The reference is a tenth of its range beyond it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from benchmarks.hypervolume import Array, front_of
+from benchmarks.problems.curves import LearningCurves
+from benchmarks.problems.data import data_folder
+from benchmarks.problems.objectives import Scale, WithObjectives, scale_of_front
+from benchmarks.problems.problem import RANDOM_CONFIGURATIONS, Evaluation, Params, random_params
+from benchmarks.problems.tables import Table, _read_grid
+from farthing.space import Space
+from farthing.trials.objectives import Bound, Objective
+
+SECONDS = "train_time"
+
+
+@dataclass(frozen=True)
+class VectorTable(WithObjectives):
+    """A table whose objectives are several of its arrays. A tuner sees one repeat of all of them."""
+
+    table: Table
+    objectives: tuple[Objective, ...]
+    constraints: Mapping[str, Bound] = field(default_factory=dict, hash=False)
+    name: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", f"{self.table.folder}-of-{len(self.objectives)}/{self.table.dataset}")
+
+    @property
+    def full_cost(self) -> float:
+        return self.table.full_cost
+
+    def missing(self) -> str | None:
+        return self.table.missing()
+
+    def space(self) -> Space:
+        return self.table.space()
+
+    def evaluate(self, params: Params, fidelity: Mapping[str, float], *, seed: int) -> Evaluation:
+        row = self.table._row(params)
+        repeats = np.flatnonzero(~np.isnan(self._grid[self.table.values][row]))
+        repeat = int(repeats[np.random.default_rng([seed, row]).integers(repeats.size)])
+        found = {one.name: self._at(one.name, row, repeat) for one in self.objectives}
+        first = found.pop(self.objectives[0].name)
+        return Evaluation(first, self._at(SECONDS, row, repeat), metrics=found)
+
+    def true_values(self, params: Params) -> dict[str, float]:
+        row = self.table._row(params)
+        return {one.name: float(self._means[one.name][row]) for one in self.objectives}
+
+    @cached_property
+    def scale(self) -> Scale:
+        losses = np.stack([one.sign * self._means[one.name] for one in self.objectives], axis=1)
+        return scale_of_front(front_of(losses))
+
+    def _at(self, name: str, row: int, repeat: int) -> float:
+        """Some arrays have one column for all repeats."""
+        columns = self._grid[name][row]
+        return float(columns[repeat if columns.size > 1 else 0])
+
+    @property
+    def _grid(self) -> Mapping[str, Array]:
+        arrays = tuple(dict.fromkeys([*(one.name for one in self.objectives), SECONDS]))
+        return _read_grid(data_folder() / self.table.folder / f"{self.table.dataset}.npz", arrays=arrays)
+
+    @cached_property
+    def _means(self) -> Mapping[str, Array]:
+        return {one.name: np.nanmean(self._grid[one.name], axis=1) for one in self.objectives}
+
+
+@dataclass(frozen=True)
+class VectorCurves(WithObjectives):
+    """Learning curves of lcbench: the validation accuracy, and the seconds that training to that epoch takes."""
+
+    curves: LearningCurves
+    objectives: tuple[Objective, ...] = (Objective("accuracy", minimize=False), Objective("seconds"))
+    constraints: Mapping[str, Bound] = field(default_factory=dict, hash=False)
+    name: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", f"lcbench-of-2/{self.curves.instance}")
+
+    @property
+    def full_cost(self) -> float:
+        return self.curves.full_cost
+
+    def missing(self) -> str | None:
+        return self.curves.missing()
+
+    def space(self) -> Space:
+        return self.curves.space()
+
+    def evaluate(self, params: Params, fidelity: Mapping[str, float], *, seed: int) -> Evaluation:
+        value, cost, trace, *_ = self.curves.evaluate(params, fidelity, seed=seed)
+        points = [point._replace(metrics={"seconds": point.cost}) for point in trace]
+        return Evaluation(value, cost, points, metrics={"seconds": cost})
+
+    def true_values(self, params: Params) -> dict[str, float]:
+        end = self.curves._curve(params)[-1]
+        return {"accuracy": end.value, "seconds": end.cost}
+
+    @cached_property
+    def scale(self) -> Scale:
+        found = self.curves._at_the_end(random_params(self, RANDOM_CONFIGURATIONS))
+        return scale_of_front(front_of(np.stack([-found["val_accuracy"], found["time"]], axis=1)))
+
+
+ACCURACY, LOSS = Objective("val_acc", minimize=False), Objective("val_loss")
+LATENCY, SIZE, TIME = Objective("latency"), Objective("model_size"), Objective(SECONDS)
+
+
+def _fcnet(dataset: str) -> Table:
+    return Table(f"fcnet/{dataset}", "fcnet", dataset, values="val_loss", direction="minimize")
+
+
+def _cells(dataset: str) -> Table:
+    return Table(f"nasbench-201/{dataset}", "nasbench201", dataset, values="val_acc", direction="maximize")
+
+
+VECTOR_TABLES = (
+    *(VectorTable(_cells(dataset), (ACCURACY, LATENCY)) for dataset in ("cifar10", "cifar100")),
+    *(VectorTable(_fcnet(dataset), (LOSS, SIZE)) for dataset in ("naval_propulsion", "protein_structure")),
+    VectorTable(_fcnet("protein_structure"), (LOSS, SIZE, TIME)),
+)
+VECTOR_CURVES = tuple(VectorCurves(LearningCurves(instance)) for instance in (167161, 167181, 167190, 168868))

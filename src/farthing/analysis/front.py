@@ -1,0 +1,520 @@
+"""The front of several objectives and limits, judged by models: a lucky measurement makes no point of it.
+
+A configuration is on the front if none other is expected to be as good in every objective and better in one. What is
+expected to exceed a limit is not on it. Configurations are compared where they were trained furthest.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import overload
+
+import numpy as np
+
+from farthing.acquisition.hypervolume import MOST_OBJECTIVES, hypervolume, non_dominated
+from farthing.analysis.sampling import thinned
+from farthing.analysis.text import html_table, short_params, short_prediction, text_table
+from farthing.errors import InvalidArgument, NoResult
+from farthing.fields import Number
+from farthing.models.linalg import Array
+from farthing.models.sobol import sobol_points
+from farthing.models.threads import one_thread
+from farthing.strategies.shared.modelling import kernel_over
+from farthing.strategies.shared.several import compression_beyond
+from farthing.strategies.shared.surrogate import Surrogate, fit_surrogate
+from farthing.trials import History, Json, Params, Prediction, Problem, State, Trial
+from farthing.trials.objectives import (
+    AtLeast,
+    AtMost,
+    Bound,
+    MeasuredFront,
+    bounds_of,
+    is_feasible,
+    losses_of,
+    values_of,
+)
+from farthing.trials.trial import THETA
+from farthing.validation import listed, refuse_unknown, shown
+
+QUIET = 1e-4
+"""Share of noise in the variance below which values are taken as they were measured: a model that smooths what has no
+noise would part ties. A guess: the noise is then less than a hundredth of how much the values differ."""
+
+LIKELY = 0.5
+"""The probability of keeping all limits from which on a configuration counts as keeping them: its means do."""
+
+BEYOND = 0.1
+"""How far the reference of the hypervolume lies beyond the worst of the front, as a share of its extent."""
+
+
+@dataclass(frozen=True)
+class FrontPoint:
+    """A configuration: `values` as they were measured, `predicted` as a model expects them to be on average, both by
+    name, and `feasibility`, the probability that it keeps every limit.
+    """
+
+    trial: Trial
+    values: Mapping[str, float]
+    predicted: Mapping[str, Prediction]
+    feasibility: float = 1.0
+
+    @property
+    def params(self) -> Params:
+        return self.trial.params
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "trial": self.trial.number,
+            "params": dict(self.params),
+            "fidelity": dict(self.trial.fidelity),
+            "values": dict(self.values),
+            "predicted": {name: [one.mean, one.deviation] for name, one in self.predicted.items()},
+            "feasibility": self.feasibility,
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class Front(Sequence[FrontPoint]):
+    """What no other configuration is expected to beat, the best in the first objective first.
+
+    `others` are dominated, or not expected to keep the limits. `is_full` says that all were trained to the end.
+    """
+
+    problem: Problem
+    points: tuple[FrontPoint, ...]
+    others: tuple[FrontPoint, ...] = ()
+    is_full: bool = True
+
+    @classmethod
+    def of(cls, history: History) -> "Front":
+        """The front so far; it is empty before anything is expected to keep the limits."""
+        return front_among(history.problem, judged(history))
+
+    @overload
+    def __getitem__(self, index: int) -> FrontPoint: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[FrontPoint]: ...
+    def __getitem__(self, index: int | slice) -> FrontPoint | Sequence[FrontPoint]:
+        return self.points[index]
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __iter__(self) -> Iterator[FrontPoint]:
+        return iter(self.points)
+
+    @cached_property
+    def reference(self) -> dict[str, float]:
+        """The point from which `hypervolume` is measured: a tenth of the front's extent beyond its worst values."""
+        losses = predicted_losses(self.problem, self.points)
+        if not self.points:
+            return {}
+        return reference_values(self.problem, losses)
+
+    @property
+    def hypervolume(self) -> float:
+        """The volume between the front and `reference`, in the product of the objectives' units; 0 of an empty one.
+
+        With more than four objectives it is estimated, within about a hundredth of the box from the best of each.
+        """
+        if not self.points:
+            return 0.0
+        reference = np.array([one.loss(self.reference[one.name]) for one in self.problem.objectives])
+        return volume_of(predicted_losses(self.problem, self.points), reference)
+
+    def table(self) -> list[list[str]]:
+        """A header and a row for each point; predicted values with one standard deviation."""
+        named, has_limits = self.problem.named, bool(bounds_of(self.problem))
+        header = ["trial", *named, *(["keeps limits"] if has_limits else []), "params"]
+        rows = [
+            [
+                str(point.trial.number),
+                *(short_prediction(point.predicted[name]) for name in named),
+                *([f"{point.feasibility:.0%}"] if has_limits else []),
+                short_params({**point.trial.fidelity, **point.params}),
+            ]
+            for point in self.points
+        ]
+        return [header, *rows]
+
+    @property
+    def title(self) -> str:
+        """How large the front is, in words."""
+        among = len(self.points) + len(self.others)
+        if not self.points:
+            return f"None of {among} configurations is expected to keep the limits yet."
+        place = "" if self.is_full else ", none of them trained to the end"
+        return f"{len(self.points)} of {among} configurations are on the front{place} ({self.problem.aim})."
+
+    def __repr__(self) -> str:
+        return "\n".join([self.title, *([text_table(self.table())] if self.points else [])])
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self.title}</p>" + (html_table(self.table()) if self.points else "")
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "aim": self.problem.aim,
+            "points": [point.to_json() for point in self.points],
+            "others": [point.to_json() for point in self.others],
+            "is_full": self.is_full,
+            "reference": dict(self.reference),
+            "hypervolume": self.hypervolume,
+        }
+
+
+def front_among(problem: Problem, points: Sequence[FrontPoint], *, limits: Mapping[str, Bound] | None = None) -> Front:
+    """The front of these configurations, among those that are expected to keep the problem's limits and these."""
+    keeps = np.array([keeps_limits(problem, point, limits or {}) for point in points], dtype=bool)
+    is_on = np.zeros(len(points), dtype=bool)
+    if keeps.any():
+        places = np.flatnonzero(keeps)
+        is_on[places[non_dominated(predicted_losses(problem, [points[place] for place in places.tolist()]))]] = True
+    first = problem.objectives[0]
+    chosen = sorted(
+        (point for point, on in zip(points, is_on, strict=True) if on),
+        key=lambda point: (first.loss(point.predicted[first.name].mean), point.trial.number),
+    )
+    others = tuple(point for point, on in zip(points, is_on, strict=True) if not on)
+    is_full = all(problem.is_full(point.trial.fidelity) for point in points)
+    return Front(problem, tuple(chosen), others, is_full)
+
+
+def keeps_limits(problem: Problem, point: FrontPoint, limits: Mapping[str, Bound]) -> bool:
+    """Whether the means keep every limit of the problem, and these others."""
+    every = [*bounds_of(problem).items(), *limits.items()]
+    return all(limit.excess(point.predicted[name].mean) <= 0.0 for name, limit in every)
+
+
+def predicted_losses(problem: Problem, points: Sequence[FrontPoint]) -> Array:
+    """The predicted objectives (n, m), with their signs turned so that less is better."""
+    return np.array(
+        [[one.loss(point.predicted[one.name].mean) for one in problem.objectives] for point in points], dtype=float
+    ).reshape(len(points), len(problem.objectives))
+
+
+def reference_values(problem: Problem, losses: Array) -> dict[str, float]:
+    """A point beyond the worst of these losses (n, m) by a tenth of their extent, as values by name."""
+    extent = np.ptp(losses, axis=0)
+    worst = losses.max(axis=0) + BEYOND * np.where(extent > 0.0, extent, np.maximum(np.abs(losses.max(axis=0)), 1e-12))
+    return {one.name: one.sign * float(at) for one, at in zip(problem.objectives, worst, strict=True)}
+
+
+MOST_EXACT = 4
+"""Objectives up to which hypervolume is exact: of five, a front of a hundred takes three seconds, of six a minute."""
+
+POWER = 13
+"""2^13 = 8192 points estimate it for more, with a standard deviation of at most half of 2^−6.5: a hundredth of the box
+is two of them at its worst. The same points every time, so that it does not jump."""
+
+
+def volume_of(losses: Array, reference: Array) -> float:
+    """The hypervolume of losses (n, m) below a reference (m,)."""
+    if losses.shape[1] <= MOST_EXACT:
+        return hypervolume(losses, reference)
+    best = losses.min(axis=0)
+    points = sobol_points(reference.size, POWER, rng=np.random.default_rng(0)) * (reference - best) + best
+    is_dominated = np.zeros(len(points), dtype=bool)
+    for row in losses:
+        is_dominated |= np.all(row <= points, axis=1)
+    return float(is_dominated.mean() * np.prod(reference - best))
+
+
+# ------------------------------------------------------------
+# What models say of the configurations seen.
+
+
+def judged(history: History) -> list[FrontPoint]:
+    """Every configuration that was trained as far as any, with what models expect of it; the latest trial of each.
+
+    Raises `NoResult` before any trial is done.
+    """
+    problem, encoder = history.problem, history.problem.space.encoder
+    done = [(trial, values) for trial in history.eligible if (values := values_of(problem, trial)) is not None]
+    if not done:
+        raise NoResult(f"A front is of trials that are done, got none among {len(history)} trials. Run some first.")
+    reaches = [history.reach(trial) for trial, _ in done]
+    ended = [one for one, reach in zip(done, reaches, strict=True) if reach == max(reaches)]
+    rows = encoder.encode([trial.params for trial, _ in ended])
+    places: dict[bytes, list[int]] = {}
+    for place, row in enumerate(rows):
+        places.setdefault(row.tobytes(), []).append(place)
+    alike = list(places.values())
+    columns = {name: np.array([known[name] for _, known in ended]) for name in problem.named}
+    with one_thread():
+        found = {name: _expected(history, rows, alike, columns, name=name) for name in problem.named}
+    points = []
+    for i, several in enumerate(alike):
+        trial, values = ended[several[-1]]
+        chances = [found[name].chances[i] for name in bounds_of(problem)]
+        predicted = {name: found[name].predicted[i] for name in problem.named}
+        points.append(FrontPoint(trial, values, predicted, float(np.prod(chances))))
+    return points
+
+
+@dataclass(frozen=True, eq=False)
+class _Expected:
+    """Of each configuration the expected value of one name, and the probability that it keeps its limit."""
+
+    predicted: list[Prediction]
+    chances: Array
+
+
+def _expected(
+    history: History, rows: Array, alike: Sequence[Sequence[int]], values: Mapping[str, Array], *, name: str
+) -> _Expected:
+    """`rows` and `values` are of results; `alike` has for each configuration the places of its own."""
+    problem, own = history.problem, values[name]
+    means = np.array([own[several].mean() for several in map(list, alike)])
+    limit = bounds_of(problem).get(name)
+    is_kept = np.array([limit is None or limit.excess(mean) <= 0.0 for mean in means], dtype=float)
+    if not history.is_noisy:
+        return _Expected([Prediction(float(mean), 0.0) for mean in means], is_kept)
+    scale = _Scale.of(problem, name)
+    surrogate = fit_surrogate(
+        rows,
+        scale.loss(own),
+        kernel_over(problem.space.encoder),
+        history,
+        compression=compression_beyond(scale.loss(own), _proportionate(problem, values, name)),
+        refits=None if _is_noted(problem) else True,
+        key=THETA if name == problem.value else f"{THETA} {name}",
+    )
+    firsts = rows[[several[0] for several in alike]]
+    predicted = [scale.value(surrogate.predicted(row, sign=1.0)) for row in firsts]
+    if surrogate.gp.noise < QUIET:
+        measured = [Prediction(float(mean), one.deviation) for mean, one in zip(means, predicted, strict=True)]
+        return _Expected(measured, is_kept)  # also on the very edge of a limit, where a good search ends
+    return _Expected(predicted, _chances(surrogate, firsts, scale, limit))
+
+
+def _proportionate(problem: Problem, values: Mapping[str, Array], name: str) -> float:
+    """The loss up to which proportions are kept, as in `fit_many`: the worst of the measured front, or the limit."""
+    losses = np.stack([one.sign * values[one.name] for one in problem.objectives], axis=1)
+    names = [one.name for one in problem.objectives]
+    if name in names:
+        return float(losses[non_dominated(losses), names.index(name)].max())
+    return _Scale.of(problem, name).sign * bounds_of(problem)[name].bound
+
+
+def _is_noted(problem: Problem) -> bool:
+    """Whether `LogEHVI` notes the fit of each value: it joins more objectives, and others fit to shorter runs."""
+    return len(problem.objectives) <= MOST_OBJECTIVES and not problem.space.fidelities
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """From values to losses, of which less is better: loss = sign · value."""
+
+    sign: float
+
+    @classmethod
+    def of(cls, problem: Problem, name: str) -> "_Scale":
+        signs = {one.name: one.sign for one in problem.objectives}
+        return cls(signs.get(name, -1.0 if isinstance(bounds_of(problem).get(name), AtLeast) else 1.0))
+
+    def loss(self, values: Array) -> Array:
+        return self.sign * values
+
+    def value(self, predicted: Prediction) -> Prediction:
+        return Prediction(self.sign * predicted.mean, predicted.deviation)
+
+
+def _chances(surrogate: Surrogate, rows: Array, scale: _Scale, limit: Bound | None) -> Array:
+    """The probability that each row keeps the limit: Φ((b − μ)/σ) on the scale that the process sees."""
+    if limit is None:
+        return np.ones(rows.shape[0])
+    from scipy.special import ndtr
+
+    mean, variance = surrogate.gp.predict(rows)
+    bound = surrogate.apply(scale.sign * limit.bound)
+    is_upper = isinstance(limit, AtMost) == (scale.sign > 0.0)
+    z = (bound - mean) / np.sqrt(np.maximum(variance, 1e-18))
+    return np.asarray(ndtr(z if is_upper else -z))
+
+
+# ------------------------------------------------------------
+# One of the front.
+
+
+@dataclass(frozen=True)
+class FrontChoice:
+    """A configuration, and in words how it was chosen."""
+
+    point: FrontPoint
+    how: str
+    front: Front
+
+
+def chosen(front: Front) -> FrontChoice:
+    """The best of one objective, or the knee of several; before anything keeps the limits, what is nearest to that."""
+    problem = front.problem
+    if not front.points:
+        how = "No configuration is expected to keep the limits yet; this is the likeliest to"
+        return FrontChoice(_nearest(front), how, front)
+    if not problem.further:
+        return FrontChoice(front.points[0], f"Best {problem.value} within the limits", front)
+    return FrontChoice(knee(front), f"The knee of a front of {len(front)}", front)
+
+
+def knee(front: Front) -> FrontPoint:
+    """The point nearest to the best of every objective at once, each scaled to the front's own extent."""
+    losses = predicted_losses(front.problem, front.points)
+    extent = np.ptp(losses, axis=0)
+    scaled = (losses - losses.min(axis=0)) / np.where(extent > 0.0, extent, 1.0)
+    return front.points[int(np.argmin(np.sum(scaled**2, axis=1)))]
+
+
+def starts_of(front: Front) -> list[Params]:
+    """Where a study like this one may begin: at the knee, then at the best of each objective."""
+    if not front.points:
+        return [_nearest(front).params]
+    ends = [_least(front, {one.name: 1.0}) for one in front.problem.objectives]
+    return [point.params for point in [knee(front), *ends]]
+
+
+def _nearest(front: Front) -> FrontPoint:
+    """The configuration most likely to keep the limits; of several, the one that exceeds them least."""
+    bounds, means = bounds_of(front.problem), [point.predicted for point in front.others]
+    beyond = np.array([[max(0.0, limit.excess(mean[name].mean)) for name, limit in bounds.items()] for mean in means])
+    most = beyond.max(axis=0, initial=0.0)
+    total = (beyond / np.where(most > 0.0, most, 1.0)).sum(axis=1)
+    order = np.lexsort((total, [-round(point.feasibility, 6) for point in front.others]))
+    return front.others[int(order[0])]
+
+
+ADVICE = "Write study.pick(error=1, latency=0.1), or study.pick(latency=ft.AtMost(5))."
+
+
+def picked(history: History, wishes: Mapping[str, object]) -> FrontChoice:
+    """What these weights and limits choose among the configurations seen.
+
+    A weight says what a unit of its objective is worth: the weighted sum of the predicted objectives is the least, of
+    those to maximise with a minus. A limit leaves out what is not expected to keep it. With limits alone the one
+    objective that has none decides, or the knee of what is left.
+    """
+    problem = history.problem
+    if not wishes:
+        raise InvalidArgument(f"A choice needs weights or limits, got none. {ADVICE}")
+    refuse_unknown(wishes, problem.named, what="Objectives and limited quantities", error=InvalidArgument)
+    limits = {name: wish for name, wish in wishes.items() if isinstance(wish, Bound)}
+    names = [one.name for one in problem.objectives]
+    weights: dict[str, float] = {}
+    for name, wish in wishes.items():
+        if name in limits:
+            continue
+        if name not in names:
+            raise InvalidArgument(
+                f"Only objectives have weights, got {name}={shown(wish)}; {name!r} is limited. Give it a limit."
+            )
+        weights[name] = float(Number(least=0.0).checked(wish, what=f"The weight of {name!r}", advice=ADVICE))
+    front = front_among(problem, judged(history), limits=limits)
+    if not front.points:
+        wanted = [f"{name} {limit}" for name, limit in [*bounds_of(problem).items(), *limits.items()]]
+        raise NoResult(
+            f"A choice must be expected to keep {listed(wanted)}, got none of {len(front.others)} configurations that "
+            "is. Relax a limit, or run on."
+        )
+    within = f" within {', '.join(f'{name} {limit}' for name, limit in limits.items())}" if limits else ""
+    if weights:
+        total = " + ".join(f"{weight:g}·{name}" for name, weight in weights.items())
+        return FrontChoice(_least(front, weights), f"The best {total}{within}", front)
+    free = [one for one in problem.objectives if one.name not in limits]
+    if len(free) == 1:
+        return FrontChoice(_least(front, {free[0].name: 1.0}), f"The best {free[0].name}{within}", front)
+    return FrontChoice(knee(front), f"The knee of a front of {len(front)}{within}", front)
+
+
+def _least(front: Front, weights: Mapping[str, float]) -> FrontPoint:
+    signed = {one.name: one.sign * weights.get(one.name, 0.0) for one in front.problem.objectives}
+    weighed = {name: sign for name, sign in signed.items() if sign}
+    return min(front.points, key=lambda point: sum(by * point.predicted[name].mean for name, by in weighed.items()))
+
+
+# ------------------------------------------------------------
+# What was attained for the cost, as it was measured.
+
+
+@dataclass(frozen=True)
+class Attained:
+    """A trial that ended, what all trials up to it had cost, and what was attained by then.
+
+    `found` is the hypervolume of what was measured within the limits, or of one objective the best value; None before
+    there is any. `within` is the share of the results that keep all limits.
+    """
+
+    trial: Trial
+    spent: float
+    found: float | None
+    within: float | None
+
+
+def attained_along(history: History) -> list[Attained]:
+    """In the order in which the trials ended. The reference of the hypervolume is beyond all of the last front."""
+    problem = history.problem
+    ended = sorted((trial for trial in history if trial.is_finished), key=lambda trial: trial.finished_at or 0.0)
+    last = MeasuredFront.of(history)
+    losses = np.array([losses_of(problem, values_of(problem, trial) or {}) for trial in last.trials])
+    worst = reference_values(problem, losses) if last.trials else {}
+    reference = np.array([one.loss(worst[one.name]) for one in problem.objectives]) if worst else np.zeros(0)
+    steps: list[Attained] = []
+    front, spent, found, results, kept = MeasuredFront(), 0.0, None, 0, 0
+    for trial in ended:
+        spent += trial.cost
+        later = front.after(trial, problem)
+        if later is not front:
+            front, now = later, _found(problem, later, reference)
+            found = max(found or 0.0, now) if problem.further else now  # an estimated volume may fall a little
+        values = values_of(problem, trial) if trial.state is State.DONE else None
+        results, kept = results + (values is not None), kept + (values is not None and is_feasible(problem, values))
+        steps.append(Attained(trial, spent, found, kept / results if results else None))
+    return steps
+
+
+def _found(problem: Problem, front: MeasuredFront, reference: Array) -> float:
+    losses = np.array([losses_of(problem, values_of(problem, trial) or {}) for trial in front.trials])
+    if not problem.further:
+        return problem.sign * float(losses.min())
+    return volume_of(losses, reference)
+
+
+# ------------------------------------------------------------
+# The data of a page.
+
+
+MOST_SHOWN = 1_000
+"""Configurations beside the front, and steps along the cost, that a page draws. A limit on time."""
+
+
+def front_form(history: History) -> dict[str, Json]:
+    """The front, what is beside it, what was attained along the cost, and the limits with the values under them."""
+    problem, steps = history.problem, thinned(attained_along(history), MOST_SHOWN)
+    front = Front.of(history)
+    best = chosen(front)
+    measured = [values_of(problem, step.trial) for step in steps]
+    return {
+        "title": front.title,
+        "how": best.how,
+        "best": best.point.trial.number,
+        "objectives": [{"name": one.name, "minimize": one.minimize} for one in problem.objectives],
+        "points": [point.to_json() for point in front],
+        "others": [
+            {**point.to_json(), "keeps": keeps_limits(problem, point, {})}
+            for point in thinned(front.others, MOST_SHOWN)
+        ],
+        "attained": {
+            "number": [step.trial.number for step in steps],
+            "spent": [step.spent for step in steps],
+            "found": [step.found for step in steps],
+        },
+        "limits": [
+            {
+                "name": name,
+                "text": str(limit),
+                "bound": limit.bound,
+                "values": [None if values is None else values[name] for values in measured],
+                "keeps": [values is not None and limit.excess(values[name]) <= 0.0 for values in measured],
+            }
+            for name, limit in bounds_of(problem).items()
+        ],
+    }

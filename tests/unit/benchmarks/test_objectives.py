@@ -1,0 +1,148 @@
+"""Problems of several objectives and under constraints: their fronts, their judgement, and the methods on them."""
+
+import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from benchmarks.hypervolume import front_of, hypervolume
+from benchmarks.methods import METHODS
+from benchmarks.problems import PROBLEMS
+from benchmarks.problems.data import missing_package
+from benchmarks.problems.objectives import Found, WithObjectives, aims_of
+from benchmarks.problems.problem import random_params
+from benchmarks.problems.vector_functions import (
+    CONSTRAINED_FUNCTIONS,
+    LIMITED_FUNCTIONS,
+    VECTOR_FUNCTIONS,
+    VectorFunction,
+    c2_dtlz2_front,
+    mw7_front,
+    osy_front,
+    zdt1,
+    zdt2,
+    zdt3,
+    zdt_front,
+)
+from benchmarks.problems.vector_tables import VECTOR_CURVES, VECTOR_TABLES
+from benchmarks.suites import SUITES, Allowance
+from benchmarks.trajectory import changes, trajectory
+from farthing.acquisition import hypervolume as ours
+
+FUNCTIONS = {problem.name: problem for problem in (*VECTOR_FUNCTIONS, *CONSTRAINED_FUNCTIONS, *LIMITED_FUNCTIONS)}
+
+
+def usable(problem: WithObjectives) -> WithObjectives:
+    if reason := problem.missing():
+        pytest.skip(reason)
+    return problem
+
+
+@pytest.mark.parametrize("m", [1, 2, 3])
+def test_the_judge_and_the_strategy_agree_on_hypervolumes(m: int) -> None:
+    """They are separate programs: one by definition, one for speed."""
+    rng = np.random.default_rng(m)
+    for n in (1, 5, 40):
+        rows = np.round(rng.random((n, m)), 1)
+        reference = np.full(m, 0.9)
+        assert hypervolume(rows, reference) == pytest.approx(ours.hypervolume(rows, reference), abs=1e-12)
+        np.testing.assert_array_equal(front_of(rows), np.unique(rows[ours.non_dominated(rows)], axis=0))
+
+
+@pytest.mark.parametrize(
+    ("name", "front"),
+    [
+        ("zdt1-10", zdt_front(zdt1, points=4001)),
+        ("zdt2-8", zdt_front(zdt2, points=4001)),
+        ("zdt3-6", zdt_front(zdt3, points=4001)),
+        ("c2-dtlz2-6", c2_dtlz2_front(points=4001)),
+        ("osy", osy_front(points=2001)),
+        ("mw7-6", mw7_front(points=4001)),
+    ],
+)
+def test_the_whole_is_the_hypervolume_of_the_true_front(name: str, front: np.ndarray) -> None:
+    """Points of a curve fill a little less than the curve."""
+    problem = FUNCTIONS[name]
+    filled = hypervolume(front, problem.reference)
+    assert problem.whole * (1 - 1e-3) < filled < problem.whole * (1 + 1e-5)
+
+
+@pytest.mark.parametrize("problem", FUNCTIONS.values(), ids=list(FUNCTIONS))
+def test_no_random_configurations_are_better_than_the_whole(problem: VectorFunction) -> None:
+    found = Found(problem)
+    score = found._best
+    for params in random_params(problem, 300):
+        score = found.after(params)
+    if len(problem.objectives) > 1:
+        assert 0.0 <= score <= 1.0
+    else:
+        assert score >= problem.whole
+
+
+def test_the_gramacy_minimum_is_where_its_first_limit_holds_just_so() -> None:
+    values = FUNCTIONS["gramacy"].true_values({"x1": 0.19540, "x2": 0.40440})
+    assert values["f1"] == pytest.approx(0.599788, abs=1e-4)
+    assert abs(values["c1"]) < 1e-3
+
+
+def test_beyond_a_limit_nothing_is_found_and_it_is_counted() -> None:
+    problem = FUNCTIONS["c2-dtlz2-6"]
+    found = Found(problem)
+    far = {f"x{i}": 1.0 for i in range(1, 7)}
+    end = {f"x{i}": 0.5 for i in range(1, 7)}
+    assert (found.after(far), found.infeasible, found.params) == (0.0, 1, {})
+    assert found.after(end) > 0.0
+    assert (found.infeasible, found.params) == (1, end)
+    assert found.after({}) == found.after(far), "a run that was not trained in full brings nothing"
+
+
+@pytest.mark.parametrize("problem", VECTOR_TABLES, ids=lambda one: one.name)
+def test_a_table_has_one_repeat_of_everything_and_is_judged_by_means(problem) -> None:
+    problem = usable(problem)
+    [params] = random_params(problem, 1)
+    first, again = (problem.evaluate(params, {}, seed=3) for _ in range(2))
+    assert first == again
+    assert {problem.objectives[0].name, *first.metrics} == problem.true_values(params).keys()
+    assert first.cost > 0.0
+    losses = np.array([problem.losses(problem.true_values(one)) for one in random_params(problem, 200)])
+    assert 0.0 < hypervolume(losses, problem.scale.reference) < problem.scale.whole
+
+
+def test_learning_curves_bring_their_seconds_along() -> None:
+    problem = usable(VECTOR_CURVES[0])
+    [params] = random_params(problem, 1)
+    found = problem.evaluate(params, {"epoch": 12}, seed=0)
+    assert [point.metrics["seconds"] for point in found.trace] == [point.cost for point in found.trace]
+    assert aims_of(problem) == {"maximize": ["accuracy"], "minimize": ["seconds"], "constraints": {}}
+
+
+def _standings(method: str, problem: str, evaluations: int = 12):
+    allowance = Allowance(evaluations, "evaluations")
+    return list(trajectory(METHODS[method], PROBLEMS[problem], allowance=allowance, seed=0))
+
+
+@pytest.mark.parametrize("method", ["random", "log-ehvi", "optuna-tpe", "optuna-nsga2"])
+@pytest.mark.parametrize("problem", ["dtlz2-6", "osy", "gramacy"])
+def test_a_trajectory_counts_everything_evaluated(method: str, problem: str) -> None:
+    if method.startswith("optuna") and (reason := missing_package("optuna")):
+        pytest.skip(reason)
+    standings = _standings(method, problem)
+    assert len(standings) == 12
+    regrets = [one.regret for one in standings]
+    assert all(after <= before for before, after in pairwise(regrets))
+    limited = bool(FUNCTIONS[problem].constraints)
+    assert ("infeasible" in standings[-1].tallies) == limited
+    json.dumps([one.to_json() for one in changes(standings)], allow_nan=False)
+
+
+def test_only_what_was_trained_in_full_counts() -> None:
+    usable(VECTOR_CURVES[0])
+    standings = _standings("asha", VECTOR_CURVES[0].name, evaluations=8)
+    assert standings[2].value == 0.0, "the first runs are short"
+
+
+def test_every_problem_and_method_of_the_suite_is_there() -> None:
+    for contest in SUITES["objectives"].contests:
+        assert set(contest.problems) <= PROBLEMS.keys()
+        assert set(contest.methods) <= METHODS.keys()
