@@ -1,9 +1,10 @@
 """What a newcomer tunes first, at equal CPU seconds of suggesting and training: `python -m benchmarks.first_hour`.
 
-The network of `farthing demo`, and a script that is a command of its own and takes some hundredths of a second. A study
+The network of `farthing demo`, a script that is a command of its own and takes some hundredths of a second, and, where
+PyTorch and the data are there, a network on Fashion-MNIST (`first_images`). A study
 that chooses its strategy, the same with its model forced (`TraceKG(halving=False)`) and ASHA have the same CPU seconds
 of this process and of those that it starts. What is judged is what each recommends, trained to the end; that is not
-charged. MNIST needs PyTorch, which the core does not have, and is not here.
+charged.
 """
 
 import argparse
@@ -12,18 +13,20 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks import first_images
 from benchmarks.provenance import commit, versions
 from benchmarks.records import Record, results_path
 from benchmarks.resuming import make_missing
 from farthing import ASHA, Budget, Command, Fidelity, Float, Int, Space, Strategy, Study, TraceKG
 from farthing.cli.digits import SPACE as DIGITS
 from farthing.cli.digits import save_examples, train
+from farthing.execution.work import Work
 from farthing.models.threads import one_thread
 from farthing.trials.trial import is_by_model
 
@@ -98,6 +101,13 @@ class Clock:
         return BEGAN + self.elapsed()
 
 
+PROBLEMS: Mapping[str, tuple[Space, Work]] = {
+    "digits": (DIGITS, train),
+    "script": (CURVES, Command(LINE)),
+    "fashion-mnist": (first_images.SPACE, first_images.train),
+}
+
+
 @dataclass(frozen=True)
 class Run:
     """One method on one problem with one seed."""
@@ -116,7 +126,7 @@ class Run:
 
 
 def result_of(run: Run) -> Record:
-    space, work = (DIGITS, train) if run.problem == "digits" else (CURVES, Command(LINE))
+    space, work = PROBLEMS[run.problem]
     with (
         one_thread(),  # those of BLAS that wait for work take CPU seconds too
         _folder(run.problem),
@@ -150,7 +160,7 @@ def _folder(problem: str) -> Iterator[None]:
         try:
             if problem == "digits":
                 save_examples(Path(folder))
-            else:
+            elif problem == "script":
                 Path("train.py").write_text(SCRIPT, encoding="utf-8")
             yield
         finally:
@@ -162,7 +172,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=SEEDS)
     options = parser.parse_args(arguments)
     seeds = range(FIRST_SEED, FIRST_SEED + options.seeds)
-    wanted = [Run(problem, method, seed) for seed in seeds for problem in ("digits", "script") for method in METHODS]
+    problems = list(PROBLEMS)
+    if reason := first_images.missing():
+        sys.stderr.write(f"left out: fashion-mnist: {reason}\n")
+        problems.remove("fashion-mnist")
+    else:
+        first_images.images()  # reading them, and importing torch, is no part of a study
+    wanted = [Run(problem, method, seed) for seed in seeds for problem in problems for method in METHODS]
     make_missing(results_path(SUITE), wanted, result_of=result_of)
     return 0
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import farthing as ft
-from farthing.acquisition.hypervolume import LogFeasible, hypervolume, non_dominated, ranks
+from farthing.acquisition.hypervolume import LogFeasible, LogHypervolumeImprovement, hypervolume, non_dominated, ranks
 from farthing.models.gp import condition
 from farthing.models.kernels import Constant, Matern52
 from farthing.strategies import Randomness
@@ -116,8 +116,9 @@ def test_a_lucky_measurement_makes_no_point_of_the_front() -> None:
     lucky = np.array([1.2, 0.8, 1.1, -3.0, 0.9, 1.0, 1.1, 0.9, 1.0])
     gps = (process(lucky, X, noise=1.0), process(lucky[::-1], X, noise=1.0))
     models = Models(gps, (), np.full(2, np.inf), X)
-    factors = models.improvement().factors
-    edges = np.concatenate([side.edges for side in factors[0].boxes.sides])
+    [improvement, *_] = models.improvement().factors
+    assert isinstance(improvement, LogHypervolumeImprovement)
+    edges = np.concatenate([side.edges for side in improvement.boxes.sides])
     assert edges.min() == pytest.approx(gps[0].mean(X)[0])
     assert edges.min() > 0.3  # the luck was −3
 
