@@ -134,6 +134,11 @@ def test_the_default_strategy_is_that_of_several_objectives(n_splits, strategy):
     assert type(found.study_.strategy).__name__ == strategy
 
 
+def test_without_short_trials_every_configuration_is_evaluated_on_all_folds():
+    found = search(strategy="LogEHVI", cv=5, budget=ft.Budget(trials=6)).fit(X, Y)
+    assert found.cv_results_["folds"].tolist() == [5] * 6
+
+
 def test_a_function_of_the_results_chooses_the_row():
     found = search(refit=lambda results: int(np.argmax(results["mean_test_quality"] + results["mean_test_speed"])))
     found.fit(X, Y)
