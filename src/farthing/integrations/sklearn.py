@@ -104,6 +104,8 @@ class PipelineSearchCV(SearchBase):
         """
         steps = Steps.of(self.estimator, self.space, self.alternatives or {})
         scorers = self._scorers()
+        if self.multimetric_:
+            scorers = {self.refit: scorers[self.refit], **scorers}  # the one that counts comes first
         groups = params.pop("groups", None)
         X, y, groups = indexable(X, y, groups)
         data = Data(X, y, self._splits(X, y, groups), steps.fit_params(params))
@@ -124,7 +126,7 @@ class PipelineSearchCV(SearchBase):
         results |= {f"param_{name}": column(name, chosen) for name in steps.names} | {"params": chosen}
         for name in names:
             results |= score_columns(trials, name, n_splits=n_splits, missing=self._missing_score)
-        self._choose(results | {"cost": np.array([trial.cost for trial in trials])}, names[0])
+        self._choose(results | {"cost": np.array([trial.cost for trial in trials])}, names[:1])
 
     def _refit(self, steps: Steps, X: Any, y: Any, params: dict[str, Any]) -> None:
         began = time.perf_counter()

@@ -1,7 +1,7 @@
 """The common part of the searches: scorers, folds, the study and its run, and the columns of `cv_results_`."""
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from farthing.costs import Budget
 from farthing.errors import InvalidArgument
 from farthing.execution import Work
-from farthing.integrations.sklearn_folds import VALUE, split_name
+from farthing.integrations.sklearn_folds import VALUE, called, split_name
 from farthing.integrations.sklearn_identity import digest_of, identity_of
 from farthing.session import session_of
 from farthing.space import Space
@@ -42,30 +42,43 @@ class SearchBase(BaseSearchCV):  # type: ignore[misc]
         """The scorers by name; a single one has no name."""
         many = self.scoring if isinstance(self.scoring, Mapping) else None
         if isinstance(self.scoring, list | tuple | set):
-            many = {name: name for name in self.scoring}
+            many = {name: name for name in (sorted(self.scoring) if isinstance(self.scoring, set) else self.scoring)}
         self.multimetric_ = many is not None
         if many is None:
             self.scorer_ = check_scoring(self.estimator, self.scoring)
             return {"": self.scorer_}
-        if self.refit not in many:
+        self._check_refit(many)
+        self.scorer_ = {name: check_scoring(self.estimator, scoring) for name, scoring in many.items()}
+        return dict(self.scorer_)
+
+    def _check_refit(self, names: Collection[str]) -> None:
+        """Refuses a `refit` that does not say which of several scores counts."""
+        if self.refit not in names:
             raise ValueError(
                 f"With several scores refit must name the one that counts, got {self.refit!r}. "
-                f"Choose one of {listed(many)}."
+                f"Choose one of {listed(names)}."
             )
-        self.scorer_ = {name: check_scoring(self.estimator, scoring) for name, scoring in many.items()}
-        counts = str(self.refit)
-        return {counts: self.scorer_[counts], **self.scorer_}
 
     def _splits(self, X: Any, y: Any, groups: Any) -> list[tuple[Any, Any]]:
         splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         self.n_splits_ = splitter.get_n_splits(X, y, groups)
         return list(splitter.split(X, y, groups))
 
-    def _opened(self, space: Space, identity: Sequence[Any]) -> Study:
-        """The study of a search with this identity: a stored one is continued if it is the same."""
+    def _opened(self, space: Space, identity: Sequence[Any], *, objectives: Sequence[str] = ()) -> Study:
+        """The study of a search with this identity: a stored one is continued if it is the same.
+
+        It has these objectives, or the one score that counts.
+        """
         seed = None if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
-        study = Study(space, maximize=VALUE, strategy=self.strategy, storage=self.storage, name=self.name, seed=seed)
-        counts = self.refit if self.multimetric_ else None
+        study = Study(
+            space,
+            maximize=objectives or VALUE,
+            strategy=self.strategy,
+            storage=self.storage,
+            name=self.name,
+            seed=seed,
+        )
+        counts = self.refit if self.multimetric_ and not objectives and isinstance(self.refit, str) else None
         digest = digest_of([*identity, identity_of(self.scoring), counts])
         if session_of(study).settings.get(SEARCH) not in (None, digest):
             raise InvalidArgument(
@@ -111,14 +124,20 @@ class SearchBase(BaseSearchCV):  # type: ignore[misc]
                 stacklevel=3,
             )
 
-    def _choose(self, results: dict[str, Any], first: str) -> None:
-        """Sets the results, and the best row by the score that counts."""
+    def _choose(self, results: dict[str, Any], names: Sequence[str]) -> None:
+        """Sets the results, and the best row by the first of these scores; the others part ties.
+
+        As in scikit-learn's searches, of several scores none is the best if `refit` names none.
+        """
         self.cv_results_ = results
-        ranks = results[f"rank_test_{first or VALUE}"]
-        chosen: Any = self.refit(results) if callable(self.refit) else ranks.argmin()
+        if not self.refit and self.multimetric_:
+            return
+        ranks = [results[f"rank_{called(name)}"] for name in names]
+        chosen: Any = self.refit(results) if callable(self.refit) else np.lexsort(ranks[::-1])[0]
         self.best_index_ = int(chosen)
-        self.best_score_ = results[f"mean_test_{first or VALUE}"][self.best_index_]
         self.best_params_ = results["params"][self.best_index_]
+        if not (callable(self.refit) and self.multimetric_):
+            self.best_score_ = results[f"mean_{called(names[0])}"][self.best_index_]
 
     @property
     def _missing_score(self) -> float:

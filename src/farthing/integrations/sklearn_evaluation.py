@@ -104,16 +104,35 @@ class Evaluation:
             for fold in range(len(folds), wanted):
                 folds.append(self._fold(fold, trial))
                 if FOLDS in trial.fidelity:
-                    trial.report(self._mean(folds), metrics=_by_split(folds), folds=fold + 1)
+                    trial.report(self._means(folds), metrics=_by_split(folds), folds=fold + 1)
         if FOLDS not in trial.fidelity:
-            return {VALUE: self._mean(folds), **_by_split(folds)}
+            return {**self._means(folds), **_by_split(folds)}
         state = {"amounts": amounts, FOLDS: folds}
         (trial.checkpoint_dir / STATE_FILE).write_text(json.dumps(state))
         return None
 
-    def _mean(self, folds: list[dict[str, float]]) -> float:
-        counts = called(next(iter(self.scorers)))
-        return float(np.mean([fold[counts] for fold in folds]))
+    @property
+    def objectives(self) -> list[str]:
+        """The scores as objectives of the study; of a single one none, because the study knows it as its score."""
+        return list(self.scorers) if len(self.scorers) > 1 else []
+
+    def named(self) -> dict[str, Any]:
+        """The scorers with the names of what a function returns for the estimator as it is, fitted to the least data.
+
+        Nothing else tells them, and the study must know its objectives before its first trial.
+        """
+        (scorer,) = self.scorers.values()
+        train, test = self.data.splits[0]
+        share = self.resource.fidelity.low if self.resource.key == SHARE and self.resource.fidelity else 1.0
+        part = self._part(0, np.asarray(train), share)
+        model = put(self.estimator, {}).fit(*self._rows(part), **self.data.fit_params_at("", part))
+        said = scorer(model, *self._rows(test))
+        return dict.fromkeys(said, scorer) if isinstance(said, Mapping) else dict(self.scorers)
+
+    def _means(self, folds: list[dict[str, float]]) -> dict[str, float]:
+        """The mean of each objective over the folds."""
+        names = {name: name for name in self.objectives} or {VALUE: next(iter(self.scorers))}
+        return {value: float(np.mean([fold[called(name)] for fold in folds])) for value, name in names.items()}
 
     def _fold(self, fold: int, trial: RunningTrial) -> dict[str, float]:
         train, test = self.data.splits[fold]
@@ -129,7 +148,11 @@ class Evaluation:
 
     def _scores(self, model: Any, rows: Any, *, of: str) -> dict[str, float]:
         given = self._rows(rows)
-        return {called(name, of=of): as_score(scorer(model, *given)) for name, scorer in self.scorers.items()}
+        scorers = {id(scorer): scorer for scorer in self.scorers.values()}  # a function may give several scores
+        said = {key: scorer(model, *given) for key, scorer in scorers.items()}
+        return {
+            called(name, of=of): as_score(_of_several(said[id(scorer)], name)) for name, scorer in self.scorers.items()
+        }
 
     def _rows(self, rows: Any) -> tuple[Any, ...]:
         """The inputs and, where there are, the targets."""
@@ -152,6 +175,11 @@ class Evaluation:
                 places[own[np.argsort(jitter[own])]] = (np.arange(len(own)) + 0.5) / len(own)
         order = np.argsort(places, kind="stable")
         return train[np.sort(order[: max(1, round(share * len(train)))])]
+
+
+def _of_several(said: Any, name: str) -> Any:
+    """The score of this name, where a function returned several."""
+    return said.get(name, said) if isinstance(said, Mapping) else said
 
 
 def _by_split(folds: list[dict[str, float]]) -> dict[str, float]:

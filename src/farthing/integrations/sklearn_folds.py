@@ -106,7 +106,8 @@ def as_score(given: Any) -> float:
     is_number = np.ndim(given) == 0 and isinstance(given, numbers.Number | np.ndarray)
     if not is_number:
         raise ValueError(
-            f"A scorer must return a number, got {shown(given)}. For several scores give scoring={{name: scorer}}."
+            f"A scorer must return a number, got {shown(given)}. For several scores give scoring={{name: scorer}}, or "
+            "to SearchCV a function that returns them by name and with refit= the name of one."
         )
     return float(np.asarray(given))
 

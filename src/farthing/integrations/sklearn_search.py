@@ -2,14 +2,15 @@
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
+from sklearn.metrics._scorer import _BaseScorer
 from sklearn.utils import check_random_state, indexable
 
 from farthing.costs import Budget
@@ -26,7 +27,7 @@ from farthing.storage import Storage
 from farthing.strategies import Strategy
 from farthing.strategies.multifidelity.runs import Run, runs_of
 from farthing.study import Study
-from farthing.validation import shown
+from farthing.validation import listed, shown
 
 
 class SearchCV(SearchBase):
@@ -47,7 +48,10 @@ class SearchCV(SearchBase):
             the estimator such as "n_estimators" or "max_iter"; None always uses everything.
         min_resources, max_resources: its least and its largest amount: samples, or values of the parameter. By default
             a tenth, and all of it.
-        scoring, cv, refit, error_score, return_train_score: as in `RandomizedSearchCV`. Scorers return a number.
+        scoring, cv, refit, error_score, return_train_score: as in `RandomizedSearchCV`. Several scores are objectives
+            of the study, and `study_.front` has what no other configuration beats; `refit` names the score whose best
+            is refitted, is a function of `cv_results_` that returns a row, or is False. Where `scoring` is a function
+            that returns several, `refit` must name one; it is asked for its names once, which is not counted.
         verbose: 1 shows how it goes.
         strategy, storage, name: of the study; a stored search is continued, with the same data.
         n_jobs: processes that evaluate configurations; None and 1 work in this process, -1 uses all processors.
@@ -115,16 +119,33 @@ class SearchCV(SearchBase):
             identity.append(spelled(given.objects))
         folds = {FOLDS: Fidelity(1, len(data.splits), integer=True, trace=True)} if len(data.splits) > 1 else {}
         space = Space(dict(given.parameters), fidelities={**resource.fidelities, **folds})
-        self.study_ = study = self._opened(space, identity)
         work = Evaluation(self.estimator, given, data, scorers, resource, seed, self.return_train_score)
+        if self._may_return_several():
+            work = replace(work, scorers=work.named())
+            self.multimetric_ = "" not in work.scorers
+        if self.multimetric_:
+            self._check_refit(work.scorers)
+        self.study_ = study = self._opened(space, identity, objectives=work.objectives)
         self._search(study, work, X, y)
-        self._read(study, given, list(scorers), n_splits=len(data.splits))
+        self._read(study, given, list(work.scorers), n_splits=len(data.splits))
         self.ledger_ = study.ledger
         if self.storage is None:
             remove(study.checkpoints.root)  # it cannot be continued, and the search may live for long
         if self.refit:
             self._refit(resource, X, y, params)
         return self
+
+    def _may_return_several(self) -> bool:
+        """Whether the scores' names are those of what a function returns: a scorer of scikit-learn returns one."""
+        is_function = callable(self.scoring) and not isinstance(self.scoring, _BaseScorer)
+        return is_function and isinstance(self.refit, str)
+
+    def _check_refit(self, names: Collection[str]) -> None:
+        if self.refit is not False and not callable(self.refit) and self.refit not in names:
+            raise ValueError(
+                f"With several scores refit must name one of them, be False, or be a function of cv_results_ that "
+                f"returns a row, got {self.refit!r}. Choose one of {listed(names)}."
+            )
 
     def _given_space(self) -> GivenSpace:
         given = dict(self.space.parameters) if isinstance(self.space, Space) else self.space
@@ -169,7 +190,8 @@ class SearchCV(SearchBase):
             results |= self._scores(table, name, is_full)
         results |= {amount: np.array([_reached(run, amount) for run in runs]) for amount in study.space.fidelities}
         costs = [sum(run.cost for run in of_one) for of_one in found]
-        self._choose(results | {"cost": np.array(costs)}, names[0])
+        counts = self.refit if self.refit in names else names[0]
+        self._choose(results | {"cost": np.array(costs)}, [counts, *(name for name in names if name != counts)])
 
     def _scores(self, table: "_Table", name: str, is_full: Any) -> dict[str, Any]:
         """The scores under one name. What was evaluated in full ranks first."""

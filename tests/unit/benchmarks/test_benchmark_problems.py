@@ -25,6 +25,13 @@ from benchmarks.problems.recorded import RECORDED, ROWS
 from benchmarks.problems.synthetic import FUNCTIONS, MORE_FUNCTIONS, TUNING_FUNCTIONS, Function, branin
 from benchmarks.problems.tables import CELLS, TABLES, Table
 from benchmarks.problems.training_size import SIZES
+from benchmarks.problems.vector_functions import (
+    CONSTRAINED_FUNCTIONS,
+    LIMITED_FUNCTIONS,
+    VECTOR_FUNCTIONS,
+    VECTOR_FUNCTIONS_FOR_TUNING,
+)
+from benchmarks.problems.vector_tables import VECTOR_CURVES, VECTOR_TABLES
 from benchmarks.suites import Allowance
 
 TABLE_FIGURES = {  # best mean, its cost in seconds, median of the means
@@ -122,6 +129,12 @@ def test_names_are_those_in_the_registry_and_differ() -> None:
                 *FORESTS,
                 *STAGED_FUNCTIONS,
                 *SKLEARN_TABLES,
+                *VECTOR_FUNCTIONS,
+                *VECTOR_FUNCTIONS_FOR_TUNING,
+                *CONSTRAINED_FUNCTIONS,
+                *LIMITED_FUNCTIONS,
+                *VECTOR_TABLES,
+                *VECTOR_CURVES,
             )
         )
         + 27
