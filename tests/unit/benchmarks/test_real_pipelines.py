@@ -1,10 +1,9 @@
 """Real pipelines as benchmark problems."""
 
-from collections import deque
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from queue import Queue
 
 import numpy as np
 import pytest
@@ -54,14 +53,8 @@ def test_searches_agree_on_the_value_of_a_configuration(table: Table) -> None:
     assert min(table.seen.values()) == pytest.approx(1.0 - scores.mean(), abs=1e-12)
 
 
-class _Calls(deque[str]):
-    """Cannot be copied, so that what is in it is no part of the version of the code that uses it."""
-
-    def __reduce_ex__(self, protocol: object) -> Any:
-        raise TypeError("not to be copied")
-
-
-CALLS = _Calls()
+CALLS: Queue[str] = Queue()
+"""What is in a queue is no part of the version of the code that uses it."""
 
 
 class _Example:
@@ -73,22 +66,22 @@ class _Example:
 
     @staticmethod
     def denoise(source: float, *, sigma: float, window: int, radius: int) -> float:
-        CALLS.append("denoise")
+        CALLS.put("denoise")
         return source + sigma
 
     @staticmethod
     def train(previous: float, *, rate: float, units: int) -> float:
-        CALLS.append("train")
+        CALLS.put("train")
         return previous * units
 
     @staticmethod
     def clean(previous: float, *, cut: float, opening: int, area: int) -> float:
-        CALLS.append("clean")
+        CALLS.put("clean")
         return 1.0 / (previous + cut)
 
 
 def test_a_prefix_is_measured_once_for_all_methods_and_seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    CALLS.clear()
+    CALLS.queue.clear()
     monkeypatch.setattr(nuclei, "example", _Example)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
@@ -99,9 +92,9 @@ def test_a_prefix_is_measured_once_for_all_methods_and_seeds(tmp_path: Path, mon
     assert len(costs) == 3
     again = Nuclei(table=tmp_path / "table.jsonl")
     assert (again.stage_costs(params), again.full_value(params)) == (costs, value)
-    assert list(CALLS) == ["denoise", "train", "clean"]
+    assert list(CALLS.queue) == ["denoise", "train", "clean"]
     again.full_value({**params, "cut": 0.1})
-    assert list(CALLS) == ["denoise", "train", "clean", "clean"]
+    assert list(CALLS.queue) == ["denoise", "train", "clean", "clean"]
     steps = list(islice(Staged("random", Random()).run(again, budget=Budget(cost=10), seed=0), 3))
     assert again.full_value(steps[-1].recommended) <= again.full_value(steps[0].recommended)
     in_two = NucleiInTwo(in_three=again)
