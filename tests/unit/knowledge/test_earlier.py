@@ -330,5 +330,5 @@ def test_an_online_run_begins_with_what_earlier_studies_found(tmp_path: Path) ->
     tuner.close()
     again = ft.OnlineTuner(SPACE, rounds=20, minimize="error", storage=storage, name="run", learn_from="may")
     assert (list(again), again.round) == ([], 1)
-    with pytest.raises(InvalidArgument, match="got both"):
+    with pytest.raises(InvalidArgument, match=r"got initial=.* and learn_from='may'"):
         ft.OnlineTuner(SPACE, rounds=20, minimize="error", initial={"x": 0.1, "y": 0.1}, learn_from="may")
