@@ -31,7 +31,9 @@ from farthing import (
     Float,
     Hyperband,
     LaMBO,
+    LogEHVI,
     LogEI,
+    ParetoHalving,
     Pipeline,
     PrefixEI,
     Random,
@@ -48,14 +50,16 @@ from farthing.testing import Faults, SimulatedExecutor
 from farthing.trials import Measurement, Params, Trial
 
 EPOCHS = 9
-PLAIN: tuple[Strategy, ...] = (Random(), Sobol(), CMAES(), LogEI(initial=5), EIPerCost(initial=5))
-MULTIFIDELITY: tuple[Strategy, ...] = (ASHA(), Hyperband(), BOHB(), TraceKG())
+PLAIN: tuple[Strategy, ...] = (Random(), Sobol(), CMAES(), LogEI(initial=5), EIPerCost(initial=5), LogEHVI(initial=5))
+MULTIFIDELITY: tuple[Strategy, ...] = (ASHA(), Hyperband(), BOHB(), TraceKG(), ParetoHalving())
 POPULATIONS: tuple[Strategy, ...] = (
     PBT(population=32, interval=1),
     PB2(population=32, interval=1),
     Clone(population=32, interval=1),
 )
 STAGED: tuple[Strategy, ...] = (PrefixEI(), LaMBO())
+SEVERAL = (LogEHVI, ParetoHalving)
+"""Of these strategies studies have two objectives: the loss, and the size that makes a training expensive."""
 STRATEGIES = (*PLAIN, *MULTIFIDELITY, *POPULATIONS, *STAGED)
 
 PARAMETERS = {"size": Float(0.0, 1.0), "rate": Float(0.0, 1.0)}
@@ -99,7 +103,8 @@ def simulated(strategy: Strategy, seed: int, *, hard: bool) -> Held:
     executor = SimulatedExecutor(
         workers=workers, thinking=THINKING, faults=Faults(straggler=1 / 30, slowdown=3.0), seed=seed
     )
-    study = Study(_space(strategy), minimize="loss", strategy=strategy, seed=seed, **executor.settings)
+    aims = ["loss", "volume"] if isinstance(strategy, SEVERAL) else "loss"
+    study = Study(_space(strategy), minimize=aims, strategy=strategy, seed=seed, **executor.settings)
     budget = Budget(cost=trainings * MEAN_TRAINING, hard=hard)
     study.run(_work(strategy, executor, rng), executor=executor, budget=budget, progress=False)
     assert budget.cost is not None
@@ -141,7 +146,8 @@ def _work(strategy: Strategy, executor: SimulatedExecutor, rng: np.random.Genera
         for at in range(done + 1, wanted + 1):
             epoch(trial.params)
             loss = _loss(trial.params, at)
-            trial.report(loss, epochs=at) if trial.fidelity else trial.report(loss)
+            value = {"loss": loss, "volume": trial.params["size"]} if isinstance(strategy, SEVERAL) else loss
+            trial.report(value, epochs=at) if trial.fidelity else trial.report(value)
         (trial.checkpoint_dir / "epochs").write_text(str(wanted))
 
     def prepare(_: float, size: float) -> float:

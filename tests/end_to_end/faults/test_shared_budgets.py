@@ -33,11 +33,15 @@ WITH_MODELS: Mapping[str, tuple[ft.Strategy, ft.Space]] = {
     "LogEI": (ft.LogEI(initial=4), PLAIN),
     "EIPerCost": (ft.EIPerCost(initial=4), PLAIN),
     "BOHB": (ft.BOHB(), CURVES),
+    "LogEHVI": (ft.LogEHVI(initial=4), PLAIN),
+    "ParetoHalving": (ft.ParetoHalving(), CURVES),
     "TraceKG": (ft.TraceKG(), CURVES),
     "PB2": (ft.PB2(population=4, interval=3), CURVES),
     "PrefixEI": (ft.PrefixEI(), STAGES),
     "LaMBO": (ft.LaMBO(restart=5), STAGES),
 }
+SEVERAL = (ft.LogEHVI, ft.ParetoHalving)
+"""Their studies have two objectives."""
 SECONDS_EACH = 10.0
 
 
@@ -86,7 +90,7 @@ class Ending:
     def _study(self, storage: object) -> ft.Study:
         return ft.Study(
             self.space,
-            minimize="error",
+            minimize=["error", "size"] if isinstance(self.strategy, SEVERAL) else "error",
             strategy=self.strategy,
             storage=storage,  # type: ignore[arg-type]
             cost=declared if self.is_declared else None,
@@ -98,7 +102,7 @@ class Ending:
             seed=self.seed,
         )
 
-    def _work(self, trial: ft.RunningTrial) -> float:
+    def _work(self, trial: ft.RunningTrial) -> float | dict[str, float]:
         self.clock.advance(SECONDS_EACH)
         if not self.is_declared:
             trial.charge(declared(trial.params, trial.fidelity))
@@ -106,7 +110,8 @@ class Ending:
             (trial.checkpoint_dir / "state").touch()
         if self.rng.random() < 0.1:
             raise ValueError("diverged")
-        return float(trial.params["x"]) + 1 / trial.fidelity.get("epochs", 9)
+        error, size = float(trial.params["x"]) + 1 / trial.fidelity.get("epochs", 9), 1.0 - float(trial.params["x"])
+        return {"error": error, "size": size} if isinstance(self.strategy, SEVERAL) else error
 
     def check(self) -> None:
         study = self._study(self.storage)
