@@ -102,7 +102,7 @@ class OnlineSettings(TypedDict, total=False):
     initial: Params | Sequence[Params] | None
     guess: Params | None
     hold: int | None
-    overhead: float | None
+    overhead: float | Literal["auto"] | None
     validation_cost: float | None
     price: float
     validation_size: int | None

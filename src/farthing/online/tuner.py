@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("farthing")
 
 FORMAT = 4
+OVERHEAD = 0.1
+"""The share of training that validations may cost where the user does not say."""
 SKIPPED = "skipped validations"
 BEFORE, BAD_BEFORE = "before", "bad before"
 """Metrics of a gain's round: the value before it, or that there was none."""
@@ -56,7 +58,8 @@ class OnlineTuner(Iterator[Decision]):
 
     Args:
         rounds: how many rounds the run has.
-        strategy: what decides, or its name; by default `PairedProbes`, which tries neighbours of the present setting.
+        strategy: what decides, or its name; by default `PairedProbes`, which tries neighbours of the present setting,
+            and `CEGPUCB` where rounds are `stateless`.
         candidates: the params to choose from; None is the whole space, enumerated where it is small.
         initial: the present setting, which is played until a better one is found; more of them, as a list, are tried
             first. Without it the default begins in the middle of the space, which is a gamble.
@@ -65,7 +68,7 @@ class OnlineTuner(Iterator[Decision]):
         hold: how many rounds a setting is held before it is measured; None makes about 30 decisions of a run with
             `PairedProbes`, and one in each round with other strategies.
         overhead: the most that validations and rounds taken back may cost, as a share of the time of training; None
-            lifts the bound.
+            lifts the bound. "auto" is 0.1, and None where rounds are `stateless`.
         validation_cost: what a validation costs, in rounds of training; None takes the time of both.
         price: what a validation must be expected to bring, in units of the value times rounds: 0.05 is a gain of 0.001
             over 50 rounds. It is asked for beside the time that a validation takes.
@@ -73,6 +76,8 @@ class OnlineTuner(Iterator[Decision]):
             rate from 0 to 1: differences that are chance on so few do not count. None learns the noise from values.
         minimize, maximize: the name of the value; `maximize="value"` if neither is given.
         reward: "value" compares measured values, "gain" what a round adds to the value.
+        stateless: whether a round leaves nothing behind, so that its value depends on its params and the time alone:
+            prices, sensors, arms, requests to a server.
         save, restore: what returns the state of your training, and what puts it back: a probe that did harm is taken
             back. Both or none.
         storage, name: where the run is kept as a trial of that study; None keeps nothing. A run of that name that was
@@ -93,13 +98,14 @@ class OnlineTuner(Iterator[Decision]):
         guess: Params | None = None,
         learn_from: LearnFrom | None = None,
         hold: int | None = None,
-        overhead: float | None = 0.1,
+        overhead: float | Literal["auto"] | None = "auto",
         validation_cost: float | None = None,
         price: float = 0.0,
         validation_size: int | None = None,
         minimize: str | None = None,
         maximize: str | None = None,
         reward: Literal["value", "gain"] = "value",
+        stateless: bool = False,
         save: Callable[[], Any] | None = None,
         restore: Callable[[Any], object] | None = None,
         storage: str | Path | Storage | None = None,
@@ -109,6 +115,9 @@ class OnlineTuner(Iterator[Decision]):
         clock: Clock | None = None,
     ) -> None:
         _check(space, rounds=rounds, reward=reward, hold=hold)
+        _check_stateless(stateless, save)
+        if overhead == "auto":
+            overhead = None if stateless else OVERHEAD
         _check_prices(overhead=overhead, validation_cost=validation_cost, price=price, cost_unit=cost_unit)
         _check_pair(save, restore)
         if minimize is None and maximize is None:
@@ -129,7 +138,8 @@ class OnlineTuner(Iterator[Decision]):
             measures_cost=False,
         )
         self.rounds = rounds
-        self.strategy: OnlineStrategy = PairedProbes() if strategy is None else as_online_strategy(strategy)
+        usual = CEGPUCB() if stateless else PairedProbes()
+        self.strategy: OnlineStrategy = usual if strategy is None else as_online_strategy(strategy)
         _check_price_is_used(self.strategy, price)
         _check_size_is_used(self.strategy, validation_size, reward=reward)
         self.hold = min(hold or _usual_hold(self.strategy, rounds), rounds)
@@ -606,6 +616,18 @@ def _check_pair(save: object, restore: object) -> None:
         raise InvalidArgument(
             f"save and restore must be given together, got only {'save' if restore is None else 'restore'}. "
             "Give both, or none."
+        )
+
+
+def _check_stateless(stateless: object, save: object) -> None:
+    if not isinstance(stateless, bool):
+        raise InvalidArgument(
+            f"stateless must be true or false, got {shown(stateless)}. Say True where a round leaves nothing behind."
+        )
+    if stateless and save is not None:
+        raise InvalidArgument(
+            f"stateless=True says that there is nothing to take back, got save={shown(save)}. "
+            "Leave save= and restore= out, or stateless=."
         )
 
 

@@ -260,6 +260,29 @@ def test_a_run_begins_in_one_way() -> None:
         tuner(initial={"arm": "a"}, guess={"arm": "b"})
 
 
+def test_where_rounds_leave_nothing_behind_a_model_of_all_params_decides_and_overhead_has_no_bound() -> None:
+    arms = OnlineTuner(ARMS, rounds=40, maximize="reward", stateless=True)
+    assert arms.strategy == CEGPUCB()
+    assert arms.hold == 1
+    for decision in arms:
+        decision.observe(lambda at=decision.params["arm"]: VALUES[at])  # a function, whose time would be bounded else
+    assert arms.best == {"arm": "b"}
+    assert arms.state_dict()["settings"]["overhead"] is None
+    assert OnlineTuner(ARMS, rounds=40, stateless=True, overhead=0.2).state_dict()["settings"]["overhead"] == 0.2
+    assert OnlineTuner(ARMS, rounds=40).state_dict()["settings"]["overhead"] == 0.1
+
+
+def test_a_strategy_that_is_given_decides_also_where_rounds_leave_nothing_behind() -> None:
+    assert OnlineTuner(ARMS, rounds=40, stateless=True, strategy=KNOWN).strategy == KNOWN
+
+
+def test_what_leaves_nothing_behind_has_nothing_to_restore() -> None:
+    with pytest.raises(InvalidArgument, match=r"stateless=True says that there is nothing to take back, got save="):
+        OnlineTuner(ARMS, rounds=40, stateless=True, save=lambda: 1, restore=lambda saved: None)
+    with pytest.raises(InvalidArgument, match="stateless must be true or false, got 'yes'"):
+        OnlineTuner(ARMS, rounds=40, stateless="yes")  # type: ignore[arg-type]
+
+
 def test_a_crash_of_a_validation_is_logged_with_its_round(caplog: pytest.LogCaptureFixture) -> None:
     next(tuner()).observe(failing)
     assert "could not be measured in round 1" in caplog.text
