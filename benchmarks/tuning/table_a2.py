@@ -24,8 +24,8 @@ from farthing.models.linalg import Array, IntArray, cholesky
 from farthing.models.threads import one_thread
 
 SUITE = "tuning-table-a2"
-POINTS, ROUNDS, TRIALS, NOISE = 250, 500, 50, 0.01
-"""A quarter of the paper's points, and as many trials as it has."""
+POINTS, ROUNDS, TRIALS, NOISE = 250, 500, 30, 0.01
+"""A quarter of the paper's points, and as many trials as the suite online-synthetic has."""
 BANDWIDTH = 0.1
 EPSILONS = (0.005, 0.05)
 METHODS: Mapping[str, float | None] = {"all feedback": 1.0, "Ber(0.2)": 0.2, "Ber(0.5)": 0.5, "CE κ=0.9": None}
