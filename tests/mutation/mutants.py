@@ -1,8 +1,8 @@
 """Changes one expression of the source at a time and asks whether a test notices: `make mutants`.
 
-Each target is a part of the source with the tests that are its own. They run once, to learn which test reaches which
-line; after that a mutant costs the tests that reach its line, the quick ones first, until one fails. A mutant lives in
-the memory of a forked child: no file is changed. Mutants are drawn by seed until the CPU minutes are used up.
+Each part of the source has tests that are its own. They run once, to learn which test reaches which line, also in the
+processes that tests start; after that a mutant costs the tests that reach its line, the quick ones first, until one
+fails. Only a copy of the source is changed. Mutants are drawn by seed until the CPU minutes are used up.
 
 A number at the head of a module was chosen, not derived, and is left alone. The program fails when a mutant survives
 that `equivalent.toml` does not list with its reason.
@@ -10,13 +10,15 @@ that `equivalent.toml` does not list with its reason.
 
 import argparse
 import ast
+import compileall
 import copy
-import importlib.abc
-import importlib.machinery
+import fnmatch
+import importlib
 import json
 import os
 import random
 import resource
+import shutil
 import signal
 import sys
 import tempfile
@@ -24,14 +26,19 @@ import threading
 import tomllib
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import accumulate, chain, zip_longest
 from pathlib import Path
-from types import CodeType
+from py_compile import PycInvalidationMode
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
+PACKAGE = SOURCE / "farthing"
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
 HEAVY = ("numpy", "scipy.linalg", "scipy.optimize", "scipy.stats", "hypothesis", "sqlalchemy", "botorch")
 """Imported once, before the first fork: they are most of what a test run costs."""
@@ -40,31 +47,49 @@ WAITING = 5.0
 """Seconds of wall clock for a second of CPU, on a machine that is busy with other things too."""
 
 
-@dataclass(frozen=True)
-class Target:
-    """A part of the source, and the tests that are its own."""
+MOST_SECONDS = 60.0
+"""A mutant is given the tests that reach its line, the quick ones first, until they come to this."""
 
-    sources: str
-    tests: tuple[str, ...]
-
-
-TARGETS = {
-    "online": Target(
-        "farthing/online/*.py",
-        (
-            "tests/papers/test_ce_gp_ucb.py",
-            "tests/unit/online",
-            "tests/properties/test_online.py",
-            "tests/unit/fields/test_declaration.py::test_the_page_of_arguments_is_what_the_fields_say",
-        ),
+MORE_TESTS = {
+    "acquisition": ("tests/papers/test_takg.py",),
+    "analysis": ("tests/unit/dashboard", "tests/unit/plots"),
+    "execution": ("tests/contracts/test_executors.py",),
+    "online": (
+        "tests/papers/test_ce_gp_ucb.py",
+        "tests/properties/test_online.py",
+        "tests/unit/fields/test_declaration.py",
     ),
-    "acquisition": Target("farthing/acquisition/*.py", ("tests/unit/acquisition", "tests/papers/test_takg.py")),
-    "records": Target(
-        "farthing/session/records.py",
-        ("tests/unit/session/test_records.py", "tests/unit/study/test_ask_tell.py", "tests/unit/study/test_run.py"),
-    ),
-    "costs": Target("farthing/costs/*.py", ("tests/unit/costs",)),
+    "running": ("tests/unit/study",),
+    "session": ("tests/unit/study",),
+    "storage": ("tests/contracts/test_storage.py",),
+    "strategies": ("tests/contracts/test_strategies.py",),
+    "testing": ("tests/contracts",),
+    "trackers": ("tests/unit/cli/test_file_trackers.py", "tests/unit/running/test_tracking.py"),
+    "trials": ("tests/unit/session",),
 }
+"""The tests of a part are those of the same name in `tests/unit`, and these. Modules beside the folders: `study`."""
+
+
+def part_of(path: Path) -> str:
+    folder, *rest = path.relative_to(PACKAGE).parts
+    return folder if rest else "study"
+
+
+def tests_of(part: str) -> list[str]:
+    own = f"tests/unit/{part}"
+    return [*([own] if Path(ROOT, own).is_dir() else []), *MORE_TESTS.get(part, ())]
+
+
+def sources() -> dict[str, list[Path]]:
+    """The modules of each part; not those that only tests with other libraries reach, which coverage leaves out too."""
+    settings = tomllib.loads(Path(ROOT, "pyproject.toml").read_text(encoding="utf-8"))
+    left_out = settings["tool"]["coverage"]["run"]["omit"]
+    found: dict[str, list[Path]] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if not any(fnmatch.fnmatch(str(path), pattern) for pattern in left_out):
+            found.setdefault(part_of(path), []).append(path)
+    return found
+
 
 # ------------------------------------------------------------------------------------------------------------ mutants
 
@@ -76,6 +101,7 @@ class Mutant:
     path: Path
     place: int
     line: int
+    statement: int
     function: str
     before: str
     after: str
@@ -90,12 +116,10 @@ class Mutant:
         """Without the line number, so that it stays when the file grows."""
         return f"{self.module}.{self.function}: {self.before} -> {self.after}"
 
-    def code(self) -> CodeType:
+    def text(self) -> str:
+        """The whole module with the change."""
         tree = ast.parse(self.path.read_text(encoding="utf-8"))
-        old = list(ast.walk(tree))[self.place]
-        new = ast.copy_location(copy.deepcopy(self.replacement), old)
-        mutated = ast.fix_missing_locations(_Replacing(old, new).visit(tree))
-        return compile(mutated, str(self.path), "exec")
+        return ast.unparse(_Replacing(list(ast.walk(tree))[self.place], self.replacement).visit(tree))
 
 
 class _Replacing(ast.NodeTransformer):
@@ -115,34 +139,41 @@ def mutants_of(path: Path) -> Iterator[Mutant]:
         for replacement in replacements(node, functions[node][1]):
             assert isinstance(node, ast.expr | ast.stmt), "others have no replacement and no line"
             before, after = (_first_line(each) for each in (node, replacement))
-            yield Mutant(path, place, node.lineno, functions[node][0], before, after, replacement)
+            name, _, statement = functions[node]
+            yield Mutant(path, place, node.lineno, statement, name, before, after, replacement)
 
 
 def _first_line(node: ast.AST) -> str:
     return ast.unparse(ast.fix_missing_locations(node)).partition("\n")[0]
 
 
-def _functions(tree: ast.Module) -> dict[ast.AST, tuple[str, frozenset[str]]]:
-    """Nodes that may be changed, each with the function it is in and the names that function has bound before it."""
-    found: dict[ast.AST, tuple[str, frozenset[str]]] = {}
+def _functions(tree: ast.Module) -> dict[ast.AST, tuple[str, frozenset[str], int]]:
+    """Nodes that may be changed, each with its function, the names bound before it there, and its statement's line."""
+    found: dict[ast.AST, tuple[str, frozenset[str], int]] = {}
 
-    def visit(node: ast.AST, name: str, bound: frozenset[str]) -> None:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+    def visit(node: ast.AST, name: str, bound: frozenset[str], line: int) -> None:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             name = f"{name}.{node.name}".lstrip(".")
-        if isinstance(node, ast.FunctionDef):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             bound = frozenset(argument.arg for argument in [*node.args.args, *node.args.kwonlyargs])
         for child in _changeable_children(node):
-            found[child] = (name or "module", bound)
-            visit(child, name, bound)
+            own = child.lineno if isinstance(child, ast.stmt) else line
+            found[child] = (name or "module", bound, own)
+            visit(child, name, bound, own)
             bound |= _bound_by(child)
 
-    visit(tree, "", frozenset())
+    visit(tree, "", frozenset(), 0)
     return found
 
 
 def _changeable_children(node: ast.AST) -> Iterator[ast.AST]:
-    """Not annotations, decorators, messages, assertions or docstrings: no behaviour that a test should pin down."""
+    """Not annotations, decorators, messages, assertions or docstrings: no behaviour that a test should pin down.
+
+    Nor the numbers of processes and signals: a changed one would end a stranger.
+    """
     if isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr):
+        return
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in ("os.kill", "os.killpg"):
         return
     for field, value in ast.iter_fields(node):
         if field in ("annotation", "returns", "decorator_list"):
@@ -225,28 +256,26 @@ def _renamed(function: ast.expr, name: str) -> ast.expr:
 # ----------------------------------------------------------------------------------------------------- running tests
 
 
-class MutantFinder(importlib.abc.MetaPathFinder):
-    """Imports the mutant instead of its module."""
+class Copy:
+    """The source in another folder, which this process, its children and theirs import instead."""
 
-    def __init__(self, mutant: Mutant) -> None:
-        self._mutant = mutant
+    def __init__(self, home: Path) -> None:
+        self.folder = home / "src"
+        shutil.copytree(SOURCE, self.folder, ignore=shutil.ignore_patterns("__pycache__"))
+        compileall.compile_dir(self.folder, quiet=1, invalidation_mode=PycInvalidationMode.CHECKED_HASH)
+        sys.path.insert(0, str(self.folder))
+        os.environ["PYTHONPATH"] = str(self.folder)
 
-    def find_spec(self, fullname: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
-        if fullname != self._mutant.module:
-            return None
-        spec = importlib.machinery.PathFinder.find_spec(fullname, path)
-        assert spec is not None
-        spec.loader = MutantLoader(self._mutant)
-        return spec
+    def path(self, original: Path) -> Path:
+        return self.folder / original.relative_to(SOURCE)
 
-
-class MutantLoader(importlib.machinery.SourceFileLoader):
-    def __init__(self, mutant: Mutant) -> None:
-        super().__init__(mutant.module, str(mutant.path))
-        self._mutant = mutant
-
-    def get_code(self, fullname: str) -> CodeType:
-        return self._mutant.code()
+    @contextmanager
+    def mutated(self, mutant: Mutant) -> Iterator[None]:
+        self.path(mutant.path).write_text(mutant.text(), encoding="utf-8")
+        try:
+            yield
+        finally:
+            shutil.copy2(mutant.path, self.path(mutant.path))
 
 
 def in_child(work: Callable[[], int], *, output: Path, cpu_seconds: float | None = None) -> int:
@@ -258,6 +287,7 @@ def in_child(work: Callable[[], int], *, output: Path, cpu_seconds: float | None
     if pid == 0:
         status = 1
         try:
+            os.setsid()  # so that all it started ends with it
             written = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             os.dup2(written, 1)
             os.dup2(written, 2)
@@ -275,26 +305,35 @@ def in_child(work: Callable[[], int], *, output: Path, cpu_seconds: float | None
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     finally:
         killer.cancel()
+        with suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
 
 
-def run_tests(names: Sequence[str], *, plugins: Sequence[object] = (), home: str) -> int:
+def run_tests(names: Sequence[str], *options: str, plugins: Sequence[object] = (), home: Path) -> int:
     import pytest
     from hypothesis.configuration import set_hypothesis_home_dir
 
-    set_hypothesis_home_dir(home)  # what breaks a mutant must not come back as an example in real tests
-    plain = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=0", "-m", "not long")
+    set_hypothesis_home_dir(str(home))  # what breaks a mutant must not come back as an example in real tests
+    plain = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=0", "-m", "not long and not ray")
     allowed = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # Hypothesis is there before the fork
-    return int(pytest.main([*plain, *allowed, *names], plugins=list(plugins)))
+    return int(pytest.main([*plain, *allowed, *options, *names], plugins=list(plugins)))
 
 
-class Stopwatch:
-    """A pytest plugin that keeps how long each test took, in seconds."""
+class Watch:
+    """A pytest plugin that keeps the seconds of each test and those that failed, and tells coverage which one runs."""
 
-    def __init__(self) -> None:
+    def __init__(self, measured: Any) -> None:
+        self._measured = measured
         self.seconds: dict[str, float] = {}
+        self.failed: list[str] = []
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self._measured.switch_context(nodeid)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
+        if report.failed:
+            self.failed.append(report.nodeid)
 
 
 @dataclass(frozen=True)
@@ -305,55 +344,77 @@ class Reached:
     seconds: dict[str, float]
 
     def by(self, mutant: Mutant) -> list[str]:
-        """The quick ones first; all of them for a line that is run by importing its module."""
-        tests = self.tests.get(str(mutant.path), {}).get(mutant.line, [])
-        return sorted(self.seconds if "" in tests else tests, key=lambda test: self.seconds.get(test, 0.0))
+        """The quick ones first; those of the part for a line that is run by importing its module."""
+        lines = self.tests.get(str(mutant.path), {})
+        found = {*lines.get(mutant.line, ()), *lines.get(mutant.statement, ())}
+        if "" in found:
+            own = tuple(tests_of(part_of(mutant.path)))
+            found |= {test for test in self.seconds if test.startswith(own)}
+        ordered = sorted(found & self.seconds.keys(), key=self.seconds.__getitem__)
+        totals = list(accumulate(map(self.seconds.__getitem__, ordered)))
+        return ordered[: bisect_left(totals, MOST_SECONDS) + 1]
 
 
-def reached_by(target: Target, *, home: str) -> Reached:
-    """Runs the tests of a target as they are, with coverage."""
-    file = Path(home, "coverage.json")
+COVERAGE = """[run]
+data_file = {folder}/coverage
+parallel = true
+context = ${{PYTEST_CURRENT_TEST-}}
+disable_warnings = no-data-collected, module-not-measured
+include =
+    {files}
+"""
+"""Also for the processes that tests start: in them the context is the test that was running."""
+
+
+def reached(files: Sequence[Path], tests: Sequence[str], *, copied: Copy, home: Path) -> Reached:
+    """Runs the tests as they are, with coverage of these files. Tests that fail without a mutant are left out."""
+    folder = home / "coverage"
+    folder.mkdir()
+    settings, found = folder / "settings", folder / "found.json"
+    settings.write_text(COVERAGE.format(folder=folder, files="\n    ".join(str(copied.path(file)) for file in files)))
 
     def measure() -> int:
         import coverage
 
-        stopwatch = Stopwatch()
-        measured = coverage.Coverage(data_file=None, source=["farthing"], config_file=False)
+        measured = coverage.Coverage(config_file=str(settings))
+        watch = Watch(measured)
+        os.environ["COVERAGE_PROCESS_START"] = str(settings)
         measured.start()
-        status = run_tests(target.tests, plugins=[stopwatch, ContextOf(measured)], home=home)
+        status = run_tests(tests, plugins=[watch], home=home)
         measured.stop()
+        measured.save()
+        measured.combine([str(folder)])
         data = measured.get_data()
         lines = {path: data.contexts_by_lineno(path) for path in data.measured_files()}
-        file.write_text(json.dumps([lines, stopwatch.seconds]))
-        return status
+        found.write_text(json.dumps([lines, watch.seconds, watch.failed]))
+        return 0 if status in (0, 1) else status
 
-    output = Path(home, "output")
+    output = home / "output"
     if in_child(measure, output=output) != 0:
-        raise SystemExit(f"{output.read_text()}\nThe tests must pass without a mutant.")
-    lines, seconds = json.loads(file.read_text())
-    tests = {path: {int(line): names for line, names in found.items()} for path, found in lines.items()}
-    return Reached(tests, seconds)
+        raise SystemExit(f"{output.read_text()}\nThe tests must run without a mutant.")
+    lines, seconds, failed = json.loads(found.read_text())
+    for test in failed:
+        print(f"  left out, because it fails without a mutant: {test}")
+        seconds.pop(test, None)
+    by_file = {
+        str(file): {
+            int(line): [name.removesuffix(" (call)").removesuffix(" (setup)") for name in names]
+            for line, names in lines.get(str(copied.path(file)), {}).items()
+        }
+        for file in files
+    }
+    return Reached(by_file, seconds)
 
 
-class ContextOf:
-    """A pytest plugin that tells coverage which test is running."""
-
-    def __init__(self, coverage: Any) -> None:
-        self._coverage = coverage
-
-    def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self._coverage.switch_context(nodeid)
-
-
-def survives(mutant: Mutant, tests: Sequence[str], *, seconds: float, home: str) -> bool:
+def survives(mutant: Mutant, tests: Sequence[str], *, seconds: float, copied: Copy, home: Path) -> bool:
     """Whether all these tests pass with the mutant; one that runs far longer than its original counts as noticed."""
 
     def attempt() -> int:
-        sys.meta_path.insert(0, MutantFinder(mutant))
-        return run_tests(tests, home=home)
+        return run_tests(tests, "-x", home=home)
 
     limit = 30.0 + 5.0 * seconds
-    return not tests or in_child(attempt, output=Path(home, "output"), cpu_seconds=limit) == 0
+    with copied.mutated(mutant):
+        return not tests or in_child(attempt, output=home / "output", cpu_seconds=limit) == 0
 
 
 # ------------------------------------------------------------------------------------------------------------ the whole
@@ -364,6 +425,13 @@ class Score:
     killed: int = 0
     equivalent: int = 0
     survived: int = 0
+
+    def __add__(self, other: "Score") -> "Score":
+        return Score(self.killed + other.killed, self.equivalent + other.equivalent, self.survived + other.survived)
+
+    @property
+    def tried(self) -> int:
+        return self.killed + self.equivalent + self.survived
 
     def __str__(self) -> str:
         counted = self.killed + self.survived
@@ -381,29 +449,40 @@ def known_equivalents() -> dict[str, str]:
     return {entry["mutant"]: entry["reason"] for entry in entries}
 
 
-def try_target(name: str, *, count: int, seed: int, until: float) -> Score:
-    """Draws mutants of a target until there are `count` of them, or the CPU minutes have come to `until`."""
-    target, score, known = TARGETS[name], Score(), known_equivalents()
-    drawn = [mutant for path in sorted(SOURCE.glob(target.sources)) for mutant in mutants_of(path)]
-    total = len(drawn)
-    random.Random(seed).shuffle(drawn)
-    with tempfile.TemporaryDirectory() as home:
-        reached = reached_by(target, home=home)
-        for mutant in drawn[:count]:
-            if cpu_minutes() > until:
-                break
-            if mutant.name in known:
-                score.equivalent += 1
-                continue
-            tests = reached.by(mutant)
-            if survives(mutant, tests, seconds=sum(map(reached.seconds.__getitem__, tests)), home=home):
-                score.survived += 1
-                reach = "" if tests else "  (reached by no test)"
-                print(f"  survived: line {mutant.line}, {mutant.name}{reach}", flush=True)
-            else:
-                score.killed += 1
-    print(f"{name}: {score}, of {total} mutants, at {cpu_minutes():.1f} CPU minutes", flush=True)
-    return score
+def drawn(parts: Mapping[str, Sequence[Path]], *, draw: int | None, count: int, seed: int) -> list[Mutant]:
+    """That many over all of these parts; or of each part as many, in turn, so that all had some when the time is up."""
+    found = {part: [mutant for path in paths for mutant in mutants_of(path)] for part, paths in parts.items()}
+    for part, mutants in found.items():
+        print(f"{part}: {len(mutants)} mutants")
+        random.Random(seed).shuffle(mutants)
+    if draw is not None:
+        return random.Random(seed).sample(list(chain(*found.values())), draw)
+    turns = zip_longest(*(mutants[:count] for mutants in found.values()))
+    return [mutant for turn in turns for mutant in turn if mutant is not None]
+
+
+def try_all(mutants: Sequence[Mutant], *, until: float, home: Path) -> Score:
+    """Says of each mutant that survives, until the CPU minutes have come to `until`."""
+    scores, known, copied = defaultdict[str, Score](Score), known_equivalents(), Copy(home)
+    parts = sorted({part_of(mutant.path) for mutant in mutants})
+    tests = sorted({test for part in parts for test in tests_of(part)})
+    reach = reached(sorted({mutant.path for mutant in mutants}), tests, copied=copied, home=home)
+    print(f"the tests of {len(parts)} parts: {len(reach.seconds)}, at {cpu_minutes():.1f} CPU minutes", flush=True)
+    for mutant in mutants:
+        if cpu_minutes() > until:
+            break
+        score, own = scores[part_of(mutant.path)], reach.by(mutant)
+        if mutant.name in known:
+            score.equivalent += 1
+        elif survives(mutant, own, seconds=sum(map(reach.seconds.__getitem__, own)), copied=copied, home=home):
+            score.survived += 1
+            said = "" if own else "  (reached by no test)"
+            print(f"  survived: line {mutant.line}, {mutant.name}{said}", flush=True)
+        else:
+            score.killed += 1
+    for part, score in sorted(scores.items()):
+        print(f"{part}: {score}")
+    return sum(scores.values(), Score())
 
 
 def preload() -> None:
@@ -418,18 +497,20 @@ def preload() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("targets", nargs="*", metavar="target", help=f"of {', '.join(TARGETS)}; all by default")
-    parser.add_argument("--count", type=int, default=80, help="mutants of each target")
+    parts = sources()
+    parser.add_argument("parts", nargs="*", metavar="part", help=f"of {', '.join(parts)}; all by default")
+    parser.add_argument("--count", type=int, default=80, help="mutants of each part")
+    parser.add_argument("--draw", type=int, help="instead, mutants over all of these parts, each as likely")
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
-    parser.add_argument("--cpu-minutes", type=float, default=30.0, help="for all targets together")
+    parser.add_argument("--cpu-minutes", type=float, default=30.0, help="for all of it")
     given = parser.parse_args(arguments)
-    names = given.targets or list(TARGETS)
     preload()
-    scores = [
-        try_target(name, count=given.count, seed=given.seed, until=given.cpu_minutes * (index + 1) / len(names))
-        for index, name in enumerate(names)
-    ]
-    return 1 if any(score.survived for score in scores) else 0
+    chosen = {part: parts[part] for part in given.parts or parts}
+    mutants = drawn(chosen, draw=given.draw, count=given.count, seed=given.seed)
+    with tempfile.TemporaryDirectory() as home:
+        score = try_all(mutants, until=given.cpu_minutes, home=Path(home))
+    print(f"{score}; {score.tried} of {len(mutants)} drawn with seed {given.seed}, {cpu_minutes():.1f} CPU minutes")
+    return 1 if score.survived else 0
 
 
 if __name__ == "__main__":
