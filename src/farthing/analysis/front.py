@@ -408,6 +408,9 @@ def picked(history: History, wishes: Mapping[str, object]) -> FrontChoice:
                 f"Only objectives have weights, got {name}={shown(wish)}; {name!r} is limited. Give it a limit."
             )
         weights[name] = float(Number(least=0.0).checked(wish, what=f"The weight of {name!r}", advice=ADVICE))
+    if weights and not any(weights.values()):
+        given = ", ".join(f"{name}={weight:g}" for name, weight in weights.items())
+        raise InvalidArgument(f"At least one weight must be above 0, got {given}. {ADVICE}")
     front = front_among(problem, judged(history), limits=limits)
     if not front.points:
         wanted = [f"{name} {limit}" for name, limit in [*bounds_of(problem).items(), *limits.items()]]

@@ -15,10 +15,7 @@ def by_value(history: History, name: str | None, *, example: str) -> History:
     A value that is only limited counts as one to minimise under `AtMost`, and to maximise under `AtLeast`.
     """
     problem = history.problem
-    if name is None and problem.further:
-        named = ", ".join(problem.named)
-        raise InvalidArgument(f"It is of one value at a time, got several: {named}. Say which: {example}.")
-    name = problem.value if name is None else name
+    name = value_meant(problem, name, example=example)
     refuse_unknown([name], problem.named, what="Objectives and limited quantities", error=InvalidArgument)
     if problem.is_simple:
         return history
@@ -26,6 +23,14 @@ def by_value(history: History, name: str | None, *, example: str) -> History:
     return History(
         alone, [_seen(trial, name, problem) for trial in history], events=history.events, version=history.version
     )
+
+
+def value_meant(problem: Problem, name: str | None, *, example: str) -> str:
+    """That value, or the one objective; refuses to choose among several."""
+    if name is None and problem.further:
+        named = ", ".join(problem.named)
+        raise InvalidArgument(f"It is of one value at a time, got several: {named}. Say which: {example}.")
+    return problem.value if name is None else name
 
 
 def _alone(problem: Problem, name: str) -> Problem:

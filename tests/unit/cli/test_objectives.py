@@ -104,7 +104,8 @@ def test_other_commands_name_all_values(net: ft.Study, farthing: Any) -> None:
 
 
 def test_a_model_is_of_one_value(net: ft.Study, farthing: Any) -> None:
-    assert "Say which: study.diagnose('error')" in farthing("show", "net", "--storage", "net.db", "--model").output
+    assert "Say which: --of error" in farthing("show", "net", "--storage", "net.db", "--model").output
+    assert "Say which: --of error" in farthing("plot", "net", "--storage", "net.db", "--kind", "model").output
     text = farthing("show", "net", "--storage", "net.db", "--model", "--of", "speed").output
     assert "net (speed): a model of 5 trials" in text
     assert "--kind model --of speed" in text

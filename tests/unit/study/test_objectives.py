@@ -374,6 +374,7 @@ def test_a_choice_counts_maximised_values_with_a_minus() -> None:
         ({"speed": 1}, "must be among 'error', 'latency', got 'speed'"),
         ({"error": -1}, "The weight of 'error' must be a number ≥ 0, got -1"),
         ({"error": "much"}, "The weight of 'error' must be a number ≥ 0, got 'much'"),
+        ({"error": 0, "latency": 0.0}, "At least one weight must be above 0, got error=0, latency=0"),
     ],
 )
 def test_a_wrong_choice_is_refused(wishes: Any, reason: str) -> None:

@@ -41,10 +41,13 @@ def command(
     Example:  farthing plot digits --output digits.png
     Next:     farthing resume digits --seconds 1200, if the best still falls
     """
+    from farthing.analysis.one_value import value_meant
     from farthing.cli.files import save_figure
     from farthing.cli.storages import address_to_read, opened_study
 
     with opened_study(study, address_to_read(storage), imports=imports) as found:
+        if kind == "model":
+            of = value_meant(found.problem, of, example=f"--of {found.problem.value}")
         path = output or Path(f"{found.name.replace('/', '-')}.png")
         save_figure(found.plot(kind, of=of), path)
     click.echo(f"Wrote {path}")

@@ -51,8 +51,10 @@ def command(
     address = address_to_read(storage)
     with opened_study(study, address, imports=imports) as found:
         if wants_model:
+            from farthing.analysis.one_value import value_meant
             from farthing.cli.model_view import model_json, model_text
 
+            of = value_meant(found.problem, of, example=f"--of {found.problem.value}")
             text = model_json(found, of) if as_json else model_text(found, of, address=address)
         elif number is None:
             text = (

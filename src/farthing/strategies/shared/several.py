@@ -228,7 +228,9 @@ def fit_many(
     losses = {one.name: seen.losses[:, j] for j, one in enumerate(problem.objectives)}
     if joined:
         losses = {TOGETHER: chebyshev(seen.losses, rng.at("weights", len(history)))}
-    limits = {name: seen.excess[:, j] for j, name in enumerate(bounds_of(problem)) if not _limits_loss(problem, name)}
+    bounded = bounds_of(problem)
+    own = {} if joined else {name: one for name, one in bounded.items() if _limits_loss(problem, name)}
+    limits = {_limit_name(problem, name): seen.excess[:, j] for j, name in enumerate(bounded) if name not in own}
     surrogates: dict[str, Surrogate] = {}
     nadir = _nadir(seen.losses[succeeded])
     for j, (name, y) in enumerate((losses | limits).items()):
@@ -249,7 +251,6 @@ def fit_many(
             seen.X, np.where(seen.failed, 1.0, -1.0), kernel_over(problem.space.encoder), history, key=_key(1, FAILURE)
         )
         bounds[FAILURE] = surrogates[FAILURE].apply(0.0)
-    own = {} if joined else {name: one for name, one in bounds_of(problem).items() if _limits_loss(problem, name)}
     signs = {one.name: one.sign for one in problem.objectives}
     most = [surrogates[name].apply(signs[name] * own[name].bound) if name in own else np.inf for name in losses]
     encoder = problem.space.encoder
@@ -283,6 +284,11 @@ def compression_beyond(loss: Array, worst: float) -> Compression:
 
 FAILURE = "failure"
 """The name of the model of where trials fail."""
+
+
+def _limit_name(problem: Problem, name: str) -> str:
+    """The name of the model of a limit: an objective that is also limited has two models."""
+    return f"limit of {name}" if any(one.name == name for one in problem.objectives) else name
 
 
 def _limits_loss(problem: Problem, name: str) -> bool:

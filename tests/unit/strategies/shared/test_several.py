@@ -195,8 +195,9 @@ def test_a_limit_on_the_good_side_of_an_objective_is_modelled_as_any_other() -> 
     models = _models(past)
     assert len(models.limits) == 1
     assert np.all(np.isinf(models.most))
-    chance = LogFeasible(*models.limits[0])(np.array([[0.5, 0.1], [0.5, 0.9]]))
-    assert chance[0] < -3.0 < chance[1]
+    low, high = rows_of([(0.5, 0.1)]), rows_of([(0.5, 0.9)])
+    assert LogFeasible(*models.limits[0])(low)[0] < -3.0 < LogFeasible(*models.limits[0])(high)[0]
+    assert models.objectives[1].mean(low)[0] < models.objectives[1].mean(high)[0], "the objective is still minimised"
 
 
 def test_where_trials_fail_is_learnt_if_success_is_asked_for() -> None:
@@ -238,6 +239,17 @@ def test_more_than_three_objectives_are_joined_by_weights_that_change() -> None:
     assert len(first.models.objectives) == 1
     assert not np.array_equal(first.models.objectives[0].y, other.models.objectives[0].y)
     assert first.predicted(rows_of(rows)[0], aims) == {}
+
+
+def test_a_limit_on_one_of_many_objectives_is_kept_too() -> None:
+    """The one loss that they are joined to has no bound for it."""
+    rows = spread_rows(10)
+    aims = problem({"a": ft.AtMost(0.5)}, objectives="abcd")
+    past = history(aims, rows, [{"a": x, "b": y, "c": 1.0 - x, "d": 1.0 - y} for x, y in rows])
+    fitted = fit_many(past, observe_many(past), Randomness(0))
+    chance = LogFeasible(*fitted.models.limits[0])(rows_of([(0.1, 0.5), (0.9, 0.5)]))
+    assert chance[1] < -3.0 < chance[0]
+    assert fitted.predicted(rows_of(rows)[0], aims) == {}, "a model of the excess predicts no value"
 
 
 def rows_of(rows: Sequence[tuple[float, float]]) -> np.ndarray:
