@@ -23,6 +23,7 @@ COMMANDS = {
     "best": "Print the best configuration found so far.",
     "verify": "Train the recommended configuration to full fidelity.",
     "dashboard": "Serve a page about studies and their cost, live.",
+    "mcp": "Let agents run studies: a server of the Model Context Protocol.",
     "report": "Write a study as one HTML file, with its charts.",
     "plot": "Draw a study: value against cost, curves, parameters.",
     "import": "Bring a study of another tuner here, with its trials, curves and costs.",

@@ -91,13 +91,13 @@ def require_server() -> None:
         ) from error
 
 
-def token_to_use() -> str:
+def token_to_use(variable: str = TOKEN_VARIABLE) -> str:
     from farthing.dashboard.security import SHORTEST_TOKEN, new_token
 
-    given = os.environ.get(TOKEN_VARIABLE)
+    given = os.environ.get(variable)
     if given is not None and (len(given) < SHORTEST_TOKEN or not given.isascii() or not given.isprintable()):
         raise InvalidArgument(
-            f"${TOKEN_VARIABLE} must be at least {SHORTEST_TOKEN} plain characters, got {len(given)}. "
+            f"${variable} must be at least {SHORTEST_TOKEN} plain characters, got {len(given)}. "
             "Leave it out for a random one."
         )
     return given or new_token()

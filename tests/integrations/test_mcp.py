@@ -1,0 +1,250 @@
+"""Agents: the server of `farthing mcp` in a process of its own, and the SDK's own client."""
+
+import asyncio
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from needing import need
+
+need("mcp")
+
+import httpx2  # noqa: E402
+from mcp import Client, StdioServerParameters, stdio_client  # noqa: E402
+from mcp.client.streamable_http import streamable_http_client  # noqa: E402
+from mcp.shared.exceptions import MCPError  # noqa: E402
+
+import farthing as ft  # noqa: E402
+
+RATE = {"lr": {"float": [1e-4, 1.0], "log": True}}
+TOKEN = "a-token-of-sixteen-and-more"
+
+
+class Refused(Exception):
+    """What a tool said instead of doing it."""
+
+
+class Agent:
+    """An agent that knows the tools by name."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    async def call(self, tool: str, **arguments: Any) -> Any:
+        result = await self.client.call_tool(tool, arguments)
+        text = "".join(part.text for part in result.content)
+        if result.is_error:
+            raise Refused(text)
+        return json.loads(text)
+
+    async def create(self, **arguments: Any) -> Any:
+        given = {"name": "prompts", "space": RATE, "minimize": "loss", "max_cost": 5.0, "cost_unit": "dollars"}
+        return await self.call("create_study", **{**given, **arguments})
+
+    async def read(self, address: str) -> Any:
+        return json.loads((await self.client.read_resource(address)).contents[0].text)
+
+
+def command(*arguments: str) -> list[str]:
+    return ["-c", "from farthing.cli import main; main()", "mcp", *arguments]
+
+
+@asynccontextmanager
+async def serving(folder: Path, *arguments: str) -> AsyncIterator[Agent]:
+    started = StdioServerParameters(
+        command=sys.executable,
+        args=command("--storage", str(folder / "agents.db"), *arguments),
+        env=dict(os.environ),
+        cwd=folder,
+    )
+    async with Client(stdio_client(started)) as client:
+        yield Agent(client)
+
+
+def stored(folder: Path, name: str = "prompts") -> ft.Study:
+    return ft.Study.load(name, f"sqlite:///{folder / 'agents.db'}")
+
+
+def test_an_agent_runs_a_study_until_its_budget_is_spent(tmp_path: Path) -> None:
+    async def spend() -> tuple[list[float], str]:
+        paid = []
+        async with serving(tmp_path) as agent:
+            await agent.create()
+            while True:
+                try:
+                    asked = await agent.call("ask", study="prompts")
+                except Refused as refused:
+                    return paid, str(refused)
+                trial = asked["trials"][0]
+                value = abs(trial["params"]["lr"] - 0.1)
+                told = await agent.call("tell", study="prompts", trial=trial["trial"], value=value, cost=0.7)
+                paid.append(told["spent_in_all"])
+
+    paid, sentence = asyncio.run(spend())
+    with closing(stored(tmp_path)) as study:
+        assert [trial.cost for trial in study.trials] == [0.7] * len(paid)
+        assert 7 * 0.7 <= study.ledger.total <= 5.0, "seven fit, and an eighth is expected not to"
+        assert "Spent: 4.9 of 5 dollars." in sentence
+        assert study.budget == ft.Budget(cost=5, hard=True)
+        assert study.best.params in [trial.params for trial in study.trials]
+
+
+def test_a_report_beyond_the_budget_is_stored_and_ends_the_trial(tmp_path: Path) -> None:
+    async def overspend() -> tuple[Any, Any, str]:
+        async with serving(tmp_path) as agent:
+            await agent.create(fidelities={"epochs": {"int": [1, 9], "trace": True}}, strategy="ASHA")
+            await agent.call("enqueue", study="prompts", params={"lr": 0.1}, fidelity={"epochs": 9})
+            trial = (await agent.call("ask", study="prompts"))["trials"][0]["trial"]
+            first = await agent.call("report", study="prompts", trial=trial, value=0.5, at={"epochs": 1}, cost=2.0)
+            with pytest.raises(Refused, match="epochs"):
+                await agent.call("report", study="prompts", trial=trial, value=0.4, at={"epoch": 2}, cost=2.0)
+            second = await agent.call("report", study="prompts", trial=trial, value=0.4, at={"epochs": 2}, cost=4.5)
+            with pytest.raises(Refused, match=r"Spent: 6\.5 of 5 dollars"):
+                await agent.call("ask", study="prompts")
+            with pytest.raises(Refused) as refused:
+                await agent.call("report", study="prompts", trial=trial, value=0.3, at={"epochs": 3}, cost=1.0)
+        return first, second, str(refused.value)
+
+    first, second, refused = asyncio.run(overspend())
+    assert (first["go_on"], second["go_on"]) == (True, False)
+    assert "Ask again" in refused
+    with closing(stored(tmp_path)) as study:
+        trial = study.trials[0]
+        assert (trial.state, trial.value, trial.cost) == (ft.State.PRUNED, 0.4, 6.5), "what was refused cost nothing"
+
+
+def test_the_bill_the_outlook_and_the_best_are_those_of_the_study(tmp_path: Path) -> None:
+    async def look() -> dict[str, Any]:
+        async with serving(tmp_path) as agent:
+            await agent.create(max_cost=50.0, seed=3)
+            for number in range(8):
+                trial = (await agent.call("ask", study="prompts"))["trials"][0]
+                assert trial["trial"] == number
+                value = (trial["params"]["lr"] - 0.1) ** 2
+                await agent.call("tell", study="prompts", trial=number, value=value, cost=1.0)
+            failed = (await agent.call("ask", study="prompts"))["trials"][0]["trial"]
+            await agent.call("tell", study="prompts", trial=failed, failure="no memory", cost=0.5)
+            tools = {name: await agent.call(name, study="prompts") for name in ("bill", "best", "outlook")}
+            resources = {
+                "studies": await agent.read("farthing://studies"),
+                "study": await agent.read("farthing://studies/prompts"),
+                "trials": await agent.read("farthing://studies/prompts/trials"),
+                "trial": await agent.read("farthing://studies/prompts/trials/8"),
+            }
+            with pytest.raises(MCPError, match="got 'others'"):
+                await agent.read("farthing://studies/others")
+        return {**tools, **resources}
+
+    seen = asyncio.run(look())
+    with closing(stored(tmp_path)) as study:
+        assert seen["bill"]["total"] == study.ledger.total == 8.5
+        assert seen["best"]["params"] == study.best.params
+        assert seen["outlook"]["text"] == str(study.outlook())
+        assert seen["studies"]["studies"] == [
+            {"study": "prompts", "aim": "minimize loss", "spent": 8.5, "unit": "dollars"}
+        ]
+        assert seen["study"]["best"] == seen["best"]
+        assert [one["value"] for one in seen["trials"]] == [trial.value for trial in study.trials]
+        assert (seen["trial"]["state"], seen["trial"]["failure"]) == ("failed", "no memory")
+
+
+def test_a_server_that_was_killed_goes_on_with_the_trial_it_had_handed_out(tmp_path: Path) -> None:
+    async def ask(kill: bool) -> Any:
+        async with serving(tmp_path) as agent:
+            await agent.create()
+            asked = (await agent.call("ask", study="prompts"))["trials"][0]
+            if kill:
+                servers = subprocess.run(
+                    ["pgrep", "--full", str(tmp_path / "agents.db")], capture_output=True, text=True, check=True
+                )
+                for process in servers.stdout.split():
+                    os.kill(int(process), signal.SIGKILL)
+            else:
+                await agent.call("tell", study="prompts", trial=asked["trial"], value=0.5, cost=1.0)
+        return asked
+
+    before, after = asyncio.run(ask(kill=True)), asyncio.run(ask(kill=False))
+    assert before == after
+    with closing(stored(tmp_path)) as study:
+        assert [(trial.attempt, trial.cost) for trial in study.trials] == [(2, 1.0)]
+
+
+def test_what_an_agent_may_not_do_is_refused_with_a_reason(tmp_path: Path) -> None:
+    async def try_all() -> None:
+        async with serving(tmp_path, "--most", "8") as agent:
+            await agent.create()
+            for wrong, sentence in {
+                "has no budget": ({"name": "a", "max_cost": None, "max_trials": 3}, "needs max_cost"),
+                "is more than all may cost": ({"name": "a", "max_cost": 4.0}, "At most 3 is left to grant"),
+                "names a module": ({"strategy": "os:system"}, "one of Farthing's"),
+                "has no limit": ({"name": "b", "max_cost": -1}, "cost must be"),
+                "has another space": ({"space": {"lr": {"float": [0, 1]}}}, "space"),
+            }.values():
+                with pytest.raises(Refused, match=sentence):
+                    await agent.create(**wrong)
+            await agent.create(max_cost=7.0)  # a study that exists keeps its budget
+            assert (await agent.call("ask", study="prompts"))["left"] == {"cost": 5.0}
+            with pytest.raises(Refused, match="got none"):
+                await agent.call("tell", study="prompts", trial=0, value=0.5)
+            await agent.call("stop", study="prompts")
+            with pytest.raises(Refused, match="stopped"):
+                await agent.call("ask", study="prompts")
+
+    asyncio.run(try_all())
+    with closing(stored(tmp_path)) as study:
+        assert study.budget == ft.Budget(cost=5, hard=True)
+
+
+def test_a_study_of_somebody_else_needs_its_name(tmp_path: Path) -> None:
+    place = f"sqlite:///{tmp_path / 'agents.db'}"
+    with closing(ft.Study(ft.Space({"lr": ft.Float(0, 1)}), minimize="loss", storage=place, name="mine")) as study:
+        study.add({"lr": 0.5}, 0.25, cost=1.0)
+
+    async def look() -> tuple[Any, Any]:
+        async with serving(tmp_path) as agent:
+            return await agent.call("list_studies"), await agent.call("best", study="mine")
+
+    listed, best = asyncio.run(look())
+    assert listed == {"studies": []}
+    assert best["value"] == 0.25
+
+
+def test_http_is_for_those_who_bring_the_token(tmp_path: Path) -> None:
+    server = subprocess.Popen(
+        [sys.executable, *command("--storage", str(tmp_path / "agents.db"), "--http", "--port", "0")],
+        env={**os.environ, "FARTHING_MCP_TOKEN": TOKEN},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert server.stderr is not None
+    try:
+        found = re.search(r"http://127\.0\.0\.1:\d+/mcp", server.stderr.readline())
+        assert found
+
+        async def use(token: str) -> Any:
+            async with AsyncExitStack() as opened:
+                headers = {"Authorization": f"Bearer {token}"}
+                http = await opened.enter_async_context(httpx2.AsyncClient(headers=headers))
+                client = await opened.enter_async_context(
+                    Client(streamable_http_client(found.group(), http_client=http))
+                )
+                await Agent(client).create()
+                return await Agent(client).call("ask", study="prompts")
+
+        assert asyncio.run(use(TOKEN))["trials"][0]["trial"] == 0
+        assert httpx2.post(found.group(), json={}, headers={"Authorization": "Bearer wrong"}).status_code == 401
+        assert httpx2.post(found.group(), json={}).status_code == 401
+        authorized = {"Authorization": f"Bearer {TOKEN}", "Host": "attacker.example"}
+        assert httpx2.post(found.group(), json={}, headers=authorized).status_code in (403, 421), "rebinding"
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.wait()
+        server.stderr.close()
