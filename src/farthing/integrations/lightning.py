@@ -182,7 +182,7 @@ class OnlineCallback(Callback):  # type: ignore[misc]
                 f"An online run has one metric, got minimize={minimize!r} and maximize={maximize!r}. Give one of them."
             )
         self._monitor = minimize or maximize or ""
-        self._aim = {"minimize" if minimize else "maximize": re.sub(r"\W|^(?=\d)", "_", self._monitor)}
+        self._aim: dict[str, Any] = {"minimize" if minimize else "maximize": re.sub(r"\W|^(?=\d)", "_", self._monitor)}
         self._space, self._knobs, self._settings = space, knobs, settings
         self._clock = _WithoutValidation()
         self._decision: Decision | None = None
