@@ -23,10 +23,11 @@ from benchmarks import first_images
 from benchmarks.provenance import commit, versions
 from benchmarks.records import Record, results_path
 from benchmarks.resuming import make_missing
-from farthing import ASHA, Budget, Command, Fidelity, Float, Int, Space, Strategy, Study, TraceKG
+from farthing import ASHA, Budget, Command, Fidelity, Float, Int, Space, Study, TraceKG
 from farthing.cli.digits import SPACE as DIGITS
 from farthing.cli.digits import save_examples, train
 from farthing.execution.work import Work
+from farthing.extending import Strategy
 from farthing.models.threads import one_thread
 from farthing.trials.trial import is_by_model
 

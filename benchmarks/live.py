@@ -27,8 +27,9 @@ from benchmarks.live_code import Code
 from benchmarks.live_training import LiveTask, Task
 from benchmarks.recording.data import images, source_code
 from farthing.errors import NoResult
+from farthing.extending import Strategy
 
-METHODS: Mapping[str, ft.Strategy | None] = {
+METHODS: Mapping[str, Strategy | None] = {
     "default": None,
     "random": ft.Random(),
     "asha": ft.ASHA(),

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import farthing as ft
+from farthing.extending import OnlineStrategy
 
 ROUNDS, IMAGES_A_ROUND, BATCH = 60, 4000, 50
 TRAIN, VALIDATION = 20_000, 40_000
@@ -109,7 +110,7 @@ class Training:
             return float((self.model(examples[0]).argmax(1) == examples[1]).float().mean())
 
 
-def tuned_run(seed: int, strategy: ft.OnlineStrategy, *, storage: str | None = None) -> dict:
+def tuned_run(seed: int, strategy: OnlineStrategy, *, storage: str | None = None) -> dict:
     training = Training(seed)
     is_default = isinstance(strategy, ft.PairedProbes)
     tuner = ft.OnlineTuner(

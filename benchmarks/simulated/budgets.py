@@ -41,11 +41,11 @@ from farthing import (
     Sobol,
     Space,
     Stage,
-    Strategy,
     Study,
     TraceKG,
 )
 from farthing.execution import Work
+from farthing.extending import Strategy
 from farthing.testing import Faults, SimulatedExecutor
 from farthing.trials import Measurement, Params, Trial
 

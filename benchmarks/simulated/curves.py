@@ -18,7 +18,8 @@ from benchmarks.provenance import commit, versions
 from benchmarks.records import Record, read_records, results_path
 from benchmarks.resuming import make_missing, suite_options
 from benchmarks.spread import Spread
-from farthing import ASHA, Budget, Random, RunningTrial, Strategy, Study, TraceKG
+from farthing import ASHA, Budget, Random, RunningTrial, Study, TraceKG
+from farthing.extending import Strategy
 from farthing.testing import SimulatedExecutor
 
 SUITE = "simulated-curves"

@@ -17,7 +17,8 @@ from benchmarks.provenance import commit, versions
 from benchmarks.records import Record
 from benchmarks.resuming import samples_of
 from benchmarks.spread import Spread
-from farthing import ASHA, Budget, Fidelity, Float, RunningTrial, Sobol, Space, Strategy, Study, TraceKG, Trial
+from farthing import ASHA, Budget, Fidelity, Float, RunningTrial, Sobol, Space, Study, TraceKG, Trial
+from farthing.extending import Strategy
 from farthing.testing import SimulatedExecutor
 
 MINUTE = 60.0

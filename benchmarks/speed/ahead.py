@@ -20,10 +20,11 @@ from benchmarks.bars import Bar, Result
 from benchmarks.problems.synthetic import FUNCTIONS, Function
 from benchmarks.records import RESULTS, read_records
 from benchmarks.spread import Spread
-from farthing import Budget, Fidelity, LogEI, RunningTrial, Space, Strategy, Study, TraceKG
+from farthing import Budget, Fidelity, LogEI, RunningTrial, Space, Study, TraceKG
 from farthing.costs import FakeClock
 from farthing.execution import Ended, InlineExecutor, Job
 from farthing.execution.executor import Listener
+from farthing.extending import Strategy
 from farthing.trials import Attempt
 
 PATH = RESULTS / "suggesting-ahead.jsonl"

@@ -22,7 +22,8 @@ from benchmarks.problems.data import missing_package
 from benchmarks.problems.synthetic import FUNCTIONS
 from benchmarks.records import RESULTS, read_records
 from benchmarks.spread import Spread
-from farthing import CMAES, Budget, Choice, Float, Int, RunningTrial, Space, Strategy, Study
+from farthing import CMAES, Budget, Choice, Float, Int, RunningTrial, Space, Study
+from farthing.extending import Strategy
 
 PATH = RESULTS / "cheap-trials.jsonl"
 BUDGETS: Mapping[float, float] = {0.0: 1.0, 0.003: 3.0, 0.03: 6.0, 0.3: 18.0}

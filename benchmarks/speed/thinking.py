@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from benchmarks.bars import Bar, Result, at_most
 from benchmarks.spread import Spread
-from farthing import Budget, Fidelity, Float, LogEI, RunningTrial, Space, Strategy, Study, TraceKG
+from farthing import Budget, Fidelity, Float, LogEI, RunningTrial, Space, Study, TraceKG
+from farthing.extending import Strategy
 
 WORKERS = (2, 8)
 TRIALS: Mapping[float, Mapping[int, int]] = {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if sys.platform == "win32":
     raise ImportError("Farthing needs Linux, or macOS, got Windows: run it in the Windows Subsystem for Linux.")
 
-from farthing.names import ONLINE_STRATEGIES, STRATEGIES
+from farthing.names import ELSEWHERE, ONLINE_STRATEGIES, STRATEGIES
 
 if TYPE_CHECKING:
     from farthing import rules as rules
@@ -19,33 +19,26 @@ if TYPE_CHECKING:
     from farthing.analysis.diagnosis import Diagnosis as Diagnosis
     from farthing.analysis.outlook import Outlook as Outlook
     from farthing.analysis.runs import Lineage as Lineage
-    from farthing.analysis.runs import Schedule as Schedule
     from farthing.costs import Budget as Budget
     from farthing.costs import FakeClock as FakeClock
     from farthing.costs import Ledger as Ledger
-    from farthing.costs import Remaining as Remaining
     from farthing.costs import Worth as Worth
     from farthing.errors import FarthingError as FarthingError
     from farthing.errors import Pruned as Pruned
     from farthing.execution import Command as Command
-    from farthing.execution import Executor as Executor
     from farthing.execution import Pipeline as Pipeline
     from farthing.execution import RunningTrial as RunningTrial
     from farthing.execution import Stage as Stage
     from farthing.execution import Trainable as Trainable
     from farthing.execution.ray import RayExecutor as RayExecutor
     from farthing.online import CEGPUCB as CEGPUCB
-    from farthing.online import OnlineStrategy as OnlineStrategy
     from farthing.online import PairedProbes as PairedProbes
-    from farthing.online import QueryRule as QueryRule
     from farthing.online.run import Decision as Decision
     from farthing.online.tuner import OnlineTuner as OnlineTuner
     from farthing.running.replay import replay as replay
     from farthing.running.stopping import Stopped as Stopped
     from farthing.running.stopping import StopReason as StopReason
-    from farthing.running.verification import Checked as Checked
     from farthing.running.verification import Verification as Verification
-    from farthing.session.studies import Deleted as Deleted
     from farthing.session.studies import delete_study as delete_study
     from farthing.session.studies import studies as studies
     from farthing.space import Choice as Choice
@@ -53,11 +46,7 @@ if TYPE_CHECKING:
     from farthing.space import Float as Float
     from farthing.space import Int as Int
     from farthing.space import Space as Space
-    from farthing.storage import Storage as Storage
     from farthing.storage import StudySummary as StudySummary
-    from farthing.strategies import Randomness as Randomness
-    from farthing.strategies import Recommendation as Recommendation
-    from farthing.strategies import Strategy as Strategy
     from farthing.strategies.multifidelity.bohb import BOHB as BOHB
     from farthing.strategies.multifidelity.halving import ASHA as ASHA
     from farthing.strategies.multifidelity.halving import Hyperband as Hyperband
@@ -77,11 +66,7 @@ if TYPE_CHECKING:
     from farthing.study import Study as Study
     from farthing.study import maximize as maximize
     from farthing.study import minimize as minimize
-    from farthing.trials import History as History
-    from farthing.trials import Measurement as Measurement
-    from farthing.trials import Prediction as Prediction
     from farthing.trials import State as State
-    from farthing.trials import Suggestion as Suggestion
     from farthing.trials import Trial as Trial
     from farthing.trials.objectives import AtLeast as AtLeast
     from farthing.trials.objectives import AtMost as AtMost
@@ -90,27 +75,25 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "farthing.costs": ("Budget", "FakeClock", "Ledger", "Remaining", "Worth"),
+    "farthing.costs": ("Budget", "FakeClock", "Ledger", "Worth"),
     "farthing.errors": ("FarthingError", "Pruned"),
-    "farthing.execution": ("Command", "Executor", "Pipeline", "RunningTrial", "Stage", "Trainable"),
+    "farthing.execution": ("Command", "Pipeline", "RunningTrial", "Stage", "Trainable"),
     "farthing.execution.ray": ("RayExecutor",),
     "farthing.space": ("Choice", "Fidelity", "Float", "Int", "Space"),
-    "farthing.storage": ("Storage", "StudySummary"),
+    "farthing.storage": ("StudySummary",),
     "farthing.analysis.best": ("Best",),
-    "farthing.analysis.runs": ("Lineage", "Schedule"),
+    "farthing.analysis.runs": ("Lineage",),
     "farthing.running.replay": ("replay",),
     "farthing.running.stopping": ("StopReason", "Stopped"),
-    "farthing.running.verification": ("Checked", "Verification"),
-    "farthing.session.studies": ("Deleted", "delete_study", "studies"),
+    "farthing.running.verification": ("Verification",),
+    "farthing.session.studies": ("delete_study", "studies"),
     "farthing.study": ("Study", "maximize", "minimize"),
     "farthing.analysis.diagnosis": ("Diagnosis",),
     "farthing.online.run": ("Decision",),
     "farthing.online.tuner": ("OnlineTuner",),
     "farthing.analysis.outlook": ("Outlook",),
-    "farthing.strategies": ("Randomness", "Recommendation", "Strategy"),
-    "farthing.online": ("OnlineStrategy", "QueryRule"),
     "farthing.trials.objectives": ("AtLeast", "AtMost", "Succeeds"),
-    "farthing.trials": ("History", "Measurement", "Prediction", "State", "Suggestion", "Trial"),
+    "farthing.trials": ("State", "Trial"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 _HOME_OF |= STRATEGIES | {name: ONLINE_STRATEGIES[name] for name in ("CEGPUCB", "PairedProbes")}
@@ -127,20 +110,16 @@ __all__ = [
     "AtMost",
     "Best",
     "Budget",
-    "Checked",
     "Choice",
     "Clone",
     "Command",
     "Decision",
-    "Deleted",
     "Diagnosis",
     "EIPerCost",
-    "Executor",
     "FakeClock",
     "FarthingError",
     "Fidelity",
     "Float",
-    "History",
     "Hyperband",
     "Int",
     "LaMBO",
@@ -148,36 +127,25 @@ __all__ = [
     "Lineage",
     "LogEHVI",
     "LogEI",
-    "Measurement",
-    "OnlineStrategy",
     "OnlineTuner",
     "Outlook",
     "PairedProbes",
     "ParetoHalving",
     "Pipeline",
-    "Prediction",
     "PrefixEI",
     "Pruned",
-    "QueryRule",
     "Random",
-    "Randomness",
     "RayExecutor",
-    "Recommendation",
-    "Remaining",
     "RunningTrial",
-    "Schedule",
     "Sobol",
     "Space",
     "Stage",
     "State",
     "StopReason",
     "Stopped",
-    "Storage",
-    "Strategy",
     "Study",
     "StudySummary",
     "Succeeds",
-    "Suggestion",
     "TraceKG",
     "Trainable",
     "Trial",
@@ -200,7 +168,7 @@ if not TYPE_CHECKING:  # a checker that sees it takes every misspelt name for an
         if name not in _HOME_OF:
             from farthing.validation import no_attribute
 
-            raise no_attribute("farthing", name)
+            raise no_attribute("farthing", name, home=ELSEWHERE.get(name))
         value = getattr(importlib.import_module(_HOME_OF[name]), name)
         globals()[name] = value
         return value

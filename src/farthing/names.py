@@ -54,6 +54,28 @@ TRACKERS = {
     "WandB": "farthing.trackers.wandb",
 }
 
+ELSEWHERE = dict.fromkeys(
+    [
+        "Executor",
+        "History",
+        "Measurement",
+        "OnlineStrategy",
+        "Prediction",
+        "QueryRule",
+        "Randomness",
+        "Recommendation",
+        "Remaining",
+        "Storage",
+        "Strategy",
+        "Suggestion",
+    ],
+    "farthing.extending",
+) | {
+    "Checked": "farthing.running.verification",
+    "Deleted": "farthing.session.studies",
+    "Schedule": "farthing.analysis.runs",
+}
+"""Public names that are not in `farthing` itself: what only extensions need, and results that no program makes."""
 
 BASELINES = {
     "BOCA": "benchmarks.baselines.curve_guided:BOCA",

@@ -101,8 +101,17 @@ def refuse_unknown(
             raise error(f"{rule}, got {shown(name)}. {did_you_mean(name, right, otherwise='Remove or rename it.')}")
 
 
-def no_attribute(thing: str, name: str) -> AttributeError:
-    """The error for an attribute that `thing`, "a study" or another key of `OTHER_WORDS`, has not."""
+def no_attribute(thing: str, name: str, *, home: str | None = None) -> AttributeError:
+    """The error for an attribute that `thing`, "a study" or another key of `OTHER_WORDS`, has not.
+
+    `home` is the module that has it, where another one does.
+    """
+    if home is not None:
+        return AttributeError(
+            f"{thing.capitalize()} itself has only what studies are made of and run with, got {name!r}, which is in "
+            f"{home}. Write from {home} import {name}.",
+            name=name,
+        )
     remedy = OTHER_WORDS[thing].get(name)
     return AttributeError(f"{thing.capitalize()} has no {name!r}.{f' {remedy}' if remedy else ''}", name=name)
 

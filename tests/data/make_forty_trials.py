@@ -22,6 +22,7 @@ import numpy as np
 
 import farthing as ft
 from benchmarks.baselines.bandits import RestartedGPUCB
+from farthing.extending import OnlineStrategy, Strategy
 from farthing.names import BASELINES, ONLINE_STRATEGIES, STRATEGIES
 from farthing.testing.strategy_contract import MIXED_SPACE, learning_curve
 
@@ -37,7 +38,7 @@ STAGED_SPACE = ft.Space(
     }
 )
 OWN_SPACES = dict.fromkeys(["PrefixEI", "LaMBO", "StagedBO", "EEIPU"], STAGED_SPACE)
-WITH_ARGUMENTS: dict[str, ft.Strategy] = {
+WITH_ARGUMENTS: dict[str, Strategy] = {
     "PB2": ft.PB2(population=6, interval=3),
     "PB2.paper": ft.PB2.paper(population=6, interval=3),
     "PBT": ft.PBT(population=6, interval=3),
@@ -53,7 +54,7 @@ ONE_VALUE: dict[str, Any] = {"minimize": "error"}
 OWN_AIMS = dict.fromkeys(["LogEHVI", "ParetoHalving"], SEVERAL)
 NAMES = sorted({*STRATEGIES, *BASELINES, *WITH_ARGUMENTS} - ONLINE_BASELINES)
 ONLINE_SPACE = ft.Space({"rate": ft.Float(1e-3, 1.0, log=True), "kind": ft.Choice("a", "b")})
-ONLINE_WITH_ARGUMENTS: dict[str, ft.OnlineStrategy] = {
+ONLINE_WITH_ARGUMENTS: dict[str, OnlineStrategy] = {
     "CEGPUCB.paper": ft.CEGPUCB.paper(bandwidth=0.1, climbs=0),
     "RestartedGPUCB": RestartedGPUCB(block=25),
 }

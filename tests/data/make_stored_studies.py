@@ -17,6 +17,7 @@ from typing import Any
 import farthing as ft
 from benchmarks.baselines.curve_guided import BOCA, FreezeThawEI
 from benchmarks.baselines.staged import EEIPU, StagedBO
+from farthing.extending import Strategy
 from farthing.testing.strategy_contract import MIXED_SPACE, learning_curve
 
 HERE = Path(__file__).parent
@@ -30,7 +31,7 @@ STAGED_SPACE = ft.Space(
     }
 )
 ONLINE_SPACE = ft.Space({"rate": ft.Float(1e-3, 1.0, log=True), "kind": ft.Choice("a", "b")})
-STRATEGIES: dict[str, tuple[ft.Space, ft.Strategy]] = {
+STRATEGIES: dict[str, tuple[ft.Space, Strategy]] = {
     "random": (MIXED_SPACE, ft.Random()),
     "sobol": (MIXED_SPACE, ft.Sobol()),
     "log-ei": (MIXED_SPACE, ft.LogEI(initial=5)),

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import pytest
 
 import farthing as ft
+from farthing.extending import Strategy
 from farthing.trials import Params
 
 PLAIN = ft.Space({"x": ft.Float(0, 1), "y": ft.Float(0, 1), "kind": ft.Choice("a", "b")})
@@ -19,7 +20,7 @@ CURVES = ft.Space(
     {"x": ft.Float(0, 1), "y": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(1, 9, integer=True, trace=True)}
 )
 STAGED = ft.Space(stages={"first": {"x": ft.Float(0, 1)}, "last": {"y": ft.Float(0, 1)}})
-KINDS: dict[str, tuple[ft.Space, ft.Strategy | None]] = {
+KINDS: dict[str, tuple[ft.Space, Strategy | None]] = {
     "LogEI": (PLAIN, ft.LogEI()),
     "the default": (PLAIN, None),
     "TraceKG": (CURVES, None),

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 import farthing as ft
+from farthing.extending import Strategy, Suggestion
 
 
 @dataclass(frozen=True)
-class Continuing(ft.Strategy):
+class Continuing(Strategy):
     """`schedule` has an amount for each trial, and `params` what each is trained with."""
 
     schedule: tuple = ()
@@ -19,7 +20,7 @@ class Continuing(ft.Strategy):
             return []
         [fidelity] = history.problem.space.fidelities
         amount, before = {fidelity: self.schedule[place]}, place - 1 if place else None
-        return [ft.Suggestion(dict(self.params[place]), amount, resume_from=before)]
+        return [Suggestion(dict(self.params[place]), amount, resume_from=before)]
 
     def resumable(self, history):
         return {trial.number for trial in history.done}

@@ -9,6 +9,7 @@ import pytest
 from needing import need
 
 import farthing as ft
+from farthing.extending import Strategy, Suggestion
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(600, 6))
@@ -74,7 +75,7 @@ def trained(library, trial, **settings):
 
 
 @dataclass(frozen=True)
-class Continuing(ft.Strategy):
+class Continuing(Strategy):
     """One run, continued along a schedule."""
 
     schedule: tuple[int, ...] = ()
@@ -85,7 +86,7 @@ class Continuing(ft.Strategy):
         if place >= len(self.schedule) or history.in_flight:
             return []
         rounds = {"rounds": self.schedule[place]}
-        return [ft.Suggestion({"learning_rate": 0.2}, rounds, resume_from=place - 1 if place else None)]
+        return [Suggestion({"learning_rate": 0.2}, rounds, resume_from=place - 1 if place else None)]
 
     def resumable(self, history):
         return {trial.number for trial in history.done}

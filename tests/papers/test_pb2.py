@@ -12,6 +12,7 @@ import farthing as ft
 from farthing.acquisition.acquisition import with_columns
 from farthing.acquisition.confidence_bound import ConfidenceBound, pb2_beta
 from farthing.costs import Remaining
+from farthing.extending import Randomness, Strategy
 from farthing.models.fitting import fit
 from farthing.models.gp import condition
 from farthing.models.kernels import SE, Constant
@@ -32,12 +33,12 @@ def gain(params: Mapping[str, Any], interval: int) -> float:
 
 
 def train(
-    strategy: ft.Strategy, *, space: ft.Space = SPACE, at_once: int = 100, until: int = 10**6, gain: Any = gain
+    strategy: Strategy, *, space: ft.Space = SPACE, at_once: int = 100, until: int = 10**6, gain: Any = gain
 ) -> History:
     """A whole run; scores are sums of gains, so that a change is the gain of the interval."""
     history = History(Problem(space, value="score", minimize=False, seed=3))
     while True:
-        suggestions = strategy.suggest(history, Remaining(), at_once, ft.Randomness(3))[: until - len(history)]
+        suggestions = strategy.suggest(history, Remaining(), at_once, Randomness(3))[: until - len(history)]
         if not suggestions:
             return history
         history = history.updated(
@@ -130,7 +131,7 @@ def test_pending_points_never_depend_on_labels() -> None:
     flying = [replace(trial, state=State.RUNNING, value=None) if trial.number >= 56 else trial for trial in history]
     labelled = [replace(trial, value=123.0) if trial.state is State.RUNNING else trial for trial in flying]
     first, second = (
-        strategy.suggest(History(history.problem, trials), Remaining(), 8, ft.Randomness(3))
+        strategy.suggest(History(history.problem, trials), Remaining(), 8, Randomness(3))
         for trials in (flying, labelled)
     )
     assert first
@@ -209,7 +210,7 @@ def test_there_is_no_decision_after_the_last_interval() -> None:
     strategy = ft.PB2(population=4, interval=1)
     history = train(strategy)
     assert len(history) == 4 * 10
-    assert strategy.suggest(history, Remaining(), 4, ft.Randomness(3)) == []
+    assert strategy.suggest(history, Remaining(), 4, Randomness(3)) == []
 
 
 def test_a_last_interval_may_be_shorter() -> None:
@@ -309,7 +310,7 @@ def test_categories_and_conditions_are_part_of_the_model() -> None:
     "strategy",
     [ft.PB2(population=6, interval=2), ft.PB2.paper(population=6, interval=2), ft.PBT(population=6, interval=1)],
 )
-def test_with_one_worker_and_with_many_the_schedule_is_the_same(strategy: ft.Strategy) -> None:
+def test_with_one_worker_and_with_many_the_schedule_is_the_same(strategy: Strategy) -> None:
     expected = choices(train(strategy, at_once=6))
     assert choices(train(strategy, at_once=1)) == expected
     assert choices(train(strategy, at_once=4)) == expected
@@ -375,7 +376,7 @@ def picks(
 ) -> list[Mapping[str, Any]]:
     members = Members(history, 4)
     model = fit_changes(observed_changes(members, before=None), members)
-    found = Picking(members, model, 7, beta=beta, box=box).picks(replaced, running, ft.Randomness(0))
+    found = Picking(members, model, 7, beta=beta, box=box).picks(replaced, running, Randomness(0))
     return [pick.params for pick in found]
 
 

@@ -6,13 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import farthing as ft
+from farthing.extending import Strategy
 
 SPACE = ft.Space({"lr": ft.Float(0.0, 1.0)})
 INTERVALS = 4
 
 
 @st.composite
-def populations(draw: st.DrawFn) -> ft.Strategy:
+def populations(draw: st.DrawFn) -> Strategy:
     kind = draw(st.sampled_from([ft.PBT, ft.Clone, ft.PB2]))
     return kind(
         population=draw(st.integers(2, 5)), interval=1, steps=INTERVALS, mode=draw(st.sampled_from(["sync", "async"]))

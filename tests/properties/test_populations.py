@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import farthing as ft
 from farthing.costs import Remaining
+from farthing.extending import Randomness
 from farthing.strategies import strategy_from_json
 from farthing.strategies.population import PopulationStrategy
 from farthing.strategies.population.members import place_of
@@ -41,7 +42,7 @@ class Runner:
     """
 
     def __init__(self, strategy: PopulationStrategy, seed: int) -> None:
-        self.strategy, self.rng = strategy, ft.Randomness(seed)
+        self.strategy, self.rng = strategy, Randomness(seed)
         self.history = History(Problem(SPACE, value="error", seed=seed))
         self.gone: set[int] = set()
 

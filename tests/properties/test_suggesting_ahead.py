@@ -12,6 +12,7 @@ import farthing as ft
 from farthing.costs import FakeClock
 from farthing.execution import Ended, InlineExecutor, Job
 from farthing.execution.executor import Listener
+from farthing.extending import Strategy
 from farthing.session.questions import Knowledge
 from farthing.testing import check_replay
 from farthing.trials import Attempt
@@ -110,7 +111,7 @@ SECONDS = st.sampled_from([1e-3, 0.1, 1.0, 100.0])
     strategy=st.sampled_from([ft.LogEI(), ft.EIPerCost(), ft.Sobol()]),
 )
 def test_any_order_of_plain_trials_is_replayed_exactly(
-    workers: int, seed: int, seconds: float, strategy: ft.Strategy
+    workers: int, seed: int, seconds: float, strategy: Strategy
 ) -> None:
     study = ft.Study(PLAIN, minimize="value", strategy=strategy, seed=seed)
     assert check_replay(ran(study, workers=workers, seed=seed, seconds=seconds)) == []

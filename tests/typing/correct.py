@@ -10,6 +10,18 @@ from typing import Any
 import numpy as np
 
 import farthing as ft
+from farthing.extending import (
+    Executor,
+    History,
+    OnlineStrategy,
+    QueryRule,
+    Randomness,
+    Remaining,
+    Storage,
+    Strategy,
+    Suggestion,
+)
+from farthing.session.studies import Deleted
 
 SPACE = ft.Space(
     {"x": ft.Float(1e-3, 1, log=True), "layers": ft.Int(1, 4, cheap="low"), "optimizer": ft.Choice("adam", "sgd")},
@@ -92,7 +104,7 @@ params: Mapping[str, Any] = tuned.best.params
 lineage: ft.Lineage = tuned.lineage
 diagnosis: ft.Diagnosis = tuned.diagnose()
 names: list[str] = [summary.record.name for summary in ft.studies("study.db")]
-deleted: ft.Deleted = ft.delete_study("study", "study.db")
+deleted: Deleted = ft.delete_study("study", "study.db")
 freed: int = deleted.freed
 
 # ---- online
@@ -106,12 +118,12 @@ if decision.measure:
 # ---- of one's own
 
 
-class Constant(ft.Strategy):
-    def suggest(self, history: ft.History, budget: ft.Remaining, count: int, rng: ft.Randomness) -> list[ft.Suggestion]:
-        return [ft.Suggestion({"x": 0.5})]
+class Constant(Strategy):
+    def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> list[Suggestion]:
+        return [Suggestion({"x": 0.5})]
 
 
-def with_all(executor: ft.Executor, storage: ft.Storage, strategy: ft.OnlineStrategy, rule: ft.QueryRule) -> None:
+def with_all(executor: Executor, storage: Storage, strategy: OnlineStrategy, rule: QueryRule) -> None:
     ft.Study(SPACE, minimize="error", storage=storage, strategy=Constant()).run(work, executor=executor)
     ft.OnlineTuner(SPACE, rounds=10, strategy=strategy)
     ft.CEGPUCB(rule=rule)

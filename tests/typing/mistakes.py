@@ -21,6 +21,7 @@ def work(trial: ft.RunningTrial) -> float:
 ft.Buget(trials=3)  # mistake
 ft.minimise(work, SPACE, budget=BUDGET)  # mistake
 ft.Every(5)  # mistake
+ft.Strategy  # mistake
 ft.rules.Evry(5)  # mistake
 
 # ---- budgets and spaces

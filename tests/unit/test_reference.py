@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 PAGES = sorted((Path(__file__).parents[2] / "docs").rglob("*.md"))
-MODULES = ("farthing", "farthing.rules", "farthing.testing", "farthing.trackers")
+MODULES = ("farthing", "farthing.extending", "farthing.rules", "farthing.testing", "farthing.trackers")
 DIRECTIVE = re.compile(r"^::: ([\w.]+)$(\n +options:\n +members: (?:false|\[(.*)\]))?", flags=re.MULTILINE)
 IMPORT = re.compile(r"^ *from (farthing\.[\w.]+) import ([\w, ]+)$", flags=re.MULTILINE)
 

@@ -18,11 +18,11 @@ SHORT = 60
 """Lines up to which a module that only one other imports is a paragraph of that one."""
 
 SIZES = {
-    "lines": 59_886,
-    "modules": 389,
+    "lines": 60_481,
+    "modules": 392,
     "short modules with one importer": 5,
     "class names that stand twice": 19,
-    "public names": 73,
+    "public names": 58,
 }
 
 

@@ -63,7 +63,7 @@ def _require_whole(given: object) -> None:
     if absent:
         raise InvalidArgument(
             f"An executor must have {', '.join(MEMBERS)}, got {type(given).__name__} without {', '.join(absent)}. "
-            "ft.Executor says what each of them does."
+            "farthing.extending.Executor says what each of them does."
         )
 
 

@@ -18,18 +18,18 @@ from farthing.storage import open_storage
 STRATEGY = """
 from dataclasses import dataclass
 from pathlib import Path
-import farthing as ft
+from farthing.extending import Recommendation, Strategy, Suggestion
 
 Path(__file__).with_name("ran").touch()
 
 @dataclass(frozen=True)
-class Worst(ft.Strategy):
+class Worst(Strategy):
     def suggest(self, history, budget, count, rng):
-        return [ft.Suggestion({"x": 0.5})] * count
+        return [Suggestion({"x": 0.5})] * count
 
     def recommend(self, history):
         worst = max(history.done, key=lambda trial: trial.value, default=None)
-        return None if worst is None else ft.Recommendation(worst.params, worst)
+        return None if worst is None else Recommendation(worst.params, worst)
 """
 
 

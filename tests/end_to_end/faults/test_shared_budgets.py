@@ -11,6 +11,7 @@ from taking_turns import SharedStorage, Turns, TurnTakingExecutor
 
 import farthing as ft
 from farthing.execution import InlineExecutor
+from farthing.extending import Strategy
 from farthing.names import STRATEGIES
 from farthing.session import session_of
 from farthing.storage import MemoryStorage, Storage
@@ -20,7 +21,7 @@ PLAIN = ft.Space({"x": ft.Float(0, 1), "kind": ft.Choice("a", "b")})
 CURVES = ft.Space(PLAIN.parameters, fidelities={"epochs": ft.Fidelity(1, 9, integer=True, trace=True)})
 STAGES = ft.Space(stages={"prepare": {"x": ft.Float(0, 1)}, "train": {"kind": ft.Choice("a", "b")}})
 
-QUICK: Mapping[str, tuple[ft.Strategy, ft.Space]] = {
+QUICK: Mapping[str, tuple[Strategy, ft.Space]] = {
     "Random": (ft.Random(), PLAIN),
     "Sobol": (ft.Sobol(), PLAIN),
     "CMAES": (ft.CMAES(), PLAIN),
@@ -29,7 +30,7 @@ QUICK: Mapping[str, tuple[ft.Strategy, ft.Space]] = {
     "PBT": (ft.PBT(population=4, interval=3), CURVES),
     "Clone": (ft.Clone(population=4, interval=3), CURVES),
 }
-WITH_MODELS: Mapping[str, tuple[ft.Strategy, ft.Space]] = {
+WITH_MODELS: Mapping[str, tuple[Strategy, ft.Space]] = {
     "LogEI": (ft.LogEI(initial=4), PLAIN),
     "EIPerCost": (ft.EIPerCost(initial=4), PLAIN),
     "BOHB": (ft.BOHB(), CURVES),
@@ -49,7 +50,7 @@ SECONDS_EACH = 10.0
 class Ending:
     """Some coordinators that come to the end of one budget, in an order that the seed decides."""
 
-    strategy: ft.Strategy
+    strategy: Strategy
     space: ft.Space
     seed: int
     storage: Storage

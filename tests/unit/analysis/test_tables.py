@@ -9,6 +9,7 @@ import pytest
 
 import farthing as ft
 from farthing.errors import InvalidArgument
+from farthing.extending import Strategy
 
 SPACE = ft.Space({"x": ft.Float(0, 1)})
 
@@ -18,7 +19,7 @@ def scored(trial: ft.RunningTrial) -> dict[str, float]:
     return {"error": trial.params["x"], "auc": 1 - trial.params["x"], "size": 3}
 
 
-def study_of(strategy: ft.Strategy | None = None) -> ft.Study:
+def study_of(strategy: Strategy | None = None) -> ft.Study:
     study = ft.Study(SPACE, minimize="error", strategy=strategy or ft.LogEI(initial=3), seed=0)
     study.run(scored, budget=ft.Budget(trials=6), executor="inline")
     return study

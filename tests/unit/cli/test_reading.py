@@ -14,6 +14,7 @@ import pytest
 import farthing as ft
 from farthing.analysis.text import best_lines
 from farthing.cli.ending import best_text
+from farthing.extending import History, Strategy, Suggestion
 from farthing.session import session_of
 from farthing.strategies import Recommendation
 from farthing.trials import Prediction
@@ -210,17 +211,17 @@ def test_delete_takes_the_files_of_the_study_with_it_and_nothing_else(farthing, 
 
 
 @dataclass(frozen=True)
-class Predicting(ft.Strategy):
+class Predicting(Strategy):
     """Recommends the first trial, whatever came of it, as a model might."""
 
-    def suggest(self, history: ft.History, budget: object, count: int, rng: object) -> Sequence[ft.Suggestion]:
+    def suggest(self, history: History, budget: object, count: int, rng: object) -> Sequence[Suggestion]:
         return []
 
-    def recommend(self, history: ft.History) -> Recommendation:
+    def recommend(self, history: History) -> Recommendation:
         return Recommendation(history[0].params, history[0], Prediction(0.0812, 0.0039))
 
 
-def predicted_study(*, full: bool, strategy: ft.Strategy | None = None) -> ft.Study:
+def predicted_study(*, full: bool, strategy: Strategy | None = None) -> ft.Study:
     """Trial 0 is recommended, at 3 epochs or at all 9; trial 1 was measured at 9."""
     space = ft.Space({"lr": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(1, 9, integer=True, trace=True)})
     strategy = strategy or Predicting()
@@ -260,7 +261,7 @@ def test_a_recommendation_says_that_nothing_was_measured_at_full_fidelity_yet() 
 class Elsewhere(Predicting):
     """Recommends what nobody has tried, as a model that looks everywhere may."""
 
-    def recommend(self, history: ft.History) -> Recommendation:
+    def recommend(self, history: History) -> Recommendation:
         return Recommendation({"lr": 0.75}, history[0], Prediction(0.07, 0.01))
 
 

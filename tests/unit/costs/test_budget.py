@@ -2,9 +2,10 @@ import math
 
 import pytest
 
-from farthing import Budget, Float, History, Measurement, Prediction, Space, State, Suggestion, Trial
+from farthing import Budget, Float, Space, State, Trial
 from farthing.costs import Remaining
 from farthing.errors import InvalidArgument
+from farthing.extending import History, Measurement, Prediction, Suggestion
 from farthing.trials import Problem
 
 PROBLEM = Problem(Space({"x": Float(0, 1)}))

@@ -2,8 +2,9 @@
 
 import pytest
 
-from farthing import Budget, Fidelity, Float, History, Measurement, Prediction, Space, State, Suggestion, Trial
+from farthing import Budget, Fidelity, Float, Space, State, Trial
 from farthing.costs.expected import expected_cost
+from farthing.extending import History, Measurement, Prediction, Suggestion
 from farthing.trials import Problem
 
 PLAIN = Problem(Space({"x": Float(0, 1)}))

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from farthing import Fidelity, Float, History, Ledger, Measurement, Space, State, Suggestion, Trial
+from farthing import Fidelity, Float, Ledger, Space, State, Trial
+from farthing.extending import History, Measurement, Suggestion
 from farthing.trials import Problem
 
 PROBLEM = Problem(Space({"x": Float(0, 1)}), cost_unit="dollars")

@@ -13,6 +13,7 @@ import farthing as ft
 from farthing.analysis.lines import progress_of
 from farthing.cli.files import save_figure
 from farthing.errors import InvalidArgument, MissingExtra, NoResult
+from farthing.extending import History, Suggestion
 from farthing.plots import PlotKind
 from farthing.plots.look import STYLE, merit, plain_number
 from farthing.plots.progress import draw_curves, draw_spending
@@ -170,7 +171,7 @@ def test_a_study_without_fidelities_has_no_picture_of_them(farthing) -> None:
 class Predicting(ft.ASHA):
     """Recommends the first trial by a prediction."""
 
-    def recommend(self, history: ft.History) -> Recommendation:
+    def recommend(self, history: History) -> Recommendation:
         return Recommendation(history[0].params, history[0], Prediction(0.2, 0.05))
 
 
@@ -192,7 +193,7 @@ def two_fidelities() -> ft.Study:
         measured = [
             Measurement(value + 1 / n, fidelity={"epochs": n, "data": data}, sequence=n) for n in (epochs - 1, epochs)
         ]
-        suggestion = ft.Suggestion({"x": value}, fidelity, resume_from=source)
+        suggestion = Suggestion({"x": value}, fidelity, resume_from=source)
         session_of(study).records.add(suggestion, Outcome(ft.State.DONE, value=value, measurements=measured), tags=())
     return study
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import farthing as ft
+from farthing.extending import Strategy
 from farthing.session import questions
 from farthing.session.questions import Knowledge, running_then
 from farthing.testing import SimulatedExecutor
@@ -18,7 +19,7 @@ PLAIN = ft.Space({"x": ft.Float(0, 1), "y": ft.Float(0, 1)})
 CURVES = ft.Space({"x": ft.Float(0, 1), "y": ft.Float(0, 1)}, fidelities={"n": ft.Fidelity(1, 9, integer=True)})
 
 
-def simulated(strategy: ft.Strategy, space: ft.Space, *, workers: int, trials: int) -> ft.Study:
+def simulated(strategy: Strategy, space: ft.Space, *, workers: int, trials: int) -> ft.Study:
     executor = SimulatedExecutor(workers=workers)
 
     def work(trial: ft.RunningTrial) -> float:
@@ -47,7 +48,7 @@ def calls_of(function: Callable[[], Any]) -> int:
 
 
 @pytest.mark.parametrize(("strategy", "space"), [(ft.Sobol(), PLAIN), (ft.ASHA(), CURVES)], ids=["Sobol", "ASHA"])
-def test_a_trial_takes_as_many_steps_with_many_workers_as_with_few(strategy: ft.Strategy, space: ft.Space) -> None:
+def test_a_trial_takes_as_many_steps_with_many_workers_as_with_few(strategy: Strategy, space: ft.Space) -> None:
     def steps(workers: int) -> float:
         few = calls_of(lambda: simulated(strategy, space, workers=workers, trials=workers + 50))
         more = calls_of(lambda: simulated(strategy, space, workers=workers, trials=workers + 150))

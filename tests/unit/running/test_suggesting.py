@@ -13,6 +13,7 @@ import pytest
 
 import farthing as ft
 from farthing.costs import EFFORT_LEVELS, Remaining
+from farthing.extending import Randomness, Strategy
 from farthing.models.threads import one_thread
 from farthing.running.suggestions import AnsweringThread
 from farthing.session.questions import KNEW, Knowledge, Question, running_then
@@ -31,7 +32,7 @@ class SlowEI(ft.LogEI):
 
     folder: str = ""
 
-    def suggest(self, history: History, budget: Remaining, count: int, rng: ft.Randomness) -> Sequence[Suggestion]:
+    def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         if len(history) == 2:
             (Path(self.folder) / "thinking").touch()
             until = time.monotonic() + LIMIT
@@ -58,8 +59,8 @@ def test_a_report_is_acknowledged_while_the_strategy_thinks(tmp_path: Path) -> N
 
 
 @dataclass(frozen=True)
-class Broken(ft.Strategy):
-    def suggest(self, history: History, budget: Remaining, count: int, rng: ft.Randomness) -> Sequence[Suggestion]:
+class Broken(Strategy):
+    def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         if len(history) >= 2:
             raise ZeroDivisionError("the strategy is broken")
         return [Suggestion({"x": 0.5, "y": 0.5})][:count]
@@ -73,10 +74,10 @@ def test_an_error_of_the_strategy_ends_the_run(tmp_path: Path) -> None:
 
 
 @dataclass(frozen=True)
-class InPairs(ft.Strategy):
+class InPairs(Strategy):
     """Suggests the second of a pair once the first has ended; has nothing while one runs."""
 
-    def suggest(self, history: History, budget: Remaining, count: int, rng: ft.Randomness) -> Sequence[Suggestion]:
+    def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         if history.in_flight or len(history) >= 6:
             return []
         return [Suggestion({"x": 0.1 * len(history), "y": 0.5})]
@@ -101,7 +102,7 @@ def test_runs_with_worker_processes_are_replayed_exactly(workers: int) -> None:
 
 
 @pytest.mark.parametrize("strategy", [ft.ASHA(), ft.Hyperband()], ids=lambda one: type(one).__name__)
-def test_notes_with_many_workers_have_what_changed_and_are_replayed_exactly(strategy: ft.Strategy) -> None:
+def test_notes_with_many_workers_have_what_changed_and_are_replayed_exactly(strategy: Strategy) -> None:
     epochs = {"epochs": ft.Fidelity(1, 9, integer=True, trace=True)}
     study = ft.Study(ft.Space({"x": ft.Float(0, 1)}, fidelities=epochs), minimize="value", strategy=strategy, seed=0)
     draw, running = Random(0), list[ft.RunningTrial]()
@@ -138,10 +139,10 @@ def test_a_budget_is_kept_with_suggestions_made_ahead() -> None:
 
 
 @dataclass(frozen=True)
-class Listing(ft.Strategy):
+class Listing(Strategy):
     """Its notes are lists, as a user's may be."""
 
-    def suggest(self, history: History, budget: Remaining, count: int, rng: ft.Randomness) -> Sequence[Suggestion]:
+    def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         return [Suggestion({"x": 0.5, "y": 0.5}, note=[len(history), i]) for i in range(count)]
 
 

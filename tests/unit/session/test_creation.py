@@ -9,6 +9,7 @@ import pytest
 
 import farthing as ft
 from farthing.costs import Remaining
+from farthing.extending import Randomness, Strategy
 from farthing.storage import MemoryStorage, Storage, StudyRecord, open_storage
 from farthing.trials import History, Problem, Suggestion
 
@@ -16,12 +17,12 @@ SPACE = ft.Space({"x": ft.Float(0, 1), "y": ft.Float(0, 1)})
 
 
 @dataclass(frozen=True)
-class Own(ft.Strategy):
+class Own(Strategy):
     """A user's own, with an argument."""
 
     x: float = 0.25
 
-    def suggest(self, history: History, budget: Remaining, count: int, rng: ft.Randomness) -> Sequence[Suggestion]:
+    def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         return [Suggestion({"x": self.x, "y": 0.5})] * count
 
 
@@ -38,7 +39,7 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Storage]
 
 @pytest.mark.parametrize("strategy", [ft.Sobol(), ft.LogEI(initial=7), Own(0.75), "Random"])
 def test_who_opens_a_study_by_name_goes_on_with_the_strategy_that_it_was_given(
-    storage: Storage, strategy: ft.Strategy | str
+    storage: Storage, strategy: Strategy | str
 ) -> None:
     first = ft.Study(SPACE, minimize="error", storage=storage, strategy=strategy, seed=7)
     second = ft.Study.load("study", storage)

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 import farthing as ft
 from farthing.cli.app import farthing as program
 from farthing.errors import InvalidParams, InvalidSpace, StudyMismatch
+from farthing.extending import Randomness, Remaining, Strategy
 from farthing.testing import check_replay
 
 SMALL = ft.Space({"x": ft.Float(0, 1), "act": ft.Choice("relu", "tanh")})
@@ -18,7 +19,7 @@ def loss(trial: ft.RunningTrial) -> float:
     return abs(trial.params["x"] - 3) + trial.params.get("dropout", 0.0)
 
 
-def study_of(storage: Path | None = None, strategy: ft.Strategy | None = None, trials: int = 6) -> ft.Study:
+def study_of(storage: Path | None = None, strategy: Strategy | None = None, trials: int = 6) -> ft.Study:
     study = ft.Study(SMALL, minimize="loss", storage=storage, strategy=strategy or ft.LogEI(initial=4), seed=0)
     study.run(loss, budget=ft.Budget(trials=trials), executor="inline")
     return study
@@ -55,12 +56,12 @@ def test_trials_before_it_replay_in_the_old_space() -> None:
     study.run(loss, budget=ft.Budget(trials=9), executor="inline")
     before = study.history.before(5)
     assert (before.problem.space, list(before)) == (SMALL, list(suggested))
-    rng = ft.Randomness(0)
-    [again] = study.strategy.suggest(before, ft.Remaining(), 1, rng)
+    rng = Randomness(0)
+    [again] = study.strategy.suggest(before, Remaining(), 1, rng)
     assert {name: study.trials[5].params[name] for name in SMALL.parameters} == again.params
     later = study.history.before(8)
     assert later.problem.space == LARGE
-    [again] = study.strategy.suggest(later, ft.Remaining(), 1, rng)
+    [again] = study.strategy.suggest(later, Remaining(), 1, rng)
     assert again.params == study.trials[8].params
 
 
@@ -128,7 +129,7 @@ def curved(trial: ft.RunningTrial) -> float:
     return (trial.params["x"] - 0.3) ** 2 - (trial.params["act"] == "tanh")
 
 
-def retired_study(storage: Path | None = None, strategy: ft.Strategy | None = None) -> ft.Study:
+def retired_study(storage: Path | None = None, strategy: Strategy | None = None) -> ft.Study:
     study = ft.Study(SMALL, minimize="loss", storage=storage, strategy=strategy or ft.LogEI(initial=4), seed=0)
     study.run(curved, budget=ft.Budget(trials=7), executor="inline")
     assert study.best.params["act"] == "tanh"
@@ -151,7 +152,7 @@ def test_new_trials_have_the_one_value_of_a_retired_parameter_and_old_ones_are_e
 
 
 @pytest.mark.parametrize("strategy", [ft.Random(), ft.Sobol(), ft.EIPerCost(initial=4), ft.CMAES()], ids=repr)
-def test_every_strategy_keeps_to_the_value(strategy: ft.Strategy) -> None:
+def test_every_strategy_keeps_to_the_value(strategy: Strategy) -> None:
     study = retired_study(strategy=strategy)
     study.run(curved, budget=ft.Budget(trials=14), executor="inline")
     assert {trial.params["act"] for trial in study.trials[7:]} == {"relu"}
@@ -184,7 +185,7 @@ def test_trials_before_it_replay_with_the_parameter_and_later_ones_without() -> 
     study.run(curved, budget=ft.Budget(trials=10), executor="inline")
     for number in (5, 8):
         before = study.history.before(number)
-        [again] = study.strategy.suggest(before, ft.Remaining(), 1, ft.Randomness(0))
+        [again] = study.strategy.suggest(before, Remaining(), 1, Randomness(0))
         assert again.params == study.trials[number].params
     assert not study.history.before(5).problem.space.retired
 

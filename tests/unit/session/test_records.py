@@ -13,6 +13,7 @@ from sqlalchemy import Engine, event
 import farthing as ft
 from farthing.costs import FakeClock, Remaining
 from farthing.errors import InvalidArgument, InvalidValue, StaleAttempt
+from farthing.extending import Measurement, Randomness
 from farthing.session import session_of
 from farthing.session.records import MORE_CHOICES, Records
 from farthing.storage import MemoryStorage, StudyRecord
@@ -34,7 +35,7 @@ class Listed:
     def __post_init__(self) -> None:
         self.counts: list[int] = []
 
-    def suggest(self, history: History, budget: Remaining, count: int, rng: ft.Randomness) -> Sequence[Suggestion]:
+    def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         self.counts.append(count)
         self.on_suggest()
         return self.suggestions[:count]
@@ -131,7 +132,7 @@ def test_a_strategy_is_not_asked_for_no_trials(records: Records) -> None:
 
 def test_more_suggestions_than_asked_are_refused(records: Records) -> None:
     class Generous(Listed):
-        def suggest(self, history: History, budget: Remaining, count: int, rng: ft.Randomness) -> list[Suggestion]:
+        def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> list[Suggestion]:
             return costing(*[1.0] * (count + 1))
 
     with pytest.raises(InvalidArgument, match="at most as many trials as asked, got 3 for 2 from Generous"):
@@ -257,7 +258,7 @@ def declared(storage: MemoryStorage) -> Records:
 
 
 def ended(records: Records, trial: Trial, *, checkpoint: str | None) -> Trial:
-    records.record(Attempt(trial.number, trial.attempt), ft.Measurement(0.5, fidelity=trial.fidelity))
+    records.record(Attempt(trial.number, trial.attempt), Measurement(0.5, fidelity=trial.fidelity))
     outcome = Outcome(State.DONE, value=0.5, checkpoint=checkpoint)
     return records.close(Attempt(trial.number, trial.attempt), outcome)
 
@@ -281,7 +282,7 @@ def test_an_attempt_again_starts_from_the_last_checkpoint_of_its_trial(storage: 
     records = declared(storage)
     [trial] = records.open(Listed([Suggestion({"x": 0.5}, FULL)]), lambda history: (Remaining(), 1), taken={}).trials
     attempt = Attempt(trial.number, trial.attempt)
-    records.record(attempt, ft.Measurement(0.5, fidelity={"epochs": 4}))
+    records.record(attempt, Measurement(0.5, fidelity={"epochs": 4}))
     storage.save_checkpoint("study", attempt, "saved")
     records.release(attempt)
     [again] = records.claim(1, taken={})
@@ -296,7 +297,7 @@ def test_an_attempt_again_pays_in_full_unless_it_left_a_report_and_a_checkpoint(
     [trial] = records.open(Listed([Suggestion({"x": 0.5}, FULL)]), lambda history: (Remaining(), 1), taken={}).trials
     attempt = Attempt(trial.number, trial.attempt)
     if left == "a report":
-        records.record(attempt, ft.Measurement(0.5, fidelity={"epochs": 4}))
+        records.record(attempt, Measurement(0.5, fidelity={"epochs": 4}))
     else:
         storage.save_checkpoint("study", attempt, "saved")
     records.release(attempt)

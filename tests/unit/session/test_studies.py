@@ -8,6 +8,7 @@ import pytest
 import farthing as ft
 from farthing.errors import StudyMismatch, StudyNotFound
 from farthing.execution.folder_mark import MARK
+from farthing.session.studies import Deleted
 from farthing.storage import open_storage
 
 SPACE = ft.Space({"x": ft.Float(0, 1)})
@@ -34,7 +35,7 @@ def test_studies_are_listed_by_name_and_deleted_with_their_files(tmp_path: Path,
         ("kept", 1),
     ]
     freed = sum(path.stat().st_size for path in gone.rglob("*") if path.is_file())
-    assert ft.delete_study("gone", storage) == ft.Deleted(freed=freed)
+    assert ft.delete_study("gone", storage) == Deleted(freed=freed)
     assert freed > 0
     assert (gone.exists(), kept.exists()) == (False, True)
     assert [line.record.name for line in ft.studies(storage)] == ["kept"]  # a storage that was given open stays open
@@ -46,7 +47,7 @@ def test_files_in_a_folder_without_the_studys_mark_are_left_and_named(tmp_path: 
     (folder / MARK).unlink()
     files = sorted(folder.rglob("*"))
     deleted = ft.delete_study("gone", address)
-    assert (deleted, ft.studies(address)) == (ft.Deleted(left=folder), [])
+    assert (deleted, ft.studies(address)) == (Deleted(left=folder), [])
     assert "does not carry its mark" in str(deleted)
     assert sorted(folder.rglob("*")) == files
 

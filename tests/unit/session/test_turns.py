@@ -16,6 +16,7 @@ import pytest
 
 import farthing as ft
 from farthing.costs import Remaining
+from farthing.extending import Randomness, Strategy
 from farthing.running.suggestions import SuggesterForAll
 from farthing.session import session_of
 from farthing.session import turns as turns_module
@@ -56,7 +57,7 @@ class Overtaken:
     adder: Adder
     is_blind: ClassVar[bool] = False
 
-    def suggest(self, history: History, budget: Remaining, count: int, rng: ft.Randomness) -> Sequence[Suggestion]:
+    def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         self.adder.is_quicker()
         return [Suggestion({"x": 1 / (1 + len(history))})] * count
 
@@ -114,7 +115,7 @@ OTHERS = Others()
 class Slow:
     """Makes a strategy slow, and lets others go on meanwhile."""
 
-    def suggest(self, history: History, budget: Remaining, count: int, rng: ft.Randomness) -> Sequence[Suggestion]:
+    def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         OTHERS.think()
         return super().suggest(history, budget, count, rng)  # type: ignore[misc,no-any-return]
 
@@ -138,7 +139,7 @@ def others(monkeypatch: pytest.MonkeyPatch) -> Others:
     return made
 
 
-def joined(storage: Storage, strategy: ft.Strategy, others: Others, space: ft.Space = SPACE) -> ft.Study:
+def joined(storage: Storage, strategy: Strategy, others: Others, space: ft.Space = SPACE) -> ft.Study:
     return ft.Study(space, minimize="error", strategy=strategy, storage=storage, seed=0, clock=others.clock)
 
 
@@ -164,7 +165,7 @@ def test_an_ask_that_takes_long_does_not_starve_beside_others_and_their_results_
 @pytest.mark.parametrize("strategy", [SlowRandom(), SlowSobol(), SlowLogEI(initial=3)])
 @pytest.mark.parametrize("other", [ft.Random(), ft.Sobol()])
 def test_what_is_used_although_others_were_quicker_can_be_suggested_again(
-    storage: Storage, others: Others, strategy: ft.Strategy, other: ft.Strategy
+    storage: Storage, others: Others, strategy: Strategy, other: Strategy
 ) -> None:
     slow, quick = joined(storage, strategy, others), joined(storage, other, others)
     own: list[int] = []

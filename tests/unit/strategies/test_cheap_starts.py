@@ -9,6 +9,7 @@ import pytest
 import farthing as ft
 from benchmarks.baselines.curve_guided import BOCA
 from farthing.errors import InvalidSpace
+from farthing.extending import Strategy
 from farthing.strategies.shared.starts import CHEAP_STARTS, is_drawn
 from farthing.testing import check_replay
 
@@ -58,7 +59,7 @@ def told(study: ft.Study, count: int) -> ft.Study:
     ],
     ids=lambda one: type(one).__name__,
 )
-def test_the_first_new_configurations_are_at_the_cheap_end(strategy: ft.Strategy, space: ft.Space) -> None:
+def test_the_first_new_configurations_are_at_the_cheap_end(strategy: Strategy, space: ft.Space) -> None:
     study = told(ft.Study(space, minimize="error", strategy=strategy, seed=1), 9)
     new = [trial for trial in study.trials if trial.resume_from is None]
     first, rest = new[:CHEAP_STARTS], new[CHEAP_STARTS:]

@@ -9,6 +9,7 @@ import pytest
 import farthing as ft
 from benchmarks.baselines.curve_guided import BOCA
 from farthing.errors import InvalidSpace
+from farthing.extending import History, Randomness, Remaining, Strategy, Suggestion
 from farthing.strategies.shared.guessing import believed, is_discredited
 from farthing.testing import check_replay
 
@@ -71,7 +72,7 @@ def test_a_guess_outside_of_its_parameter_is_refused(make, words) -> None:  # ty
     ],
     ids=lambda one: type(one).__name__,
 )
-def test_the_guess_is_the_first_start_and_the_centre_of_some_others(strategy: ft.Strategy, space: ft.Space) -> None:
+def test_the_guess_is_the_first_start_and_the_centre_of_some_others(strategy: Strategy, space: ft.Space) -> None:
     study = told(ft.Study(space, minimize="error", strategy=strategy, seed=1), 8, at=1e-3)
     first = study.trials[0]
     assert first.note["guess"] == "centre"
@@ -103,18 +104,16 @@ def test_a_guess_whose_starts_are_as_good_as_others_still_counts() -> None:
 
 
 @dataclass(frozen=True)
-class Given(ft.Strategy):
+class Given(Strategy):
     """Suggests starts of these kinds, each trained so far."""
 
     kinds: Sequence[str] = ()
     epochs: Sequence[int] = ()
 
-    def suggest(
-        self, history: ft.History, budget: ft.Remaining, count: int, rng: ft.Randomness
-    ) -> Sequence[ft.Suggestion]:
+    def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         params = {"rate": 1e-3, "units": 8, "kind": "b", "free": 0.5}
         place = len(history)
-        return [ft.Suggestion(params, {"epochs": self.epochs[place]}, note={"guess": self.kinds[place]})]
+        return [Suggestion(params, {"epochs": self.epochs[place]}, note={"guess": self.kinds[place]})]
 
 
 @pytest.mark.parametrize(("epochs", "expected"), [((1, 1, 27, 27), False), ((27, 27, 27, 27), True)])

@@ -9,6 +9,7 @@ import pytest
 import farthing as ft
 from farthing.costs.expected import work_of
 from farthing.errors import InvalidSpace
+from farthing.extending import Strategy
 from farthing.strategies.multifidelity.runs import runs_of
 
 SPACE = ft.Space(
@@ -39,7 +40,7 @@ def stopping_in_silence(trial: ft.RunningTrial) -> None:
     stopping(trial)
 
 
-def study_of(strategy: ft.Strategy | None = None, **settings: object) -> ft.Study:
+def study_of(strategy: Strategy | None = None, **settings: object) -> ft.Study:
     return ft.Study(SPACE, minimize="loss", strategy=strategy or ft.Random(), seed=0, **settings)  # type: ignore[arg-type]
 
 
@@ -115,7 +116,7 @@ def test_the_model_sees_the_best_so_far_and_the_level_end_of_a_run_that_stopped(
 
 
 @pytest.mark.parametrize("strategy", [ft.ASHA(), ft.Hyperband(), ft.TraceKG()])
-def test_no_strategy_continues_a_run_that_stopped(strategy: ft.Strategy) -> None:
+def test_no_strategy_continues_a_run_that_stopped(strategy: Strategy) -> None:
     study = study_of(strategy)
     run(study, stopping, trials=12)
     stopped = {trial.number for trial in study.trials if study.history.ended_early(trial)}

@@ -8,6 +8,7 @@ import pytest
 
 import farthing as ft
 from benchmarks.baselines.curve_guided import BOCA, FreezeThawEI
+from farthing.extending import Strategy
 
 SPACE = ft.Space(
     {"x": ft.Float(0, 1), "y": ft.Float(0, 1)},
@@ -35,7 +36,7 @@ def price(params: Mapping[str, Any], fidelity: Mapping[str, float]) -> float:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: type(strategy).__name__)
-def test_every_strategy_that_pauses_runs_carries_them_on(strategy: ft.Strategy, tmp_path: Path) -> None:
+def test_every_strategy_that_pauses_runs_carries_them_on(strategy: Strategy, tmp_path: Path) -> None:
     study = ft.Study(SPACE, minimize="error", strategy=strategy, storage=tmp_path / "s.db", cost=price, cost_unit="e")
     study.run(train, budget=ft.Budget(trials=6), workers=2)
 

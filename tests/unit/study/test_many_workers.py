@@ -7,6 +7,7 @@ from types import FrameType
 import pytest
 
 import farthing as ft
+from farthing.extending import Strategy
 from farthing.session import session_of
 from farthing.session.upkeep import KEPT_FOR_EACH_TOO_MANY
 from farthing.storage import MemoryStorage
@@ -29,7 +30,7 @@ class CountingStorage(MemoryStorage):
         return changes
 
 
-def run(workers: int, *, space: ft.Space, strategy: ft.Strategy, trials: int = TRIALS) -> tuple[float, float]:
+def run(workers: int, *, space: ft.Space, strategy: Strategy, trials: int = TRIALS) -> tuple[float, float]:
     """For each trial of a study of tabulated work: calls of functions, and trials read from the storage."""
     executor = SimulatedExecutor(workers=workers, thinking=0.0)
     storage = CountingStorage(clock=executor.clock)
@@ -69,7 +70,7 @@ def work_on(executor: SimulatedExecutor) -> Callable[[ft.RunningTrial], float | 
 
 
 @pytest.mark.parametrize(("space", "strategy"), [(PLAIN, ft.Sobol()), (CURVES, ft.ASHA())])
-def test_a_trial_takes_as_many_steps_with_many_workers_as_with_few(space: ft.Space, strategy: ft.Strategy) -> None:
+def test_a_trial_takes_as_many_steps_with_many_workers_as_with_few(space: ft.Space, strategy: Strategy) -> None:
     run(1, space=space, strategy=strategy, trials=2)  # imports what is needed
     few, _ = run(4, space=space, strategy=strategy)
     many, read = run(100, space=space, strategy=strategy)

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import farthing as ft
-from farthing.analysis.runs import schedule_of
+from farthing.analysis.runs import Schedule, schedule_of
 from farthing.errors import InvalidArgument, WorkError
+from farthing.extending import History, Suggestion
 from farthing.trials import Attempt, Problem
 
 SPACE = ft.Space({"lr": ft.Float(0.0, 1.0), "kind": ft.Choice("a", "b")})
@@ -233,7 +234,7 @@ def test_the_schedule_says_what_was_in_force_when(found):
 
 def test_a_schedule_goes_through_json(found):
     schedule = found.best.schedule
-    assert ft.Schedule.from_json(json.loads(json.dumps(schedule.to_json()))) == schedule
+    assert Schedule.from_json(json.loads(json.dumps(schedule.to_json()))) == schedule
     assert json.loads(json.dumps(found.best.to_json()))["schedule"] == schedule.to_json()
 
 
@@ -296,7 +297,7 @@ def test_runs_of_other_strategies_are_members_too():
     assert not runs.is_population
     assert sum(len(own) for own in runs.members.values()) == 12
     assert runs.copies == ()
-    assert study.best.schedule == ft.Schedule(
+    assert study.best.schedule == Schedule(
         ((0, study.best.params),), int(study.best.trial.fidelity["epochs"]), "epochs", "error"
     )
 
@@ -307,9 +308,9 @@ def test_runs_of_other_strategies_are_members_too():
 )
 def test_a_run_that_is_not_told_in_steps_has_no_schedule(fidelity, ends):
     space = ft.Space({"x": ft.Float(0, 1)}, fidelities={"e": fidelity} if fidelity else None)
-    suggestions = [ft.Suggestion({"x": 0.1}, ends[0]), ft.Suggestion({"x": 0.2}, ends[1], resume_from=0)]
+    suggestions = [Suggestion({"x": 0.1}, ends[0]), Suggestion({"x": 0.2}, ends[1], resume_from=0)]
     trials = [ft.Trial(number, told, ft.State.DONE, value=1.0) for number, told in enumerate(suggestions)]
-    assert schedule_of(ft.History(Problem(space), trials), trials[1]) is None
+    assert schedule_of(History(Problem(space), trials), trials[1]) is None
 
 
 # ---- what is stored --------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ import pytest
 
 import farthing as ft
 from farthing.errors import InvalidArgument, MissingExtra, StudyMismatch, WorkError
+from farthing.extending import Strategy
 from farthing.storage import MemoryStorage
 
 SPACE = ft.Space({"x": ft.Float(0, 1)})
@@ -29,7 +30,7 @@ def run(study: ft.Study, work: object = distance, **settings: object) -> ft.Stop
     return study.run(work, **{"executor": "inline", **settings})  # type: ignore[arg-type]
 
 
-def study_of(space: ft.Space = SPACE, strategy: ft.Strategy | None = None, **settings: object) -> ft.Study:
+def study_of(space: ft.Space = SPACE, strategy: Strategy | None = None, **settings: object) -> ft.Study:
     return ft.Study(space, minimize="error", strategy=strategy or ft.Random(), **settings)  # type: ignore[arg-type]
 
 
@@ -50,7 +51,7 @@ def test_budgets_are_totals_over_all_runs_of_a_study() -> None:
 
 
 @pytest.mark.parametrize("strategy", [ft.Random(), ft.Sobol(), ft.CMAES()])
-def test_a_trial_is_not_started_if_those_before_it_cost_more_than_is_left(strategy: ft.Strategy) -> None:
+def test_a_trial_is_not_started_if_those_before_it_cost_more_than_is_left(strategy: Strategy) -> None:
     def dear(trial: ft.RunningTrial) -> float:
         trial.charge(3.0)
         return 0.5

@@ -16,6 +16,7 @@ from benchmarks.baselines.curve_guided import FreezeThawEI
 from farthing.analysis.model import fit_history
 from farthing.errors import InvalidArgument, NoResult
 from farthing.execution.platform import usable_cores
+from farthing.extending import History, Randomness, Remaining, Strategy
 from farthing.strategies import Recommendation
 from farthing.trials import Prediction
 
@@ -28,7 +29,7 @@ TWO = ft.Space({"x": ft.Float(0, 1)}, fidelities={**EPOCHS, "data": ft.Fidelity(
 class Predicting(ft.ASHA):
     """Recommends by a "model" that knows the truth, x, whatever was measured; only the furthest trial of a run."""
 
-    def recommend(self, history: ft.History) -> Recommendation | None:
+    def recommend(self, history: History) -> Recommendation | None:
         best = min(history.done, key=lambda trial: (trial.params["x"], -history.reach(trial)), default=None)
         return None if best is None else Recommendation(best.params, best, Prediction(best.params["x"], 0.004))
 
@@ -251,7 +252,7 @@ def test_a_recommendation_that_was_never_tried_is_trained_from_the_start() -> No
 class Elsewhere(Predicting):
     """Recommends what nobody has tried."""
 
-    def recommend(self, history: ft.History) -> Recommendation | None:
+    def recommend(self, history: History) -> Recommendation | None:
         found = super().recommend(history)
         return found and Recommendation({"x": 0.123}, found.trial, found.predicted)
 
@@ -318,7 +319,7 @@ def rough(x: float) -> float:
 
 
 @pytest.mark.parametrize("strategy", [ft.LogEI(initial=4), ft.EIPerCost(initial=4)], ids=repr)
-def test_a_model_of_a_study_without_noise_has_none(strategy: ft.Strategy) -> None:
+def test_a_model_of_a_study_without_noise_has_none(strategy: Strategy) -> None:
     noises = {}
     for is_noisy in (True, False):
         study = ft.Study(ft.Space({"x": ft.Float(0, 1)}), minimize="loss", strategy=strategy, noise=is_noisy, seed=0)
@@ -342,7 +343,7 @@ def test_noise_is_declared_from_a_trial_on_and_earlier_ones_replay_without_it(tm
     for number, is_noisy in ((9, True), (12, False)):
         before = study.history.before(number)
         assert before.is_noisy is is_noisy
-        [again] = study.strategy.suggest(before, ft.Remaining(), 1, ft.Randomness(0))
+        [again] = study.strategy.suggest(before, Remaining(), 1, Randomness(0))
         assert again.params == study.trials[number].params
 
 
@@ -422,7 +423,7 @@ def test_a_worker_has_as_many_threads_in_verifying_as_in_tuning(monkeypatch: pyt
 
 
 @pytest.mark.parametrize("strategy", [ft.ASHA(), ft.TraceKG(), FreezeThawEI()])
-def test_a_run_that_ends_with_a_verification_sets_its_cost_aside(strategy: ft.Strategy) -> None:
+def test_a_run_that_ends_with_a_verification_sets_its_cost_aside(strategy: Strategy) -> None:
     def train(trial: ft.RunningTrial) -> None:
         done = int((trial.resume_dir / "epochs").read_text()) if trial.resume_dir else 0
         for epoch in range(done + 1, 1 + int(trial.fidelity["epochs"])):

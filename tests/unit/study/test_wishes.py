@@ -4,6 +4,7 @@ import pytest
 
 import farthing as ft
 from farthing.errors import InvalidParams, InvalidValue
+from farthing.extending import Strategy
 
 CURVES = ft.Space({"x": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(3, 9, integer=True, trace=True)})
 MIXED = ft.Space(
@@ -53,7 +54,7 @@ def test_a_budget_of_trials_does_not_count_added_results() -> None:
 
 
 @pytest.mark.parametrize("strategy", [None, ft.Random(), ft.LogEI(initial=3), ft.CMAES()])
-def test_the_strategy_fills_what_a_wish_leaves_open(strategy: ft.Strategy | None) -> None:
+def test_the_strategy_fills_what_a_wish_leaves_open(strategy: Strategy | None) -> None:
     study = ft.Study(MIXED, minimize="error", strategy=strategy, seed=0)
     study.run(loss, budget=ft.Budget(trials=5), executor="inline")
     for _ in range(3):

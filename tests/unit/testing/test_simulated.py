@@ -4,6 +4,7 @@ import pytest
 
 import farthing as ft
 from farthing.errors import InvalidArgument
+from farthing.extending import Strategy
 from farthing.testing import Faults, SimulatedExecutor, check_replay
 
 SPACE = ft.Space({"x": ft.Float(0, 1)})
@@ -11,7 +12,7 @@ CURVES = ft.Space({"x": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(1, 9,
 
 
 def simulated(
-    executor: SimulatedExecutor, *, seconds: float = 60.0, trials: int = 24, strategy: ft.Strategy | None = None, **run
+    executor: SimulatedExecutor, *, seconds: float = 60.0, trials: int = 24, strategy: Strategy | None = None, **run
 ) -> ft.Study:
     def work(trial: ft.RunningTrial) -> float:
         executor.spend(seconds * (0.5 + trial.params["x"]))

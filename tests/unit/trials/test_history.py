@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from farthing import Float, History, Measurement, Space, State, Suggestion, Trial
+from farthing import Float, Space, State, Trial
 from farthing.errors import InvalidArgument, TrialNotFound
+from farthing.extending import History, Measurement, Suggestion
 from farthing.trials import Problem
 from farthing.trials.history import PART, SharedList
 

@@ -1,7 +1,8 @@
 import pytest
 
-from farthing import Measurement, State, Suggestion, Trial
+from farthing import State, Trial
 from farthing.errors import InvalidValue
+from farthing.extending import Measurement, Suggestion
 from farthing.trials import Failure
 from farthing.trials.measurement import check_kind, cost_amount, finite_number
 

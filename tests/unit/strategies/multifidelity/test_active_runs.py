@@ -6,7 +6,7 @@ import pytest
 import farthing as ft
 from farthing.costs import Remaining
 from farthing.strategies import Randomness
-from farthing.strategies.multifidelity.context import MOST_PAUSED, MOST_RECOMMENDABLE, POINTS_IN_HASTE, read_context
+from farthing.strategies.multifidelity.context import MOST_COMPARED, POINTS_IN_HASTE, read_context
 from farthing.strategies.multifidelity.curve_model import observe_curves
 from farthing.strategies.multifidelity.runs import MOST_POINTS, active_runs, runs_of, shares_better
 from farthing.trials import History, Measurement, Problem, State, Suggestion, Trial
@@ -73,8 +73,8 @@ def test_suggestions_of_a_long_study_compare_a_bounded_number_of_runs_and_contin
     context = read_context(ft.TraceKG(), history, Randomness(0), ())
     assert context is not None
     assert context.model.gp.n <= MOST_POINTS
-    assert len(context.basket.places) == MOST_PAUSED
-    assert len(context.recommendable) == MOST_RECOMMENDABLE
+    assert len(context.basket.places) == MOST_COMPARED
+    assert len(context.recommendable) == MOST_COMPARED
     assert BEST in {context.runs[place].trials[0].number for place in context.basket.places}
     [suggestion] = ft.TraceKG().suggest(history, Remaining(), 1, Randomness(0))
     assert suggestion.params["x"] == pytest.approx(0.3, abs=0.15)

@@ -9,6 +9,7 @@ import farthing as ft
 from benchmarks.baselines.curve_guided import BOCA, BOCAWithGap, FreezeThawEI, _information_gap, _telling_level
 from benchmarks.baselines.curve_search import Option, curve_search
 from farthing.acquisition.acquisition import FixedFeatures
+from farthing.extending import Strategy
 from farthing.strategies.multifidelity.bohb import _informed_rung
 from farthing.strategies.multifidelity.halving import Rungs
 from farthing.strategies.multifidelity.levels import Fidelities
@@ -20,7 +21,7 @@ BOTH = ft.Space(
 )
 
 
-def run(strategy: ft.Strategy, space: ft.Space, trials: int, *, budget: ft.Budget | None = None) -> ft.Study:
+def run(strategy: Strategy, space: ft.Space, trials: int, *, budget: ft.Budget | None = None) -> ft.Study:
     """Losses fall with the work done, to (x − 0.3)²; a unit of work costs 1, and continuing saves what was done."""
     study = ft.Study(space, minimize="error", strategy=strategy, seed=1)
     tops = space.full_fidelity
@@ -37,7 +38,7 @@ def run(strategy: ft.Strategy, space: ft.Space, trials: int, *, budget: ft.Budge
 
 @pytest.mark.parametrize("strategy", [BOCA(), FreezeThawEI()], ids=["boca", "freeze-thaw"])
 @pytest.mark.parametrize("space", [TRACE, SIZE, BOTH], ids=["trace", "size", "both"])
-def test_it_finds_the_minimum_with_little_full_training(strategy: ft.Strategy, space: ft.Space) -> None:
+def test_it_finds_the_minimum_with_little_full_training(strategy: Strategy, space: ft.Space) -> None:
     study = run(strategy, space, 30)
     assert study.best.params["x"] == pytest.approx(0.3, abs=0.08)
     reach = [study.history.reach(trial) for trial in study.trials]
@@ -121,7 +122,7 @@ def ft_hyperband(trials: int) -> list[ft.Trial]:
 
 
 def test_bohb_comes_nearer_to_the_minimum_than_hyperband() -> None:
-    def distance(strategy: ft.Strategy) -> float:
+    def distance(strategy: Strategy) -> float:
         starts = [t for t in run(strategy, TRACE, 60).trials if t.resume_from is None]
         return min(abs(t.params["x"] - 0.3) for t in starts)
 

@@ -6,6 +6,7 @@ import pytest
 import farthing as ft
 from farthing.costs import Remaining
 from farthing.errors import InvalidArgument
+from farthing.extending import History
 from farthing.strategies import Randomness, Strategy
 from farthing.strategies.multifidelity.halving import Rungs
 from farthing.trials import Problem
@@ -22,9 +23,9 @@ def run(strategy: Strategy, trials: int, value: Callable[[ft.RunningTrial], floa
 
 
 def test_rungs_go_from_the_lowest_fidelity_to_the_highest_by_the_reduction_factor() -> None:
-    assert Rungs(ft.History(Problem(SPACE)), 3, "epochs").levels == [1, 3, 9, 27]
+    assert Rungs(History(Problem(SPACE)), 3, "epochs").levels == [1, 3, 9, 27]
     odd = ft.Space({"x": ft.Float(0, 1)}, fidelities={"data": ft.Fidelity(0.1, 1.0)})
-    assert Rungs(ft.History(Problem(odd)), 4, "data").levels == pytest.approx([0.1, 0.4, 1.0])
+    assert Rungs(History(Problem(odd)), 4, "data").levels == pytest.approx([0.1, 0.4, 1.0])
 
 
 def test_asha_promotes_the_best_third_of_a_rung_and_resumes_it() -> None:
@@ -42,7 +43,7 @@ def test_what_is_kept_of_rungs_suggests_as_the_whole_history_does(strategy: Stra
     study, draw = ft.Study(SPACE, minimize="error", strategy=strategy, seed=0), Random(1)
     running: list[ft.RunningTrial] = []
     for _ in range(300):
-        anew = ft.History(study.history.problem, study.history, events=study.history.events)
+        anew = History(study.history.problem, study.history, events=study.history.events)
         rng = Randomness(0)
         kept = strategy.suggest(study.history, Remaining(), 2, rng)
         assert kept == strategy.suggest(anew, Remaining(), 2, rng)

@@ -10,6 +10,7 @@ import farthing as ft
 from benchmarks.baselines.staged import EEIPU, StagedBO
 from farthing.costs import Remaining
 from farthing.errors import InvalidArgument
+from farthing.extending import Prediction
 from farthing.space.stages import prefix
 from farthing.strategies import Randomness, Strategy
 from farthing.trials import History, Measurement, Params, Problem, State, Suggestion, Trial
@@ -159,7 +160,7 @@ def test_declared_costs_are_predicted_before_anything_has_run() -> None:
     strategy = ft.PrefixEI(costs={"first": 7.0, "last": 2.0})
     assert strategy.suggest(History(Problem(TWO_STAGES)), Remaining(), 1, Randomness(0))[
         0
-    ].predicted_cost == ft.Prediction(9.0)
+    ].predicted_cost == Prediction(9.0)
 
 
 @pytest.mark.parametrize(

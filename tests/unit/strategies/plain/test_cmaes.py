@@ -8,6 +8,7 @@ import pytest
 
 import farthing as ft
 from farthing.costs import Remaining
+from farthing.extending import Strategy, Suggestion
 from farthing.strategies import Randomness
 from farthing.trials import History, Measurement, Problem, State, Trial
 
@@ -18,7 +19,7 @@ def ellipsoid(params: Any) -> float:
     return sum(10.0**i * (params[f"x{i}"] - 1.0) ** 2 for i in range(4))
 
 
-def tuned(strategy: ft.Strategy, *, trials: int, seed: int = 0) -> ft.Study:
+def tuned(strategy: Strategy, *, trials: int, seed: int = 0) -> ft.Study:
     study = ft.Study(SPACE, minimize="error", strategy=strategy, seed=seed)
     for _ in range(trials):
         trial = study.ask()
@@ -145,13 +146,13 @@ def test_a_suggestion_looks_at_the_last_generation_alone(count: int) -> None:
     assert history.looked_at <= 8
 
 
-def _long_history(strategy: ft.Strategy, problem: Problem, count: int) -> list[Trial]:
+def _long_history(strategy: Strategy, problem: Problem, count: int) -> list[Trial]:
     """Trials of others, then one generation: it is as far from the beginning as that of a long search."""
     [first, *others] = strategy.suggest(History(problem, []), Remaining(), 8, Randomness(0))
-    before = [ft.Suggestion(first.params) for _ in range(count - 8)]
+    before = [Suggestion(first.params) for _ in range(count - 8)]
     return [_done(number, each) for number, each in enumerate([*before, first, *others])]
 
 
-def _done(number: int, suggestion: ft.Suggestion) -> Trial:
+def _done(number: int, suggestion: Suggestion) -> Trial:
     measured = Measurement(value=ellipsoid(suggestion.params))
     return Trial(number, suggestion, state=State.DONE, value=measured.value, measurements=(measured,))

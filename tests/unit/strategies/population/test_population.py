@@ -10,6 +10,7 @@ import pytest
 import farthing as ft
 from farthing.costs import Remaining
 from farthing.errors import InvalidArgument, NoSuggestion
+from farthing.extending import Strategy
 from farthing.strategies import Randomness
 from farthing.strategies.population.pbt import multiplied, perturbed
 from farthing.strategies.population.strategy import MOST_REPEATS, replaced_count, select
@@ -19,7 +20,7 @@ STEPS = {"steps": ft.Fidelity(1, 6, integer=True, trace=True)}
 SPACE = ft.Space({"x": ft.Float(0, 1)}, fidelities=STEPS)
 
 
-def study(strategy: ft.Strategy, space: ft.Space = SPACE, **how: Any) -> ft.Study:
+def study(strategy: Strategy, space: ft.Space = SPACE, **how: Any) -> ft.Study:
     return ft.Study(space, minimize="error", strategy=strategy, cost_unit="cost", seed=1, **how)
 
 
@@ -201,7 +202,7 @@ def test_results_from_elsewhere_are_no_members() -> None:
 
 
 @pytest.mark.parametrize("strategy", [ft.PB2(population=5, interval=1), ft.PBT(population=5, interval=1, mode="async")])
-def test_a_study_that_is_reopened_keeps_its_strategy_and_goes_on_alike(strategy: ft.Strategy, tmp_path: Path) -> None:
+def test_a_study_that_is_reopened_keeps_its_strategy_and_goes_on_alike(strategy: Strategy, tmp_path: Path) -> None:
     unbroken = study(strategy)
     finish(unbroken, at_once=1)
     storage = f"sqlite:///{tmp_path / 'study.db'}"
@@ -241,7 +242,7 @@ def test_a_value_is_multiplied_within_its_bounds(parameter: Any, value: Any, sma
 
 def test_a_parameter_is_drawn_anew_with_the_given_probability() -> None:
     space = ft.Space({"x": ft.Float(0, 1)})
-    drawn = [perturbed(space, {"x": 0.5}, 0.25, ft.Randomness(0).at("draw", k))["x"] for k in range(4000)]
+    drawn = [perturbed(space, {"x": 0.5}, 0.25, Randomness(0).at("draw", k))["x"] for k in range(4000)]
     kept = [x for x in drawn if x in (0.4, 0.6)]
     assert len(kept) / 4000 == pytest.approx(0.75, abs=0.03)  # four standard errors
     assert kept.count(0.4) / len(kept) == pytest.approx(0.5, abs=0.04)
@@ -249,7 +250,7 @@ def test_a_parameter_is_drawn_anew_with_the_given_probability() -> None:
 
 def test_what_a_new_category_activates_is_drawn() -> None:
     space = ft.Space({"kind": ft.Choice("a", "b"), "depth": ft.Int(1, 9, when={"kind": "b"})})
-    found = [perturbed(space, {"kind": "a"}, 0.9, ft.Randomness(0).at("draw", k)) for k in range(200)]
+    found = [perturbed(space, {"kind": "a"}, 0.9, Randomness(0).at("draw", k)) for k in range(200)]
     assert all(space.check(params) == params for params in found)
     assert {params["depth"] for params in found if params["kind"] == "b"} == set(range(1, 10))
 
@@ -301,4 +302,4 @@ def test_a_space_without_a_trace_is_refused_with_what_to_do() -> None:
 
 def test_random_search_trains_whole_runs_on_the_same_space() -> None:
     history = study(ft.Random()).history
-    assert [s.fidelity for s in ft.Random().suggest(history, Remaining(), 2, ft.Randomness(0))] == [{"steps": 6}] * 2
+    assert [s.fidelity for s in ft.Random().suggest(history, Remaining(), 2, Randomness(0))] == [{"steps": 6}] * 2

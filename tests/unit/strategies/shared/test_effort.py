@@ -6,6 +6,7 @@ import pytest
 
 import farthing as ft
 from farthing.costs import EffortLevel, Remaining
+from farthing.extending import Strategy
 from farthing.strategies.shared.effort import (
     allowed_effort,
     can_pay_for_model,
@@ -109,7 +110,7 @@ def is_of_model(one: Trial) -> bool:
     return "theta" in (one.note or {})
 
 
-def can_pay(thinker: ft.Strategy, history: History, *, effort: EffortLevel = "several") -> bool:
+def can_pay(thinker: Strategy, history: History, *, effort: EffortLevel = "several") -> bool:
     return can_pay_for_model(thinker, history, is_of_model, effort=effort)
 
 

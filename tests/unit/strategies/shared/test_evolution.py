@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import farthing as ft
+from farthing.extending import Randomness
 from farthing.strategies.shared.evolution import (
     NOTE,
     STEP,
@@ -35,7 +36,7 @@ def mixed(params: Params) -> float:
 
 def history_of(space: ft.Space, value: Callable[[Params], float], trials: int, *, seed: int = 0) -> History:
     """A history that begins with one trial of nobody's and goes on with this rule alone."""
-    problem, rng = Problem(space, seed=seed), ft.Randomness(seed)
+    problem, rng = Problem(space, seed=seed), Randomness(seed)
     [first] = space.encoder.decode_unit(np.full((1, space.encoder.dimension), 0.4))
     made = [Trial(0, Suggestion(first), State.DONE, value=value(first))]
     while len(made) < trials:
@@ -88,7 +89,7 @@ def test_a_study_that_evolved_with_shares_of_categories_goes_on_from_its_best_tr
     old = Trial(
         10, Suggestion(history[3].params, note={NOTE: {"point": [0.5, 0.5, 1.0], "state": state}}), State.RUNNING
     )
-    generation = current_generation(History(history.problem, [*history, old]), ft.Randomness(0))
+    generation = current_generation(History(history.problem, [*history, old]), Randomness(0))
     assert (generation.first, generation.restarts, generation.distribution.n) == (11, 0, 3)
 
 
@@ -111,7 +112,7 @@ def test_a_generation_is_drawn_from_one_distribution_whose_state_only_its_first_
 
 def test_several_workers_are_given_points_of_one_generation_and_late_ones_count() -> None:
     history = history_of(SQUARE, valley, 7)
-    rng = ft.Randomness(0)
+    rng = Randomness(0)
     found = evolved(history, 9, rng)
     assert len({tuple(note[NOTE]["point"]) for _, note in found}) == 9
     assert sum("state" in note[NOTE] for _, note in found) == 1
@@ -122,7 +123,7 @@ def test_failures_are_the_worst_of_their_generation() -> None:
     worst = Trial(6, history[6].suggestion, State.FAILED)
     spoilt = History(history.problem, [*history[:6], worst])
     row = np.array(history[6].note[NOTE]["point"])
-    moved = current_generation(spoilt, ft.Randomness(0)).distribution.mean
+    moved = current_generation(spoilt, Randomness(0)).distribution.mean
     assert np.linalg.norm(moved - row) > 1e-6
 
 
@@ -173,11 +174,11 @@ def test_an_extended_space_is_searched_from_the_best_of_before() -> None:
     wider = ft.Space({**SQUARE.parameters, "x": ft.Float(-2, 6), "z": ft.Float(0, 1)})
     extension = Extension(SQUARE, wider, {"z": 0.25}, len(before))
     history = before.updated([], events=[Event(EXTENDED, extension.to_json())], version=1)
-    generation = current_generation(history, ft.Randomness(0))
+    generation = current_generation(history, Randomness(0))
     assert generation.first == len(before)
     top = min(history, key=lambda trial: float(trial.value or 0.0))
     assert generation.distribution.mean == pytest.approx(wider.encoder.encode([top.params])[0])
-    assert len(evolved(history, 3, ft.Randomness(0))) == 3
+    assert len(evolved(history, 3, Randomness(0))) == 3
 
 
 def test_only_the_trials_of_the_last_generation_are_read() -> None:
@@ -189,5 +190,5 @@ def test_only_the_trials_of_the_last_generation_are_read() -> None:
             return super().__getitem__(index)
 
     history = history_of(SQUARE, valley, 300)
-    evolved(Counted(history.problem, list(history)), 1, ft.Randomness(0))
+    evolved(Counted(history.problem, list(history)), 1, Randomness(0))
     assert Counted.read < 30

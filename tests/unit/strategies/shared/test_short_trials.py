@@ -7,6 +7,7 @@ import pytest
 
 import farthing as ft
 from farthing.costs import Remaining
+from farthing.extending import Randomness
 from farthing.strategies.plain.bayesian import MANY, short_trials
 from farthing.strategies.shared.evolution import NOTE, is_evolving
 from farthing.trials import History, Measurement, Problem, State, Suggestion, Trial
@@ -75,12 +76,12 @@ def test_a_cost_that_no_clock_measured_says_nothing_of_time() -> None:
 
 
 def test_the_default_evolves_where_trials_are_short_and_says_so_in_its_note() -> None:
-    suggested = ft.EIPerCost().suggest(history(), Remaining(seconds=1.0), 2, ft.Randomness(0))
+    suggested = ft.EIPerCost().suggest(history(), Remaining(seconds=1.0), 2, Randomness(0))
     assert [
         NOTE in each.note and each.note["why"].startswith("evolution: trials take about") for each in suggested
     ] == [True] * 2
     assert not any(
-        NOTE in each.note for each in ft.LogEI().suggest(history(), Remaining(seconds=1.0), 2, ft.Randomness(0))
+        NOTE in each.note for each in ft.LogEI().suggest(history(), Remaining(seconds=1.0), 2, Randomness(0))
     )
 
 

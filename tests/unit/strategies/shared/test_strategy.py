@@ -7,6 +7,7 @@ import pytest
 import farthing as ft
 from farthing.costs import Remaining
 from farthing.errors import InvalidArgument
+from farthing.extending import History, Suggestion
 from farthing.strategies import Randomness, Strategy, strategy_from_json
 
 SPACE = ft.Space({"x": ft.Float(0, 1), "n": ft.Int(1, 8)})
@@ -16,8 +17,8 @@ SPACE = ft.Space({"x": ft.Float(0, 1), "n": ft.Int(1, 8)})
 class Fixed(Strategy):
     x: float = 0.5
 
-    def suggest(self, history: ft.History, budget: Remaining, count: int, rng: Randomness) -> Sequence[ft.Suggestion]:
-        return [ft.Suggestion({"x": self.x, "n": 1})] * (count + (self.x > 0.9))
+    def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
+        return [Suggestion({"x": self.x, "n": 1})] * (count + (self.x > 0.9))
 
 
 def test_random_numbers_depend_on_their_key_only() -> None:
