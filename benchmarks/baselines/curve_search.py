@@ -15,7 +15,7 @@ from farthing.strategies.multifidelity.basket import continuing_saves, starts_at
 from farthing.strategies.multifidelity.bought import Bought
 from farthing.strategies.multifidelity.context import cost_of_runs
 from farthing.strategies.multifidelity.curve_model import CurveModel, fit_curves
-from farthing.strategies.multifidelity.levels import COMPLETE, Fidelities
+from farthing.strategies.multifidelity.levels import Fidelities
 from farthing.strategies.multifidelity.recommending import ranked
 from farthing.strategies.multifidelity.runs import Run, active_runs, recommendable, runs_of
 from farthing.strategies.shared.cost_model import CostModel
@@ -148,7 +148,7 @@ class CurveSearch:
     def _is_waiting(self, run: Run) -> bool:
         if run.last is None or not run.is_paused or run.last.number in self.taken:
             return False
-        return bool(np.any(run.reached < COMPLETE)) and len(self.targets(_of(run))[0]) > 0
+        return bool(np.any(run.reached < 1.0)) and len(self.targets(_of(run))[0]) > 0
 
     def _best_new(self, target: Acquisition, generator: np.random.Generator) -> Option:
         domain = domain_of(self._encoder)

@@ -136,7 +136,6 @@ STEPS = 20
 """Effort of the search, of which the paper says nothing. Limits on time, not tuned."""
 BEST_SEEN, SPREAD = 40, 64
 """Rows from which x* is searched: the best configurations seen, and points all over the space. A guess."""
-LEAST_GAIN = 1e-6
 STEP_SIZE, STEP_POWER = 0.1, 0.7
 """εₜ = 0.1/(1 + t)^0.7: Σ εₜ = ∞ and Σ εₜ² < ∞, as Theorem 2 asks. The two numbers are guesses."""
 
@@ -291,7 +290,7 @@ class Climb:
                 break
             moved = self._rounded(np.hstack([x, np.tile(V[best, d:], (x.shape[0], 1))]))
             found = objective(moved)
-            if found.max() <= value[best] + LEAST_GAIN:
+            if found.max() <= value[best]:
                 break
             V[best], value[best] = moved[int(np.argmax(found))], found.max()
         return V, value

@@ -80,15 +80,12 @@ def _by_model(history: History, rung: Sequence[Trial], count: int, rng: Randomne
     return list(encoder.decode(rows))
 
 
-MOST_PENDING = 100
-"""The latest configurations without a result on a rung count as pending there. A limit on time, not tuned."""
-
-
 def _by_models(history: History, rung: Sequence[Trial], count: int, rng: Randomness) -> list[Params]:
     """The same for several objectives and limits, by log expected hypervolume improvement.
 
-    Every configuration without a result on the rung is pending: those that ended below it would be chosen again.
+    The latest configurations without a result on the rung are pending: those that ended below it would be chosen again.
     """
+    from farthing.strategies.multifidelity.context import MOST_PENDING
     from farthing.strategies.shared.modelling import domain_of
     from farthing.strategies.shared.searching import search_batch
     from farthing.strategies.shared.several import fit_many, observe_many

@@ -24,21 +24,19 @@ from farthing.strategies.shared.cost_model import CostModel, Fit, cost_model
 from farthing.strategies.shared.strategy import Randomness
 from farthing.trials import History, Suggestion, Trial
 
-MOST_PAUSED, MOST_RECOMMENDABLE = 48, 64
+MOST_COMPARED = 48
 """Paused runs that are compared in a long study, and configurations that may be recommended. Limits time, not tuned."""
 FANTASIES: dict[EffortLevel, int] = {"ordinary": 8, "frugal": 2, "screen": 0, "several": 0}
 """Joint draws of the results of pending evaluations; zero: their mean stands in. A limit on time, not tuned."""
-MOST_PENDING = 128
-"""Evaluations in flight whose results are drawn, the latest ones. A limit on time, not tuned: all those of a thousand
-workers would take minutes for each suggestion."""
+MOST_PENDING = 100
+"""Evaluations in flight that a model takes into account, the latest ones. A limit on time, not tuned: all those of a
+thousand workers would take minutes for each suggestion."""
 GROWTH: dict[EffortLevel, float] = {"ordinary": 0.0, "frugal": 1.5, "screen": 1.5, "several": 4.0}
 """Hyperparameters are kept until there are this many times the trials: a fit takes half a second, in which all workers
 wait. Not tuned."""
 POINTS_IN_HASTE = 160
 """Points of curves that a process is conditioned on at the least effort. A limit on time, not tuned: a fit to 400 of
 them takes a third of a second, in which no worker gets anything, and one to these a twentieth."""
-PLAIN_FLOOR = 0.1
-"""The least share of a fidelity if nothing else keeps taKG from the cheapest; the default floor of `TraceKG`."""
 MOST_COST = 0.2
 """Of a full training: a start that costs more than this is not bought for its price alone. A guess, not tuned."""
 MOST_INFORMATION = 0.9
@@ -102,18 +100,18 @@ class CurveContext:
         basket = Basket.of(self.history, self.runs, self.fidelities, taken=taken)
         if self.settings.basket is not None:
             return basket.kept(self.history)
-        if not self.is_bounded or len(basket.places) <= MOST_PAUSED:
+        if not self.is_bounded or len(basket.places) <= MOST_COMPARED:
             return basket
         rows = self.at_full(self.params_of([self.runs[place] for place in basket.places]))
         best = float(np.min(self.mean(self.seen)))
-        return basket.best(log_expected_improvement(*self.kriging_believer.predict(rows), best), MOST_PAUSED)
+        return basket.best(log_expected_improvement(*self.kriging_believer.predict(rows), best), MOST_COMPARED)
 
     @cached_property
     def recommendable(self) -> Array:
         """The configurations that may be recommended after one more evaluation (M, d): in a long study the best."""
         if not self.is_bounded:
             return self.seen
-        return np.asarray(self.seen[np.sort(np.argsort(self.mean(self.seen), kind="stable")[:MOST_RECOMMENDABLE])])
+        return np.asarray(self.seen[np.sort(np.argsort(self.mean(self.seen), kind="stable")[:MOST_COMPARED])])
 
     @property
     def is_bounded(self) -> bool:
@@ -140,10 +138,8 @@ class CurveContext:
 
     @property
     def floor(self) -> float:
-        """The least share of each fidelity: taKG without zero-avoidance needs one."""
-        if self.settings.floor is not None:
-            return self.settings.floor
-        return 0.0 if self.form == "taKG0" else PLAIN_FLOOR
+        """The least share of each fidelity."""
+        return self.settings.floor or 0.0
 
     def at_full(self, X: Array) -> Array:
         return self.fidelities.at_full(X)

@@ -19,7 +19,6 @@ from farthing.strategies.multifidelity.basket import continuing_saves, starts_at
 from farthing.strategies.multifidelity.context import Settings, read_context
 from farthing.strategies.multifidelity.finishing import RESERVE
 from farthing.strategies.multifidelity.halving import ASHA, ParamsKey, Rungs
-from farthing.strategies.multifidelity.levels import COMPLETE
 from farthing.strategies.multifidelity.runs import Run, recommendable, runs_of
 from farthing.strategies.multifidelity.screening import best_new
 from farthing.strategies.multifidelity.skill import HALVING, Skill, only_trace
@@ -64,8 +63,7 @@ class TracedRungs(Rungs):
     def may_go_on(self, trial: Trial) -> bool:
         """As the run really stands: a complete one has nothing to add."""
         last = self.history[trial.number]
-        is_complete = self.history.reach(last) >= COMPLETE
-        return not is_complete and super().may_go_on(last) and self._price(trial) <= self.limit
+        return self.history.reach(last) < 1.0 and super().may_go_on(last) and self._price(trial) <= self.limit
 
     @property
     def may_start(self) -> bool:
@@ -113,8 +111,6 @@ def _rate(run: Run) -> float:
 
 FIRST_LOOK = 0.05
 """The share of a training that the first looks have. Chosen on the tables of `real-curves-tuning`, see the docs."""
-START = "a start, while nothing is known"
-ENDING = "it is among the best so far, and the budget ends"
 EVERY = 4
 """One in this many new configurations stays the model's. A guess, no other is on record."""
 
@@ -155,7 +151,8 @@ def _leaders(history: History, budget: Remaining, count: int) -> list[Suggestion
     last = [run.last for run in recommendable(runs_of(history)) if run.is_paused and run.last is not None]
     best = (trial for trial in rungs.ranked(last) if rungs.may_go_on(trial))
     found = (rungs.priced(rungs.promotion(trial)) for trial in islice(best, count))
-    return [replace(one, note={"why": f"trial {one.resume_from} carried on: {ENDING}"}) for one in found]
+    because = "it is among the best so far, and the budget ends"
+    return [replace(one, note={"why": f"trial {one.resume_from} carried on: {because}"}) for one in found]
 
 
 def suggest_starts(history: History, budget: Remaining, count: int, rng: Randomness) -> list[Suggestion]:
@@ -163,7 +160,8 @@ def suggest_starts(history: History, budget: Remaining, count: int, rng: Randomn
 
     Five looks at 13 % of a training, all of one length, cost as much and told less (`docs/systems/multifidelity.md`).
     """
-    return [replace(one, note=_note(one, START)) for one in _halved(history, budget, count, rng, lowest=FIRST_LOOK)]
+    found = _halved(history, budget, count, rng, lowest=FIRST_LOOK)
+    return [replace(one, note=_note(one, "a start, while nothing is known")) for one in found]
 
 
 def _halved(

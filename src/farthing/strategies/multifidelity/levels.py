@@ -17,8 +17,6 @@ MOST = {1: 10, 2: 5}
 """Levels of each fidelity, by the number of fidelities; three of each beyond two. A limit on time, not tuned."""
 LEAST_STEP = 0.1
 """A run is continued by at least this share of the fidelity that it still lacks. A guess, not tuned."""
-COMPLETE = 0.98
-"""A run that has reached this share of full fidelity is not worth continuing. A guess, not tuned."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,7 @@ class Fidelities:
 
     def is_complete(self, begun: Array) -> bool:
         """Whether a run that has come so far (m,) has no way to go."""
-        return bool(np.all(begun[self.is_trace] >= COMPLETE))
+        return bool(np.all(begun[self.is_trace] >= 1.0))
 
     def further(self, grid: Array, begun: Array) -> Array:
         """The levels to which a run that has come to `begun` (m,) can be continued: only traces can be."""

@@ -53,7 +53,7 @@ class TraceKG(Strategy):
             and information vanish together; the note names the form that was used.
         retain: points of each curve that enter the model, spread evenly, its end among them. All are in the history.
         floor: the least share of each fidelity that is suggested, because the first steps of training mislead; None
-            for the fidelity's own `low` (a tenth if low fidelities are not avoided otherwise).
+            for the fidelity's own `low`.
         batch_cost: the cost of suggestions made together: the largest, as they run side by side, or the sum.
         fidelity_kernel: "decays" for a learning-curve kernel for traces and a data-size kernel for others, as in the
             paper; "curves" adds a small Matérn part to each; "auto" is "decays" along a single trace and "curves"
