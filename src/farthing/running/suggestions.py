@@ -18,7 +18,7 @@ from farthing.session.questions import Question
 from farthing.session.records import Records, Taken
 from farthing.session.turns import Answer, Turns
 from farthing.strategies import Strategy
-from farthing.strategies.shared.effort import RELATIVE, SHARE, allowed_effort, seconds_of_a_trial, seconds_of_thinking
+from farthing.strategies.shared.effort import SHARE, allowed_effort, relative, seconds_of_a_trial, seconds_of_thinking
 from farthing.trials import History, Trial
 
 # ------------------------------------------------------------
@@ -75,7 +75,7 @@ def is_long_to_wait(strategy: Strategy, history: History, effort: EffortLevel) -
 
 
 def _taken(strategy: Strategy, history: History, effort: EffortLevel) -> float:
-    return RELATIVE[effort] * seconds_of_thinking(strategy, history)
+    return relative(strategy, effort) * seconds_of_thinking(strategy, history)
 
 
 Suggest = Callable[[Question], Answer]

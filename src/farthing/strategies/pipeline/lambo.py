@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from farthing.acquisition.boxes import BoxMaxima, maximize_in_boxes
+from farthing.acquisition.boxes import EFFORT, BoxMaxima, maximize_in_boxes
 from farthing.acquisition.confidence_bound import ConfidenceBound, lambo_beta
 from farthing.errors import InvalidArgument
 from farthing.fields import number, positive, whole
@@ -195,7 +195,8 @@ class LaMBO(StagedStrategy):
         beta = lambo_beta(state.steps + 1, D) if self.beta is None else self.beta
         bound = ConfidenceBound(context.gp, beta * beta if self.linear_beta else beta)
         offered = context.best_rows[:OFFERED]
-        return maximize_in_boxes(bound, context.pipeline.domain, lower, upper, rng=context.rng, offered=offered)
+        domain, effort = context.pipeline.domain, replace(EFFORT, rounds=min(EFFORT.rounds, context.effort.rounds))
+        return maximize_in_boxes(bound, domain, lower, upper, rng=context.rng, offered=offered, effort=effort)
 
 
 def depths_of(costs: Sequence[float]) -> tuple[int, ...]:

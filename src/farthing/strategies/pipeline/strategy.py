@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from farthing.acquisition.maximize import Effort
-from farthing.costs import EffortLevel, Remaining
+from farthing.costs import EFFORT_LEVELS, EffortLevel, Remaining
 from farthing.fields import whole
 from farthing.models.kernels import Kernel
 from farthing.models.linalg import Array
@@ -22,7 +22,7 @@ from farthing.strategies.shared.guessing import NEAR, NOTE, RANDOM, guided_units
 from farthing.strategies.shared.modelling import Observations, kernel_over, observe
 from farthing.strategies.shared.starts import next_starts
 from farthing.strategies.shared.strategy import Randomness, Strategy
-from farthing.strategies.shared.surrogate import Compression, Surrogate, fit_surrogate
+from farthing.strategies.shared.surrogate import GROWTH_BEFORE_REFIT, Compression, Surrogate, fit_surrogate, is_recent
 from farthing.trials import History, Json, Params, Suggestion
 
 # ------------------------------------------------------------
@@ -75,8 +75,11 @@ INITIAL = 4
 ORDINARY = Effort(screened=256, restarts=4, rounds=8, most_calls=12)
 FRUGAL = Effort(screened=128, restarts=2, rounds=4, most_calls=10)
 SCREEN = Effort(screened=64, restarts=1, rounds=2, most_calls=6)
-EFFORTS: dict[EffortLevel, Effort] = {"ordinary": ORDINARY, "frugal": FRUGAL, "screen": SCREEN, "several": SCREEN}
-"""Less than a plain search has, because every class is searched; a limit on time, not tuned."""
+HASTE = Effort(screened=64, restarts=1, rounds=0)
+EFFORTS: dict[EffortLevel, Effort] = {"ordinary": ORDINARY, "frugal": FRUGAL, "screen": SCREEN, "several": HASTE}
+"""Less than a plain search has, because every class is searched; a limit on time, not tuned. With the least of it
+nothing climbs, and hyperparameters serve until the results have doubled."""
+DOUBLED = 2.0
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,8 @@ class StagedStrategy(Strategy):
     initial: int | None = whole(None, least=1)
 
     takes_starts: ClassVar[bool] = True
-    thinking: ClassVar[float] = 0.04
+    thinking: ClassVar[float] = 0.08
+    haste: ClassVar[float] = 0.15
 
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         with one_thread():
@@ -132,10 +136,10 @@ class _Session:
         self._strategy, self._history, self._budget, self._rng = strategy, history, budget, rng
         layout = Layout(history.problem.space)
         purchases = purchases_of(history, layout)
-        prices = price_stages(history, layout, purchases, strategy.costs)
+        self._effort: EffortLevel = effort_level(strategy, history, budget)
+        prices = price_stages(history, layout, purchases, strategy.costs, growth=self._growth)
         self._pipeline = PipelineState(history, layout, purchases, prices)
         self._seen: Observations = observe(history)
-        self._effort: EffortLevel = effort_level(strategy, history, budget)
         self._surrogate: Surrogate | None = None
         self._pending: Array = self._seen.pending
         self._found: list[Suggestion] = []
@@ -202,9 +206,21 @@ class _Session:
                 self._history,
                 compression=Compression.of(seen.loss) if self._strategy.compresses else None,
                 is_frugal=self._effort != "ordinary",
-                refits=self._strategy.refits(self._notes()),
+                refits=self._refits(),
             )
         return self._surrogate
+
+    @property
+    def _growth(self) -> float:
+        """The results may grow by this factor before costs are fitted again."""
+        return DOUBLED if self._effort == EFFORT_LEVELS[-1] else GROWTH_BEFORE_REFIT
+
+    def _refits(self) -> bool | None:
+        decided = self._strategy.refits(self._notes())
+        if decided is not None or self._effort != EFFORT_LEVELS[-1]:
+            return decided
+        fitted_on = next((note["fitted_on"] for note in reversed(self._notes()) if "fitted_on" in note), 0)
+        return not is_recent(int(fitted_on), self._seen.count, growth=DOUBLED)
 
     def _notes(self) -> list[dict[str, Json]]:
         notes = [*(trial.note for trial in self._history), *(found.note for found in self._found)]

@@ -19,16 +19,18 @@ FREE = 2.0
 """Seconds of suggesting in all that any study may take, however short its trials: the first suggestions cost least
 and matter most. With less effort from the start, Branin with eight workers and trials of 50 ms was left at a
 median regret of .017 after 30 trials instead of .009 (worse in 5 of 7 pairs); staleness came on top. Several workers
-would wait for all of it, so that a budget that does not last long has less."""
+would wait for all of it, so that a budget that does not last long has less. So it has where haste saves most of it."""
 SHARE = 0.1
 """Suggesting for all workers may take this share of a trial's seconds."""
 OF_BUDGET = 0.02
 """A model of learning curves may take this share of what a budget lasts: with the halving in between, all of suggesting
 stays below a twentieth (`benchmarks.first_hour` and its record `first-hour`). A trial's length is known to a power of
 ten only, and a budget exactly."""
-RELATIVE: dict[EffortLevel, float] = {"ordinary": 1.0, "frugal": 0.55, "screen": 0.45, "several": 0.45}
-"""Seconds of a suggestion at each level, beside those with all effort: LogEI took 16, 9, 7.5 and 7.5 ms of CPU in
-studies of 300 trials, TraceKG 53, 37, 33 and 31 in studies of 100 (n = 1)."""
+RELATIVE: dict[EffortLevel, float] = {"ordinary": 1.0, "frugal": 0.55, "screen": 0.45}
+"""Seconds of a suggestion beside those with all effort; with the least it is `Strategy.haste`. LogEI took 16, 9, 7.5
+and 7.5 ms of CPU in studies of 300 trials, TraceKG 53, 37, 33 and 31 in studies of 100 (n = 1)."""
+LITTLE = 0.25
+"""Haste that takes no more than this share saves most of the seconds: a tenth of a budget is enough to begin with."""
 GROWTH = 250
 """Trials that make a suggestion take twice as long. A guess from the same studies."""
 RECENT = 50
@@ -43,13 +45,18 @@ def effort_level(strategy: Strategy, history: History, budget: Remaining) -> Eff
 def allowed_effort(strategy: Strategy, history: History, *, workers: int) -> EffortLevel:
     """The most effort with which suggesting for that many workers takes a tenth of the time of their trials."""
     seconds = seconds_of_a_trial(history)
-    if seconds is None or len(history) * strategy.thinking <= _free(history, seconds, workers=workers):
+    if seconds is None or len(history) * strategy.thinking <= _free(strategy, history, seconds, workers=workers):
         return EFFORT_LEVELS[0]
     ordinary, most = seconds_of_thinking(strategy, history), SHARE * seconds / workers
     for level in EFFORT_LEVELS:
-        if RELATIVE[level] * ordinary <= most:
+        if relative(strategy, level) * ordinary <= most:
             return level
     return EFFORT_LEVELS[-1]
+
+
+def relative(strategy: Strategy, level: EffortLevel) -> float:
+    """The seconds of a suggestion at that level, beside those with all effort."""
+    return RELATIVE.get(level, strategy.haste)
 
 
 def seconds_of_thinking(strategy: Strategy, history: History) -> float:
@@ -70,8 +77,8 @@ def can_pay_for_model(
         return True
     full, workers = 10.0**history.decade, len(history) - history.finished + 1
     trained, thought = history.memo(_Whole, is_of_model)
-    next_one = RELATIVE[effort] * (1.0 + len(history) / GROWTH)
-    taken = strategy.thinking * (RELATIVE[EFFORT_LEVELS[-1]] * thought + next_one)
+    next_one = relative(strategy, effort) * (1.0 + len(history) / GROWTH)
+    taken = strategy.thinking * (strategy.haste * thought + next_one)
     earned = 0.5 * SHARE * full * (trained + 1.0) / workers
     return taken <= min(max(earned, FREE), OF_BUDGET * _lasting(history, full, workers=workers))
 
@@ -133,9 +140,13 @@ class _RecentShare:
         return self._mean
 
 
-def _free(history: History, seconds: float, *, workers: int) -> float:
-    """The seconds of suggesting that nobody has to save: a tenth of what the budget lasts, where several wait."""
-    return FREE if workers == 1 else min(FREE, SHARE * _lasting(history, seconds, workers=workers))
+def _free(strategy: Strategy, history: History, seconds: float, *, workers: int) -> float:
+    """The seconds of suggesting that nobody has to save: a tenth of what the budget lasts, where several wait or haste
+    saves most of them.
+    """
+    if workers == 1 and strategy.haste > LITTLE:
+        return FREE
+    return min(FREE, SHARE * _lasting(history, seconds, workers=workers))
 
 
 def _lasting(history: History, seconds: float, *, workers: int) -> float:

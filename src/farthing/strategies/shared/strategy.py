@@ -82,6 +82,9 @@ class Strategy(Declaration):
     """About the CPU seconds of a suggestion with all effort, early in a study. Where trials are short beside it,
     suggestions get less (`shared/effort.py`); with zero they always get all of it."""
 
+    haste: ClassVar[float] = 0.45
+    """The share of these seconds that a suggestion with the least effort takes."""
+
     @property
     def is_blind(self) -> bool:
         """Whether a suggestion follows from its number alone: it is made in the transaction that gives it one."""
@@ -163,5 +166,7 @@ def find_strategy(name: str) -> type[Strategy]:
 
 def _strategy(found: object) -> Strategy:
     if not isinstance(found, Strategy):
-        raise InvalidArgument(f"A strategy must inherit from farthing.Strategy, got {shown(found)}. Inherit from it.")
+        raise InvalidArgument(
+            f"A strategy must inherit from farthing.extending.Strategy, got {shown(found)}. Inherit from it."
+        )
     return found
