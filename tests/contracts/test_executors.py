@@ -533,7 +533,8 @@ def test_an_executor_that_lacks_something_is_refused_before_anything_runs():
         works_in_wait = property()
 
     study = ft.Study(Space({"lr": Float(0.0, 1.0)}), minimize="error")
-    with pytest.raises(InvalidArgument, match=r"got Partial without works_in_wait\. farthing\.extending\.Executor says"):
+    rule = r"got Partial without works_in_wait\. farthing\.extending\.Executor says"
+    with pytest.raises(InvalidArgument, match=rule):
         study.run(lambda trial: 0.0, budget=ft.Budget(trials=1), executor=Partial(workers=1))
     assert len(study.trials) == 0
 
