@@ -615,7 +615,13 @@ _REAL_PIPELINES = (
                 unit="full runs",
             ),
             *(
-                Contest(name, problems=(name,), methods=REAL_METHODS, judged_at=(3, 6, 10, 20), unit="full runs")
+                Contest(
+                    name,
+                    problems=(name,),
+                    methods=(*REAL_METHODS, "lambo-paper"),
+                    judged_at=(3, 6, 10, 20),
+                    unit="full runs",
+                )
                 for name in ("nuclei", "nuclei, two modules")
             ),
             Contest(
