@@ -14,7 +14,7 @@ LINES = [line for line in PAGE.splitlines() if line.startswith("| ") and not lin
 
 def test_the_page_has_lines_for_each_door() -> None:
     doors = re.findall(r"^## The (\w+)$", PAGE, re.MULTILINE)
-    assert doors == ["database", "folder", "bucket", "socket", "page"]
+    assert doors == ["database", "folder", "bucket", "socket", "page", "agents"]
     assert len(LINES) > 25
 
 
