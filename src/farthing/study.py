@@ -161,7 +161,7 @@ class Study:
     @explained
     def __init__(
         self,
-        space: Space,
+        space: Space | Session,
         *,
         minimize: str | Sequence[str] | None = None,
         maximize: str | Sequence[str] | None = None,
@@ -180,28 +180,34 @@ class Study:
         prices: PricesGiven | None = None,
         constraints: Mapping[str, Limit] | None = None,
     ) -> None:
-        session = Session.created(
-            space,
-            minimize=minimize,
-            maximize=maximize,
-            constraints=constraints,
-            strategy=strategy,
-            storage=storage,
-            name=name,
-            seed=seed,
-            cost=cost,
-            cost_unit=cost_unit,
-            folder=folder,
-            lease=lease,
-            lost_retries=lost_retries,
-            clock=clock,
-            noise=noise,
-            prices=prices,
-        )
+        if isinstance(space, Session):  # of `load`: it is stored already, with everything else
+            session = space
+        else:
+            session = Session.created(
+                space,
+                minimize=minimize,
+                maximize=maximize,
+                constraints=constraints,
+                strategy=strategy,
+                storage=storage,
+                name=name,
+                seed=seed,
+                cost=cost,
+                cost_unit=cost_unit,
+                folder=folder,
+                lease=lease,
+                lost_retries=lost_retries,
+                clock=clock,
+                noise=noise,
+                prices=prices,
+            )
         if learn_from is not None:
             with closed_on_error(session.records.storage, given=storage):
                 begin_with(session.records, learn_from, strategy=session.strategy.given)
-        self._speak_for(session)
+        self.name = session.name
+        self._session = session
+        self._handed_out = HandedOut(session.records, session.files, clock=session.clock)
+        self._loop: Loop | None = None
 
     @classmethod
     def load(
@@ -214,7 +220,7 @@ class Study:
         lease: float = 60.0,
         lost_retries: int = 3,
         import_strategy: bool = False,
-    ) -> "Study":
+    ) -> Self:
         """The study of that name, as it was stored: no space needs to be given again.
 
         Reading it imports nothing that the database names. A strategy of your own is imported when the study runs or is
@@ -224,15 +230,7 @@ class Study:
         session = Session.loaded(name, storage, strategy=strategy, cost=cost, lease=lease, lost_retries=lost_retries)
         if import_strategy:
             session.strategy.imported()
-        study = cls.__new__(cls)  # the constructor is for users, who give a space
-        study._speak_for(session)
-        return study
-
-    def _speak_for(self, session: Session) -> None:
-        self.name = session.name
-        self._session = session
-        self._handed_out = HandedOut(session.records, session.files, clock=session.clock)
-        self._loop: Loop | None = None
+        return cls(session)
 
     # ---- running ----------------------------------------------------------------------------------------------------
 

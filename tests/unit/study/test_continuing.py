@@ -50,3 +50,20 @@ def test_every_strategy_that_pauses_runs_carries_them_on(strategy: Strategy, tmp
         assert trial.cost == pytest.approx(price({}, trial.fidelity) - price({}, source.fidelity))
     saved = sum(price({}, study.trials[trial.resume_from or 0].fidelity) for trial in continued)
     assert study.ledger.saved == {"warm starts": pytest.approx(saved)}
+
+
+class Watched(ft.Study):
+    """A user's study, whose constructor does something of its own."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.seen: list[float] = []
+
+
+def test_a_loaded_study_has_gone_through_the_constructor(tmp_path: Path) -> None:
+    with Watched(SPACE, minimize="error", storage=tmp_path / "s.db") as begun:
+        begun.add({"x": 0.5, "y": 0.5}, 1.0)
+    with Watched.load("study", tmp_path / "s.db") as loaded:
+        assert loaded.seen == []
+        assert vars(loaded).keys() == vars(begun).keys()
+        assert len(loaded.trials) == 1
