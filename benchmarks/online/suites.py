@@ -209,6 +209,13 @@ _SENSORS: dict[str, Make] = {
     "information 1": lambda facts: CEGPUCB(**facts, rule=ValueOfInformation(1.0)),
     "information 5": lambda facts: CEGPUCB(**facts, rule=ValueOfInformation(5.0)),
     "default's rule, RBF in time": _smooth(ValueOfInformation()),
+    "default's rule, the likelier drift": lambda facts: SmoothArms(
+        rule=ValueOfInformation(),
+        covariance=facts["kernel"],
+        scale=facts["scale"],
+        offset=facts["offset"],
+        drift="likelier",
+    ),
     "CE κ=0.9": lambda facts: CEGPUCB(**facts, rule=Confidence(0.9), beta="paper", silent="ucb"),
     "CE κ=0.9, RBF in time": _smooth(Confidence(0.9)),
     **_sensor_baselines(", all feedback", Every(1)),
