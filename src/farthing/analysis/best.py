@@ -66,8 +66,8 @@ class Best:
 
     @property
     def feasibility(self) -> float | None:
-        """The probability that it keeps every limit; None where there is none."""
-        return self.choice.point.feasibility if self.choice is not None and bounds_of(self.problem) else None
+        """The probability that it keeps every limit; None before any could be broken."""
+        return None if self.choice is None else self.choice.point.feasibility
 
     @property
     def is_tried(self) -> bool:

@@ -20,7 +20,7 @@ from farthing.models.linalg import Array
 from farthing.models.sobol import sobol_points
 from farthing.models.threads import one_thread
 from farthing.strategies.shared.modelling import kernel_over
-from farthing.strategies.shared.several import compression_beyond
+from farthing.strategies.shared.several import compression_beyond, failure_model
 from farthing.strategies.shared.surrogate import Surrogate, fit_surrogate
 from farthing.trials import History, Json, Params, Prediction, Problem, State, Trial
 from farthing.trials.objectives import (
@@ -28,6 +28,7 @@ from farthing.trials.objectives import (
     AtMost,
     Bound,
     MeasuredFront,
+    Succeeds,
     bounds_of,
     is_feasible,
     losses_of,
@@ -40,9 +41,6 @@ QUIET = 1e-4
 """Share of noise in the variance below which values are taken as they were measured: a model that smooths what has no
 noise would part ties. A guess: the noise is then less than a hundredth of how much the values differ."""
 
-LIKELY = 0.5
-"""The probability of keeping all limits from which on a configuration counts as keeping them: its means do."""
-
 BEYOND = 0.1
 """How far the reference of the hypervolume lies beyond the worst of the front, as a share of its extent."""
 
@@ -50,13 +48,13 @@ BEYOND = 0.1
 @dataclass(frozen=True)
 class FrontPoint:
     """A configuration: `values` as they were measured, `predicted` as a model expects them to be on average, both by
-    name, and `feasibility`, the probability that it keeps every limit.
+    name, and `feasibility`, the probability that it keeps every limit; None before any could be broken.
     """
 
     trial: Trial
     values: Mapping[str, float]
     predicted: Mapping[str, Prediction]
-    feasibility: float = 1.0
+    feasibility: float | None = None
 
     @property
     def params(self) -> Params:
@@ -124,13 +122,13 @@ class Front(Sequence[FrontPoint]):
 
     def table(self) -> list[list[str]]:
         """A header and a row for each point; predicted values with one standard deviation."""
-        named, has_limits = self.problem.named, bool(bounds_of(self.problem))
+        named, has_limits = self.problem.named, any(point.feasibility is not None for point in self.points)
         header = ["trial", *named, *(["keeps limits"] if has_limits else []), "params"]
         rows = [
             [
                 str(point.trial.number),
                 *(short_prediction(point.predicted[name]) for name in named),
-                *([f"{point.feasibility:.0%}"] if has_limits else []),
+                *([] if point.feasibility is None else [f"{point.feasibility:.0%}"]),
                 short_params({**point.trial.fidelity, **point.params}),
             ]
             for point in self.points
@@ -243,12 +241,13 @@ def judged(history: History) -> list[FrontPoint]:
     columns = {name: np.array([known[name] for _, known in ended]) for name in problem.named}
     with one_thread():
         found = {name: _expected(history, rows, alike, columns, name=name) for name in problem.named}
+        chances = [found[name].chances for name in bounds_of(problem)] + _chances_of_success(history, rows, alike)
+    feasibility = np.prod(chances, axis=0) if chances else None
     points = []
     for i, several in enumerate(alike):
         trial, values = ended[several[-1]]
-        chances = [found[name].chances[i] for name in bounds_of(problem)]
         predicted = {name: found[name].predicted[i] for name in problem.named}
-        points.append(FrontPoint(trial, values, predicted, float(np.prod(chances))))
+        points.append(FrontPoint(trial, values, predicted, None if feasibility is None else float(feasibility[i])))
     return points
 
 
@@ -333,6 +332,20 @@ def _chances(surrogate: Surrogate, rows: Array, scale: _Scale, limit: Bound | No
     return np.asarray(ndtr(z if is_upper else -z))
 
 
+def _chances_of_success(history: History, rows: Array, alike: Sequence[Sequence[int]]) -> list[Array]:
+    """The probability that each configuration does not fail, once, if `ft.Succeeds()` asks and any has failed."""
+    from scipy.special import ndtr
+
+    problem = history.problem
+    ended = [trial for trial in history if trial.state in (State.DONE, State.FAILED)]
+    failed = np.array([trial.state is State.FAILED for trial in ended])
+    if not any(isinstance(one, Succeeds) for one in problem.constraints.values()) or not failed.any():
+        return []
+    model = failure_model(problem.space.encoder.encode([trial.params for trial in ended]), failed, history)
+    mean, variance = model.gp.predict(rows[[several[0] for several in alike]])
+    return [np.asarray(ndtr((model.apply(0.0) - mean) / np.sqrt(np.maximum(variance, 1e-18))))]
+
+
 # ------------------------------------------------------------
 # One of the front.
 
@@ -379,7 +392,7 @@ def _nearest(front: Front) -> FrontPoint:
     beyond = np.array([[max(0.0, limit.excess(mean[name].mean)) for name, limit in bounds.items()] for mean in means])
     most = beyond.max(axis=0, initial=0.0)
     total = (beyond / np.where(most > 0.0, most, 1.0)).sum(axis=1)
-    order = np.lexsort((total, [-round(point.feasibility, 6) for point in front.others]))
+    order = np.lexsort((total, [-round(point.feasibility or 0.0, 6) for point in front.others]))
     return front.others[int(order[0])]
 
 

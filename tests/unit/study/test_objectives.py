@@ -426,7 +426,32 @@ def test_failures_may_be_learnt_as_a_limit() -> None:
     study = ft.Study(SPACE, minimize="error", constraints={"runs": ft.Succeeds()})
     study.run(fails_beyond, budget=ft.Budget(trials=14), executor="inline", keep_going=True)
     assert 0.3 < study.best.params["x"] <= 0.5
+
+
+def test_the_chance_of_success_is_the_models() -> None:
+    study = ft.Study(SPACE, minimize=TWO, constraints={"runs": ft.Succeeds()}, strategy="Random")
+    for i in range(24):
+        x, y = i / 23, (7 * i % 24) / 23
+        if x > 0.6:
+            study.enqueue({"x": x, "y": y})
+            study.tell(study.ask(), failure="it diverged")
+        else:
+            study.add({"x": x, "y": y}, {"error": x, "latency": 1.0 - x})
+    study.add({"x": x, "y": y}, {"error": x, "latency": 1.0 - x})
+    chances = {point.params["x"]: point.feasibility for point in [*study.front, *study.front.others]}
+    assert chances[0.0] is not None
+    assert chances[0.0] > 0.9
+    assert chances[1.0] is not None
+    assert 0.05 < chances[1.0] < 0.6, "it failed there, and then succeeded"
+    assert "keeps limits" in str(study.front)
+    assert "It keeps the limits with probability" in repr(study.best)
+
+
+def test_nothing_is_said_of_success_before_anything_has_failed() -> None:
+    study = ft.Study(SPACE, minimize=TWO, constraints={"runs": ft.Succeeds()}, strategy="Random")
+    study.add({"x": 0.5, "y": 0.5}, {"error": 1.0, "latency": 1.0})
     assert study.best.feasibility is None
+    assert "keeps limits" not in str(study.front)
 
 
 def test_before_any_result_there_is_no_front() -> None:

@@ -247,9 +247,7 @@ def fit_many(
         )
     bounds = {name: surrogates[name].apply(0.0) for name in limits}
     if learns and seen.failed.any():
-        surrogates[FAILURE] = fit_surrogate(
-            seen.X, np.where(seen.failed, 1.0, -1.0), kernel_over(problem.space.encoder), history, key=_key(1, FAILURE)
-        )
+        surrogates[FAILURE] = failure_model(seen.X, seen.failed, history)
         bounds[FAILURE] = surrogates[FAILURE].apply(0.0)
     signs = {one.name: one.sign for one in problem.objectives}
     most = [surrogates[name].apply(signs[name] * own[name].bound) if name in own else np.inf for name in losses]
@@ -284,6 +282,12 @@ def compression_beyond(loss: Array, worst: float) -> Compression:
 
 FAILURE = "failure"
 """The name of the model of where trials fail."""
+
+
+def failure_model(X: Array, failed: BoolArray, history: History) -> Surrogate:
+    """A model of 1 where a trial failed and −1 where it did not: a row is expected to succeed below 0."""
+    kernel = kernel_over(history.problem.space.encoder)
+    return fit_surrogate(X, np.where(failed, 1.0, -1.0), kernel, history, key=_key(1, FAILURE))
 
 
 def _limit_name(problem: Problem, name: str) -> str:
