@@ -53,7 +53,7 @@ def trajectory(method: Method, problem: Problem, *, allowance: Allowance, seed: 
     for step in method.run(problem, budget=allowance.budget(problem), seed=seed):
         evaluations, cost = evaluations + step.evaluations, cost + step.cost
         suggest_seconds += step.suggest_seconds
-        spent = allowance.spent(problem, evaluations=evaluations, cost=cost)
+        spent = allowance.spent(problem, evaluations=evaluations, cost=cost, suggesting=suggest_seconds)
         value = problem.full_value(step.recommended) if found is None else found.after(step.recommended)
         params = step.recommended if found is None else found.params
         tallies = {name: tallies.get(name, 0.0) + amount for name, amount in step.tallies.items()}

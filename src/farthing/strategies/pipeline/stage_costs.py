@@ -14,7 +14,7 @@ from farthing.fields import Named, Number
 from farthing.models.linalg import Array
 from farthing.strategies.pipeline.purchases import Layout, Purchases
 from farthing.strategies.shared.modelling import kernel_over
-from farthing.strategies.shared.surrogate import GROWTH_BEFORE_REFIT, is_recent, last_fit
+from farthing.strategies.shared.surrogate import is_recent, last_fit
 from farthing.trials import History, Json, Trial
 from farthing.trials.prefixes import was_cached
 from farthing.validation import refuse_unknown
@@ -47,17 +47,14 @@ def price_stages(
     purchases: Purchases,
     declared: DeclaredCosts,
     *,
-    growth: float = GROWTH_BEFORE_REFIT,
+    is_frugal: bool = False,
 ) -> PricedStages:
-    """Declared costs as they are. Measured ones by stage where trials have them, otherwise split from their totals.
-
-    A fit serves until the results have grown by that factor.
-    """
+    """Declared costs as they are. Measured ones by stage where trials have them, otherwise split from their totals."""
     if isinstance(declared, Mapping):
         return PricedStages(_declared_costs(layout, declared), is_known=True, note={})
     measured = _measured(history, layout)
     if any(costs for costs, _ in measured):
-        return _learnt(history, layout, measured, growth=growth)
+        return _learnt(history, layout, measured, is_frugal=is_frugal)
     amounts = _split(purchases, layout.count)
     is_known = amounts is not None
     stages = [ConstantCost(float(amount)) for amount in (amounts if amounts is not None else np.ones(layout.count))]
@@ -91,7 +88,7 @@ def _measured(history: History, layout: Layout) -> list[Observed]:
     return found
 
 
-def _learnt(history: History, layout: Layout, measured: list[Observed], *, growth: float) -> PricedStages:
+def _learnt(history: History, layout: Layout, measured: list[Observed], *, is_frugal: bool) -> PricedStages:
     """Each stage by itself: a process on log cost over the parameters up to it, or one number if costs hardly vary."""
     typical = float(np.median([cost for costs, _ in measured for cost in costs]))
     stages: list[LogCost] = []
@@ -101,14 +98,14 @@ def _learnt(history: History, layout: Layout, measured: list[Observed], *, growt
             stages.append(ConstantCost(float(np.exp(np.mean(np.log(costs)))) if costs else typical))
             continue
         key = f"stage_theta_{index}"
-        model, theta = _learn_stage(history, layout, index, np.array(costs), trials, key, growth=growth)
+        model, theta = _learn_stage(history, layout, index, np.array(costs), trials, key, is_frugal=is_frugal)
         stages.append(model)
         note[key] = theta
     return PricedStages(StageCosts(stages), is_known=True, note=note)
 
 
 def _learn_stage(
-    history: History, layout: Layout, index: int, costs: Array, trials: list[Trial], key: str, *, growth: float
+    history: History, layout: Layout, index: int, costs: Array, trials: list[Trial], key: str, *, is_frugal: bool
 ) -> tuple[LogCost, list[float]]:
     encoder = layout.space.encoder
     kernel = kernel_over(encoder, columns=np.flatnonzero(layout.columns(index + 1)))
@@ -118,7 +115,7 @@ def _learn_stage(
         Paid.whole(costs),
         kernel,
         warm_start=warm_start,
-        keeps_theta=warm_start is not None and is_recent(fitted_on, len(history.done), growth=growth),
+        keeps_theta=warm_start is not None and is_recent(fitted_on, len(history.done), is_frugal=is_frugal),
     )
     return model, [float(value) for value in model.theta]
 

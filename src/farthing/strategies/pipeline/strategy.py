@@ -22,7 +22,7 @@ from farthing.strategies.shared.guessing import NEAR, NOTE, RANDOM, guided_units
 from farthing.strategies.shared.modelling import Observations, kernel_over, observe
 from farthing.strategies.shared.starts import next_starts
 from farthing.strategies.shared.strategy import Randomness, Strategy
-from farthing.strategies.shared.surrogate import GROWTH_BEFORE_REFIT, Compression, Surrogate, fit_surrogate, is_recent
+from farthing.strategies.shared.surrogate import Compression, Surrogate, fit_surrogate
 from farthing.trials import History, Json, Params, Suggestion
 
 # ------------------------------------------------------------
@@ -78,8 +78,7 @@ SCREEN = Effort(screened=64, restarts=1, rounds=2, most_calls=6)
 HASTE = Effort(screened=64, restarts=1, rounds=0)
 EFFORTS: dict[EffortLevel, Effort] = {"ordinary": ORDINARY, "frugal": FRUGAL, "screen": SCREEN, "several": HASTE}
 """Less than a plain search has, because every class is searched; a limit on time, not tuned. With the least of it
-nothing climbs, and hyperparameters serve until the results have doubled."""
-DOUBLED = 2.0
+nothing climbs."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +136,7 @@ class _Session:
         layout = Layout(history.problem.space)
         purchases = purchases_of(history, layout)
         self._effort: EffortLevel = effort_level(strategy, history, budget)
-        prices = price_stages(history, layout, purchases, strategy.costs, growth=self._growth)
+        prices = price_stages(history, layout, purchases, strategy.costs, is_frugal=self._is_frugal)
         self._pipeline = PipelineState(history, layout, purchases, prices)
         self._seen: Observations = observe(history)
         self._surrogate: Surrogate | None = None
@@ -205,22 +204,14 @@ class _Session:
                 self._strategy.kernel(self._history),
                 self._history,
                 compression=Compression.of(seen.loss) if self._strategy.compresses else None,
-                is_frugal=self._effort != "ordinary",
-                refits=self._refits(),
+                is_frugal=self._is_frugal,
+                refits=self._strategy.refits(self._notes()),
             )
         return self._surrogate
 
     @property
-    def _growth(self) -> float:
-        """The results may grow by this factor before costs are fitted again."""
-        return DOUBLED if self._effort == EFFORT_LEVELS[-1] else GROWTH_BEFORE_REFIT
-
-    def _refits(self) -> bool | None:
-        decided = self._strategy.refits(self._notes())
-        if decided is not None or self._effort != EFFORT_LEVELS[-1]:
-            return decided
-        fitted_on = next((note["fitted_on"] for note in reversed(self._notes()) if "fitted_on" in note), 0)
-        return not is_recent(int(fitted_on), self._seen.count, growth=DOUBLED)
+    def _is_frugal(self) -> bool:
+        return self._effort != EFFORT_LEVELS[0]
 
     def _notes(self) -> list[dict[str, Json]]:
         notes = [*(trial.note for trial in self._history), *(found.note for found in self._found)]

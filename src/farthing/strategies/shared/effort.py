@@ -29,8 +29,6 @@ ten only, and a budget exactly."""
 RELATIVE: dict[EffortLevel, float] = {"ordinary": 1.0, "frugal": 0.55, "screen": 0.45}
 """Seconds of a suggestion beside those with all effort; with the least it is `Strategy.haste`. LogEI took 16, 9, 7.5
 and 7.5 ms of CPU in studies of 300 trials, TraceKG 53, 37, 33 and 31 in studies of 100 (n = 1)."""
-LITTLE = 0.25
-"""Haste that takes no more than this share saves most of the seconds: a tenth of a budget is enough to begin with."""
 GROWTH = 250
 """Trials that make a suggestion take twice as long. A guess from the same studies."""
 RECENT = 50
@@ -144,9 +142,8 @@ def _free(strategy: Strategy, history: History, seconds: float, *, workers: int)
     """The seconds of suggesting that nobody has to save: a tenth of what the budget lasts, where several wait or haste
     saves most of them.
     """
-    if workers == 1 and strategy.haste > LITTLE:
-        return FREE
-    return min(FREE, SHARE * _lasting(history, seconds, workers=workers))
+    saves = workers > 1 or strategy.haste < RELATIVE["screen"]
+    return min(FREE, SHARE * _lasting(history, seconds, workers=workers)) if saves else FREE
 
 
 def _lasting(history: History, seconds: float, *, workers: int) -> float:

@@ -168,8 +168,7 @@ def fit_surrogate(
     posterior = hyperparameter_posterior(kernel, X[rows], scale.apply(loss)[rows], noise_prior=noise_prior)
     theta, fitted_on = last_fit(history, key, size=len(posterior.parameters))
     if refits is None:
-        growth = FRUGAL_GROWTH if is_frugal else GROWTH_BEFORE_REFIT
-        refits = compression is None or not is_recent(fitted_on, loss.size, growth=growth)
+        refits = compression is None or not is_recent(fitted_on, loss.size, is_frugal=is_frugal)
     if theta is None or refits:
         theta, fitted_on = fit(posterior, warm_start=_starts(posterior, theta)), int(loss.size)
     if not history.is_noisy:
@@ -183,9 +182,9 @@ def _starts(posterior: HyperparameterPosterior, noted: Array | None) -> Array:
     return np.stack([noisy] if noted is None else [noisy, noted])
 
 
-def is_recent(fitted_on: int, count: int, *, growth: float = GROWTH_BEFORE_REFIT) -> bool:
+def is_recent(fitted_on: int, count: int, *, is_frugal: bool) -> bool:
     """Whether a fit of `fitted_on` observations still serves for `count` of them."""
-    return count <= fitted_on * growth
+    return count <= fitted_on * (FRUGAL_GROWTH if is_frugal else GROWTH_BEFORE_REFIT)
 
 
 def last_fit(history: History, key: str, *, size: int) -> tuple[Array | None, int]:

@@ -36,6 +36,12 @@ class Slow(ft.LogEI):
     thinking = 20.0
 
 
+class Hasty(Thinker):
+    """Can do with a seventh of it."""
+
+    haste = 0.15
+
+
 class Free(ft.LogEI):
     thinking = 0.0
 
@@ -92,6 +98,14 @@ def test_several_workers_wait_for_a_tenth_of_a_short_budget_at_most(budget: ft.B
     """Eight workers with trials of a tenth of a second: 320 trials last four seconds."""
     assert allowed_effort(Thinker(), history(free, decade=-1, budget=budget), workers=8) == "ordinary"
     assert allowed_effort(Thinker(), history(free + 1, decade=-1, budget=budget), workers=8) == "several"
+
+
+@pytest.mark.parametrize("budget", [ft.Budget(trials=40), ft.Budget(cost=4.0), ft.Budget(seconds=4.0)])
+def test_where_haste_saves_most_one_worker_too_waits_for_a_tenth_of_a_short_budget_at_most(budget: ft.Budget) -> None:
+    """Trials of a tenth of a second for four seconds, and twenty suggestions take .4 seconds."""
+    assert allowed_effort(Hasty(), history(20, decade=-1, budget=budget), workers=1) == "ordinary"
+    assert allowed_effort(Hasty(), history(21, decade=-1, budget=budget), workers=1) == "screen"
+    assert allowed_effort(Thinker(), history(21, decade=-1, budget=budget), workers=1) == "ordinary"
 
 
 def test_what_a_run_allows_is_taken_and_one_worker_is_assumed_without_a_run() -> None:
