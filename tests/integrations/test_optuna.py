@@ -1,5 +1,6 @@
 """Farthing in Optuna: its own tests of samplers, the pruner, and studies that change sides."""
 
+import math
 import pickle
 import re
 import sqlite3
@@ -325,6 +326,60 @@ def test_studies_of_several_objectives_change_sides():
         [value, speed] for speed, value in (one.values for one in theirs.trials)
     ]
     assert {one.number for one in back.best_trials} == {one.number for one in theirs.best_trials}
+
+
+def within(params):
+    """At most 0 where x and y together are small."""
+    return params["x"] + params["y"] - 1.0
+
+
+def towards_the_corner(trial):
+    return -trial.suggest_float("x", 0, 1) - trial.suggest_float("y", 0, 1)
+
+
+def said_of_itself(trial):
+    value = towards_the_corner(trial)
+    trial.set_constraint("room", within(trial.params))
+    return value
+
+
+@pytest.mark.parametrize("says", ["the sampler", "the trial"])
+def test_a_sampler_keeps_constraints_as_optuna_says_them(says):
+    if says == "the trial" and not hasattr(optuna.Trial, "set_constraint"):
+        pytest.skip("it is of Optuna 5")
+    theirs = (lambda trial: [within(trial.params)]) if says == "the sampler" else None
+    sampler = FarthingSampler(seed=0, constraints_func=theirs)
+    study = optimized(sampler, towards_the_corner if theirs else said_of_itself, trials=20)
+    beyond = [within(trial.params) for trial in study.trials[10:]]
+    assert np.median(np.abs(beyond)) < 0.05, "the best lies on the limit"
+    assert np.mean(np.array(beyond) < 0.05) > 0.7
+    assert min(trial.value for trial in study.trials if within(trial.params) <= 0.0) < -0.95
+
+
+def test_a_strategy_that_knows_no_constraints_is_refused_with_them():
+    with pytest.raises(InvalidArgument, match="LogEI"):
+        FarthingSampler(ft.LogEI(), constraints_func=lambda trial: [0.0])
+
+
+def test_a_constraint_that_is_no_number_is_refused():
+    study = optuna.create_study(sampler=FarthingSampler(seed=0, constraints_func=lambda trial: [math.nan]))
+    with pytest.raises(InvalidArgument, match="A constraint must be a number, got nan"):
+        study.optimize(towards_the_corner, n_trials=1)
+
+
+def test_constraints_change_sides():
+    sampler = FarthingSampler(seed=0, constraints_func=lambda trial: [within(trial.params)])
+    theirs = optimized(sampler, towards_the_corner, trials=12)
+    ours = import_study(theirs)
+    assert ours.problem.constraints == {"constraint_0": ft.AtMost(0.0)}
+    assert [trial.points[-1].metrics["constraint_0"] for trial in ours.trials] == [
+        within(trial.params) for trial in theirs.trials
+    ]
+    assert within(ours.best.params) <= 0.0
+    back = export_study(ours)
+    assert [one.system_attrs["constraints"] for one in back.trials] == [
+        one.system_attrs["constraints"] for one in theirs.trials
+    ]
 
 
 # ---------------------------------------------------------------------------------------------------- the command line

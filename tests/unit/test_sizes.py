@@ -18,7 +18,7 @@ SHORT = 60
 """Lines up to which a module that only one other imports is a paragraph of that one."""
 
 SIZES = {
-    "lines": 60_481,
+    "lines": 60_558,
     "modules": 392,
     "short modules with one importer": 5,
     "class names that stand twice": 19,

@@ -5,6 +5,7 @@ study = optuna.create_study(sampler=FarthingSampler(), pruner=FarthingPruner(max
 
 import logging
 import math
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from threading import Lock
 from typing import Any
@@ -34,9 +35,9 @@ try:
     from optuna.samplers import BaseSampler
     from optuna.search_space import IntersectionSearchSpace
     from optuna.study import Study as OptunaStudy
-    from optuna.trial import FrozenTrial
+    from optuna.trial import FrozenTrial, TrialState
 
-    from farthing.integrations.optuna_history import CHOSEN, NOTE, amount_at, read_trials
+    from farthing.integrations.optuna_history import CHOSEN, LIMITS, NOTE, amount_at, read_trials
     from farthing.integrations.optuna_space import Translation
     from farthing.integrations.optuna_studies import export_study as export_study
     from farthing.integrations.optuna_studies import import_study as import_study
@@ -56,17 +57,30 @@ class FarthingSampler(BaseSampler):  # type: ignore[misc]
 
     Args:
         strategy: a strategy for spaces without fidelities, or its name; by default `EIPerCost`, which weighs durations,
-            and in a study of several objectives `LogEHVI`, which does too. `LogEI` is blind to them: with it and a seed
-            a study can be repeated exactly.
+            and in a study of several objectives or with constraints `LogEHVI`, which does too. `LogEI` is blind to
+            them: with it and a seed a study can be repeated exactly.
         space: the space of the objective. Without it, it is what all finished trials had in common, as for Optuna's own
             samplers: what the objective asks for beside that is drawn at random, and said once.
         seed: of everything random; by default another one each time.
+        constraints_func: as of Optuna's samplers: takes a finished trial, and returns numbers that should be at most 0.
+            What a trial says with `set_constraint` counts without it.
     """
 
     def __init__(
-        self, strategy: Strategy | str | None = None, *, space: Space | None = None, seed: int | None = None
+        self,
+        strategy: Strategy | str | None = None,
+        *,
+        space: Space | None = None,
+        seed: int | None = None,
+        constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
     ) -> None:
         self._strategy = None if strategy is None else as_strategy(strategy)
+        self._limits = constraints_func
+        if constraints_func is not None and not self._takes_limits:
+            raise InvalidArgument(
+                f"A sampler with constraints_func needs a strategy for constraints, got {strategy!r}. "
+                "Leave it out, or use ft.LogEHVI()."
+            )
         self._declared = None if space is None else Translation.of_space(space)
         if seed is not None:
             Whole(least=0).checked(seed, what="The seed", advice="Use for example seed=0.")
@@ -74,6 +88,20 @@ class FarthingSampler(BaseSampler):  # type: ignore[misc]
         self._common = IntersectionSearchSpace(include_pruned=True)
         self._one_at_a_time = Lock()
         self._said: set[str] = set()
+
+    @property
+    def _takes_limits(self) -> bool:
+        return self._strategy is None or self._strategy.takes_objectives
+
+    def after_trial(
+        self, study: OptunaStudy, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
+    ) -> None:
+        """Keeps what `constraints_func` says of a trial, where Optuna's own samplers keep it."""
+        if self._limits is None or state not in (TrialState.COMPLETE, TrialState.PRUNED):
+            return
+        advice = "constraints_func returns a list of numbers, each at most 0 where the trial keeps it."
+        said = [Number().checked(one, what="A constraint", advice=advice) for one in self._limits(trial)]
+        study._storage.set_trial_system_attr(trial._trial_id, LIMITS, said)  # noqa: SLF001 - its own samplers do so
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: part for name, part in vars(self).items() if name != "_one_at_a_time"}
@@ -117,7 +145,8 @@ class FarthingSampler(BaseSampler):  # type: ignore[misc]
 
     def _suggested(self, study: OptunaStudy, trial: FrozenTrial, translation: Translation) -> dict[str, Any]:
         others = [other for other in study.get_trials(deepcopy=False) if other.number != trial.number]
-        history = read_trials(others, translation, study, seed=self._seed).history
+        read = read_trials(others, translation, study, seed=self._seed, is_limited=self._takes_limits)
+        history = read.history
         strategy = self._strategy or default_strategy(history.problem)
         suggestions = strategy.suggest(history, Remaining(), 1, Randomness(self._seed))
         if not suggestions:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from optuna.study import Study as OptunaStudy
@@ -12,10 +13,13 @@ from optuna.trial import FrozenTrial, TrialState
 from farthing.integrations.optuna_space import Translation
 from farthing.space import Fidelity, Space
 from farthing.trials import Failure, History, Json, Measurement, Problem, State, Suggestion, Trial
-from farthing.trials.objectives import Objective
+from farthing.trials.objectives import AtMost, Limit, Objective
 
 CHOSEN, NOTE = "farthing:params", "farthing:note"
 """System attributes of a trial: what was suggested, by Optuna's names, and what the strategy notes about it."""
+
+LIMITS = "constraints"
+"""The system attribute in which Optuna has what a trial's sampler, or with a name the trial itself, says of limits."""
 
 STEP = "steps"
 """The trace fidelity of trials that report intermediate values."""
@@ -37,20 +41,30 @@ def read_trials(
     seed: int = 0,
     max_steps: int | None = None,
     note: Json = None,
+    is_limited: bool = False,
 ) -> Read:
     """The trials that the space can hold; with `max_steps` their intermediate values are curves.
 
-    The note of each is the one that the sampler left, unless `note` takes its place.
+    The note of each is the one that the sampler left, unless `note` takes its place. With `is_limited` the problem has
+    the constraints of the trials.
     """
     space = translation.space
     if max_steps is not None:
         trace = {STEP: Fidelity(1, max_steps, integer=True, trace=True)}
         space = Space(dict(space.parameters), fidelities=trace)
     first, *further = objectives_of(study)
-    problem = Problem(space, value=first.name, minimize=first.minimize, seed=seed, further=tuple(further))
+    trials = sorted(trials, key=lambda trial: trial.number)
+    problem = Problem(
+        space,
+        value=first.name,
+        minimize=first.minimize,
+        seed=seed,
+        further=tuple(further),
+        constraints=constraints_of(trials) if is_limited else {},
+    )
     found: list[Trial] = []
     numbers: dict[int, int] = {}
-    for trial in sorted(trials, key=lambda trial: trial.number):
+    for trial in trials:
         params = translation.params_of(_params(trial, translation))
         if params is not None:
             numbers[trial.number] = len(found)
@@ -67,6 +81,19 @@ def objectives_of(study: OptunaStudy, names: Sequence[str] = ()) -> tuple[Object
         Objective(name, minimize=direction is not StudyDirection.MAXIMIZE)
         for name, direction in zip(named, directions, strict=True)
     )
+
+
+def limited_of(trial: FrozenTrial) -> dict[str, float]:
+    """What a trial says of its constraints, by names of ours: each is kept at 0 or below."""
+    listed = enumerate(trial.system_attrs.get(LIMITS) or ())
+    named = (
+        (key.partition(":")[2], value) for key, value in trial.system_attrs.items() if key.startswith(f"{LIMITS}:")
+    )
+    return {f"constraint_{key}": float(value) for key, value in chain(listed, named)}
+
+
+def constraints_of(trials: Iterable[FrozenTrial]) -> dict[str, Limit]:
+    return {name: AtMost(0.0) for name in sorted({name for trial in trials for name in limited_of(trial)})}
 
 
 def _params(trial: FrozenTrial, translation: Translation) -> Mapping[str, Any]:
@@ -110,7 +137,8 @@ def _ending(trial: FrozenTrial, problem: Problem) -> Ending:
     values = trial.values if trial.state is TrialState.COMPLETE else None
     if values is None or not all(map(math.isfinite, values)):
         return State.FAILED, None, {}
-    return State.DONE, values[0], dict(zip(problem.needed, values[1:], strict=True))
+    others = zip((one.name for one in problem.further), values[1:], strict=True)
+    return State.DONE, values[0], {**dict(others), **limited_of(trial)}
 
 
 def _curve(trial: FrozenTrial, max_steps: int) -> list[Measurement]:

@@ -12,7 +12,7 @@ from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy import URL, create_engine, inspect, make_url
 
 from farthing.errors import InvalidArgument
-from farthing.integrations.optuna_history import STEP, objectives_of, seconds_of
+from farthing.integrations.optuna_history import LIMITS, STEP, constraints_of, limited_of, objectives_of, seconds_of
 from farthing.integrations.optuna_space import distribution_of, parameter_of, usable_names
 from farthing.session import session_of
 from farthing.space import Fidelity, Parameter, Space
@@ -20,7 +20,7 @@ from farthing.space.parameters import with_condition
 from farthing.storage import StorageLike
 from farthing.study import Study
 from farthing.trials import Failure, Measurement, Outcome, Problem, State, Suggestion, Trial
-from farthing.trials.objectives import Objective, bounds_of, values_of
+from farthing.trials.objectives import Objective, bounds_of, excesses, values_of
 from farthing.trials.trial import ADDED
 
 VERSIONS = "version_info"
@@ -42,7 +42,8 @@ def import_study(
     """A study of Farthing's with the trials of an Optuna study: params, curves, durations as costs.
 
     Pruned trials are short runs, failed ones are failed; those that wait or run are left out. Ranges that changed are
-    joined. A parameter that some trials lack is conditional on the categorical parameter that explains it.
+    joined. A parameter that some trials lack is conditional on the categorical parameter that explains it. Constraints
+    become limits: `constraint_0`, or `constraint_NAME`, at most 0.
 
     Args:
         source: the study, or the URL of its storage, with its name in `study_name`.
@@ -67,6 +68,7 @@ def import_study(
         name=name or given.study_name,
         minimize=[one.name for one in aims if one.minimize] or None,
         maximize=[one.name for one in aims if not one.minimize] or None,
+        constraints=constraints_of(trials) or None,
     )
     if len(study.history):
         raise InvalidArgument(
@@ -85,8 +87,8 @@ def export_study(
 ) -> optuna.Study:
     """An Optuna study with the finished trials of a study: params, curves, and costs as durations.
 
-    What ended short of full fidelity is pruned there. The cost by kind, the fidelity, the trial's number here and
-    limited quantities are user attributes; Optuna is not told the limits themselves.
+    What ended short of full fidelity is pruned there. By how much each limit is exceeded is a constraint there. The
+    cost by kind, the fidelity, the trial's number here and limited quantities are user attributes.
     """
     problem, renamed = study.problem, session_of(study).settings.get(NAMES, {})
     directions = [_direction(one) for one in problem.objectives]
@@ -232,7 +234,7 @@ class _Ended:
         is_short = trial.state is TrialState.PRUNED and bool(points)
         fidelity = dict(points[-1].fidelity) if is_short else full
         values = trial.values if trial.state is TrialState.COMPLETE else None
-        known = {} if values is None else dict(zip((one.name for one in aims), values, strict=True))
+        known = {} if values is None else dict(zip((one.name for one in aims), values, strict=True)) | limited_of(trial)
         value = points[-1].value if is_short else known.pop(problem.value, None)
         cost, there = {"training": seconds_of(trial)}, fidelity if value is not None else {}
         points = [*points, Measurement(value, cost, charged=True, fidelity=there, metrics=known)]
@@ -266,6 +268,7 @@ def _frozen(
             "fidelity": dict(trial.fidelity),
             **({"limited": limited} if limited else {}),
         },
+        system_attrs={LIMITS: excesses(problem, values)} if limited else None,
     )
     ended.datetime_start = began
     ended.datetime_complete = began + timedelta(seconds=_seconds(study, trial))
