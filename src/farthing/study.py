@@ -79,7 +79,18 @@ ExportFormat: TypeAlias = Literal["csv", "json"]
 Callback: TypeAlias = Callable[["Study", Trial], object]
 
 
-class StudySettings(TypedDict, total=False):
+class RareStudySettings(TypedDict, total=False):
+    """The arguments of `Study` that few studies need."""
+
+    folder: str | Path | None
+    lease: float
+    lost_retries: int
+    clock: Clock | None
+    noise: bool | None
+    prices: PricesGiven | None
+
+
+class StudySettings(RareStudySettings, total=False):
     """The arguments of `Study` beside its space and its value."""
 
     strategy: Strategy | str | None
@@ -88,12 +99,6 @@ class StudySettings(TypedDict, total=False):
     seed: int | None
     cost: DeclaredCost | None
     cost_unit: str | None
-    folder: str | Path | None
-    lease: float
-    lost_retries: int
-    clock: Clock | None
-    noise: bool | None
-    prices: PricesGiven | None
     learn_from: LearnFrom | None
     constraints: Mapping[str, Limit] | None
 
@@ -110,14 +115,20 @@ class WorkSettings(TypedDict, total=False):
     progress: bool | None
 
 
-class RunSettings(WorkSettings, total=False):
+class RareRunSettings(TypedDict, total=False):
+    """The arguments of `Study.run` that few runs need."""
+
+    retries: int | None
+    on_interrupt: OnInterrupt
+    keep_going: bool
+    harmless_change: bool
+
+
+class RunSettings(RareRunSettings, WorkSettings, total=False):
     """The arguments of `Study.run` beside the work and its budget."""
 
     callbacks: Iterable[Callback]
     trackers: Iterable[Tracker]
-    on_interrupt: OnInterrupt
-    keep_going: bool
-    harmless_change: bool
     verify: bool
 
 
@@ -144,18 +155,21 @@ class Study:
             it, cost is the measured seconds of the work, or the amounts that trials charge.
         cost_unit: the unit of cost: seconds, or with prices dollars, unless it is given. With another unit than
             seconds nothing is measured: charge, tell or declare it, or give prices.
+        learn_from: earlier studies, whose best configurations are tried first: names in the same storage,
+            `"sqlite:///old.db#name"`, studies, or "all" for every finished study of the same value there that has
+            parameters in common. They are read once, as the study begins.
+
+    Other Parameters:
         prices: what resources cost, `{"gpu": 2.5, "cpu": 0.05, "per": "hour"}`: cost is then the measured seconds
             times the prices of the `resources` that a run says its trials hold. The study remembers them.
         folder: the place for checkpoints and logs, in a folder of the study's name; by default beside the database. A
             URL, `s3://bucket/studies`, is one for machines that share no disk.
-        lease: seconds after which a trial whose owner no longer answers is offered again.
-        lost_retries: the number of times a trial may be lost in that way before it is given up.
+        lease: seconds, 60 by default, after which a trial whose owner no longer answers is offered again.
+        lost_retries: the number of times, 3 by default, that a trial may be lost in that way before it is given up.
         noise: False declares that equal params give equal values: then a value measured at full fidelity is never
             passed over for a prediction that is worse, and models of full trainings go through their results. The study
             remembers it, from the next trial on.
-        learn_from: earlier studies, whose best configurations are tried first: names in the same storage,
-            `"sqlite:///old.db#name"`, studies, or "all" for every finished study of the same value there that has
-            parameters in common. They are read once, as the study begins.
+        clock: what tells the time, where it is not the computer's: a simulated study brings its own.
     """
 
     @explained
@@ -171,14 +185,9 @@ class Study:
         seed: int | None = None,
         cost: DeclaredCost | None = None,
         cost_unit: str | None = None,
-        folder: str | Path | None = None,
-        lease: float = 60.0,
-        lost_retries: int = 3,
-        clock: Clock | None = None,
-        noise: bool | None = None,
         learn_from: LearnFrom | None = None,
-        prices: PricesGiven | None = None,
         constraints: Mapping[str, Limit] | None = None,
+        **rare: Unpack[RareStudySettings],
     ) -> None:
         if isinstance(space, Session):  # of `load`: it is stored already, with everything else
             session = space
@@ -194,12 +203,7 @@ class Study:
                 seed=seed,
                 cost=cost,
                 cost_unit=cost_unit,
-                folder=folder,
-                lease=lease,
-                lost_retries=lost_retries,
-                clock=clock,
-                noise=noise,
-                prices=prices,
+                **rare,
             )
         if learn_from is not None:
             with closed_on_error(session.records.storage, given=storage):
@@ -243,16 +247,13 @@ class Study:
         workers: int = 1,
         executor: ExecutorLike = "processes",
         time_limit: float | None = None,
-        retries: int | None = None,
         devices: Sequence[str] | None = None,
         resources: Resources | None = None,
         callbacks: Iterable[Callback] = (),
         trackers: Iterable[Tracker] = (),
         progress: bool | None = None,
-        on_interrupt: OnInterrupt = "raise",
-        keep_going: bool = False,
-        harmless_change: bool = False,
         verify: bool = False,
+        **rare: Unpack[RareRunSettings],
     ) -> Stopped:
         """Runs trials of `work` until the budget, which counts all runs of the study, is spent; returns why it ended.
 
@@ -265,9 +266,6 @@ class Study:
             executor: "processes" gives each worker a process of its own; "inline" runs the work here, for debugging;
                 "ray" runs it on a Ray cluster, and so does `ft.RayExecutor(address=…)`.
             time_limit: seconds after which a trial, with every process it started, is ended as failed.
-            retries: the number of times a failed trial is tried again, for any reason. By default a trial is tried
-                again once when the system killed its worker (a signal, no memory, pre-emption), and never after an
-                exception or the time limit; in a population once after any failure.
             devices: for example `["cuda:0", "cuda:1"]`, given to the workers in turn.
             resources: what each worker holds, with Ray and in a study with prices: `{"cpu": 1, "gpu": 0.25}`; a list of
                 such bundles for work on several nodes.
@@ -275,24 +273,32 @@ class Study:
             trackers: programs that are told how the study goes: `[ft.trackers.MLflow()]`. One that fails or is slow
                 neither stops nor slows the study.
             progress: a live display; None shows it in a terminal or a notebook, and elsewhere a line a minute.
+            verify: ends with `study.verify`, which trains the recommendation to full fidelity. What that is predicted
+                to cost is set aside from the start, so that the budget holds for both.
+
+        Other Parameters:
+            retries: the number of times a failed trial is tried again, for any reason. By default a trial is tried
+                again once when the system killed its worker (a signal, no memory, pre-emption), and never after an
+                exception or the time limit; in a population once after any failure.
             on_interrupt: Ctrl-C gives running trials back, and then raises `KeyboardInterrupt`; "return" ends the run
                 with the reason `StopReason.INTERRUPTED` instead.
             keep_going: a run whose first three trials fail in the same way, before any succeeded, ends with the
                 reason `StopReason.WORK_FAILS`; True spends the budget all the same.
             harmless_change: trials of an older version of a pipeline's stage leave the best and the model; True
                 declares that the last change left values as they were.
-            verify: ends with `study.verify`, which trains the recommendation to full fidelity. What that is predicted
-                to cost is set aside from the start, so that the budget holds for both.
         """
+        retries, on_interrupt = rare.get("retries"), rare.get("on_interrupt", "raise")
         check_on_interrupt(on_interrupt)
         Flag().checked(verify, what="verify", advice="Write verify=True to train the recommendation to the end.")
         check_progress(progress)
         strategy = self._session.strategy.imported()
         check_budget(budget)
-        limits = Limits.of(None, time_limit, retries=retries, strategy=strategy, keep_going=keep_going)
+        limits = Limits.of(
+            None, time_limit, retries=retries, strategy=strategy, keep_going=rare.get("keep_going", False)
+        )
         limits = replace(limits, verifies=verify)
         called, followers = read_callbacks(callbacks), read_trackers(trackers)
-        shape, strategy = self._taken_up(work, budget, harmless=harmless_change)
+        shape, strategy = self._taken_up(work, budget, harmless=rare.get("harmless_change", False))
         runner = self._executor(
             shape, executor, workers=workers, devices=devices, resources=resources, time_limit=time_limit
         )

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar, Unpack, get_args, get_origin
 
 from farthing.errors import InvalidArgument
 
@@ -129,8 +129,11 @@ def explained(function: Callable[P, T]) -> Callable[P, T]:
     """The function, which refuses arguments that it does not have in the words of our errors."""
     declared = list(inspect.signature(function).parameters.values())
     by_place = [each.name for each in declared if each.kind <= each.POSITIONAL_OR_KEYWORD]
+    known = [each.name for each in declared if each.name not in by_place[:1] and each.kind is not each.VAR_KEYWORD]
     takes_any = declared[-1].kind is inspect.Parameter.VAR_KEYWORD
-    known = [each.name for each in declared if each.name not in by_place[:1]]
+    if takes_any and get_origin(declared[-1].annotation) is Unpack:
+        known += get_args(declared[-1].annotation)[0].__annotations__
+        takes_any = False
     what = function.__qualname__.removesuffix(".__init__")
 
     @wraps(function)

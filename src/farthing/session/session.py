@@ -69,12 +69,12 @@ class Session:
         seed: int | None,
         cost: DeclaredCost | None,
         cost_unit: str | None,
-        folder: str | Path | None,
-        lease: float,
-        lost_retries: int,
-        clock: Clock | None,
-        noise: bool | None,
-        prices: PricesGiven | None,
+        folder: str | Path | None = None,
+        lease: float = 60.0,
+        lost_retries: int = 3,
+        clock: Clock | None = None,
+        noise: bool | None = None,
+        prices: PricesGiven | None = None,
     ) -> "Session":
         """Of a new study, or of the one of that name, once it is certain that it is the same."""
         require_space(space)
