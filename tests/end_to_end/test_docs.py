@@ -166,7 +166,7 @@ def test_the_code_of_a_page_runs_and_prints_what_the_page_says(page: Path, tmp_p
         assert without_times(outputs[line]) == without_times(expected), f"{page.name}, block on line {line}"
 
 
-SHORTER = {"1_multifidelity.py": ("--seconds", "15")}
+SHORTER = {"1_multifidelity.py": ("--seconds", "15"), "3_population_digits.py": ("--epochs", "9")}
 """Options of examples that would take the better part of a minute."""
 
 

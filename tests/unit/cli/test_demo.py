@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-import farthing as ft
-from farthing.cli import demo_pipeline, demo_population
+from farthing.cli.commands.demo import EXAMPLES
 from farthing.cli.demo_digits import FINISHED, begin_or_continue
 from farthing.cli.storages import address_of
 from farthing.session import session_of
@@ -42,40 +41,18 @@ def test_the_demo_needs_scikit_learn_and_names_the_extra(farthing, monkeypatch: 
     assert "pip install 'farthing[demo]'" in result.stderr
 
 
-def test_the_population_demo_trains_goes_on_and_starts_anew(
-    farthing, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(demo_population, "STRATEGY", ft.PB2(population=4, interval=15))
+@pytest.mark.parametrize("what", EXAMPLES)
+def test_a_demo_that_is_a_program_now_is_named(farthing, what: str) -> None:
+    result = farthing("demo", what)
 
-    first = farthing("--debug", "demo", "population", "--output", "out")
-
-    assert first.exit_code == 0, first.output
-    assert "Test accuracy" in first.output
-    assert "The winner's schedule, 45 epochs" in first.output
-    assert (folder / "out" / "readers-1.png").is_file()
-    second = farthing("--debug", "demo", "population", "--output", "out")
-    assert (folder / "out" / "readers-2.png").is_file()
-    assert "Continuing" not in second.output
+    assert result.exit_code == 2
+    program = f"examples/{EXAMPLES[what]}.py"
+    assert f"Run {program}" in result.stderr
+    assert (Path(__file__).parents[3] / program).is_file()
 
 
-def test_the_population_demo_goes_on_where_it_was_interrupted(
-    farthing, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    strategy = ft.PB2(population=2, interval=15)
-    monkeypatch.setattr(demo_population, "STRATEGY", strategy)
-    (folder / "out").mkdir()
-    space = demo_population.SPACE
-    ft.Study(space, minimize="loss", strategy=strategy, storage="out/population.db", name="readers-1", seed=1).close()
+def test_a_demo_that_never_was_is_refused(farthing) -> None:
+    result = farthing("demo", "cooking")
 
-    result = farthing("--debug", "demo", "population", "--output", "out")
-
-    assert "Continuing readers-1" in result.output
-    assert len(ft.Study.load("readers-1", "out/population.db").trials) == 6
-
-
-def test_the_stages_of_the_pipeline_demo_read_digits() -> None:
-    params = {"zoom": 1.5, "blur": 0.5, "count": 100, "gamma": 0.01, "alpha": 0.1}
-    output = demo_pipeline.pipeline.source
-    for name, stage in demo_pipeline.pipeline.stages.items():
-        output = stage.function(output, **demo_pipeline.SPACE.stage_params(name, params))
-    assert 0.0 < output < 0.15
+    assert result.exit_code == 2
+    assert "There is one demo, got 'cooking'." in result.stderr

@@ -1,4 +1,4 @@
-"""The demo of online tuning, and the picture of a run."""
+"""The picture of a run."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,6 @@ import pytest
 from matplotlib.figure import Figure
 
 from benchmarks.baselines.bandits import UCB1
-from farthing.cli.demo_online import train
 from farthing.errors import NoResult
 from farthing.online import CEGPUCB
 from farthing.online.tuner import OnlineTuner
@@ -21,7 +20,11 @@ from farthing.study import Study
 
 def test_a_run_is_drawn_with_what_was_believed(tmp_path: Path) -> None:
     storage = tmp_path / "online.db"
-    _, tuner = train(CEGPUCB(), seed=1, storage=storage, name="stream", rounds=25)
+    space = Space({"rate": Float(1e-2, 3.0, log=True), "decay": Float(1e-5, 1e-1, log=True)})
+    tuner = OnlineTuner(space, rounds=25, strategy=CEGPUCB(), overhead=None, storage=storage, name="stream", seed=1)
+    for decision in tuner:
+        if decision.measure:
+            decision.observe(-(np.log10(decision.params["rate"]) ** 2) - decision.params["decay"])
     study = Study.load("stream", storage)
     assert is_online(study)
     player = replayed(study, last_run(study))
