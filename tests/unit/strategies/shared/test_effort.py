@@ -108,6 +108,15 @@ def test_where_haste_saves_most_one_worker_too_waits_for_a_tenth_of_a_short_budg
     assert allowed_effort(Thinker(), history(21, decade=-1, budget=budget), workers=1) == "ordinary"
 
 
+def test_in_four_seconds_a_pipeline_gets_six_suggestions_with_all_effort() -> None:
+    """As docs/guides/strategies.md says."""
+    found = [
+        allowed_effort(ft.PrefixEI(), history(trials, decade=-1, budget=ft.Budget(cost=4.0)), workers=1)
+        for trials in range(8)
+    ]
+    assert found == ["ordinary"] * 6 + ["several"] * 2
+
+
 def test_what_a_run_allows_is_taken_and_one_worker_is_assumed_without_a_run() -> None:
     long = history(LONG, decade=-1)
     assert effort_level(Thinker(), long, Remaining(effort="frugal")) == "frugal"
