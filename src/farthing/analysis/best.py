@@ -1,8 +1,9 @@
 """The best configuration of a study."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from farthing.analysis.runs import Schedule, schedule_along, schedule_of
 from farthing.analysis.text import short_number, short_params, short_prediction
@@ -229,14 +230,14 @@ def keep_recommendation(session: Session) -> None:
     records.keep_recommendation({**best.to_json(), "is_full": best.is_full})
 
 
-def kept_recommendation(session: Session) -> Best | None:
+def kept_recommendation(records: "Source") -> Best | None:
     """The stored recommendation, without its ranking, while the study is as it was then; None if nothing sound was."""
-    form, problem = session.records.kept_recommendation(), session.records.problem
+    form, problem = records.kept_recommendation(), records.problem
     if not form or problem.space.stages:
         return None
     try:
         numbers = [form[name] for name in ("trial", "measured", "ever") if form[name] is not None]
-        trials = {trial.number: trial for trial in session.records.trials(sorted(set(numbers)))}
+        trials = {trial.number: trial for trial in records.trials(sorted(set(numbers)))}
         return Best(
             problem.space.check(form["params"]),
             float(form["value"]),
@@ -268,6 +269,12 @@ class Source(Protocol):
         ...
 
     def refresh(self) -> History: ...
+
+    def kept_recommendation(self) -> Mapping[str, Any]:
+        """What `Records.keep_recommendation` stored, if the study is as it was then; otherwise nothing."""
+        ...
+
+    def trials(self, numbers: Sequence[int]) -> Sequence[Trial]: ...
 
 
 def best_of(records: Source, strategy: Strategy | None) -> Best:

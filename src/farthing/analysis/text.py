@@ -48,7 +48,7 @@ def found_best(session: Session) -> "Best | None":
     from farthing.analysis.best import find_best, kept_recommendation
 
     try:
-        return kept_recommendation(session) or find_best(session)
+        return kept_recommendation(session.records) or find_best(session)
     except NoResult:
         return None
 

@@ -16,7 +16,7 @@ from farthing.costs import Budget
 from farthing.errors import FarthingError, StudyNotFound
 from farthing.execution import Checkpoints
 from farthing.session.folder import find_folder, mark_for
-from farthing.session.records import IS_EXTENDED, stored_leaders
+from farthing.session.records import IS_EXTENDED, RECOMMENDATION, stored_leaders
 from farthing.storage import Storage, StudyRecord
 from farthing.storage.storage import Leaders, ReadsOutlines
 from farthing.trials import Event, History, Json, Problem, Trial
@@ -106,6 +106,11 @@ class StudyReader:
     def leaders(self) -> Leaders | None:
         """The best trials as the database finds them; None if it cannot."""
         return stored_leaders(self.storage, self.name, self.problem, self.record.settings)
+
+    def kept_recommendation(self) -> Mapping[str, Any]:
+        """What a run stored at its end, if the study is as it was then; otherwise nothing."""
+        form = self.record.settings.get(RECOMMENDATION)
+        return form if isinstance(form, Mapping) and form.get("version") == self.version() else {}
 
     def trials(self, numbers: Sequence[int]) -> list[Trial]:
         """Some trials whole; those that there are not are left out."""

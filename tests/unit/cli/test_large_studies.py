@@ -130,14 +130,14 @@ def test_a_run_that_ends_large_stores_its_recommendation_and_best_reads_no_more_
     assert f"(trial {recommended.trial.number}" in farthing("best").output
     assert read.count <= 4
 
-    stored = best.kept_recommendation(session_of(ft.Study.load("study", "study.db")))
+    stored = best.kept_recommendation(session_of(ft.Study.load("study", "study.db")).records)
     assert stored == recommended
 
 
 def test_a_recommendation_of_a_study_that_has_gone_on_is_not_used(finished: ft.Study) -> None:
     finished.add({"x": 0.0}, 0.0)
 
-    assert best.kept_recommendation(session_of(ft.Study.load("study", "study.db"))) is None
+    assert best.kept_recommendation(session_of(ft.Study.load("study", "study.db")).records) is None
 
 
 @pytest.mark.parametrize("part", ["trial", "predicted", "params", "schedule"])
@@ -146,7 +146,7 @@ def test_a_recommendation_that_was_changed_by_hand_is_not_used(finished: ft.Stud
     form = {**best.find_best(session).to_json(), "is_full": True, part: {"x": "?"}}
     session.records.keep_recommendation(form)
 
-    assert best.kept_recommendation(session_of(ft.Study.load("study", "study.db"))) is None
+    assert best.kept_recommendation(session_of(ft.Study.load("study", "study.db")).records) is None
 
 
 def test_a_command_that_shows_a_study_imports_no_scipy_which_takes_as_long_as_reading_half_of_a_large_one() -> None:

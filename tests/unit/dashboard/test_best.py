@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 import farthing as ft
+from farthing.analysis import best as best_module
 from farthing.dashboard.answers import key_of
+from farthing.dashboard.reading import StudyReader
 from farthing.storage import open_storage
 from tests.unit.dashboard.conftest import client_of
 from tests.unit.dashboard.test_api import NAMES
@@ -51,6 +53,30 @@ def test_a_model_that_prefers_another_trial_is_asked(tmp_path, direction: str) -
     assert (found["trial"], found["params"]) == (best.trial.number, dict(best.params))
     assert found["words"] == best.lines()
     assert found["is_full"] is best.is_full
+
+
+def test_a_stored_recommendation_is_shown_without_asking_the_model_again(tmp_path, monkeypatch) -> None:
+    """Until the study has gone on: of 100 000 trials the model takes nine seconds and half a gigabyte."""
+    monkeypatch.setattr(best_module, "MANY_RESULTS", 5)
+    aim: Any = {"maximize": "score", "strategy": ft.TraceKG()}
+    with ft.Study(SPACE, storage=tmp_path / "s.db", name="s", seed=0, cost_unit="epochs", **aim) as study:
+
+        def work(trial: ft.RunningTrial) -> None:
+            for epochs in range(1, int(trial.fidelity["epochs"]) + 1):
+                trial.charge(1.0)
+                trial.report(score(trial.params, epochs), epochs=epochs)
+
+        study.run(work, budget=ft.Budget(trials=6), executor="inline", progress=False)
+        expected = {**study.best.to_json(), "is_full": study.best.is_full, "words": study.best.lines()}
+        storage = open_storage(tmp_path / "s.db")
+        with monkeypatch.context() as context:
+            context.setattr(StudyReader, "refresh", lambda _: pytest.fail("it was read for the model"))
+            found = client_of(storage).get("/api/studies/s/best").json()["best"]
+        study.add({"rate": 0.01, "kind": "adam"}, 9.0, fidelity={"epochs": 27}, cost=27.0)
+        later = client_of(storage).get("/api/studies/s/best").json()["best"]
+        storage.close()
+        assert found == expected
+        assert later["trial"] == study.best.trial.number != expected["trial"]
 
 
 def test_before_any_result_it_says_why_there_is_none(tmp_path) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from functools import partial
 
-from farthing.analysis.best import LearnedBest, best_of
+from farthing.analysis.best import LearnedBest, best_of, kept_recommendation
 from farthing.analysis.lines import progress, trend
 from farthing.analysis.overview import (
     MOST_IN_FLIGHT,
@@ -138,7 +138,7 @@ def show_best(studies: Studies, study: str) -> dict[str, Json]:
 
 def _best(reader: StudyReader) -> dict[str, Json]:
     try:
-        found = best_of(reader, ChosenStrategy(None, reader.record).get_if_at_hand())
+        found = kept_recommendation(reader) or best_of(reader, ChosenStrategy(None, reader.record).get_if_at_hand())
     except NoResult as error:
         learned = reader.history().learned
         if learned is None or not learned.starts:
