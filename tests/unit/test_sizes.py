@@ -61,7 +61,7 @@ def doubled_classes() -> list[str]:
 
 FOUND: dict[str, Callable[[], int]] = {
     "lines": lambda: sum(map(lines_of, files())),
-    "modules": 389lambda: len(files()),
+    "modules": lambda: len(files()),
     "short modules with one importer": lambda: len(short_modules()),
     "class names that stand twice": lambda: len(doubled_classes()),
     "public names": lambda: len(farthing.__all__),
