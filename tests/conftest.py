@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from farthing.errors import StorageError
-from farthing.testing.postgres import PostgresServer
+from tests.postgres import PostgresServer
 
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(threads, "1")  # before NumPy is imported: test workers would only get in each other's way

@@ -20,7 +20,7 @@ import farthing as ft
 from benchmarks.bars import Bar, Result
 from farthing.errors import StorageError
 from farthing.storage import open_storage
-from farthing.testing.postgres import PostgresServer
+from tests.postgres import PostgresServer
 
 WRITERS = 4
 LEAST_SHARE = 0.9

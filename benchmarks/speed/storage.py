@@ -29,8 +29,8 @@ from benchmarks.speed._sync_counter import compiled
 from benchmarks.spread import Spread
 from farthing.errors import FarthingError
 from farthing.storage.sql import SqlStorage
-from farthing.testing.postgres import PostgresServer
 from farthing.trials import Measurement, Outcome, State, Suggestion
+from tests.postgres import PostgresServer
 
 SECONDS, QUICK_SECONDS = 4.0, 1.5
 COUNTED_TRIALS = 40
@@ -82,13 +82,14 @@ def run(*, seeds: int, quick: bool) -> Result:
         seconds = QUICK_SECONDS if quick else SECONDS
         turns = {contest.name: _turns(contest, rounds=seeds, seconds=seconds) for contest in contests}
         rates = {name: _of_each(found, lambda one: one["trials"] / one["seconds"]) for name, found in turns.items()}
-        cpu = _of_each(turns[contests[0].name], lambda one: 1000 * one["cpu_seconds"] / one["trials"])
+        cpus = {name: _cpu_of_a_trial(found) for name, found in turns.items()}
+        cpu = cpus[contests[0].name]
         syncs = _syncs(contests[0], folder)
         opening = _opening(folder, repeats=seeds)
     return Result(
         figures={
             "full trials a second": [_row(contest, rates[contest.name]) for contest in contests],
-            "CPU ms a trial, SQLite and journal": {name: str(Spread.of(found)) for name, found in cpu.items()},
+            "CPU ms a trial": [_row(contest, cpus[contest.name]) for contest in contests],
             "syncs a trial, SQLite and journal": syncs,
             f"opening a study of {STORED_TRIALS} trials, CPU s of the whole process": opening.to_json(),
         },
@@ -150,6 +151,16 @@ def _of_each(
 ) -> dict[str, list[float]]:
     """A figure of each round, added up over its processes."""
     return {name: [sum(map(figure, answers)) for answers in rounds] for name, rounds in turns.items()}
+
+
+def _cpu_of_a_trial(turns: dict[str, list[list[dict[str, Any]]]]) -> dict[str, list[float]]:
+    """CPU milliseconds of all processes for each of their trials, in each round; a server's own are not counted."""
+    return {
+        name: [
+            1000 * sum(one["cpu_seconds"] for one in answers) / sum(one["trials"] for one in answers) for answers in of
+        ]
+        for name, of in turns.items()
+    }
 
 
 def _syncs(contest: Contest, folder: Path) -> dict[str, float | None]:

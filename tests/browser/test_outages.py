@@ -7,9 +7,9 @@ import pytest
 from playwright.sync_api import expect
 
 import farthing as ft
-from farthing.testing.postgres import PostgresServer
 from tests.browser.conftest import start
 from tests.conftest import started
+from tests.postgres import PostgresServer
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from test_kills import lost_of
 
 import farthing as ft
 from farthing.storage import open_storage
-from farthing.testing.postgres import PostgresServer
+from tests.postgres import PostgresServer
 
 pytestmark = pytest.mark.ray
 

@@ -28,7 +28,9 @@ from test_power_cuts import goes_on, images, lost, record
 
 from farthing.errors import FarthingError
 from farthing.storage import open_storage
-from farthing.testing.postgres import PostgresServer
+
+sys.path.append(str(Path(__file__).parents[3]))  # it is a program: the folder of `tests` is not on its path
+from tests.postgres import PostgresServer  # noqa: E402
 
 RECORD = Path(__file__).with_name("campaign.json")
 KILLS_A_STUDY = 10

@@ -12,9 +12,9 @@ from farthing.costs import FakeClock
 from farthing.space import Float, Space
 from farthing.storage import StudyRecord
 from farthing.storage.sql import SqlStorage
-from farthing.testing.postgres import PostgresServer
 from farthing.trials import Attempt, Measurement, Outcome, Problem, State, Suggestion
 from tests.conftest import started
+from tests.postgres import PostgresServer
 
 STEPS = ["+3600", "-3600", "+1000d", "-1000d"]
 LEASE = 60.0

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 import farthing as ft
-from farthing.testing.postgres import PostgresServer
 from tests.conftest import started
+from tests.postgres import PostgresServer
 
 PLACES = ("api/studies", "api/studies/away", "api/studies/away/trials", "api/studies/away/trials.csv")
 

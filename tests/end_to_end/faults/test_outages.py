@@ -15,9 +15,9 @@ import farthing as ft
 from farthing.errors import StorageError
 from farthing.session import session_of
 from farthing.storage.sql import SqlStorage
-from farthing.testing.postgres import PostgresServer
 from farthing.trials import State
 from tests.conftest import started
+from tests.postgres import PostgresServer
 
 SPACE = ft.Space({"x": ft.Float(0, 1)})
 PATIENCE = 600.0

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from farthing.errors import StorageError
-from farthing.testing import postgres as starter
-from farthing.testing.postgres import PostgresServer
+from tests import postgres as starter
+from tests.postgres import PostgresServer
 
 
 def is_listening(url: str) -> bool:
@@ -35,7 +35,7 @@ def test_a_stopped_server_is_gone_with_its_files(postgres: PostgresServer) -> No
 
 STARTS = """
 import time
-from farthing.testing.postgres import PostgresServer
+from tests.postgres import PostgresServer
 with PostgresServer(durable=False) as server:
     print(server.url(), server._folder, flush=True)
     time.sleep(3600)
@@ -44,7 +44,9 @@ with PostgresServer(durable=False) as server:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent died")
 def test_a_killed_test_run_leaves_no_server(postgres: PostgresServer) -> None:
-    program = subprocess.Popen([sys.executable, "-c", STARTS], stdout=subprocess.PIPE, text=True)
+    program = subprocess.Popen(
+        [sys.executable, "-c", STARTS], cwd=Path(__file__).parents[3], stdout=subprocess.PIPE, text=True
+    )
     assert program.stdout is not None
     url, folder = program.stdout.readline().split()
     assert is_listening(url)

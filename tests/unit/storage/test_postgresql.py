@@ -11,8 +11,8 @@ from farthing.space import Float, Space
 from farthing.storage import StudyRecord, engines
 from farthing.storage.sql import SqlStorage
 from farthing.storage.statements import LOCK_STUDY
-from farthing.testing.postgres import PostgresServer
 from farthing.trials import Attempt, Failure, Measurement, Outcome, Problem, State, Suggestion
+from tests.postgres import PostgresServer
 
 PROBLEM = Problem(Space({"x": Float(0.0, 1.0)}))
 SUGGESTION = Suggestion({"x": 0.5})

@@ -15,8 +15,8 @@ from farthing.errors import FarthingError, MissingExtra, StorageError
 from farthing.space import Float, Space
 from farthing.storage import StudyRecord, open_storage
 from farthing.storage.sql import SqlStorage
-from farthing.testing.postgres import PostgresServer
 from farthing.trials import Attempt, Measurement, Problem, Suggestion
+from tests.postgres import PostgresServer
 
 PROBLEM = Problem(Space({"x": Float(0.0, 1.0)}))
 

@@ -33,7 +33,7 @@ def test_no_more_than_twelve_arguments_stand_in_a_signature(method):
 def test_rare_arguments_are_told_from_misspelt_ones():
     with ft.Study(SPACE, minimize="loss", lease=30.0, lost_retries=1, noise=False) as study:
         assert study.run(lambda trial: 1.0, budget=ft.Budget(trials=1), executor="inline", retries=1, keep_going=True)
-        with pytest.raises(InvalidArgument, match="Did you mean 'keep_going'?"):
+        with pytest.raises(InvalidArgument, match="Did you mean 'keep_going'"):
             study.run(lambda trial: 1.0, keep_goin=True)  # type: ignore[call-arg]
-    with pytest.raises(InvalidArgument, match="Did you mean 'lost_retries'?"):
+    with pytest.raises(InvalidArgument, match="Did you mean 'lost_retries'"):
         ft.Study(SPACE, minimize="loss", lost_retrie=1)  # type: ignore[call-arg]
