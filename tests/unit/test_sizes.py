@@ -60,8 +60,8 @@ def doubled_classes() -> list[str]:
 
 
 FOUND: dict[str, Callable[[], int]] = {
-    "lines": 59_930lambda: sum(map(lines_of, files())),
-    "modules": 388lambda: len(files()),
+    "lines": lambda: sum(map(lines_of, files())),
+    "modules": lambda: len(files()),
     "short modules with one importer": lambda: len(short_modules()),
     "class names that stand twice": lambda: len(doubled_classes()),
     "public names": lambda: len(farthing.__all__),

@@ -30,7 +30,7 @@ from farthing.errors import FarthingError
 from farthing.storage import open_storage
 
 sys.path.append(str(Path(__file__).parents[3]))  # it is a program: the folder of `tests` is not on its path
-from tests.postgres import PostgresServer  # noqa: E402
+from tests.postgres import PostgresServer
 
 RECORD = Path(__file__).with_name("campaign.json")
 KILLS_A_STUDY = 10
