@@ -171,13 +171,14 @@ def _folder(problem: str) -> Iterator[None]:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("python -m benchmarks.first_hour", description=__doc__)
     parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=list(PROBLEMS), metavar="NAME")
     options = parser.parse_args(arguments)
     seeds = range(FIRST_SEED, FIRST_SEED + options.seeds)
-    problems = list(PROBLEMS)
-    if reason := first_images.missing():
+    problems = options.problems
+    if "fashion-mnist" in problems and (reason := first_images.missing()):
         sys.stderr.write(f"left out: fashion-mnist: {reason}\n")
         problems.remove("fashion-mnist")
-    else:
+    elif "fashion-mnist" in problems:
         first_images.images()  # reading them, and importing torch, is no part of a study
     wanted = [Run(problem, method, seed) for seed in seeds for problem in problems for method in METHODS]
     make_missing(results_path(SUITE), wanted, result_of=result_of)

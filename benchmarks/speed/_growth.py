@@ -20,6 +20,9 @@ from benchmarks.problems.data import missing_package
 
 SIZES, QUICK_SIZES = (10, 100, 1000, 10_000), (10, 100)
 DIMENSIONS, QUICK_DIMENSIONS = (2, 6, 20, 100), (2, 20)
+SIZES_BETWEEN = {"PrefixEI": (3000, 6000)}
+"""It searches a bounded number of prefixes: what it takes is level from some size on."""
+MOST_BETWEEN = 1.25
 USUAL_SIZE, USUAL_DIMENSION = 100, 6
 IN_A_ROW = {"Optuna GPSampler": 2, "BoTorch": 1}
 USUAL_IN_A_ROW = 4
@@ -61,7 +64,7 @@ def measure(*, seeds: int, quick: bool) -> tuple[dict[str, Any], list[Bar], list
             left_out.append(f"{name}: {missing}")
             continue
         for along, found in (
-            ([(n, USUAL_DIMENSION) for n in sizes], by_n),
+            ([(n, USUAL_DIMENSION) for n in _sizes_of(name, sizes)], by_n),
             ([(USUAL_SIZE, d) for d in dimensions], by_d),
         ):
             cells, why = _cells(name, along, seeds=seeds)
@@ -73,6 +76,11 @@ def measure(*, seeds: int, quick: bool) -> tuple[dict[str, Any], list[Bar], list
         "exponents": exponents(by_n, by_d),
     }
     return figures, bars(by_n), left_out
+
+
+def _sizes_of(name: str, sizes: Sequence[int]) -> list[int]:
+    between = [n for n in SIZES_BETWEEN.get(name, ()) if n < max(sizes)]
+    return sorted({*sizes, *between})
 
 
 def _cells(name: str, along: Sequence[tuple[int, int]], *, seeds: int) -> tuple[list[Cell], list[str]]:
@@ -136,6 +144,15 @@ def bars(cells: Iterable[Cell]) -> list[Bar]:
         at_most(f"{name}, n = {SIZES[-1]}", limit=LARGEST_SECONDS, measured=cell.seconds, unit="CPU s")
         for (name, n), cell in at.items()
         if name in ("LogEI", DEFAULT) and n == SIZES[-1]
+    ]
+    largest += [
+        at_most(f"{name}, from n = {few} to {many}: {figure}", limit=MOST_BETWEEN, measured=grown, unit="times")
+        for name, (few, many) in SIZES_BETWEEN.items()
+        if (name, many) in at
+        for figure, grown in (
+            ("time", at[name, many].seconds / at[name, few].seconds),
+            ("memory", at[name, many].megabytes / at[name, few].megabytes),
+        )
     ]
     curves = at.get(("TraceKG", CURVES_RUNS))
     if curves is None:

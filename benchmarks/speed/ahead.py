@@ -18,6 +18,7 @@ from typing import Any
 
 from benchmarks.bars import Bar, Result
 from benchmarks.problems.synthetic import FUNCTIONS, Function
+from benchmarks.provenance import commit
 from benchmarks.records import RESULTS, read_records
 from benchmarks.spread import Spread
 from farthing import Budget, Fidelity, LogEI, RunningTrial, Space, Study, TraceKG
@@ -190,6 +191,6 @@ def _read(path: Path) -> dict[Key, float]:
 
 def _write(path: Path, key: Key, found: float) -> None:
     problem, workers, is_ahead, seed = key
-    form = {"problem": problem, "workers": workers, "ahead": is_ahead, "seed": seed, "regret": found}
+    form = {"problem": problem, "workers": workers, "ahead": is_ahead, "seed": seed, "regret": found, **commit()}
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(form) + "\n")

@@ -20,6 +20,7 @@ import numpy as np
 from benchmarks.bars import Bar, Result
 from benchmarks.problems.data import missing_package
 from benchmarks.problems.synthetic import FUNCTIONS
+from benchmarks.provenance import commit
 from benchmarks.records import RESULTS, read_records
 from benchmarks.spread import Spread
 from farthing import CMAES, Budget, Choice, Float, Int, RunningTrial, Space, Study
@@ -192,6 +193,7 @@ def _write(path: Path, key: Key, found: Mapping[str, float]) -> None:
         dict(zip(("problem", "seconds", "method", "seed"), key, strict=True))
         | {"budget": BUDGETS[key[1]]}
         | dict(found)
+        | commit()
     )
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(form) + "\n")

@@ -1,10 +1,15 @@
 """Measures a large store: opens 100 000 trials with a million measurements, and runs the commands that read them.
 
-Figures are CPU seconds and the highest memory of whole processes, the start of the interpreter included.
+Figures are CPU seconds and the highest memory of whole processes, the start of the interpreter included. The study is
+of `ASHA`, whose best is the lowest value. A second one of `TraceKG` has the same trials and went through a run that had
+nothing left to do, which stored what the model recommends: `best` of it reads that. The dashboard is a server of its
+own; its CPU seconds are those of the answer alone.
 """
 
 import random
 import sys
+import time
+import urllib.request
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -16,7 +21,9 @@ from sqlalchemy import insert, update
 import farthing as ft
 from benchmarks.bars import Result, at_most
 from benchmarks.measuring import run_program
+from benchmarks.speed.dashboard import cpu_seconds, serving_farthing
 from benchmarks.spread import Spread
+from farthing.extending import Strategy
 from farthing.storage import engines, rows, tables
 from farthing.storage.lifecycle import Entry
 from farthing.storage.transactions import Transactions
@@ -48,13 +55,26 @@ PROGRAMS = {
 }
 
 
+PAGES = {"first page": "", "best": "/best"}
+"""Of the dashboard: what a page of a study asks first, and what its largest card asks next."""
+OF_A_MODEL = "farthing best, of a stored recommendation"
+
+Measured = dict[str, tuple[Spread, float]]
+"""CPU seconds and the highest memory in MB, by name."""
+
+
 def run(*, seeds: int, quick: bool) -> Result:
     """`seeds` is the number of repeats."""
     trials = QUICK_TRIALS if quick else TRIALS
     with TemporaryDirectory() as folder:
-        path = Path(folder, "large.db")
+        path, modelled = Path(folder, "large.db"), Path(folder, "modelled.db")
         fill(path, trials=trials)
-        measured = {name: measured_alone(program, path, repeats=seeds) for name, program in PROGRAMS.items()}
+        fill(modelled, trials=trials, strategy=ft.TraceKG())
+        storing = recommend(modelled, trials=trials)
+        measured: Measured = {name: measured_alone(program, path, repeats=seeds) for name, program in PROGRAMS.items()}
+        measured[OF_A_MODEL] = measured_alone(PROGRAMS["farthing best"], modelled, repeats=seeds)
+        measured |= looks(path, "the dashboard", repeats=seeds)
+        measured |= looks(modelled, "the dashboard, of a stored recommendation", repeats=seeds)
     seconds = {name: spread for name, (spread, _) in measured.items()}
     memory = {name: most for name, (_, most) in measured.items()}
     what = f"{trials} trials with {trials * POINTS} measurements"
@@ -63,6 +83,7 @@ def run(*, seeds: int, quick: bool) -> Result:
             "trials": trials,
             "measurements": trials * POINTS,
             "CPU seconds": {name: spread.to_json() for name, spread in seconds.items()},
+            "CPU seconds of the run that stored a recommendation": storing,
             "MB": memory,
         },
         bars=[
@@ -70,11 +91,12 @@ def run(*, seeds: int, quick: bool) -> Result:
             at_most(f"opening {what}", limit=MEMORY_LIMIT, measured=memory["open"], unit="MB"),
             at_most(f"exporting {what}", limit=MEMORY_LIMIT, measured=memory["export as JSON"], unit="MB"),
             *(
-                at_most(f"farthing {line} of {what}", limit=limit, measured=measured, unit=unit)
-                for line in COMMANDS
-                for limit, measured, unit in (
-                    (COMMAND_LIMIT, seconds[f"farthing {line}"].median, "CPU s"),
-                    (MEMORY_LIMIT, memory[f"farthing {line}"], "MB"),
+                at_most(f"{name} of {what}", limit=limit, measured=found, unit=unit)
+                for name in seconds
+                if name.startswith(("farthing", "the dashboard"))
+                for limit, found, unit in (
+                    (COMMAND_LIMIT, seconds[name].median, "CPU s"),
+                    (MEMORY_LIMIT, memory[name], "MB"),
                 )
             ),
         ],
@@ -82,13 +104,43 @@ def run(*, seeds: int, quick: bool) -> Result:
     )
 
 
-def fill(path: Path, *, trials: int) -> None:
-    """A study of finished trials with a curve each, written as the storage would."""
-    study = ft.Study(SPACE, minimize="error", storage=path, name=STUDY, strategy=ft.ASHA(), seed=0)
+def fill(path: Path, *, trials: int, strategy: Strategy | None = None) -> None:
+    """A study of finished trials with a curve each, written as the storage would; of `ASHA` unless told."""
+    study = ft.Study(SPACE, minimize="error", storage=path, name=STUDY, strategy=strategy or ft.ASHA(), seed=0)
     study.tell(study.ask(), 1.0)
     study.close()
     rng = random.Random(0)
     write(path, (_entry(number, rng) for number in range(1, trials)))
+
+
+def recommend(path: Path, *, trials: int) -> float:
+    """The CPU seconds of a run whose budget is spent already, and which stores what the strategy recommends."""
+    began = time.process_time()
+    with ft.Study.load(STUDY, path) as study:
+        study.run(lambda trial: 0.0, budget=ft.Budget(trials=trials), executor="inline", progress=False)
+    return time.process_time() - began
+
+
+def looks(path: Path, name: str, *, repeats: int) -> Measured:
+    """What each of the answers takes a server that was started for it."""
+    return {f"{name}, {page}": _looked(path, PAGES[page], repeats=repeats) for page in PAGES}
+
+
+def _looked(path: Path, page: str, *, repeats: int) -> tuple[Spread, float]:
+    seconds, megabytes = list[float](), list[float]()
+    for _ in range(repeats):
+        with serving_farthing(path) as served:
+            origin, _, token = served.enter.partition("/?token=")
+            asked = urllib.request.Request(
+                f"{origin}/api/studies/{STUDY}{page}", headers={"authorization": f"Bearer {token}"}
+            )
+            before = cpu_seconds(served.process.pid)
+            with urllib.request.urlopen(asked, timeout=600) as answer:
+                answer.read()
+            seconds.append(cpu_seconds(served.process.pid) - before)
+            lines = Path(f"/proc/{served.process.pid}/status").read_text().splitlines()
+            megabytes += [int(line.split()[1]) * 1024 / 1e6 for line in lines if line.startswith("VmHWM")]
+    return Spread.of(seconds), max(megabytes)
 
 
 def write(path: Path, entries: Iterable[Entry]) -> None:

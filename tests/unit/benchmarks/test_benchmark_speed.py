@@ -92,6 +92,18 @@ def test_exponents_and_bars_come_from_the_cells() -> None:
     }
 
 
+@pytest.mark.parametrize(("later", "holds"), [(1.2, True), (1.3, False)])
+def test_a_bounded_search_takes_no_more_after_twice_as_many_trials(later: float, holds: bool) -> None:
+    cells = [
+        _growth.Cell("PrefixEI", n, 6, first=1.0, seconds=seconds, megabytes=100.0 * seconds)
+        for n, seconds in ((3000, 1.0), (6000, later))
+    ]
+    assert {bar["what"]: bar["holds"] for bar in _growth.bars(cells)} == {
+        "PrefixEI, from n = 3000 to 6000: time": holds,
+        "PrefixEI, from n = 3000 to 6000: memory": holds,
+    }
+
+
 def test_json_is_one_object_with_figures_bars_and_where_they_come_from(
     made_up: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
