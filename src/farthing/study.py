@@ -757,7 +757,7 @@ class Study:
         return Top.of(self.history, count)
 
     def outlook(self, cost: float | None = None) -> "Outlook":
-        """What another `cost` is expected to bring, with an interval; by default the cost of ten configurations.
+        """The improvement expected from another `cost`, with an interval; by default the cost of ten configurations.
 
         It is a model of the study that speaks, whatever the strategy; `NoResult` is raised before there are five
         configurations with a result. `Budget(worth=…)` stops a run by it.

@@ -55,12 +55,12 @@ class Best:
 
     @property
     def values(self) -> dict[str, float]:
-        """What was measured of the recommended trial, by name."""
+        """The values measured of the recommended trial, by name."""
         return {self.problem.value: self.value} if self.choice is None else dict(self.choice.point.values)
 
     @property
     def predictions(self) -> dict[str, Prediction]:
-        """What models expect of the recommended configuration, by name; empty without a model."""
+        """The values that models expect of the recommended configuration, by name; empty without a model."""
         if self.choice is not None:
             return dict(self.choice.point.predicted)
         return {} if self.predicted is None else {self.problem.value: self.predicted}
@@ -271,7 +271,7 @@ class Source(Protocol):
     def refresh(self) -> History: ...
 
     def kept_recommendation(self) -> Mapping[str, Any]:
-        """What `Records.keep_recommendation` stored, if the study is as it was then; otherwise nothing."""
+        """Returns the stored recommendation of `Records.keep_recommendation`; nothing if the study changed since."""
         ...
 
     def trials(self, numbers: Sequence[int]) -> Sequence[Trial]: ...

@@ -73,7 +73,7 @@ class FrontPoint:
 
 @dataclass(frozen=True, repr=False)
 class Front(Sequence[FrontPoint]):
-    """What no other configuration is expected to beat, the best in the first objective first.
+    """The configurations that no other is expected to beat, the best in the first objective first.
 
     `others` are dominated, or not expected to keep the limits. `is_full` says that all were trained to the end.
     """
@@ -379,7 +379,7 @@ def knee(front: Front) -> FrontPoint:
 
 
 def starts_of(front: Front) -> list[Params]:
-    """Where a study like this one may begin: at the knee, then at the best of each objective."""
+    """Configurations for a similar study to begin with: the knee, then the best of each objective."""
     if not front.points:
         return [_nearest(front).params]
     ends = [_least(front, {one.name: 1.0}) for one in front.problem.objectives]
@@ -400,7 +400,7 @@ ADVICE = "Write study.pick(error=1, latency=0.1), or study.pick(latency=ft.AtMos
 
 
 def picked(history: History, wishes: Mapping[str, object]) -> FrontChoice:
-    """What these weights and limits choose among the configurations seen.
+    """The configuration that these weights and limits choose among those seen.
 
     A weight says what a unit of its objective is worth: the weighted sum of the predicted objectives is the least, of
     those to maximise with a minus. A limit leaves out what is not expected to keep it. With limits alone the one

@@ -1,4 +1,4 @@
-"""What an object of a user's code holds, in parts: what a copy of it would be made of, less what fills up by itself."""
+"""Takes an object of a user's code apart, into all that a copy needs; caches that fill by themselves are left out."""
 
 import copyreg
 import functools

@@ -58,7 +58,7 @@ class Remaining:
 
 @dataclass(frozen=True, kw_only=True)
 class Worth(Declaration):
-    """What an improvement is worth: one of `value`, in the units of the value, is worth `per` units of cost.
+    """The worth of an improvement: one of `value`, in the units of the value, is worth `per` units of cost.
 
     `Worth(value=0.001, per=3600)` pays an hour for a thousandth.
     """
@@ -130,7 +130,7 @@ class Budget(Declaration):
 
     @staticmethod
     def spent(history: History, *, seconds: float) -> dict[str, float]:
-        """What counts against each limit after this history and these seconds."""
+        """The amounts that count against each limit after this history and these seconds."""
         return {"cost": history.cost, "seconds": seconds, "trials": history.configurations - history.added}
 
     def remaining(self, history: History, *, seconds: float) -> Remaining:

@@ -1,4 +1,4 @@
-"""What trials are taken to cost, where it is decided whether a budget pays for them."""
+"""The expected costs of trials, by which it is decided whether a budget pays for them."""
 
 import math
 from bisect import bisect_left, insort
@@ -60,7 +60,7 @@ def rate_of(history: History, trial: Trial) -> float:
 
 
 def increments(history: History, trial: Trial) -> list[tuple[float, float]]:
-    """What was paid between two reports, and the share of the full work that was done meanwhile.
+    """The amount paid between two reports, and the share of the full work that was done meanwhile.
 
     None where the first report cost nothing: then costs are charged at other times than values are reported.
     """
@@ -97,7 +97,7 @@ def expected_cost(history: History, suggestion: Suggestion) -> Prediction | None
 
 
 def cost_to_come(history: History, trials: Iterable[Trial]) -> float:
-    """What these trials in flight are taken to cost still: of what is expected the rest.
+    """The rest of the expected cost of these trials in flight.
 
     More, if a trial's own pace says so: stragglers cost more than was predicted.
     """
@@ -122,7 +122,7 @@ def _by_share(history: History, suggestion: Suggestion, whole: float | None) -> 
 
 
 class OwnPaces:
-    """What running trials cost still at their own pace, worked out again for those that have reported: a memo."""
+    """A memo of what running trials still cost at their own pace, worked out again for those that have reported."""
 
     def __init__(self) -> None:
         self._kept: dict[int, tuple[Trial, float]] = {}

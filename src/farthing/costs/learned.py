@@ -59,7 +59,7 @@ class Paid:
 
     @classmethod
     def by(cls, history: History, trials: Sequence[Trial], *, saves: bool = False) -> "Paid":
-        """What these trials paid, each of which `has_paid`; `saves` says that programs keep their own state."""
+        """The costs of these trials, each of which `has_paid`; `saves` says that programs keep their own state."""
         rates = history.memo(Rates)
         return cls(
             work=np.array([work_of(history, trial, saves=saves) for trial in trials], dtype=float),
@@ -128,7 +128,7 @@ class LearnedCost:
         return replace(self, setup=setup, scale=scale, least=self.least * new, slower=continued / new)
 
     def parts(self, rate: Array, work: Array, is_continued: BoolArray) -> tuple[Array, Array]:
-        """What a run of that rate pays for its set-up, and for its work."""
+        """The cost of the set-up of a run of that rate, and of its work."""
         pace = np.where(is_continued, self.slower, 1.0)
         return pace * self.setup.of(is_continued), pace * rate * work
 

@@ -12,7 +12,7 @@ PricesGiven: TypeAlias = Mapping[str, float | str]
 """The price of each resource, and under `per` the time that it is for: `{"gpu": 2.5, "cpu": 0.05, "per": "hour"}`."""
 
 ResourcesGiven: TypeAlias = Mapping[str, float] | Sequence[Mapping[str, float]]
-"""What a trial holds, `{"cpu": 4, "gpu": 1}`, or a list of such bundles."""
+"""The resources that a trial holds, `{"cpu": 4, "gpu": 1}`, or a list of such bundles."""
 
 PER = "per"
 SECONDS = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0}
@@ -39,7 +39,7 @@ class ResourcePrices:
                 Number(least=0.0).checked(price, what=f"The price of {name}", advice="Leave out what is free.")
 
     def of_a_second(self, resources: ResourcesGiven | None) -> float:
-        """What a second costs of a trial that holds these resources; without any, one CPU."""
+        """The price of a second of a trial that holds these resources; without any, one CPU."""
         bundles = [ONE_CPU] if resources is None else [resources] if isinstance(resources, Mapping) else resources
         amounts = (self._price(name) * amount for bundle in bundles for name, amount in bundle.items())
         return sum(amounts) / SECONDS[str(self.given[PER])]

@@ -108,7 +108,7 @@ class StudyReader:
         return stored_leaders(self.storage, self.name, self.problem, self.record.settings)
 
     def kept_recommendation(self) -> Mapping[str, Any]:
-        """What a run stored at its end, if the study is as it was then; otherwise nothing."""
+        """The recommendation stored at the end of a run; nothing if the study changed since."""
         form = self.record.settings.get(RECOMMENDATION)
         return form if isinstance(form, Mapping) and form.get("version") == self.version() else {}
 

@@ -35,7 +35,7 @@ def is_url(place: object) -> bool:
 
 
 class Damaged(OSError):
-    """What was downloaded is not what was uploaded."""
+    """A download differs from what was uploaded."""
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ Farthing chooses the next experiment by what it is expected to bring for its cos
 
 @dataclass
 class Desk:
-    """What agents can do with the studies of one storage. All of it is called from one thread.
+    """The tools of agents for the studies of one storage. All are called from one thread.
 
     `most` is what all studies that agents create may cost together.
     """
@@ -211,7 +211,7 @@ class Desk:
         return {"trial": told.number, "state": told.state.value, "cost": told.cost, **self._standing(found)}
 
     def bill(self, study: str) -> Form:
-        """What was spent on what, and what is left."""
+        """The costs by kind, and what is left of the budget."""
         found = self._study(study)
         return {**found.ledger.to_json(), **self._standing(found)}
 
@@ -225,7 +225,7 @@ class Desk:
         study: str,
         cost: Annotated[float | None, Field(description="By default that of ten configurations.")] = None,
     ) -> Form:
-        """What spending more is expected to bring, before you spend it."""
+        """The improvement to expect from spending more, before you spend it."""
         found = self._study(study).outlook(cost)
         return {**found.to_json(), "text": str(found)}
 
@@ -318,7 +318,7 @@ class Desk:
         return budget is not None and budget.remaining(study.history, seconds=0.0).is_spent
 
     def _sentence(self, study: Study) -> str:
-        """What was spent of what: the bill in a line."""
+        """The bill in a line: how much of each limit was spent."""
         budget, history = study.budget, study.history
         paid = Budget.spent(history, seconds=session_of(study).records.seconds_run())
         units = {"cost": study.problem.cost_unit, "seconds": "seconds of runs", "trials": "configurations"}

@@ -84,7 +84,7 @@ def objectives_of(study: OptunaStudy, names: Sequence[str] = ()) -> tuple[Object
 
 
 def limited_of(trial: FrozenTrial) -> dict[str, float]:
-    """What a trial says of its constraints, by names of ours: each is kept at 0 or below."""
+    """The values of a trial's constraints, by names of ours: each is kept at 0 or below."""
     listed = enumerate(trial.system_attrs.get(LIMITS) or ())
     named = (
         (key.partition(":")[2], value) for key, value in trial.system_attrs.items() if key.startswith(f"{LIMITS}:")

@@ -96,7 +96,7 @@ def set_value_axis(axes: Any, values: Sequence[float], history: History) -> None
 
 
 BELOW = -0.17
-"""Where a legend begins below the axes, in units of their height: under the label of the axis."""
+"""The place of a legend below the axes, in units of their height: under the label of the axis."""
 
 
 def add_legend(axes: Any) -> None:

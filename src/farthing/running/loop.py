@@ -160,7 +160,7 @@ class Loop:
 
     @property
     def outlook(self) -> "Outlook | None":
-        """What going on was last expected to bring, if the budget says what that is worth."""
+        """The gain last expected from going on, if the budget says what a gain is worth."""
         return self._stopping.outlook
 
     @property
@@ -176,7 +176,7 @@ class Loop:
         return Remaining() if budget is None else budget.remaining(history, seconds=self._seconds_run())
 
     def _left(self, history: History) -> Remaining:
-        """What is left for new trials, without what is set aside for the verification."""
+        """The rest of the budget for new trials, without what is set aside for the verification."""
         left = self.remaining(history)
         return left if self._reserve is None else self._reserve.kept_back(left, history)
 

@@ -174,7 +174,7 @@ class Stopping:
         self._judged: tuple[Budget, int] | None = None
         self._stopped: Stopped | None = None
         self.outlook: Outlook | None = None
-        """What ten more configurations were last expected to bring, if the budget says what that is worth."""
+        """The gain last expected from ten more configurations, if the budget says what a gain is worth."""
 
     def reason(self, budget: Budget | None, history: History, remaining: Remaining) -> Stopped | None:
         """Why to start nothing more, by the budget in force; None to go on."""

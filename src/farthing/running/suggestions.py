@@ -84,7 +84,7 @@ Wake = Callable[[], None]
 
 
 class Suggester(Protocol):
-    """Where a run gets its suggestions from."""
+    """The source of a run's suggestions."""
 
     turns: Turns
 
@@ -255,7 +255,7 @@ class SuggesterInThread:
 
 
 class Thinking(Protocol):
-    """Where a strategy thinks while the loop goes on: one question at a time."""
+    """Lets a strategy think while the loop goes on: one question at a time."""
 
     @property
     def is_busy(self) -> bool:
@@ -364,7 +364,7 @@ class SuggesterForAll:
         self._thread = AnsweringThread(lambda question: records.answer(strategy, question), on_answer)
         self.turns = Turns(strategy)
         self._nothing: Answer | None = None
-        """What was suggested last, if that was nothing: it is asked again when the study has changed."""
+        """The last answer, if it was no suggestion: the strategy is asked again when the study has changed."""
 
     @property
     def is_ready(self) -> bool:

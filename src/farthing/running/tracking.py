@@ -38,13 +38,13 @@ class StudyFacts:
 
     @property
     def settings(self) -> dict[str, str]:
-        """What a reader of the tracker wants to know first."""
+        """The facts that a reader of the tracker wants to know first."""
         problem = self.problem
         aim = {problem.direction: problem.value} if problem.is_simple else {"aim": problem.aim}
         return {"strategy": self.strategy, **aim, "cost_unit": problem.cost_unit}
 
     def step_of(self, point: Measurement) -> int | None:
-        """Where a point is on the axis of its curve: the whole amount of the trace fidelity, or the step."""
+        """The place of a point on the axis of its curve: the whole amount of the trace fidelity, or the step."""
         fidelities = self.problem.space.fidelities
         traces = [name for name, fidelity in fidelities.items() if fidelity.trace and name in point.fidelity]
         return round(point.fidelity[traces[0]]) if traces else point.step
@@ -103,12 +103,12 @@ class Tracker(ABC):
     """Seconds that the end of a run waits for the last calls."""
 
     def address(self, study: StudyFacts) -> dict[str, Json]:
-        """What `reach` needs in the process that works; empty where trials have nothing to be reached."""
+        """The address that `reach` needs in the process that works; empty where trials have nothing to be reached."""
         return {}
 
     @staticmethod
     def reach(address: Mapping[str, Any], number: int) -> AbstractContextManager[Any]:
-        """What `trial.tracker` gives to work, in the process that does it: the run of the trial with this number."""
+        """The run of the trial with this number, which `trial.tracker` gives to work in the process that does it."""
         raise WorkError(
             f"A tracker that gives trials an address must say how work reaches it, got {shown(dict(address))} without "
             "that. Define reach(address, number) beside address(study)."

@@ -269,7 +269,7 @@ class Reserve:
         self._cost = 0.0
 
     def kept_back(self, left: Remaining, history: History) -> Remaining:
-        """What is left for other trials."""
+        """The rest of the budget for other trials."""
         in_seconds = history.problem.cost_unit == "seconds"
         cost = self._needed(left.most_to_pay(in_seconds=in_seconds), history)
         return replace(left, cost=left.cost - cost, seconds=left.seconds - (cost if in_seconds else 0.0))

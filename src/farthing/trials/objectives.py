@@ -1,4 +1,4 @@
-"""What a study optimises beside its first value, and the limits that its results must keep.
+"""The objectives of a study beside its first value, and the limits that its results must keep.
 
 A measurement has the first objective as its value. Further objectives, and quantities under a limit, are among its
 metrics, by name: every value must bring them along.
@@ -89,7 +89,7 @@ class Succeeds:
 
 Bound: TypeAlias = AtMost | AtLeast
 Limit: TypeAlias = Bound | Succeeds
-"""What `constraints=` may ask of a result."""
+"""The limits that `constraints=` may ask of a result."""
 
 BOUNDS: dict[str, type[Bound]] = {"at_most": AtMost, "at_least": AtLeast}
 SUCCEEDS = "succeeds"
@@ -224,7 +224,7 @@ def bounds_of(problem: "Problem") -> dict[str, Bound]:
 
 
 Names: TypeAlias = str | Sequence[str] | None
-"""What `minimize=` and `maximize=` take: a name, or several."""
+"""The name that `minimize=` or `maximize=` takes, or several."""
 
 
 def objectives_given(minimize: Names, maximize: Names) -> tuple[Objective, ...]:

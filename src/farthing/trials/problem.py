@@ -147,7 +147,7 @@ class Problem:
         return self.sign * value < self.sign * other
 
     def to_json(self) -> dict[str, Json]:
-        """What is stored. A problem with one value and no limits is written as it always was."""
+        """The stored form. A problem with one value and no limits is written as it always was."""
         form: dict[str, Json] = {
             "space": self.space.to_json(),
             "value": self.value,

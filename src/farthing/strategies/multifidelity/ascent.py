@@ -85,13 +85,13 @@ class InformationPerCost:
         return values, self.decisions.pulled(V, rows_bar, own_bar)
 
     def _lowest(self, part: KnowledgeGradient, rows: Array, own: Array) -> Array:
-        """What may be recommended besides the choices: x* of every draw, or the candidate itself."""
+        """The points that may be recommended besides the choices: x* of every draw, or the candidate itself."""
         along, seen = self._observations
         return own if self.inner is None else part.minimisers(rows[:, seen], self.inner, along=along)
 
     @property
     def _observations(self) -> tuple[IntArray, IntArray]:
-        """What each row observes, values or slopes, and the rows, once for each of them."""
+        """The kind of observation of each row, value or slope, and the rows, once for each of them."""
         return kinds_of_rows(self.observed, free=self.decisions.free, points=self.decisions.bought)
 
     def voi(self, V: Array) -> Array:
@@ -238,7 +238,7 @@ class Climb:
         return joined(parts)
 
     def _climbed(self, starts: Candidates) -> tuple[Array, Array]:
-        """Where searches from `starts` end: decisions, and log(VOI/cost) of each."""
+        """The ends of searches from `starts`: decisions, and log(VOI/cost) of each."""
         decisions = self.decisions
         one = self._latent(decisions.of(starts))
         bounds = decisions.bounds(one, self._least(starts))

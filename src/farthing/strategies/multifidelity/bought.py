@@ -1,4 +1,4 @@
-"""What was bought already: equal params are one configuration, however many runs it had."""
+"""The configurations bought already: equal params are one, however many runs it had."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Bought:
 
     @classmethod
     def of(cls, history: History, chosen: Sequence[Suggestion] = ()) -> "Bought":
-        """What is done, what is in flight, and what was chosen a moment ago."""
+        """Counts trials that are done, in flight, or chosen a moment ago."""
         encoder = history.problem.space.encoder
         trials = (*history.done, *history.in_flight)
         found = [(trial.params, trial.fidelity) for trial in trials]

@@ -146,7 +146,7 @@ class CurveContext:
 
     @cached_property
     def bought(self) -> Bought:
-        """What is done, in flight or chosen: a second time it would tell nothing new."""
+        """The rows that are done, in flight or chosen: a second time they would tell nothing new."""
         return Bought.of(self.history).and_also(self.pending)
 
     def unbought(self, candidates: Candidates) -> Candidates:

@@ -76,7 +76,7 @@ def is_ending(context: CurveContext, budget: Remaining, *, trusts_model: bool) -
 
 
 def doubt(context: CurveContext) -> float:
-    """What knowing the ends of all runs would be expected to gain, in deviations of what is predicted of them.
+    """The expected gain from knowing the ends of all runs, in deviations of their predictions.
 
     E[f(leader) − min f], with the ends f independent and normal: the value of perfect information on the runs at hand.
     """
@@ -93,7 +93,7 @@ def _has_begun(history: History) -> bool:
 
 @dataclass(frozen=True)
 class Means:
-    """What may still be paid: in all, for a single training, and by how many workers side by side."""
+    """The money that is left: in all, for a single training, and for how many workers side by side."""
 
     money: float
     longest: float = inf
@@ -165,7 +165,7 @@ class Contest:
 
     @cached_property
     def places(self) -> list[int]:
-        """Where each of the runs stands among all runs of the context."""
+        """The place of each of the runs among all runs of the context."""
         by_identity = {id(run): place for place, run in enumerate(self.context.runs)}
         return [by_identity[id(run)] for run in self.runs]
 

@@ -223,7 +223,7 @@ class Rungs:
 
 @dataclass(frozen=True)
 class Standing:
-    """Where the trials of a history stand: the losses and numbers of those that have ended on each rung, best first.
+    """The standings of a history's trials: losses and numbers of those that have ended on each rung, best first.
 
     `Rungs` says what is `highest`.
     """
@@ -245,7 +245,7 @@ class Waiting:
 
 
 class FollowedRungs:
-    """Where the trials of the history that was asked about last stand: of the next one only those that changed move."""
+    """The standings of the last history; for the next one only the trials that changed move."""
 
     def __init__(self, reduction: int, fidelity: str, lowest: float) -> None:
         self._rules = (reduction, fidelity, lowest)
@@ -314,7 +314,7 @@ class KeptRungs(FollowedRungs):
 
 
 class KeptWaiting(FollowedRungs):
-    """What is promoted next: nothing that has ended long ago is looked at, or copied, for it."""
+    """Finds the next promotions without looking at, or copying, what has ended long ago."""
 
     def of(self, history: History) -> Waiting:
         self._follow(history)

@@ -118,7 +118,7 @@ EVERY = 4
 def suggest_by_halving(
     settings: Settings, history: History, budget: Remaining, count: int, rng: Randomness, *, skill: Skill
 ) -> list[Suggestion]:
-    """What asynchronous successive halving suggests; some new configurations have params that the model chose."""
+    """Suggests by asynchronous successive halving; the model chooses the params of some new configurations."""
     found: list[Suggestion] = []
     for one in _halved(history, budget, count, rng):
         new = [earlier for earlier in found if earlier.resume_from is None]
@@ -129,7 +129,7 @@ def suggest_by_halving(
 
 
 def suggest_in_haste(history: History, budget: Remaining, count: int, rng: Randomness) -> list[Suggestion]:
-    """What asynchronous successive halving suggests, without the model; near the end of a budget its leaders first."""
+    """Suggests by asynchronous successive halving, without the model; near the end of a budget its leaders first."""
     because = "the model would take more than its share of the trials' time"
     leaders = _leaders(history, budget, count)
     taken = {one.resume_from for one in leaders}

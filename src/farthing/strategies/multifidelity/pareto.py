@@ -110,7 +110,7 @@ def _gains(rungs: Rungs, rung: int) -> dict[int, float]:
 
 
 def _cost(rungs: Rungs, trial: Trial) -> float:
-    """What its promotion costs, up to a factor that all runs of the rung share: as much more as it has cost so far."""
+    """The cost of its promotion, up to a factor that all runs of the rung share: as much more as it has cost so far."""
     history, suggestion = rungs.history, rungs.promotion(trial)
     if history.problem.declared_cost is not None:
         return history.problem.cost_of(trial.params, suggestion.fidelity)

@@ -28,7 +28,7 @@ class Point:
 
 
 class Result(NamedTuple):
-    """What a trial of a run found: how much of the full fidelity it had, all fidelities multiplied, and its loss."""
+    """The result of a run's trial: how much of the full fidelity it had, all fidelities multiplied, and its loss."""
 
     reach: float
     loss: float

@@ -1,4 +1,4 @@
-"""Where the runs of a history stand on the rungs of one fidelity, kept up to date as the history grows."""
+"""The standings of a history's runs on the rungs of one fidelity, kept up to date as the history grows."""
 
 from bisect import bisect_left, insort
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ class Standings:
 
 @dataclass(frozen=True)
 class _OfRun:
-    """What one run contributes: standings with their rungs, and its trials' params and rungs as far as none failed."""
+    """One run's share: standings with their rungs, and its trials' params and rungs as far as none failed."""
 
     run: Run
     standings: Sequence[tuple[int, Standing]]

@@ -208,7 +208,7 @@ def _begun(history: History) -> list[Trial]:
 
 
 def _for_starts(history: History, budget: Remaining) -> float:
-    """What is left of the share of the budget that starts may take."""
+    """The rest of the share of the budget that starts may take."""
     return START_BUDGET * (history.cost + budget.cost) - sum(trial.cost for trial in _begun(history))
 
 

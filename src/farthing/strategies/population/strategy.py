@@ -358,7 +358,7 @@ class Turn:
     # ---- suggestions ------------------------------------------------------------------------------------------------
 
     def _starts(self, members: Sequence[int], *, repeat: int) -> Iterator[Suggestion]:
-        """What was learnt from earlier studies, then random configurations; as many as the budget still allows."""
+        """Yields configurations learnt from earlier studies, then random ones; as many as the budget still allows."""
         learnt = iter(() if repeat else next_starts(self.members.history))
         for member in members[: int(min(len(members), max(0, self.budget.trials)))]:
             key = range(member + repeat * self.strategy.population, member + repeat * self.strategy.population + 1)

@@ -35,7 +35,7 @@ TINY = 1e-8
 
 @dataclass(frozen=True)
 class Rates:
-    """What follows from the number of dimensions n and the population λ: equations 48 to 56 of the tutorial."""
+    """The constants for n dimensions and a population of λ: equations 48 to 56 of the tutorial."""
 
     weights: Array
     mu: int
@@ -178,7 +178,7 @@ class Generation:
         return sorted(ended, key=lambda trial: not is_measured(trial))
 
     def following(self, history: History, ended: Sequence[Trial], note: str) -> Distribution:
-        """What the distribution becomes with the first λ trials of those."""
+        """The distribution after the first λ trials of those."""
         told = sorted(ended[: self.population], key=lambda trial: loss(history, trial))
         return self.distribution.after(np.array([trial.note[note]["point"] for trial in told]))
 

@@ -1,4 +1,4 @@
-"""What the user believes of good values: where a study begins, and a weight in its acquisition that evidence fades."""
+"""The user's belief in good values: a study begins there, and its acquisition has a weight that evidence fades."""
 
 from collections.abc import Sequence
 from statistics import median

@@ -25,7 +25,7 @@ MOST_ROWS = 1000
 KEPT = 500
 """Of more it is conditioned on this many: as many as hyperparameters are fitted to (`models.fitting.MANY`)."""
 KEPT_IN_HASTE = 200
-"""Where a suggestion may take a few milliseconds only, of more than this many it is conditioned on as many."""
+"""The most rows that a suggestion of a few milliseconds is conditioned on."""
 
 
 def active_rows(loss: Array, *, in_haste: bool = False) -> IntArray:
@@ -105,7 +105,7 @@ made-up noisy function, which is among the tests.
 """
 
 EXACT = replace(NOISE, median=NOISE.lower, upper=NOISE.lower)
-"""Where a study declares that it has no noise: the least that keeps the covariance of close rows invertible."""
+"""The noise of a study that declares none: the least that keeps the covariance of close rows invertible."""
 
 NOISY = 1e-2
 """Noise from which one search for hyperparameters starts: searches from little noise alone miss the mode with much
