@@ -18,7 +18,7 @@ SHORT = 60
 """Lines up to which a module that only one other imports is a paragraph of that one."""
 
 SIZES = {
-    "lines": 59_930,
+    "lines": 59_936,
     "modules": 388,
     "short modules with one importer": 5,
     "class names that stand twice": 19,

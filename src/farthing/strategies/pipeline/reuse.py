@@ -55,11 +55,24 @@ def best_of_classes(
     −∞ if none is affordable, new, and of no cheaper class. If nothing is affordable at all, the limit does not
     count: the study itself will refuse the price.
     """
+    steered = believed(log_value, context.pipeline.history, results=context.seen.count)
+    untried = Unvisited(steered, np.concatenate([context.seen.X, context.gp.X]))
+    stages = context.pipeline.layout
+    if not stages.is_discrete(stages.count - 1, stages.count):
+        found = _best(context, classes, steered, exponent=exponent)
+        if not any(untried.has(best.x) for best in found):
+            return found
+    # a corner, or one of finitely many last stages, that was tried with its prefix
+    return _best(context, classes, untried, exponent=exponent)
+
+
+def _best(
+    context: PipelineContext, classes: Sequence[ReuseClass], log_value: Acquisition, *, exponent: float
+) -> list[ClassMaximum]:
     pipeline = context.pipeline
     searched = [each.searched for each in classes]
-    steered = believed(log_value, pipeline.history, results=context.seen.count)
     for limit in (context.limit, np.inf):
-        priced = PricedClasses(_untried(context, steered), pipeline.prices.costs, exponent=exponent, limit=limit)
+        priced = PricedClasses(log_value, pipeline.prices.costs, exponent=exponent, limit=limit)
         found = maximize_classes(
             _new_prefixes(pipeline, priced), pipeline.domain, searched, rng=context.rng, effort=context.effort
         )
@@ -84,13 +97,6 @@ def _class(context: PipelineContext, kept: int, sources: list[Params]) -> ReuseC
     parts = [context.gp.mean(rows[at : at + MOST_PREFIXES]) for at in range(0, len(rows), MOST_PREFIXES)]
     order = np.argsort(np.concatenate(parts), kind="stable")[:MOST_PREFIXES]
     return ReuseClass(PrefixClass(kept, pipeline.layout.columns(kept), rows[order]), [sources[i] for i in order])
-
-
-def _untried(context: PipelineContext, log_value: Acquisition) -> Acquisition:
-    """With a last stage of finitely many values, a prefix that is there may have been tried with all of them."""
-    layout = context.pipeline.layout
-    is_discrete = layout.is_discrete(layout.count - 1, layout.count)
-    return Unvisited(log_value, context.gp.X) if is_discrete else log_value
 
 
 def _new_prefixes(pipeline: PipelineState, priced: Acquisition) -> Acquisition:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -31,12 +32,12 @@ class Pipe:
         self.history = History(Problem(space, cost_unit="cost"))
         self._prices, self._value, self._known = prices, value, set[object]()
 
-    def run(self, strategy: Strategy, steps: int, **left: float) -> "Pipe":
+    def run(self, strategy: Strategy, steps: int, **left: Any) -> "Pipe":
         for _ in range(steps):
             self.tell(self.ask(strategy, **left)[0])
         return self
 
-    def ask(self, strategy: Strategy, count: int = 1, **left: float) -> list[Suggestion]:
+    def ask(self, strategy: Strategy, count: int = 1, **left: Any) -> list[Suggestion]:
         return list(strategy.suggest(self.history, Remaining(**left), count, Randomness(1)))
 
     def tell(self, suggestion: Suggestion) -> None:
@@ -139,6 +140,17 @@ def test_several_at_once_pay_for_a_new_prefix_once() -> None:
 def test_a_finite_last_stage_is_not_tried_twice_with_the_same_prefix() -> None:
     space = ft.Space(stages={"first": {"x": ft.Float(0, 1)}, "last": {"k": ft.Choice("a", "b")}})
     history = Pipe(space, (3.0, 1.0)).run(ft.PrefixEI(), 20).history
+    assert len({tuple(trial.params.values()) for trial in history}) == 20
+
+
+@pytest.mark.parametrize("effort", ["ordinary", "several"])
+def test_a_corner_is_not_tried_twice_with_the_same_prefix(effort: str) -> None:
+    """The best of the last stage is its corner, and a climb ends there exactly."""
+
+    def cornered(params: Params) -> float:
+        return (params["x"] - 0.3) ** 2 + params["y"] + params["z"]
+
+    history = Pipe(TWO_STAGES, (3.0, 1.0), cornered).run(ft.PrefixEI(), 20, effort=effort).history
     assert len({tuple(trial.params.values()) for trial in history}) == 20
 
 
