@@ -1,18 +1,18 @@
 """`TraceKG.paper()` to the letter: what the paper says where `TraceKG()` does otherwise, and studies of before."""
 
-import json
 import logging
-import sqlite3
+import lzma
 from collections.abc import Sequence
-from contextlib import closing
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import farthing as ft
 from farthing.acquisition.knowledge_gradient import KnowledgeGradient
+from farthing.cli.app import farthing
 from farthing.costs import Remaining
 from farthing.models.fitting import fit, hyperparameter_posterior, sample_hyperparameters
 from farthing.models.kernels import SE, CategoryOverlap, Kernel, Matern52, Product
@@ -239,20 +239,39 @@ def test_a_stored_paper_of_before_opens_and_says_what_changed(caplog: pytest.Log
     assert "squared-exponential" in caplog.text
 
 
-def test_a_study_continued_from_it_says_which_strategy_had_it_before(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+@pytest.fixture
+def former(tmp_path: Path) -> str:
+    """A study of nine trials that the former `TraceKG.paper(zero_avoiding=False, retain=3)` chose and stored."""
+    packed = (Path(__file__).parents[1] / "data" / "former_paper.db.xz").read_bytes()
+    (tmp_path / "former.db").write_bytes(lzma.decompress(packed))
+    return f"sqlite:///{tmp_path}/former.db"
+
+
+def test_a_stored_study_of_before_opens_with_its_trials_and_goes_on(
+    former: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    storage = f"sqlite:///{tmp_path}/studies.db"
-    ft.Study(SPACE, minimize="error", strategy=ft.TraceKG.paper(samples=1), storage=storage, name="s").close()
-    with closing(sqlite3.connect(tmp_path / "studies.db")) as connection, connection:
-        connection.execute("UPDATE study SET strategy = ?", (json.dumps(FORMER),))
-    study = ft.Study.load("s", storage)
-    assert len(study.trials) == 0, "it opens"
+    study = ft.Study.load("former", former)
+    assert [trial.state for trial in study.trials] == [State.DONE] * 9
+    assert study.best.trial.number in range(9)
     with caplog.at_level(logging.WARNING, logger="farthing"):
-        study.ask(count=1)
+        trial = study.ask()
+    assert trial.number == 9
+    assert trial.params.keys() == {"rate", "width"}
     study.close()
     assert "From now on PublishedTraceKG(" in caplog.text
     assert "which had TraceKG(" in caplog.text
+
+
+def test_showing_and_exporting_a_stored_study_of_before_say_that_its_form_changed(
+    former: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, logger="farthing"):
+        shown = CliRunner().invoke(farthing, ["show", "former", "--storage", former])
+    assert "9 trials (9 done)" in shown.output
+    assert "follows the paper to the letter now, which this study's form did not" in caplog.text + shown.output
+    exported = CliRunner().invoke(farthing, ["export", "former", "--storage", former, "--format", "csv"])
+    assert exported.exit_code == shown.exit_code == 0
+    assert len(exported.stdout.splitlines()) == 10
 
 
 def test_what_is_stored_of_the_default_is_the_default_and_says_nothing(caplog: pytest.LogCaptureFixture) -> None:
