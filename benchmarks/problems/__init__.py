@@ -22,7 +22,7 @@ from benchmarks.problems.vector_functions import (
     VECTOR_FUNCTIONS,
     VECTOR_FUNCTIONS_FOR_TUNING,
 )
-from benchmarks.problems.vector_tables import VECTOR_CURVES, VECTOR_TABLES
+from benchmarks.problems.vector_tables import LIMITED_TABLES, VECTOR_CURVES, VECTOR_TABLES
 
 _ALL = (
     *FUNCTIONS,
@@ -53,6 +53,7 @@ _ALL = (
     *CONSTRAINED_FUNCTIONS,
     *LIMITED_FUNCTIONS,
     *VECTOR_TABLES,
+    *LIMITED_TABLES,
     *VECTOR_CURVES,
 )
 

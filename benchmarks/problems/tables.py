@@ -1,4 +1,4 @@
-"""Complete grids of real training runs, each repeated: FCNet, the MLP of HPOBench and the cells of NAS-Bench-201.
+"""Complete grids of real training runs, each repeated: FCNet, the MLP of HPOBench, cells of NAS-Bench-201, LightGBM.
 
 A tuner sees one repeat, its value and its seconds; a configuration is judged by the mean over the repeats. Which
 repeat is seen depends on the seed and the configuration, so that tuners with the same seed see the same noise.
@@ -14,11 +14,20 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.problems.data import data_folder, missing_file
+from benchmarks.problems.data import REPOSITORY, data_folder, missing_file
 from benchmarks.problems.problem import Direction, Evaluation, Params, Problem
 from farthing.space import Choice, Space
 
 Array: TypeAlias = npt.NDArray[np.float64]
+
+
+OWN = REPOSITORY / "benchmarks" / "data" / "grids"
+"""The grids that were recorded here."""
+
+
+def folder_of(name: str) -> Path:
+    own = OWN / name
+    return own if own.is_dir() else data_folder() / name
 
 
 @dataclass(frozen=True)
@@ -32,6 +41,8 @@ class Table:
     direction: Direction
 
     def missing(self) -> str | None:
+        if (OWN / self.folder).is_dir():
+            return None
         return missing_file(f"{self.folder}/space.json") or missing_file(f"{self.folder}/{self.dataset}.npz")
 
     def space(self) -> Space:
@@ -56,11 +67,11 @@ class Table:
 
     @property
     def _options(self) -> dict[str, list[Any]]:
-        return _read_options(data_folder() / self.folder / "space.json")
+        return _read_options(folder_of(self.folder) / "space.json")
 
     @property
     def _grid(self) -> dict[str, Array]:
-        return _read_grid(data_folder() / self.folder / f"{self.dataset}.npz", arrays=(self.values, "train_time"))
+        return _read_grid(folder_of(self.folder) / f"{self.dataset}.npz", arrays=(self.values, "train_time"))
 
     @cached_property
     def _means(self) -> Array:

@@ -1,4 +1,4 @@
-"""Tables and learning curves with several objectives: what is measured beside the value of the same problems.
+"""Tables and learning curves with several objectives or limits: what is measured beside the value of the same problems.
 
 The best front known is that of all configurations of a grid, by means over the repeats, and of learning curves that of
 20 000 random configurations. The reference is a tenth of its range beyond it.
@@ -12,19 +12,18 @@ import numpy as np
 
 from benchmarks.hypervolume import Array, front_of
 from benchmarks.problems.curves import LearningCurves
-from benchmarks.problems.data import data_folder
 from benchmarks.problems.objectives import Scale, WithObjectives, scale_of_front
 from benchmarks.problems.problem import RANDOM_CONFIGURATIONS, Evaluation, Params, random_params
-from benchmarks.problems.tables import Table, _read_grid
+from benchmarks.problems.tables import Table, _read_grid, folder_of
 from farthing.space import Space
-from farthing.trials.objectives import Bound, Objective
+from farthing.trials.objectives import AtMost, Bound, Objective
 
 SECONDS = "train_time"
 
 
 @dataclass(frozen=True)
 class VectorTable(WithObjectives):
-    """A table whose objectives are several of its arrays. A tuner sees one repeat of all of them."""
+    """A table whose objectives and limited quantities are arrays of it. A tuner sees one repeat of all of them."""
 
     table: Table
     objectives: tuple[Objective, ...]
@@ -32,11 +31,17 @@ class VectorTable(WithObjectives):
     name: str = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "name", f"{self.table.folder}-of-{len(self.objectives)}/{self.table.dataset}")
+        limited = "-limited" if self.constraints else ""
+        name = f"{self.table.folder}-of-{len(self.objectives)}{limited}/{self.table.dataset}"
+        object.__setattr__(self, "name", name)
 
     @property
     def full_cost(self) -> float:
         return self.table.full_cost
+
+    @property
+    def _named(self) -> tuple[str, ...]:
+        return (*(one.name for one in self.objectives), *self.constraints)
 
     def missing(self) -> str | None:
         return self.table.missing()
@@ -48,17 +53,22 @@ class VectorTable(WithObjectives):
         row = self.table._row(params)
         repeats = np.flatnonzero(~np.isnan(self._grid[self.table.values][row]))
         repeat = int(repeats[np.random.default_rng([seed, row]).integers(repeats.size)])
-        found = {one.name: self._at(one.name, row, repeat) for one in self.objectives}
+        found = {name: self._at(name, row, repeat) for name in self._named}
         first = found.pop(self.objectives[0].name)
         return Evaluation(first, self._at(SECONDS, row, repeat), metrics=found)
 
     def true_values(self, params: Params) -> dict[str, float]:
         row = self.table._row(params)
-        return {one.name: float(self._means[one.name][row]) for one in self.objectives}
+        return {name: float(self._means[name][row]) for name in self._named}
 
     @cached_property
     def scale(self) -> Scale:
         losses = np.stack([one.sign * self._means[one.name] for one in self.objectives], axis=1)
+        for name, limit in self.constraints.items():
+            losses[[limit.excess(float(value)) > 0.0 for value in self._means[name]]] = np.inf
+        losses = losses[np.isfinite(losses).all(axis=1)]
+        if len(self.objectives) == 1:
+            return Scale((), self.objectives[0].sign * float(losses.min()))
         return scale_of_front(front_of(losses))
 
     def _at(self, name: str, row: int, repeat: int) -> float:
@@ -68,12 +78,12 @@ class VectorTable(WithObjectives):
 
     @property
     def _grid(self) -> Mapping[str, Array]:
-        arrays = tuple(dict.fromkeys([*(one.name for one in self.objectives), SECONDS]))
-        return _read_grid(data_folder() / self.table.folder / f"{self.table.dataset}.npz", arrays=arrays)
+        arrays = tuple(dict.fromkeys([*self._named, SECONDS]))
+        return _read_grid(folder_of(self.table.folder) / f"{self.table.dataset}.npz", arrays=arrays)
 
     @cached_property
     def _means(self) -> Mapping[str, Array]:
-        return {one.name: np.nanmean(self._grid[one.name], axis=1) for one in self.objectives}
+        return {name: np.nanmean(self._grid[name], axis=1) for name in self._named}
 
 
 @dataclass(frozen=True)
@@ -125,9 +135,16 @@ def _cells(dataset: str) -> Table:
     return Table(f"nasbench-201/{dataset}", "nasbench201", dataset, values="val_acc", direction="maximize")
 
 
+_LIGHTGBM = Table("lightgbm/houses", "lightgbm", "houses", values="val_loss", direction="minimize")
+
 VECTOR_TABLES = (
     *(VectorTable(_cells(dataset), (ACCURACY, LATENCY)) for dataset in ("cifar10", "cifar100")),
     *(VectorTable(_fcnet(dataset), (LOSS, SIZE)) for dataset in ("naval_propulsion", "protein_structure")),
     VectorTable(_fcnet("protein_structure"), (LOSS, SIZE, TIME)),
+    VectorTable(_LIGHTGBM, (LOSS, SIZE)),
+)
+LIMITED_TABLES = (
+    VectorTable(_fcnet("protein_structure"), (LOSS,), {"model_size": AtMost(10_000)}),
+    VectorTable(_LIGHTGBM, (LOSS,), {"model_size": AtMost(100_000)}),
 )
 VECTOR_CURVES = tuple(VectorCurves(LearningCurves(instance)) for instance in (167161, 167181, 167190, 168868))

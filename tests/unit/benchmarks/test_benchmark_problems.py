@@ -31,7 +31,7 @@ from benchmarks.problems.vector_functions import (
     VECTOR_FUNCTIONS,
     VECTOR_FUNCTIONS_FOR_TUNING,
 )
-from benchmarks.problems.vector_tables import VECTOR_CURVES, VECTOR_TABLES
+from benchmarks.problems.vector_tables import LIMITED_TABLES, VECTOR_CURVES, VECTOR_TABLES
 from benchmarks.suites import Allowance
 
 TABLE_FIGURES = {  # best mean, its cost in seconds, median of the means
@@ -134,6 +134,7 @@ def test_names_are_those_in_the_registry_and_differ() -> None:
                 *CONSTRAINED_FUNCTIONS,
                 *LIMITED_FUNCTIONS,
                 *VECTOR_TABLES,
+                *LIMITED_TABLES,
                 *VECTOR_CURVES,
             )
         )

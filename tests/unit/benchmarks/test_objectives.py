@@ -25,7 +25,7 @@ from benchmarks.problems.vector_functions import (
     zdt3,
     zdt_front,
 )
-from benchmarks.problems.vector_tables import VECTOR_CURVES, VECTOR_TABLES
+from benchmarks.problems.vector_tables import LIMITED_TABLES, VECTOR_CURVES, VECTOR_TABLES
 from benchmarks.suites import SUITES, Allowance
 from benchmarks.trajectory import changes, trajectory
 from farthing.acquisition import hypervolume as ours
@@ -107,6 +107,20 @@ def test_a_table_has_one_repeat_of_everything_and_is_judged_by_means(problem) ->
     assert first.cost > 0.0
     losses = np.array([problem.losses(problem.true_values(one)) for one in random_params(problem, 200)])
     assert 0.0 < hypervolume(losses, problem.scale.reference) < problem.scale.whole
+
+
+@pytest.mark.parametrize("problem", LIMITED_TABLES, ids=lambda one: one.name)
+def test_a_table_under_a_limit_is_judged_by_the_best_that_keeps_it(problem) -> None:
+    problem = usable(problem)
+    found = Found(problem)
+    drawn = random_params(problem, 200)
+    after = [found.after(params) for params in drawn]
+    true = [problem.true_values(params) for params in drawn]
+    [(name, limit)] = problem.constraints.items()
+    kept = [values["val_loss"] for values in true if values[name] <= limit.bound]
+    assert after[-1] == min(kept) >= problem.best_value
+    assert found.infeasible == len(true) - len(kept) > 0
+    assert problem.evaluate(drawn[0], {}, seed=0).metrics == {name: true[0][name]}, "sizes have no noise"
 
 
 def test_learning_curves_bring_their_seconds_along() -> None:
