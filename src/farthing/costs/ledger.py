@@ -264,8 +264,8 @@ def _repeated(history: History, step: int, ends: Sequence[tuple[Trial, Measureme
     space, known = history.problem.space, set[str]()
     if step == len(space.stages) - 1:
         return
-    for trial, point in ends:
+    for trial, point in (end for end in ends if not was_cached(end[1])):
         key = prefix_key(space, trial.params, step + 1)
-        if not was_cached(point) and key in known:
+        if key in known:
             yield math.fsum(point.cost.values())
         known.add(key)

@@ -124,6 +124,15 @@ def test_an_output_that_two_trials_computed_is_on_the_bill_as_repeated() -> None
     assert ("stage", "denoise", "21 seconds, computed 3× (7 seconds of it again)") in ledger.rows()
 
 
+def test_an_output_that_an_earlier_trial_waited_for_is_not_repeated() -> None:
+    """Two workers: the second trial was at the stage first, and the first loaded what that one computed."""
+    trials = [
+        Trial(0, Suggestion({"x": 0.5}), State.DONE, measurements=(stage(0, 0.5, saved=8.0), stage(1, 1.0))),
+        Trial(1, Suggestion({"x": 0.5}), State.DONE, measurements=(stage(0, 8.0), stage(1, 1.0))),
+    ]
+    assert Ledger.of(History(STAGED, trials)).stages["denoise"].repeated == 0.0
+
+
 def test_what_comes_after_the_last_stage_is_on_its_bill() -> None:
     problem = Problem(Space(stages={"load": {"x": Float(0, 1)}, "denoise": {}, "score": {}}))
     after = Measurement(0.5, {"validation": 0.25})
