@@ -120,7 +120,7 @@ def test_a_table_under_a_limit_is_judged_by_the_best_that_keeps_it(problem) -> N
     kept = [values["val_loss"] for values in true if values[name] <= limit.bound]
     assert after[-1] == min(kept) >= problem.best_value
     assert found.infeasible == len(true) - len(kept) > 0
-    assert problem.evaluate(drawn[0], {}, seed=0).metrics == {name: true[0][name]}, "sizes have no noise"
+    assert problem.evaluate(drawn[0], {}, seed=0).metrics.keys() == {name}
 
 
 def test_learning_curves_bring_their_seconds_along() -> None:
