@@ -5,11 +5,15 @@ PyTorch and the data are there, a network on Fashion-MNIST (`first_images`). A s
 that chooses its strategy, the same with its model forced (`TraceKG(halving=False)`) and ASHA have the same CPU seconds
 of this process and of those that it starts. What is judged is what each recommends, trained to the end; that is not
 charged.
+
+`--shared` runs the study that chooses its strategy once more as a small group would: three processes of `farthing
+worker` share it on a PostgreSQL server, until their trials have cost a minute of the clock together.
 """
 
 import argparse
 import os
 import resource
+import subprocess
 import sys
 import tempfile
 import time
@@ -30,12 +34,14 @@ from farthing.execution.work import Work
 from farthing.extending import Strategy
 from farthing.models.threads import one_thread
 from farthing.trials.trial import is_by_model
+from tests.postgres import PostgresServer
 
 SUITE = "first-hour"
 SECONDS, SEEDS, FIRST_SEED = 8.0, 10, 0
 BEGAN = 1.7e9
 """The time of day when the process began, by the clock of the studies."""
 METHODS: dict[str, Strategy | None] = {"default": None, "model forced": TraceKG(halving=False), "ASHA": ASHA()}
+SHARED, WORKERS, COST = "default, three workers on PostgreSQL", 3, 60.0
 FIELDS = "--rate {rate} --momentum {momentum} --decay {decay} --batch {batch} --epochs {epochs}"
 LINE = f"{sys.executable} -S train.py {FIELDS} --resume {{resume_dir}} --save {{checkpoint_dir}}"
 CURVES = Space(
@@ -122,11 +128,18 @@ class Run:
         return f"{self.problem}, {self.method}, {self.seed}"
 
     @property
+    def budget(self) -> float:
+        return COST if self.method == SHARED else SECONDS
+
+    @property
     def identity(self) -> dict[str, Any]:
-        return {"problem": self.problem, "method": self.method, "seed": self.seed, "settings": {"seconds": SECONDS}}
+        limit = {"cost" if self.method == SHARED else "seconds": self.budget}
+        return {"problem": self.problem, "method": self.method, "seed": self.seed, "settings": limit}
 
 
 def result_of(run: Run) -> Record:
+    if run.method == SHARED:
+        return result_of_workers(run)
     space, work = PROBLEMS[run.problem]
     with (
         one_thread(),  # those of BLAS that wait for work take CPU seconds too
@@ -134,17 +147,38 @@ def result_of(run: Run) -> Record:
         Study(space, minimize="error", strategy=METHODS[run.method], seed=run.seed, clock=Clock()) as study,
     ):
         study.run(work, budget=Budget(seconds=SECONDS), executor="inline", progress=False)
-        suggesting = sum(trial.overhead for trial in study.trials)
-        found = {
-            "trials": len(study.trials),
-            "by_model": sum(map(is_by_model, study.trials)),
-            "suggesting_share": suggesting / (suggesting + study.history.cost),
-        }
-        trained = study.verify(work, executor="inline", progress=False)
+        return _record(run, study, work)
+
+
+def result_of_workers(run: Run) -> Record:
+    space, work = PROBLEMS[run.problem]
+    module = "farthing.cli.digits" if run.problem == "digits" else "benchmarks.first_images"
+    program = [sys.executable, "-m", "farthing"]
+    with PostgresServer() as server, _folder(run.problem):
+        address = server.new_database()
+        Study(space, minimize="error", storage=address, name=SUITE, seed=run.seed).close()
+        Path("work.py").write_text(f"from {module} import train\n", encoding="utf-8")
+        subprocess.run([*program, "budget", SUITE, "--storage", address, "--cost", str(COST)], check=True)
+        worker = [*program, "worker", SUITE, "--storage", address, "--work", "work.py:train", "--until-idle", "--quiet"]
+        for process in [subprocess.Popen(worker) for _ in range(WORKERS)]:
+            if process.wait():
+                raise RuntimeError(f"a worker ended with code {process.returncode}")
+        with Study.load(SUITE, address) as study:
+            return _record(run, study, work)
+
+
+def _record(run: Run, study: Study, work: Work) -> Record:
+    suggesting = sum(trial.overhead for trial in study.trials)
+    found = {
+        "trials": len(study.trials),
+        "by_model": sum(map(is_by_model, study.trials)),
+        "suggesting_share": suggesting / (suggesting + study.history.cost),
+    }
+    trained = study.verify(work, executor="inline", progress=False)
     return {
         "suite": SUITE,
         **run.identity,
-        "budget": SECONDS,
+        "budget": run.budget,
         "verified_error": trained.value,
         **found,
         "versions": versions(("numpy", "scipy")),
@@ -172,6 +206,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("python -m benchmarks.first_hour", description=__doc__)
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=list(PROBLEMS), metavar="NAME")
+    parser.add_argument("--shared", action="store_true", help="one study of three workers of each that is Python")
     options = parser.parse_args(arguments)
     seeds = range(FIRST_SEED, FIRST_SEED + options.seeds)
     problems = options.problems
@@ -181,6 +216,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     elif "fashion-mnist" in problems:
         first_images.images()  # reading them, and importing torch, is no part of a study
     wanted = [Run(problem, method, seed) for seed in seeds for problem in problems for method in METHODS]
+    if options.shared:
+        wanted = [Run(problem, SHARED, FIRST_SEED) for problem in problems if problem != "script"]
     make_missing(results_path(SUITE), wanted, result_of=result_of)
     return 0
 
