@@ -176,6 +176,10 @@ class Stream:
         self._borders = np.random.default_rng([seed, 0]).standard_normal((2, STREAM_FEATURES))
         self._weights = np.zeros(STREAM_FEATURES)
 
+    def angle(self, round: int) -> float:
+        """By how much the border has turned."""
+        return round / STREAM_TURN
+
     def train(self, round: int, params: Params) -> None:
         inputs, labels = self._draw(round, STREAM_BATCH, part=1)
         with np.errstate(all="ignore"):
@@ -196,7 +200,7 @@ class Stream:
         self._weights = saved.copy()
 
     def _draw(self, round: int, count: int, *, part: int) -> tuple[Array, Array]:
-        rng, angle = np.random.default_rng([self._seed, part, round]), round / STREAM_TURN
+        rng, angle = np.random.default_rng([self._seed, part, round]), self.angle(round)
         border = np.cos(angle) * self._borders[0] + np.sin(angle) * self._borders[1]
         inputs = rng.standard_normal((count, STREAM_FEATURES))
         return inputs, np.sign(inputs @ border + 0.5 * rng.standard_normal(count))
