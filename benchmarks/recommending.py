@@ -5,7 +5,8 @@ that need the model of curves are asked where the recorded rows tell the configu
 the model is fitted to it. Regret is that of the arena; differences are to what the study recommended, with their
 standard errors. `real-curves` is reported; `tuning-recommending` has studies of other tables to choose on, made while
 halfway was the rule. The last table is the calibration of that model: what it expected of the end of each run that was
-paused, beside the end that is on record.
+paused, beside the end that is on record. With `--keep` the figures over all problems are kept in
+`benchmarks/results/tuning-recommended.jsonl`.
 """
 
 import argparse
@@ -25,7 +26,8 @@ from benchmarks.markdown import section, table
 from benchmarks.paired import Difference
 from benchmarks.problems import PROBLEMS
 from benchmarks.problems.recorded import Rows, read_runs
-from benchmarks.records import Record, read_records, results_path
+from benchmarks.provenance import commit
+from benchmarks.records import Record, append_record, read_records, results_path
 from farthing.models.linalg import Array, BoolArray
 from farthing.strategies.multifidelity.curve_model import fit_curves
 from farthing.strategies.multifidelity.levels import Fidelities
@@ -34,6 +36,7 @@ from farthing.strategies.multifidelity.takg import TraceKG
 from farthing.trials import History, Measurement, Problem, State, Suggestion, Trial
 
 RECORDED = "as recorded"
+KEPT = "tuning-recommended"
 
 
 class Reached(NamedTuple):
@@ -178,18 +181,39 @@ def _history(problem: Rows, steps: Sequence[tuple[int, int]]) -> History:
     return History(Problem(problem.declared, minimize=problem.direction == "minimize"), trials)
 
 
-def sections(records: Iterable[Record]) -> list[str]:
-    """A table for each family of problems and one for all: mean regrets, and differences to what was recommended."""
+Scores: TypeAlias = Mapping[float, Mapping[tuple[str, int], Mapping[str, float]]]
+"""Regrets by budget, problem and seed, and rule."""
+
+
+def scores(records: Iterable[Record]) -> Mapping[str, Scores]:
+    """Of each family of problems, and of all."""
     scored: dict[str, dict[float, dict[tuple[str, int], dict[str, float]]]] = {}
     for record in records:
         budget, pair = float(record["settings"]["allowance"]["amount"]), (record["problem"], record["seed"])
         found = regrets(record)
         for family in (record["problem"].partition("/")[0], "all"):
             scored.setdefault(family, {}).setdefault(budget, {})[pair] = found
+    return scored
+
+
+def sections(scored: Mapping[str, Scores]) -> list[str]:
+    """A table for each family of problems and one for all: mean regrets, and differences to what was recommended."""
     return [_section(family, scores) for family, scores in sorted(scored.items(), key=lambda one: one[0] == "all")]
 
 
-def _section(family: str, scores: Mapping[float, Mapping[tuple[str, int], Mapping[str, float]]]) -> str:
+def figures(scored: Scores) -> list[Record]:
+    """The same as numbers, a row for each rule and budget."""
+    found: list[Record] = []
+    for budget, own in sorted(scored.items()):
+        for rule in RULES:
+            if difference := Difference.of(own, rule, RECORDED):
+                count = sum(rule in by_rule for by_rule in own.values())
+                own_figures = {"difference": difference.mean, "error": difference.error}
+                found.append({"rule": rule, "budget": budget, "n": count, **own_figures})
+    return found
+
+
+def _section(family: str, scores: Scores) -> str:
     budgets = sorted(scores)
     heading = ["at a budget of", *(f"{budget:g}" for budget in budgets)]
     rows = [[name, *(_cell(scores[budget], name) for budget in budgets)] for name in (RECORDED, *RULES)]
@@ -211,6 +235,7 @@ REACHED = (0.0, 0.1, 0.3, 1.0)
 """Shares of a training between which runs are judged together."""
 FEWEST = 5
 """Runs of a study whose order is judged."""
+CALIBRATED = ("trained to", "runs", "bias", "rms", "within 80 %", "order, predicted", "order, measured")
 
 
 class Paused(NamedTuple):
@@ -233,7 +258,7 @@ def agreement(one: Array, other: Array) -> float:
     return float(spearmanr(one, other).statistic) if np.ptp(one) > 0.0 else 0.0
 
 
-def calibration(records: Iterable[Record]) -> str:
+def calibration(records: Iterable[Record]) -> list[list[str]]:
     """Ends of paused runs against what was expected of them, by how far they had come, of all studies on rows."""
     levels = list(pairwise(REACHED))
     found: dict[tuple[float, float], list[Paused]] = {level: [] for level in levels}
@@ -242,8 +267,7 @@ def calibration(records: Iterable[Record]) -> str:
             share = runs.amount / _full_amount(record["problem"])
             for least, most in levels:
                 found[least, most].append(Paused.of(model, (share > least) & (share <= most) & ~runs.is_full))
-    heading = ["trained to", "runs", "bias", "rms", "within 80 %", "order, predicted", "order, measured"]
-    return section("calibration, errors in deviations", table([heading, *(_calibrated(*one) for one in found.items())]))
+    return [_calibrated(*one) for one in found.items()]
 
 
 def _calibrated(level: tuple[float, float], found: Sequence[Paused]) -> list[str]:
@@ -263,6 +287,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("python -m benchmarks.recommending", description=__doc__)
     parser.add_argument("name", nargs="?", default="real-curves", help="the records; real-curves by default")
     parser.add_argument("--method", default="TraceKG", help="whose studies; TraceKG by default")
+    parser.add_argument("--keep", action="store_true", help="add the figures to the records")
     parser.add_argument("--input", type=Path, metavar="FILE", help="JSON lines; benchmarks/results/ else")
     options = parser.parse_args(arguments)
     records = read_records(options.input or results_path(options.name))
@@ -270,7 +295,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not own:
         sys.stderr.write(f"No results of {options.method}. Make some: python -m benchmarks.run real-curves\n")
         return 1
-    print("\n\n".join([*sections(own), calibration(own)]))
+    scored, calibrated = scores(own), calibration(own)
+    tables = section("calibration, errors in deviations", table([list(CALIBRATED), *calibrated]))
+    print("\n\n".join([*sections(scored), tables]))
+    if options.keep:
+        rows = [*figures(scored["all"]), *(dict(zip(CALIBRATED, row, strict=True)) for row in calibrated)]
+        for row in rows:
+            append_record(results_path(KEPT), {"records": options.name, **row, **commit()})
     return 0
 
 
