@@ -155,6 +155,10 @@ def test_packed_records_and_those_that_came_later_are_read_together(tmp_path: Pa
     assert [file.name for file in tmp_path.iterdir()] == ["results.jsonl"]
 
 
+def test_the_records_of_this_repository_are_at_most_five_megabytes() -> None:
+    assert sum(path.stat().st_size for path in RESULTS.iterdir()) <= 5_000_000
+
+
 def test_the_manifest_says_what_is_in_the_packed_records() -> None:
     manifest = json.loads((RESULTS / MANIFEST).read_text())
     assert manifest, "the records of this repository are packed"
