@@ -1,7 +1,8 @@
 """docs/papers.md, from `papers.md` beside this file: `python -m benchmarks.evidence.papers` fills in what is recorded.
 
 A placeholder is `{{function;argument;…}}`. The papers' own figures stand in the template, and in the tables below;
-ours come from the records alone.
+ours come from the records alone. `{{verdict;…}}` in the last cell of a row judges the wins and losses that stand in its
+second cell, `{{standing}}` those of its third.
 """
 
 import re
@@ -11,12 +12,22 @@ from math import sqrt
 from pathlib import Path
 from statistics import fmean, median, stdev
 
+import numpy as np
+from scipy.stats import binomtest, spearmanr
+
+from benchmarks.pipelines import near_best
 from benchmarks.problems.data import REPOSITORY
 from benchmarks.records import Record, read_records, results_path
+from benchmarks.tuning import table_a2 as readings_of_a2
 
 TEMPLATE, PAGE = Path(__file__).with_name("papers.md"), REPOSITORY / "docs" / "papers.md"
 NOT_RUN, NOTHING = "not run", 1e300
 PLACEHOLDER = re.compile(r"\{\{([^}]*)\}\}")
+COUNTED = re.compile(r"(?:^|[,;:] )([^,;:|]+?):? (\d+)–(\d+)(?![–\d])")
+LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+"""A rival and the wins and losses against it, such as "EI 27–13"."""
+SURE = 0.1
+"""The p-value of a sign test from which on one of two is ahead."""
 
 # ------------------------------------------------------------
 # The papers' tables: R_T/T, and C_T after the stroke.
@@ -75,7 +86,13 @@ FIGURE_A2 = (
     "default",
 )
 SENSORS = ("metr-la", "intel", "cmu-light")
-SENSOR_ROWS = ("default", "default's rule, RBF in time", "CE κ=0.9", "CE κ=0.9, RBF in time")
+SENSOR_ROWS = (
+    "default",
+    "default's rule, RBF in time",
+    "default's rule, the likelier drift",
+    "CE κ=0.9",
+    "CE κ=0.9, RBF in time",
+)
 TABLE_A3 = {
     "EXP3.R, Ber(0.2)": ".847",
     "ε-greedy, Ber(0.2)": ".873",
@@ -89,6 +106,7 @@ TABLE_A3 = {
     "keep the start": "",
 }
 """Test accuracies of VGG16 on CIFAR-10, arms of a self-tuning network."""
+ARMED_RULE = "CE κ=0.8"
 ARMED = {
     "few digits, two policies, light start, price 0.1": "augmentation, light start",
     "few digits, two policies, strong start, price 0.1": "strong start",
@@ -120,7 +138,11 @@ def runs(suite: str, contest: str, method: str) -> dict[tuple[str, int], Record]
 
 
 def regret_at(row: Record, spent: float) -> float:
-    return float(next((step["regret"] for step in reversed(row["steps"]) if step["spent"] <= spent + 1e-9), NOTHING))
+    """The value where the best one is not known."""
+    step = next((step for step in reversed(row["steps"]) if step["spent"] <= spent + 1e-9), None)
+    if step is None:
+        return NOTHING
+    return float(step["value"] if step["regret"] is None else step["regret"])
 
 
 def shown(value: float) -> str:
@@ -168,9 +190,13 @@ def pairs(suite: str, contest: str, one: str, other: str, at: str, *without: str
     return f"{won}–{lost}"
 
 
-def better(suite: str, one: str, other: str, part: str) -> str:
-    """Wins and losses in pairs of problem and seed by the regret at the end, of the problems whose names end so."""
-    found = {(row["problem"], row["seed"], row["method"]): row["regret"] for row in records(suite)}
+def better(suite: str, one: str, other: str, part: str, measure: str = "regret") -> str:
+    """Wins and losses in pairs of problem and seed by the regret at the end, of the problems whose names end so.
+
+    Of any other measure more is better.
+    """
+    sign = 1.0 if measure == "regret" else -1.0
+    found = {(row["problem"], row["seed"], row["method"]): sign * row[measure] for row in records(suite)}
     gaps = [
         regret - found[problem, seed, other]
         for (problem, seed, method), regret in found.items()
@@ -193,6 +219,36 @@ def middle(suite: str, problem: str, method: str, measure: str, scale: str = "1"
     return f"{median(found):.{digits}f}"
 
 
+def as_many(one: str, family: str) -> str:
+    """Wins and losses over seeds at ε = 0.01 against a family, at as many measurements as `one` takes, interpolated."""
+    problem, members = "ε = 0.01", {row["method"] for row in records("online-synthetic")}
+    curves: dict[int, list[tuple[float, float]]] = {}
+    for member in members:
+        if re.fullmatch(rf"{re.escape(family)} [\d.]+", member):
+            for row in by_method("online-synthetic", problem, member):
+                curves.setdefault(row["seed"], []).append((row["queries"], row["regret"]))
+    gaps = []
+    for row in by_method("online-synthetic", problem, one):
+        asked, regrets = zip(*sorted(curves[row["seed"]]), strict=True)
+        gaps.append(row["regret"] - float(np.interp(row["queries"], asked, regrets)))
+    return f"{sum(gap < 0 for gap in gaps)}–{sum(gap > 0 for gap in gaps)}"
+
+
+def near(problem: str, method: str) -> str:
+    """The median of the seconds until within a twentieth of the best."""
+    own = [row for row in records(near_best.SUITE) if row["problem"] == problem]
+    best = min(step["value"] for row in own for step in row["steps"])
+    return small(median(near_best.within(own, near_best.SHARE, best)[method].values())).replace("inf", "never")
+
+
+def sure() -> str:
+    return f"{SURE:g}"
+
+
+def trials_of_readings() -> str:
+    return str(readings_of_a2.TRIALS)
+
+
 def number(suite: str, problem: str, method: str) -> str:
     return str(len(by_method(suite, problem, method)))
 
@@ -204,6 +260,46 @@ def deviation(method: str, epsilon: str) -> str:
     return f"{(fmean(found) - mean) / sqrt(stdev(found) ** 2 / len(found) + spread**2 / 50):+.1f}".replace("-", "−")
 
 
+# ------------------------------------------------------------
+# Verdicts.
+
+
+def is_ahead(won: int, lost: int) -> bool:
+    """By a sign test without ties."""
+    return won > lost and float(binomtest(won, won + lost).pvalue) <= SURE
+
+
+def counted(cell: str) -> list[tuple[str, int, int]]:
+    """The rivals in a cell, with the wins and losses against them."""
+    plain = LINK.sub(r"\1", cell)
+    return [(name.rpartition("against ")[2].strip(), int(won), int(lost)) for name, won, lost in COUNTED.findall(plain)]
+
+
+def standing(cell: str) -> str:
+    """In words, of the wins and losses in a cell."""
+    said: dict[str, list[str]] = {"ahead of": [], "undecided against": [], "behind": []}
+    for rival, won, lost in counted(cell):
+        word = "ahead of" if is_ahead(won, lost) else "behind" if is_ahead(lost, won) else "undecided against"
+        said[word].append(rival)
+    return ", ".join(f"{word} {_listed(rivals)}" for word, rivals in said.items() if rivals)
+
+
+def verdict(cell: str, otherwise: str, enough: str = "ahead") -> str:
+    """*Not reproduced* unless the published method is ahead of every rival in its cell, or not behind where told so."""
+    found = counted(cell)
+    assert found, f"no wins and losses in {cell!r}"
+    holds = (not is_ahead(lost, won) if enough == "or level" else is_ahead(won, lost) for _, won, lost in found)
+    return f"{otherwise if all(holds) else 'not reproduced'}: {standing(cell)}"
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+# ------------------------------------------------------------
+# Tables.
+
+
 def table_a2() -> str:
     rows = [_bandit_row("online-synthetic", label, *row, [f"ε = {one}" for one in EPSILONS]) for label, row in
             TABLE_A2.items()]  # fmt: skip
@@ -213,6 +309,81 @@ def table_a2() -> str:
 def table_a1() -> str:
     rows = [_bandit_row("online-arms", label, *row, ARMS) for label, row in TABLE_A1.items()]
     return _table(["", "sine", "Gaussian", "piecewise"], rows)
+
+
+A2_IN_READINGS = {"all feedback": "TV-GP-UCB, all feedback", "CE κ=0.9": "CE κ = 0.9"}
+"""Rows of Table A2 by their names in `benchmarks.tuning.table_a2`, where the coins have those of the paper."""
+
+
+def readings() -> str:
+    """Other readings of the paper on cells of Table A2: R_T/T and C_T, and how far R_T/T is from the paper's."""
+    cells = [(epsilon, method) for epsilon in readings_of_a2.EPSILONS for method in readings_of_a2.METHODS]
+    rows = [["the paper", *(_printed_in_a2(*cell) for cell in cells), ""]]
+    for name in readings_of_a2.READINGS:
+        found = [readings_of_a2.rows_of(name, method, epsilon) for epsilon, method in cells]
+        means = [(fmean(row["regret"] for row in own), fmean(row["queries"] for row in own)) for own in found]
+        away = f"{100.0 * _distance(name):.0f} %"
+        rows.append([name, *(f"{shown(lost)}/{asked:.0f}" for lost, asked in means), away])
+    head = ["", *(f"{method}, ε = {epsilon:g}" for epsilon, method in cells), "away"]
+    return _table(head, rows)
+
+
+def nearest_reading() -> str:
+    return min(readings_of_a2.READINGS, key=_distance)
+
+
+def _printed_in_a2(epsilon: float, method: str) -> str:
+    row = A2_IN_READINGS.get(method, f"TV-GP-UCB {method}")
+    return TABLE_A2[row][0].split()[EPSILONS.index(f"{epsilon:g}")]
+
+
+def _distance(name: str) -> float:
+    """The mean of |ours/the paper's − 1| over the cells."""
+    found = []
+    for epsilon in readings_of_a2.EPSILONS:
+        for method in readings_of_a2.METHODS:
+            mean = fmean(row["regret"] for row in readings_of_a2.rows_of(name, method, epsilon))
+            found.append(abs(mean / float(_printed_in_a2(epsilon, method).partition("/")[0]) - 1.0))
+    return fmean(found)
+
+
+def cells_near() -> str:
+    """How many cells of Table A2 have an R_T/T within a tenth of the paper's."""
+    near = []
+    for printed, method in TABLE_A2.values():
+        for epsilon, known in zip(EPSILONS, printed.split(), strict=bool(printed)):
+            mean = fmean(row["regret"] for row in by_method("online-synthetic", f"ε = {epsilon}", method))
+            near.append(abs(mean / float(known.partition("/")[0]) - 1.0) <= 0.1)
+    return f"{sum(near)} of {len(near)}"
+
+
+def orders() -> str:
+    """The least and the most rank correlation of our R_T/T with the paper's, over the rows of Table A2 at each ε."""
+    found = []
+    for place, epsilon in enumerate(EPSILONS):
+        rows = [(printed.split()[place], method) for printed, method in TABLE_A2.values() if printed]
+        theirs = [float(known.partition("/")[0]) for known, _ in rows]
+        ours = [fmean(row["regret"] for row in by_method("online-synthetic", f"ε = {epsilon}", one)) for _, one in rows]
+        found.append(float(spearmanr(theirs, ours).statistic))
+    return f"{shown(min(found))} to {shown(max(found))}"
+
+
+BANDITS = ("EXP3.S", "ε-greedy", "softmax", "UCB1, forgetting", "GP-UCB, RBF in time")
+"""Those of Table A1 of the paper."""
+
+
+def arms_verdict() -> str:
+    """Table A1, arm by arm: CE-GP-UCB against each bandit in pairs of seeds, and its C_T beside the paper's."""
+    own, label = "CE κ=0.95, RBF in time", "CE-GP-UCB, κ = 0.95, an RBF in time"
+    said, holds = [], []
+    for arm, name, printed in zip(ARMS, ("sine", "Gaussian", "piecewise"), TABLE_A1[label][0].split(), strict=True):
+        level = [one for one in BANDITS if not is_ahead(*map(int, better("online-arms", own, one, arm).split("–")))]
+        theirs = int(printed.partition("/")[2])
+        asked = fmean(row["queries"] for row in by_method("online-arms", arm, own))
+        holds.append(not level and asked <= 1.1 * theirs)
+        rest = f" but {_listed(level)}" if level else ""
+        said.append(f"on {name} ahead of every bandit{rest}, with {asked:.0f} measurements ({theirs})")
+    return f"{'reproduced' if all(holds) else 'not reproduced'}: {'; '.join(said)}"
 
 
 def figure_a2() -> str:
@@ -251,9 +422,27 @@ def table_a3() -> str:
 
 def movement(method: str, problem: str, at: str) -> str:
     """R⁺/t of Eq. 7 of LaMBO with the λ of its Section 5, and costs as they stand there, 10 and 1."""
+    return shown(fmean(_movements(method, problem, at).values()))
+
+
+def less_movement(one: str, other: str, problem: str, at: str) -> str:
+    """Wins and losses over seeds by R⁺/t."""
+    mine, theirs = (_movements(method, problem, at) for method in (one, other))
+    gaps = [mine[seed] - theirs[seed] for seed in mine.keys() & theirs.keys()]
+    return f"{sum(gap < 0 for gap in gaps)}–{sum(gap > 0 for gap in gaps)}"
+
+
+def _movements(method: str, problem: str, at: str) -> dict[int, float]:
     rows = runs("pipeline-synthetic", "centred", method).items()
-    found = [row["tallies"][at] for (name, _), row in rows if name == problem]
-    return shown(fmean((one["regret"] + LAMBDA * one["movement"]) / one["evaluations"] for one in found))
+    tallies = {seed: row["tallies"][at] for (name, seed), row in rows if name == problem}
+    return {seed: (one["regret"] + LAMBDA * one["movement"]) / one["evaluations"] for seed, one in tallies.items()}
+
+
+def armed_standing() -> str:
+    """Table A3: CE-GP-UCB against each bandit in pairs of problem and seed, by accuracy, and the most validations."""
+    rivals = [method for method in TABLE_A3 if method.endswith("Ber(0.2)")]
+    counts = [f"{one.partition(',')[0]} {better('online-two-arms', ARMED_RULE, one, '', 'accuracy')}" for one in rivals]
+    return f"pairs against {', '.join(counts)}, {standing(', '.join(counts))}"
 
 
 def _bandit_row(suite: str, label: str, paper: str, method: str, problems: Iterable[str]) -> list[str]:
@@ -275,18 +464,31 @@ def _table(head: list[str], rows: list[list[str]]) -> str:
 FUNCTIONS: dict[str, Callable[..., str]] = {
     function.__name__: function
     for function in (
-        *(regret, count, pairs, better, mean_regret, middle, number, deviation, movement),
+        *(regret, count, pairs, better, mean_regret, middle, number, deviation, movement, less_movement, as_many, near),
+        *(sure, trials_of_readings, armed_standing),
         *(table_a1, table_a2, table_a3, figure_a2, sensors),
+        *(readings, nearest_reading, cells_near, orders, arms_verdict),
     )
 }
+OF_THE_ROW = ("verdict", "standing")
 
 
 def made_page() -> str:
+    return "\n".join(_made_line(line) for line in TEMPLATE.read_text(encoding="utf-8").split("\n"))
+
+
+def _made_line(line: str) -> str:
     def filled(found: re.Match[str]) -> str:
         name, *arguments = found[1].split(";")
-        return FUNCTIONS[name](*arguments)
+        return found[0] if name in OF_THE_ROW else FUNCTIONS[name](*arguments)
 
-    return PLACEHOLDER.sub(filled, TEMPLATE.read_text(encoding="utf-8"))
+    def judged(found: re.Match[str]) -> str:
+        name, *arguments = found[1].split(";")
+        return verdict(cells[2], *arguments) if name == "verdict" else standing(cells[3])
+
+    made = PLACEHOLDER.sub(filled, line)
+    cells = made.replace(r"\|", "/").split("|")
+    return PLACEHOLDER.sub(judged, made)
 
 
 if __name__ == "__main__":
