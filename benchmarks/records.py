@@ -1,7 +1,9 @@
 """Results as JSON lines, so that a run which was killed loses one of them at most and is continued where it stopped.
 
 What is committed is packed: `python -m benchmarks.records` moves the lines of every file into SUITE.jsonl.xz, a tenth
-as large, and `MANIFEST.json` says what is in them. A run adds its lines to SUITE.jsonl as before; readers see both.
+as large. A run adds its lines to SUITE.jsonl as before; readers see both. `MANIFEST.json` says what is in them and which
+command makes them, null where no program of this repository does. Where records name no commit of their own, "came
+with" has the commits that brought them.
 `python -m benchmarks.records --unpack SUITE …` makes one plain file again, to take lines out that a change made wrong.
 """
 
@@ -9,6 +11,7 @@ import argparse
 import json
 import lzma
 import os
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,6 +24,29 @@ Record: TypeAlias = dict[str, Any]
 
 RESULTS = REPOSITORY / "benchmarks" / "results"
 MANIFEST = "MANIFEST.json"
+
+COMMANDS = {
+    "cheap-trials": "python -m benchmarks.speed cheap",
+    "demo-digits": "python -m benchmarks.demo",
+    "first-hour": "python -m benchmarks.first_hour",
+    "lightgbm-rounds": "python -m benchmarks.boosting",
+    "online-fashion-mnist": "python examples/2_online.py --compare 3",
+    "pipeline-fashion-table": "python -m benchmarks.run pipeline-real",
+    "pipeline-nuclei-table": "python -m benchmarks.run pipeline-real",
+    "ray-overhead": "python -m benchmarks.speed cluster",
+    "real-live": "python -m benchmarks.live",
+    "simulated-cluster": "python -m benchmarks.speed cluster",
+    "stopping-outlook": "python -m benchmarks.run stopping",
+    "suggesting-ahead": "python -m benchmarks.speed ahead",
+    "tuning-categories": "python -m benchmarks.tuning.categories",
+    "tuning-conditional": "python -m benchmarks.tuning.branch_rules",
+    "tuning-curve-rules": "python -m benchmarks.tuning.curve_rules",
+    "tuning-population-box": "python -m benchmarks.tuning.population_box",
+    "tuning-recommending": "python -m benchmarks.run real-curves-tuning",
+    "tuning-references": "python -m benchmarks.tuning.references",
+    "tuning-table-a2": "python -m benchmarks.tuning.table_a2",
+}
+"""What makes the records that `python -m benchmarks.run` does not name as it does its suites."""
 
 
 def results_path(suite: str) -> Path:
@@ -101,9 +127,28 @@ def summary(records: Sequence[Record]) -> dict[str, Any]:
     }
 
 
+def command_of(name: str) -> str | None:
+    from benchmarks.run import OTHER_RUNNERS  # which reads records
+    from benchmarks.suites import SUITES
+
+    return COMMANDS.get(name, f"python -m benchmarks.run {name}" if name in {*SUITES, *OTHER_RUNNERS} else None)
+
+
+def entry(name: str, records: Sequence[Record]) -> dict[str, Any]:
+    said = summary(records)
+    return {"command": command_of(name), **said, **({} if said["commits"] else {"came with": came_with(name)})}
+
+
+def came_with(name: str) -> list[str]:
+    """The commits that added to the plain file of these records, the latest first."""
+    wanted = ["--diff-filter=AM", "--format=%h", "--abbrev=7", "--", str(results_path(name))]
+    told = subprocess.run(["git", "log", *wanted], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    return told.stdout.split()
+
+
 def write_manifest(folder: Path) -> None:
     found = {packed.name.removesuffix(".jsonl.xz"): packed for packed in sorted(folder.glob("*.jsonl.xz"))}
-    manifest = {name: summary(read_records(packed.with_suffix(""))) for name, packed in found.items()}
+    manifest = {name: entry(name, read_records(packed.with_suffix(""))) for name, packed in found.items()}
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
 
 

@@ -3,15 +3,28 @@
 import json
 import lzma
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from benchmarks import run
 from benchmarks.plan import make_plan
-from benchmarks.records import MANIFEST, RESULTS, append_record, key_of, pack, read_records, summary, unpack
+from benchmarks.records import (
+    COMMANDS,
+    MANIFEST,
+    RESULTS,
+    append_record,
+    command_of,
+    key_of,
+    pack,
+    read_records,
+    summary,
+    unpack,
+)
 from benchmarks.report import Report
 from benchmarks.suites import SUITES, Contest, Suite
+from benchmarks.trajectory import Standing
 
 ARGUMENTS = ["foundation", "--quick", "--problems", "branin", "--methods", "random", "sobol", "--output"]
 
@@ -159,12 +172,29 @@ def test_the_records_of_this_repository_are_at_most_five_megabytes() -> None:
     assert sum(path.stat().st_size for path in RESULTS.iterdir()) <= 5_000_000
 
 
+def test_trajectories_on_record_hold_what_is_written_today() -> None:
+    written = Standing(1, 1.0, 1.0, 0.0, {}, value=0.0, loss=0.0, regret=None).to_json().keys() | {"right"}
+    for name in json.loads((RESULTS / MANIFEST).read_text()):
+        steps = [step for record in packed_records(name) for step in record.get("steps", []) if isinstance(step, dict)]
+        assert {key for step in steps for key in step} <= written, name
+
+
 def test_the_manifest_says_what_is_in_the_packed_records() -> None:
     manifest = json.loads((RESULTS / MANIFEST).read_text())
     assert manifest, "the records of this repository are packed"
     for name, said in manifest.items():
-        assert said == json.loads(json.dumps(summary(packed_records(name)))), f"{name}: python -m benchmarks.records"
+        expected = {"command": command_of(name), **summary(packed_records(name))}
+        if not expected["commits"]:
+            expected["came with"] = said["came with"]
+            assert said["came with"], f"{name}: a commit has brought these"
+        assert said == expected, f"{name}: python -m benchmarks.records"
     assert {path.name for path in RESULTS.glob("*.jsonl.xz")} == {f"{name}.jsonl.xz" for name in manifest}
+
+
+@pytest.mark.parametrize("command", sorted(set(COMMANDS.values())))
+def test_a_command_that_makes_records_names_a_program_that_exists(command: str) -> None:
+    program = command.split()[1 if command.startswith("python examples") else 2]
+    assert (RESULTS.parents[1] / program).is_file() or find_spec(program)
 
 
 def packed_records(name: str) -> list[dict]:
