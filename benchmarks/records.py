@@ -1,9 +1,9 @@
 """Results as JSON lines, so that a run which was killed loses one of them at most and is continued where it stopped.
 
 What is committed is packed: `python -m benchmarks.records` moves the lines of every file into SUITE.jsonl.xz, a tenth
-as large. A run adds its lines to SUITE.jsonl as before; readers see both. `MANIFEST.json` says what is in them and which
-command makes them, null where no program of this repository does. Where records name no commit of their own, "came
-with" has the commits that brought them.
+as large. A run adds its lines to SUITE.jsonl as before; readers see both. `MANIFEST.json` says what is in them and
+which command makes them, null where no program of this repository does. Where records name no commit of their own,
+"came with" has the commits that brought them.
 `python -m benchmarks.records --unpack SUITE …` makes one plain file again, to take lines out that a change made wrong.
 """
 
