@@ -21,8 +21,7 @@ from benchmarks.problems.data import missing_package
 SIZES, QUICK_SIZES = (10, 100, 1000, 10_000), (10, 100)
 DIMENSIONS, QUICK_DIMENSIONS = (2, 6, 20, 100), (2, 20)
 SIZES_BETWEEN = {"PrefixEI": (3000, 6000)}
-"""It searches a bounded number of prefixes: what it takes is level from some size on."""
-MOST_BETWEEN = 1.25
+"""It searches a bounded number of prefixes: memory is level from some size on, and time grows by lists of the trials."""
 USUAL_SIZE, USUAL_DIMENSION = 100, 6
 IN_A_ROW = {"Optuna GPSampler": 2, "BoTorch": 1}
 USUAL_IN_A_ROW = 4
@@ -34,7 +33,7 @@ PATIENCE, LIMIT = 1.0, 600.0
 DEFAULT, PEER = "EIPerCost", "Optuna GPSampler"
 SHARE, MOST_COMPARED = 0.5, 1000
 LARGEST_SECONDS = 0.2
-CURVES_SECONDS, CURVES_MEGABYTES, CURVES_RUNS = 0.3, 200.0, 1000
+BOUNDED_SECONDS, BOUNDED_MEGABYTES, CURVES_RUNS = 0.3, 200.0, 1000
 
 
 @dataclass(frozen=True)
@@ -145,22 +144,13 @@ def bars(cells: Iterable[Cell]) -> list[Bar]:
         for (name, n), cell in at.items()
         if name in ("LogEI", DEFAULT) and n == SIZES[-1]
     ]
-    largest += [
-        at_most(f"{name}, from n = {few} to {many}: {figure}", limit=MOST_BETWEEN, measured=grown, unit="times")
-        for name, (few, many) in SIZES_BETWEEN.items()
-        if (name, many) in at
-        for figure, grown in (
-            ("time", at[name, many].seconds / at[name, few].seconds),
-            ("memory", at[name, many].megabytes / at[name, few].megabytes),
+    bounded = [
+        bar
+        for name, n in (("TraceKG", CURVES_RUNS), *((name, sizes[-1]) for name, sizes in SIZES_BETWEEN.items()))
+        if (cell := at.get((name, n))) is not None
+        for bar in (
+            at_most(f"{name}, {n} runs", limit=BOUNDED_SECONDS, measured=cell.seconds, unit="CPU s"),
+            at_most(f"{name}, {n} runs", limit=BOUNDED_MEGABYTES, measured=cell.megabytes, unit="MB"),
         )
     ]
-    curves = at.get(("TraceKG", CURVES_RUNS))
-    if curves is None:
-        return [*shares, *largest]
-    what = f"TraceKG, {CURVES_RUNS} runs"
-    return [
-        *shares,
-        *largest,
-        at_most(what, limit=CURVES_SECONDS, measured=curves.seconds, unit="CPU s"),
-        at_most(what, limit=CURVES_MEGABYTES, measured=curves.megabytes, unit="MB"),
-    ]
+    return [*shares, *largest, *bounded]
