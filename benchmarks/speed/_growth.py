@@ -21,7 +21,7 @@ from benchmarks.problems.data import missing_package
 SIZES, QUICK_SIZES = (10, 100, 1000, 10_000), (10, 100)
 DIMENSIONS, QUICK_DIMENSIONS = (2, 6, 20, 100), (2, 20)
 SIZES_BETWEEN = {"PrefixEI": (3000, 6000)}
-"""It searches a bounded number of prefixes: memory is level from some size on, and time grows by lists of the trials."""
+"""It searches a bounded number of prefixes: memory is level from some size on, and time grows by lists of trials."""
 USUAL_SIZE, USUAL_DIMENSION = 100, 6
 IN_A_ROW = {"Optuna GPSampler": 2, "BoTorch": 1}
 USUAL_IN_A_ROW = 4
