@@ -1,4 +1,4 @@
-"""Counts and means in README and docs are those of the committed records."""
+"""Counts and means in README and docs are those of the records; `test_counts` has the counts of whole pages."""
 
 import math
 import re
@@ -7,8 +7,6 @@ from functools import cache
 from pathlib import Path
 from statistics import mean, median, stdev
 from typing import Any
-
-import pytest
 
 from benchmarks.records import read_records, results_path
 from benchmarks.tuning import branch_rules
@@ -62,21 +60,6 @@ def rows_after(heading: str) -> list[list[str]]:
     lines = BAYESIAN.partition(heading)[2].splitlines()
     table = [line for line in lines[: lines.index("", 3)] if line.startswith("|")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table[2:]]
-
-
-@pytest.mark.parametrize(
-    ("heading", "method"),
-    [
-        ("Paired wins–ties–losses of `EIPerCost`, which is told nothing:", "ei-per-cost"),
-        ("With a declared cheap end:", "ei-per-cost-cheap"),
-    ],
-)
-def test_pairs_of_cost_aware_search_are_those_recorded(heading: str, method: str) -> None:
-    table = rows_after(heading)
-    assert len(table) >= 8
-    for other, costs, *cells in table:
-        recorded = [pairs(method, other, CONTESTS[costs], mark) for mark in MARKS]
-        assert cells == ["–".join(map(str, counts)) for counts in recorded], (method, other, costs)
 
 
 def test_what_the_text_says_of_random_search_is_recorded() -> None:
@@ -258,44 +241,3 @@ def test_the_rules_for_branches_have_the_counts_that_were_recorded() -> None:
     recorded = {rule.removeprefix("stalled at "): branch_rules.row_of(rule) for rule in branch_rules.rows_by_rule()}
     assert said == recorded
     assert f"**{bayesian.STALLED}**" in [rule for rule, *_ in table], "the one that the default has"
-
-
-def test_how_level_noisy_tables_are_with_random_search_is_recorded() -> None:
-    runs = {
-        (row["method"], row["problem"], row["seed"]): row
-        for row in read_records(results_path("sequential"))
-        if row["problem"].startswith("hpobench-mlp/") and row["contest"] == "tables"
-    }
-
-    def against_random(spent: float, *, table: str = "") -> str:
-        keys = [key[1:] for key in runs if key[0] == "log-ei" and key[1].endswith(table)]
-        gaps = [regret(runs["log-ei", *key], spent) - regret(runs["random", *key], spent) for key in keys]
-        return f"{sum(gap < 0 for gap in gaps)}–{sum(gap == 0 for gap in gaps)}–{sum(gap > 0 for gap in gaps)}"
-
-    level = {against_random(mark, table="blood_transfusion") for mark in (30, 60)}
-    said = f"`LogEI` has {against_random(30)} against it after 30 and {against_random(60)} after 60"
-    assert f"{said}, and on `blood_transfusion` {level.pop()} at both" in BAYESIAN
-    assert not level
-
-
-def test_boxes_around_the_donor_have_the_pairs_that_were_recorded() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "systems" / "population.md").read_text()
-    worth = {
-        (row["method"], row["problem"].partition(",")[0], row["seed"]): -row["regret"]
-        for row in read_records(results_path("tuning-population-box"))
-    }
-
-    def pairs(method: str, other: str, *tasks: str) -> str:
-        gaps = [
-            value - worth[other, task, seed]
-            for (name, task, seed), value in worth.items()
-            if name == method and task in tasks
-        ]
-        assert len(gaps) == 40 * len(tasks)
-        return f"{sum(gap > 0 for gap in gaps)}–{sum(gap < 0 for gap in gaps)}"
-
-    tasks = ("digits", "fashion", "pendulum", "cart-pole")
-    for method in ("PB2, a box of .1", "PB2, a box of .2", "PB2, a factor of two", "PBT", "Clone"):
-        cells = [*(pairs(method, "PB2", task) for task in tasks), pairs(method, "PB2", *tasks)]
-        cells.append("" if method == "PBT" else pairs(method, "PBT", *tasks))
-        assert f"| {' | '.join(cells)} |".replace("|  |", "| |") in page, method

@@ -1,0 +1,142 @@
+"""What the page on multi-fidelity search counts."""
+
+import json
+from collections.abc import Mapping, Sequence
+from statistics import median
+
+from benchmarks.evidence.counts.counting import (
+    Said,
+    Table,
+    after,
+    ends,
+    gaps,
+    percent,
+    wl,
+    wtl,
+)
+from benchmarks.evidence.papers import records, regret_at, runs
+from benchmarks.records import Record, results_path
+
+CURVES = {
+    "BOHB": "bohb",
+    "ASHA": "asha",
+    "Hyperband": "hyperband",
+    "Optuna 5.0, TPE and Hyperband pruner": "optuna-tpe-hyperband",
+    "SMAC 2.4.1, multi-fidelity": "smac-multi-fidelity",
+    "NePS 0.17, its own choice (Hyperband)": "neps",
+    "NePS 0.17, ASHA": "neps-asha",
+    "random, full trainings": "random",
+}
+GRADIENTS = ("mf-gradients", "with and without gradients")
+
+
+def curves() -> Said:
+    def one_at_a_time(at: float) -> str:
+        return wl(gaps("mf-synthetic", "one at a time", "TraceKG", "boca", at))
+
+    def mean(contest: str, other: str, *at: float) -> list[str]:
+        return [wtl(gaps("mf-curves-mean", contest, "TraceKG", other, one)) for one in at]
+
+    def demo(other: str, measure: str) -> str:
+        return wtl(ends("demo-digits", "default", other, "digits", f"-{measure}"))
+
+    eight = [wl(gaps("mf-synthetic", "batches of eight", "TraceKG-8", "log-ei-8", at)) for at in (8, 10)]
+    long = "learning curves and training sizes"
+    lcbench, rows, sizes = "learning curves", "recorded rows", "training sizes"
+    with_asha = mean(lcbench, "asha", 1, 2, 5, 10)
+    bohb, hyperband = mean(lcbench, "bohb", 5, 10), mean(lcbench, "hyperband", 5, 10)
+    by_rows, by_sizes = mean(rows, "asha", 2, 5, 10), mean(sizes, "bohb", 1, 2, 5, 10)
+    better, _, worse = demo("BOHB", "validation_error").split("–")
+    shares = [row["suggesting_share"] for row in records("demo-digits") if row["method"] == "default"]
+    without = [sum(gap > 0 for gap in gaps(*GRADIENTS, "TraceKG-gradients", "TraceKG", at)) for at in (0.5, 1, 2)]
+    paper = [sum(gap < 0 for gap in gaps(*GRADIENTS, "TraceKG-paper-gradients", "TraceKG-paper", at))
+             for at in (0.5, 1, 2)]  # fmt: skip
+    as_many = {count: _at_evaluations(count) for count in (8, 10, 12)}
+    free = {at: wtl(_as_if_free(at)).split("–") for at in (0.5, 0.8)}
+    bad = sorted(
+        (
+            row["normalised_regret"]["5"]
+            for row in records("tuning-curves")
+            if row["variant"] == "fixed cost the same for all" and "lcbench" in row["problem"]
+        ),
+        reverse=True,
+    )
+    assert abs(sum(bad[:4]) / sum(bad) - 1.0 / 3.0) < 0.02, "a third of all regret"
+    speed = json.loads(results_path("speed-takg").with_suffix(".json").read_text(encoding="utf-8"))
+    failed = [row["botorch failed on"] for row in speed["figures"]["one suggestion"]]
+    handed = {key: sum(bool(row.get("halved")) for row in own) for key, own in _smooth().items()}
+    lost = {at: wl(_handed_over(at)) for at in ("2", "5", "10")}
+    return Said(
+        [
+            Table("TraceKG wins–ties–losses at 5 |", [
+                (label, [wtl(gaps("mf-curves", long, "TraceKG", method, at)) for at in (5, 10)])
+                for label, method in CURVES.items()]),
+            Table("| halving may decide |", [
+                ("always, by the first row above", [f"{handed[FIRST_ROW]} of {len(_smooth()[FIRST_ROW])}"])]),
+        ],
+        [
+            f"Against BOCA TraceKG has {one_at_a_time(2)}, {one_at_a_time(4)}, {one_at_a_time(8)} and "
+            f"{one_at_a_time(10)} of 40 pairs",
+            f"{eight[0]} and {eight[1]} pairs):",
+            f"TraceKG wins–ties–loses {with_asha[0]}, {with_asha[1]}, {with_asha[2]} and {with_asha[3]} of",
+            f"Against BOHB {bohb[0]} and {bohb[1]} at 5 and 10",
+            f"against Hyperband {hyperband[0]} and {hyperband[1]} (",
+            f"({by_rows[0]}, {by_rows[1]}, {by_rows[2]}). At 5 BOHB",
+            f"against BOHB {by_sizes[0]}, {by_sizes[1]}, {by_sizes[2]} and {by_sizes[3]}.",
+            f"The default is better than BOHB in {better} pairs and worse in {worse} (on the test "
+            f"{demo('BOHB', 'test_error')}), than Hyperband {demo('Hyperband', 'validation_error')} "
+            f"({demo('Hyperband', 'test_error')}).",
+            f"It suggests for {percent(median(shares))} of the trials' seconds in the median and "
+            f"{percent(max(shares))} at most.",
+            f"on {sum(failed)} of {2 * len(failed)} histories it failed",
+            f"stays near the best of them: 4 of {len(bad)} studies have a third of all regret at 5.",
+            f"at 2 / 5 / 10 ({lost['2']}, {lost['5']} and {lost['10']}).",
+            f"without them is better in {without[0]}, {without[1]} and {without[2]} of 10.",
+            f"better with them in {paper[0]}, {paper[1]} and {paper[2]} of 3.",
+            f"(better in {_won(as_many[8])}, {_won(as_many[10])} and {_won(as_many[12])} pairs, worse in "
+            f"{', '.join(_lost(as_many[count]) for count in (8, 10))} and {_lost(as_many[12])})",
+            f"{free[0.5][0]} of {int(free[0.5][0]) + int(free[0.5][2])} better) and behind at 0.8 (0.39 beside 0.17, "
+            f"{free[0.8][0]} of {int(free[0.8][0]) + int(free[0.8][2])}):",
+        ],
+    )  # fmt: skip
+
+
+FIRST_ROW = "halving below 50 % of pairs from three choices on, below 70 % from five on"
+
+
+def _smooth() -> Mapping[str, list[Record]]:
+    """Studies for tuning of curves towards smooth functions, by rule."""
+    found: dict[str, list[Record]] = {}
+    for row in records("tuning-curves"):
+        if row["problem"].startswith("curves of"):
+            found.setdefault(row["variant"], []).append(row)
+    return found
+
+
+def _handed_over(at: str) -> list[float]:
+    now, before = ({(row["problem"], row["seed"]): row["normalised_regret"][at] for row in records("tuning-curves")
+                    if row["variant"] == variant} for variant in (
+                        "the default, studies that are handed over",
+                        "no handing over, studies that are handed over by default"))  # fmt: skip
+    return [now[key] - before[key] for key in now.keys() & before.keys()]
+
+
+def _at_evaluations(count: int) -> list[float]:
+    """With gradients less without, of the studies that came so far."""
+    mine, theirs = runs(*GRADIENTS, "TraceKG-gradients"), runs(*GRADIENTS, "TraceKG")
+    both = [key for key in mine.keys() & theirs.keys() if min(mine[key]["evaluations"], theirs[key]["evaluations"])
+            >= count]  # fmt: skip
+    return [after(mine[key], count) - after(theirs[key], count) for key in both]
+
+
+def _as_if_free(at: float) -> list[float]:
+    mine, theirs = runs(*GRADIENTS, "TraceKG-gradients"), runs(*GRADIENTS, "TraceKG")
+    return [regret_at(mine[key], 2.5 * at) - regret_at(theirs[key], at) for key in mine.keys() & theirs.keys()]
+
+
+def _won(gaps: Sequence[float]) -> str:
+    return f"{sum(gap < 0 for gap in gaps)} of {len(gaps)}"
+
+
+def _lost(gaps: Sequence[float]) -> str:
+    return str(sum(gap > 0 for gap in gaps))

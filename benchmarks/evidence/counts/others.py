@@ -1,0 +1,145 @@
+"""What the pages on a second study, on several objectives, on boosting and on Optuna count."""
+
+from collections.abc import Sequence
+from statistics import fmean, median
+
+from benchmarks.evidence.counts.counting import (
+    Said,
+    Table,
+    ends,
+    gaps,
+    of,
+    percent,
+    wtl,
+)
+from benchmarks.evidence.papers import records, regret_at, runs
+
+STOPPING = {
+    "functions: worth": ("sequential", "worth"),
+    "patience of 25 % of the budget": ("sequential", "patience"),
+    "Optuna's EMMREvaluator": ("sequential", "optuna-emmr"),
+    "Optuna's RegretBoundEvaluator": ("sequential", "optuna-regret-bound"),
+    "curves: worth": ("curves", "worth"),
+    "patience of 25 % of the budget, curves": ("curves", "patience"),
+    "Optuna's evaluators": ("curves", "optuna-emmr"),
+}
+
+
+def second_study() -> Said:
+    def later(contest: str, one: str, other: str, at: float, theirs_at: float) -> list[float]:
+        mine, theirs = runs("guesses", contest, one), runs("guesses", contest, other)
+        return [regret_at(mine[key], at) - regret_at(theirs[key], theirs_at) for key in mine.keys() & theirs.keys()]
+
+    def no_worse(found: Sequence[float]) -> int:
+        return sum(gap <= 0 for gap in found)
+
+    def inside(family: str, problem: str = "") -> tuple[int, int]:
+        own = [bool(row["inside"]) for row in records("stopping-outlook")
+               if row["family"] == family and row["problem"].startswith(problem)]  # fmt: skip
+        return sum(own), len(own)
+
+    lcbench, functions = (f"{kind}, with a guess for every parameter" for kind in ("learning curves", "functions"))
+    good = [no_worse(later(lcbench, "TraceKG-guess-good", "TraceKG", at / 2, at)) for at in (1, 2, 5)]
+    early = [no_worse(later(functions, "log-ei-guess-good", "log-ei", at, 2 * at)) for at in (5, 10, 15)]
+    bad = no_worse(later(functions, "log-ei-guess-bad", "log-ei", 30, 20))
+    saved = [(label.removesuffix(", curves"), [percent(fmean(row["saved"] for row in records("stopping")
+              if (row["family"], row["rule"]) == own))]) for label, own in STOPPING.items()]  # fmt: skip
+    sequential, curved, ackley = inside("sequential"), inside("curves"), inside("sequential", "ackley")
+    return Said(
+        [Table("must bring 0.01.", saved)],
+        [
+            f"and in {good[0]}, {good[1]} and {good[2]} of 100 pairs",
+            f"after 10 in {early[0]} of 50 pairs, and after 10 no worse than none after 20 in {early[1]}.",
+            f"After 15 it is no worse than none after 30 in {early[2]} only",
+            f"none after 20 in {bad} of 50 pairs",
+            f"We checked {sequential[1] + curved[1]} outlooks",
+            f"in {sequential[0]} of {sequential[1]} on functions and in {curved[0]} of {curved[1]} on curves: "
+            f"{percent(sequential[0] / sequential[1])} and {percent(curved[0] / curved[1])}.",
+            f"on Ackley again: {ackley[0]} of {ackley[1]},",
+        ],
+    )  # fmt: skip
+
+
+LIMITED = {
+    "c2-dtlz2-6": "beyond a limit",
+    "osy": "beyond a limit",
+    "mw7-6": "beyond a limit",
+    "hartmann-6-in-ball": "beyond a limit",
+    "gramacy": "beyond a limit",
+}
+OF_SEVERAL = ("log-ehvi", "optuna-tpe", "optuna-nsga2", "random")
+
+
+def objectives() -> Said:
+    def won(contest: str, other: str, at: float, one: str = "log-ehvi") -> str:
+        return wtl(gaps("objectives", contest, one, other, at))
+
+    def beyond(problem: str, method: str) -> str:
+        tallies = [row["tallies"]["100"] for row in runs("objectives", limits, method).values()
+                   if row["problem"] == problem]  # fmt: skip
+        return f"{sum(one['infeasible'] for one in tallies) / sum(one['evaluations'] for one in tallies):.0%}"
+
+    functions, limits, tables = "functions of two and three objectives", "under constraints", "tables, at equal cost"
+    along, halving = "learning curves, error and time", "pareto-halving"
+    assert {won(functions, other, at) for other in OF_SEVERAL[1:] for at in (60, 100)} == {"15–0–0"}, "in all pairs"
+    early, limited = won(functions, "optuna-tpe", 30).split("–")[0], won(limits, "optuna-tpe", 30).split("–")[0]
+    on_tables = [won(tables, "optuna-tpe", at).split("–")[0] for at in (30, 60, 100)]
+    assert on_tables[1] == on_tables[2]
+    backwards = "–".join(reversed(won(along, "log-ehvi", 20, halving).split("–")))
+    return Said(
+        [
+            Table("| after 100 evaluations | LogEHVI |",
+                  [(label, [beyond(problem, method) for method in OF_SEVERAL]) for problem, label in LIMITED.items()]),
+        ],
+        [
+            f"At 30 it is ahead of TPE in {early} of 15:",
+            f"Wins over TPE in {limited} of 15 pairs at 30 evaluations and in "
+            f"{won(limits, 'optuna-tpe', 100).split('–')[0]} at 100.",
+            f"wins over TPE in all {on_tables[0]} pairs after 30 full runs, and in {on_tables[1]} after 60 and 100.",
+            f"wins, ties and losses are {won(along, 'asha', 10, halving)} after 10 full runs and "
+            f"{won(along, 'asha', 20, halving)} after 20, over nine pairs. Against random search they are "
+            f"{won(along, 'random', 20, halving)} after 20.",
+            f"has the best rank there, and {backwards} against ParetoHalving.",
+        ],
+    )  # fmt: skip
+
+
+def boosting() -> Said:
+    def against(other: str, *problems: str) -> str:
+        return of(gap for one in problems for gap in ends("lightgbm-rounds", "TraceKG", other, one, "-test_loss"))
+
+    tpe, both = "Optuna TPE, pruning", ("magic", "adult")
+    return Said(sentences=[
+        f"is better than TPE in {against(tpe, *both)} pairs ({against(tpe, 'magic')} on magic) and than FLAML in "
+        f"{against('FLAML', *both)}.",
+    ])  # fmt: skip
+
+
+def optuna() -> Said:
+    contest = ("optuna-sampler", "the same strategy as Optuna's sampler", "log-ei-in-optuna", "log-ei")
+    early, late = (wtl(gaps(*contest, at)).split("–") for at in (15, 30))
+    assert early[1] == "0"
+    return Said(sentences=[
+        f"in {early[0]} of {sum(map(int, early))} pairs after 15 evaluations and worse in {early[2]}; after 30 it is "
+        f"better in {late[0]} and worse in {late[2]}, with {late[1]} ties",
+    ])  # fmt: skip
+
+
+def cluster() -> Said:
+    def idle(workers: int) -> str:
+        return percent(
+            median(
+                row["idle share after the start"]
+                for row in records("simulated-cluster")
+                if (row["strategy"], row["workers"]) == ("TraceKG", workers)
+            ),
+            2 if workers == 64 else 1,
+        )
+
+    return Said(
+        sentences=[
+            f"workers were idle for {idle(64)} of their time (three seeds)",
+            f"workers waited for {idle(256)} of their time",
+            f"they waited for {idle(1000)} while the queue",
+        ]
+    )
