@@ -263,8 +263,9 @@ class Study:
             budget: the limits of the study in all. It is stored with the study, and `set_budget` changes it while runs
                 go on; the same program, started again, leaves such a change as it is. Not needed once the study has
                 one, or if the strategy has an end of its own, as `PB2` has.
-            executor: "processes" gives each worker a process of its own; "inline" runs the work here, for debugging;
-                "ray" runs it on a Ray cluster, and so does `ft.RayExecutor(address=…)`.
+            executor: "processes" gives each worker a process of its own; "async" runs coroutines in one event loop;
+                "inline" runs the work here, for debugging; "ray" runs it on a Ray cluster, and so does
+                `ft.RayExecutor(address=…)`.
             time_limit: seconds after which a trial, with every process it started, is ended as failed.
             devices: for example `["cuda:0", "cuda:1"]`, given to the workers in turn.
             resources: what each worker holds, with Ray and in a study with prices: `{"cpu": 1, "gpu": 0.25}`; a list of

@@ -1,5 +1,6 @@
 """What every executor does with work, good and bad."""
 
+import asyncio
 import math
 import os
 import subprocess
@@ -11,7 +12,18 @@ import pytest
 
 import farthing as ft
 from farthing.errors import InvalidArgument, Pruned, StaleAttempt, StorageError, TrialFinished, WorkError
-from farthing.execution import Checkpoints, Command, Executor, InlineExecutor, Job, Pipeline, ProcessExecutor, Trainable
+from farthing.execution import (
+    Checkpoints,
+    Command,
+    Executor,
+    InlineExecutor,
+    Job,
+    Pipeline,
+    ProcessExecutor,
+    Trainable,
+    as_work,
+)
+from farthing.execution.coroutines import AsyncExecutor
 from farthing.running.executors import MEMBERS
 from farthing.space import Choice, Fidelity, Float, Int, Space
 from farthing.testing import SimulatedExecutor
@@ -24,8 +36,22 @@ TRACED = Problem(
     Space({"lr": Float(0.0, 1.0)}, fidelities={"epochs": Fidelity(1, 10, integer=True, trace=True)}), value="error"
 )
 
+
+def in_a_coroutine(work, problem, **settings):
+    """Any work, as a coroutine that waits a little first."""
+    checked = as_work(work)
+    checked.check(problem)
+
+    async def carried_out(trial):
+        await asyncio.sleep(0)
+        return checked.run(trial)
+
+    return AsyncExecutor(carried_out, problem, workers=1, **settings)
+
+
 EXECUTORS = {
     "inline": InlineExecutor,
+    "async": in_a_coroutine,
     "processes": lambda work, problem, **settings: ProcessExecutor(work, problem, workers=1, **settings),
 }
 
@@ -186,7 +212,7 @@ def test_whatever_is_raised_ends_one_job(start, error):
 
     bad, good = run(start(work), job(0), job(1))
     assert bad.state is State.FAILED
-    assert bad.failure.reason.startswith(type(error).__name__)
+    assert type(error).__name__ in bad.failure.reason.partition("\n")[0]
     assert good.value == 0.5
 
 

@@ -144,3 +144,11 @@ def uses_several_values() -> None:
     several.plot("front")
     several.importance("latency")
     print(hypervolume, numbers, values)
+
+
+async def waits(trial: ft.RunningTrial) -> float:
+    return 0.5
+
+
+def uses_a_coroutine() -> None:
+    ft.Study(SPACE, minimize="error").run(waits, budget=BUDGET, executor="async", workers=32)

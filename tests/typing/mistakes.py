@@ -69,8 +69,8 @@ def takes_two(trial: ft.RunningTrial, data: list[float]) -> float:
     return 0.5
 
 
-async def waits(trial: ft.RunningTrial) -> float:
-    return 0.5
+async def waits(trial: ft.RunningTrial) -> str:
+    return "0.5"
 
 
 class Agent(ft.Trainable):

@@ -18,8 +18,8 @@ SHORT = 60
 """Lines up to which a module that only one other imports is a paragraph of that one."""
 
 SIZES = {
-    "lines": 59_936,
-    "modules": 388,
+    "lines": 60_266,
+    "modules": 389,
     "short modules with one importer": 5,
     "class names that stand twice": 19,
     "public names": 58,

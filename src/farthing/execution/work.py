@@ -1,10 +1,10 @@
 """Work: a function of the trial, a Trainable, a Pipeline or a Command, behind one protocol."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, SupportsFloat, TypeAlias, runtime_checkable
+from typing import Any, Protocol, SupportsFloat, TypeAlias, cast, runtime_checkable
 
 from farthing.errors import WorkError
 from farthing.execution.command import Command
@@ -16,6 +16,7 @@ from farthing.validation import shown
 
 Returned: TypeAlias = SupportsFloat | Mapping[str, Any] | None
 """A number, a mapping that holds the value by name (its other numbers are metrics), or None: the last report counts."""
+Coroutine: TypeAlias = Callable[[RunningTrial], Awaitable[Returned]]
 
 
 @runtime_checkable
@@ -53,8 +54,8 @@ class HasStages(Protocol):
         ...
 
 
-Work: TypeAlias = Callable[[RunningTrial], Returned] | type[Trainable] | Pipeline | Command | CarriesOut
-"""Work for `study.run`: a function of the trial, a `Trainable` class, a `Pipeline` or a `Command`."""
+Work: TypeAlias = Callable[[RunningTrial], Returned] | Coroutine | type[Trainable] | Pipeline | Command | CarriesOut
+"""Work for `study.run`: a function of the trial, also a coroutine, a `Trainable` class, a `Pipeline` or a `Command`."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +65,20 @@ class FunctionWork:
     function: Callable[[RunningTrial], object]
 
     def check(self, problem: Problem) -> None:
-        name = getattr(self.function, "__name__", shown(self.function))
-        if inspect.iscoroutinefunction(self.function):
-            raise WorkError(f"Work must be a plain function, got the coroutine {name}. Call asyncio.run inside it.")
         if not _takes_one_argument(self.function):
             raise WorkError(
-                f"Work must take one argument, the trial, got {name}{inspect.signature(self.function)}. "
-                f"Write def {name}(trial) and read trial.params."
+                f"Work must take one argument, the trial, got {self.name}{inspect.signature(self.function)}. "
+                f"Write def {self.name}(trial) and read trial.params."
             )
+
+    @property
+    def is_coroutine(self) -> bool:
+        called = getattr(self.function, "__call__", None)  # noqa: B004 - of an object, `async def __call__`
+        return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(called)
+
+    @property
+    def name(self) -> str:
+        return str(getattr(self.function, "__name__", shown(self.function)))
 
     def run(self, trial: RunningTrial) -> object:
         return self.function(trial)
@@ -95,6 +102,25 @@ def as_work(thing: object) -> CarriesOut:
         f"Work must be a function, a Trainable class, a Pipeline or a Command, got {shown(thing)}. "
         f"A command line is work as ft.Command(...)."
     )
+
+
+def require_plain(work: CarriesOut, *, executor: str) -> None:
+    """Raises `WorkError` for a coroutine function: only the async executor has an event loop."""
+    if isinstance(work, FunctionWork) and work.is_coroutine:
+        raise WorkError(
+            f"Work of executor={executor!r} must be a plain function, got the coroutine {work.name}. Write "
+            "study.run(work, executor='async', workers=32)."
+        )
+
+
+def coroutine_of(work: CarriesOut) -> Coroutine:
+    """The coroutine function that is the work; raises `WorkError` for anything else."""
+    if not isinstance(work, FunctionWork) or not work.is_coroutine:
+        raise WorkError(
+            "Work of the async executor must be a coroutine function, async def work(trial), got "
+            f"{shown(work.function if isinstance(work, FunctionWork) else work)}. Leave executor= out for other work."
+        )
+    return cast("Coroutine", work.function)
 
 
 def _takes_one_argument(function: Callable[..., Any]) -> bool:

@@ -1,18 +1,19 @@
 """The executor of a run: the user's own, or one of ours by its name."""
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from farthing.costs import Clock
 from farthing.errors import InvalidArgument
 from farthing.execution import CarriesOut, Executor, InlineExecutor, ProcessExecutor
 from farthing.execution.executor import TakesWork, check_workers
 from farthing.execution.ray import RayExecutor, Resources
+from farthing.execution.work import require_plain
 from farthing.fields import Several, Text
 from farthing.session.folder import StudyFiles
 from farthing.trials import Problem
 
-ExecutorName: TypeAlias = Literal["processes", "inline", "ray"]
+ExecutorName: TypeAlias = Literal["processes", "inline", "async", "ray"]
 ExecutorLike: TypeAlias = ExecutorName | RayExecutor | Executor
 
 
@@ -47,12 +48,18 @@ def executor_for(
     _check_resources(
         given, devices=devices, resources=resources, is_ray=on_ray is not None, has_prices=problem.has_prices
     )
+    if given != "async":
+        require_plain(work, executor="ray" if on_ray else str(given))
     checkpoints = files.to_write()
     checkpoints.claim()
     if on_ray is not None:
         return on_ray.start(work, problem, workers=workers, checkpoints=checkpoints, resources=resources, clock=clock)
     if given == "inline":
         return InlineExecutor(work, problem, checkpoints=checkpoints, clock=clock)
+    if given == "async":
+        from farthing.execution.coroutines import AsyncExecutor
+
+        return AsyncExecutor(work, problem, workers=workers, checkpoints=checkpoints, clock=clock)
     return ProcessExecutor(
         work, problem, workers=workers, checkpoints=checkpoints, devices=devices, clock=clock, sharing=sharing
     )
@@ -71,9 +78,9 @@ def _check(given: object, *, workers: int, devices: Sequence[str] | None, time_l
     check_workers(workers)
     if devices is not None:
         Several(Text()).checked(devices, what="devices", advice="Write for example devices=['cuda:0'].")
-    if given not in ("processes", "inline", "ray") and not isinstance(given, RayExecutor):
+    if given not in get_args(ExecutorName) and not isinstance(given, RayExecutor):
         raise InvalidArgument(
-            f"An executor must be 'processes', 'inline' or 'ray', got {given!r}. Leave it out for processes."
+            f"An executor must be 'processes', 'inline', 'async' or 'ray', got {given!r}. Leave it out for processes."
         )
     if given == "inline" and (workers != 1 or time_limit is not None):
         raise InvalidArgument(

@@ -62,7 +62,7 @@ def test_devices_with_ray_and_resources_without_it_are_refused_with_the_reason()
 
 
 def test_other_names_of_executors_are_refused():
-    assert "must be 'processes', 'inline' or 'ray', got 'dask'" in refused(executor="dask")
+    assert "must be 'processes', 'inline', 'async' or 'ray', got 'dask'" in refused(executor="dask")
 
 
 @pytest.mark.parametrize(

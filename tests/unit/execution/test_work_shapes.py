@@ -51,17 +51,13 @@ def test_anything_else_is_refused_with_advice(thing, advice):
     assert "\n" not in str(refusal.value)
 
 
-async def coroutine(trial):
-    return 0.5
-
-
 def of_params(lr, units):
     return lr
 
 
 @pytest.mark.parametrize(
     ("function", "advice"),
-    [(coroutine, "asyncio.run"), (of_params, r"def of_params\(trial\)"), (lambda: 0.5, "one argument")],
+    [(of_params, r"def of_params\(trial\)"), (lambda: 0.5, "one argument")],
 )
 def test_a_function_that_cannot_be_called_with_a_trial_is_refused_at_the_start(plain, function, advice):
     with pytest.raises(WorkError, match=advice):

@@ -510,7 +510,7 @@ def test_text_of_users_cannot_become_markup_in_a_notebook() -> None:
         ({"time_limit": 3.0}, "cannot be stopped"),
         ({"time_limit": -1.0, "executor": "processes"}, "time limit must be a number above 0"),
         ({"retries": -1}, "number of retries must be"),
-        ({"executor": "cloud"}, "must be 'processes', 'inline' or 'ray', got 'cloud'"),
+        ({"executor": "cloud"}, "must be 'processes', 'inline', 'async' or 'ray', got 'cloud'"),
     ],
 )
 def test_a_run_that_cannot_be_meant_is_refused(settings: dict[str, object], words: str) -> None:
