@@ -179,6 +179,10 @@ def count(suite: str, contest: str, method: str) -> str:
     return str(least) if least == most else f"{least} to {most}"
 
 
+def commits(suite: str, contest: str, method: str) -> str:
+    return " and ".join(sorted({row["commit"][:7] for row in runs(suite, contest, method).values()}))
+
+
 def pairs(suite: str, contest: str, one: str, other: str, at: str, *without: str) -> str:
     """Wins and losses in pairs of problem and seed."""
     mine, theirs = runs(suite, contest, one), runs(suite, contest, other)
@@ -464,7 +468,21 @@ def _table(head: list[str], rows: list[list[str]]) -> str:
 FUNCTIONS: dict[str, Callable[..., str]] = {
     function.__name__: function
     for function in (
-        *(regret, count, pairs, better, mean_regret, middle, number, deviation, movement, less_movement, as_many, near),
+        *(
+            regret,
+            count,
+            commits,
+            pairs,
+            better,
+            mean_regret,
+            middle,
+            number,
+            deviation,
+            movement,
+            less_movement,
+            as_many,
+            near,
+        ),
         *(sure, trials_of_readings, armed_standing),
         *(table_a1, table_a2, table_a3, figure_a2, sensors),
         *(readings, nearest_reading, cells_near, orders, arms_verdict),
