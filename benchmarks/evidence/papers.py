@@ -13,8 +13,9 @@ from pathlib import Path
 from statistics import fmean, median, stdev
 
 import numpy as np
-from scipy.stats import binomtest, spearmanr
+from scipy.stats import spearmanr
 
+from benchmarks.evidence.verdicts import SURE, is_ahead, listed, standing, verdict
 from benchmarks.pipelines import near_best
 from benchmarks.problems.data import REPOSITORY
 from benchmarks.records import Record, read_records, results_path
@@ -23,11 +24,6 @@ from benchmarks.tuning import table_a2 as readings_of_a2
 TEMPLATE, PAGE = Path(__file__).with_name("papers.md"), REPOSITORY / "docs" / "papers.md"
 NOT_RUN, NOTHING = "not run", 1e300
 PLACEHOLDER = re.compile(r"\{\{([^}]*)\}\}")
-COUNTED = re.compile(r"(?:^|[,;:] )([^,;:|]+?):? (\d+)–(\d+)(?![–\d])")
-LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
-"""A rival and the wins and losses against it, such as "EI 27–13"."""
-SURE = 0.1
-"""The p-value of a sign test from which on one of two is ahead."""
 
 # ------------------------------------------------------------
 # The papers' tables: R_T/T, and C_T after the stroke.
@@ -265,42 +261,6 @@ def deviation(method: str, epsilon: str) -> str:
 
 
 # ------------------------------------------------------------
-# Verdicts.
-
-
-def is_ahead(won: int, lost: int) -> bool:
-    """By a sign test without ties."""
-    return won > lost and float(binomtest(won, won + lost).pvalue) <= SURE
-
-
-def counted(cell: str) -> list[tuple[str, int, int]]:
-    """The rivals in a cell, with the wins and losses against them."""
-    plain = LINK.sub(r"\1", cell)
-    return [(name.rpartition("against ")[2].strip(), int(won), int(lost)) for name, won, lost in COUNTED.findall(plain)]
-
-
-def standing(cell: str) -> str:
-    """In words, of the wins and losses in a cell."""
-    said: dict[str, list[str]] = {"ahead of": [], "undecided against": [], "behind": []}
-    for rival, won, lost in counted(cell):
-        word = "ahead of" if is_ahead(won, lost) else "behind" if is_ahead(lost, won) else "undecided against"
-        said[word].append(rival)
-    return ", ".join(f"{word} {_listed(rivals)}" for word, rivals in said.items() if rivals)
-
-
-def verdict(cell: str, otherwise: str, enough: str = "ahead") -> str:
-    """*Not reproduced* unless the published method is ahead of every rival in its cell, or not behind where told so."""
-    found = counted(cell)
-    assert found, f"no wins and losses in {cell!r}"
-    holds = (not is_ahead(lost, won) if enough == "or level" else is_ahead(won, lost) for _, won, lost in found)
-    return f"{otherwise if all(holds) else 'not reproduced'}: {standing(cell)}"
-
-
-def _listed(names: list[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-
-
-# ------------------------------------------------------------
 # Tables.
 
 
@@ -385,7 +345,7 @@ def arms_verdict() -> str:
         theirs = int(printed.partition("/")[2])
         asked = fmean(row["queries"] for row in by_method("online-arms", arm, own))
         holds.append(not level and asked <= 1.1 * theirs)
-        rest = f" but {_listed(level)}" if level else ""
+        rest = f" but {listed(level)}" if level else ""
         said.append(f"on {name} ahead of every bandit{rest}, with {asked:.0f} measurements ({theirs})")
     return f"{'reproduced' if all(holds) else 'not reproduced'}: {'; '.join(said)}"
 

@@ -9,13 +9,14 @@ from benchmarks.evidence.counts.bayesian import bayesian
 from benchmarks.evidence.counts.counting import Said
 from benchmarks.evidence.counts.curves import curves
 from benchmarks.evidence.counts.online import online
-from benchmarks.evidence.counts.others import boosting, cluster, objectives, optuna, second_study
+from benchmarks.evidence.counts.others import boosting, cluster, objectives, optuna, second_study, strategies
 from benchmarks.evidence.counts.pipelines import pipelines
 from benchmarks.evidence.counts.populations import populations
 
 PAGES: Mapping[str, Callable[[], Said]] = {
     "guides/cluster.md": cluster,
     "guides/second_study.md": second_study,
+    "guides/strategies.md": strategies,
     "integrations/boosting.md": boosting,
     "integrations/optuna.md": optuna,
     "systems/bayesian.md": bayesian,

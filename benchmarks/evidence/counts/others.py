@@ -1,5 +1,6 @@
-"""What the pages on a second study, on several objectives, on boosting and on Optuna count."""
+"""What pages on smaller subjects count: a second study, several objectives, other programs, many workers."""
 
+import json
 from collections.abc import Sequence
 from statistics import fmean, median
 
@@ -13,6 +14,7 @@ from benchmarks.evidence.counts.counting import (
     wtl,
 )
 from benchmarks.evidence.papers import records, regret_at, runs
+from benchmarks.records import results_path
 
 STOPPING = {
     "functions: worth": ("sequential", "worth"),
@@ -141,5 +143,21 @@ def cluster() -> Said:
             f"workers were idle for {idle(64)} of their time (three seeds)",
             f"workers waited for {idle(256)} of their time",
             f"they waited for {idle(1000)} while the queue",
+        ]
+    )
+
+
+def strategies() -> Said:
+    """Of workers that wait while the next suggestion is prepared, or is not."""
+    rows = json.loads(results_path("speed-idle").with_suffix(".json").read_text(encoding="utf-8"))["figures"]["shares"]
+    own = {row["trials"]: row for row in rows if row["strategy"] == "LogEI"}
+
+    def idle(trials: int, form: str) -> str:
+        return percent(float(own[trials][form].split()[0]), 1)
+
+    return Said(
+        sentences=[
+            f"wait for {idle(400, 'idle')} of their time with LogEI, and for {idle(400, 'not ahead')} if nothing",
+            f"they wait for {idle(100, 'idle').removesuffix(' %')} and {idle(100, 'not ahead')}.",
         ]
     )

@@ -26,6 +26,13 @@ SETTINGS: Mapping[str, Sequence[str]] = {
         "An evaluation, or 10 % of a training",
         "within the interval of 80 %",
     ),
+    "guides/strategies.md": (
+        "may take 10 % of the time of their trials",
+        "at most 10 % of what the",
+        "at most 2 % of the time that the budget lasts",
+        "at most 5 % of all",
+        "wait for more than 2 % of a trial",
+    ),
     "integrations/optuna.md": ("a chance of 5 % to end better",),
     "systems/bayesian.md": (
         "until there are 5 % more observations",
@@ -86,13 +93,6 @@ ELSEWHERE: Mapping[str, Sequence[str]] = {
         "from all others, and its 95 % interval",
     ),
     "guides/space.md": ("within 25 % of each range",),
-    "guides/strategies.md": (
-        "may take 10 % of the time of their trials",
-        "at most 10 % of what the",
-        "at most 2 % of the time that the budget lasts",
-        "at most 5 % of all",
-        "wait for more than 2 % of a trial",
-    ),
     "reliability.md": ("0 of 5 | |", "0 of 5 | its 8 draws", "5 of 5 | |", "5 of 5 | |"),
     "style.md": ("by less than 2 %",),
 }

@@ -21,8 +21,8 @@ from benchmarks.evidence.papers import (
     mean_regret,
     pairs,
     records,
-    verdict,
 )
+from benchmarks.evidence.verdicts import verdict
 from benchmarks.population import real
 from benchmarks.run import OTHER_RUNNERS
 from benchmarks.suites import SUITES
