@@ -104,6 +104,18 @@ def test_each_number_of_runs_is_counted() -> None:
             assert re.sub(r"\(\d+\)", "", row[3].replace("made-up", "")).strip(", defaultm-p") == "", row[3]
 
 
+def test_runs_are_counted_of_the_suite_and_of_a_method_that_the_row_is_about() -> None:
+    rows = rows_of_six(TEMPLATE.read_text(encoding="utf-8"))
+    asked = {row[0]: [one.split(";") for one in PLACEHOLDER.findall(row[3])] for row in rows}
+    assert sum(map(len, asked.values())) > 25
+    for row in rows:
+        for _, suite, contest, method in asked[row[0]]:
+            assert f"benchmarks.run {suite}" in row[4], row[0]
+            others = [one.split(";") for cell in row[1:3] for one in PLACEHOLDER.findall(cell) if suite in one]
+            assert not others or any(method in one for one in others), (row[0], method)
+            assert not others or any(contest in one or contest.partition(", ")[2] in one for one in others), row[0]
+
+
 def test_each_command_runs_what_the_row_says() -> None:
     commands = [one for row in rows_of_six() for one in re.findall(r"`([^`]*)`", row[4])]
     assert len(commands) >= 25
