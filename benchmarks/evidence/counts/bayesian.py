@@ -37,14 +37,17 @@ VARIANTS = {
     "the same without that, fits kept for 5 % more observations, climbs of 20 calls (as it is)":
         "noise prior, compression, fits kept for 5 %, shorter climbs",
 }  # fmt: skip
+EVALUATED = ("the default as run has it", "functions", "tables", "measured seconds")
+"""Contests that are counted in evaluations."""
 NOISY = "noise of a third of the distance from the best to the median"
 
 
 def bayesian() -> Said:
-    def evaluated(one: str, other: str, at: int, part: str = "", contests: Sequence[str] = ("functions", "tables"),
-                  others: Sequence[str] = ("functions", "tables")) -> str:  # fmt: skip
-        mine, theirs = ({key: row for contest in some for key, row in runs("sequential", contest, method).items()}
-                        for some, method in ((contests, one), (others, other)))  # fmt: skip
+    def evaluated(one: str, other: str, at: int, part: str = "") -> str:
+        mine, theirs = (
+            {key: row for contest in EVALUATED for key, row in runs("sequential", contest, method).items()}
+            for method in (one, other)
+        )
         both = [key for key in mine.keys() & theirs.keys() if part in key[0]]
         return wtl(after(mine[key], at) - after(theirs[key], at) for key in both)
 
@@ -72,9 +75,6 @@ def bayesian() -> Said:
                 f"{sum(stalled)} of {len(rows)}"]  # fmt: skip
 
     found = {(row["method"], row["problem"], row["seed"]): row for row in records("conditional")}
-    measured: Mapping[str, Sequence[str]] = {"contests": ("measured seconds",), "others": ("measured seconds",)}
-    usual: Mapping[str, Sequence[str]] = {"contests": ("the default as run has it",),
-             "others": ("the default as run has it", "functions", "tables")}  # fmt: skip
     by_clock, all_kinds = ("ei-per-cost-measured", "log-ei-measured"), tuple(COSTS)
     ahead = [costs("ei-per-cost", "random", at, *all_kinds) for at in (25, 50)]
     total = sum(map(int, ahead[0].split("–")))
@@ -128,9 +128,9 @@ def bayesian() -> Said:
             f"CArBO's lost ({cheap[25]['CArBO after 2 costs']} and {cheap[50]['CArBO after 2 costs']})",
             f"cheapest 30 % by a plane through log cost were {cheap[25]['a plane, cheapest 30 %']} and "
             f"{cheap[50]['a plane, cheapest 30 %']} on those tables",
-            f"ten seeds: {evaluated('default-by-run', 'log-ei', 60, **usual)} after 60 evaluations.",
-            f"EIPerCost against LogEI: {evaluated(*by_clock, 30, **measured)} after 30, "
-            f"{evaluated(*by_clock, 60, **measured)} after 60.",
+            f"ten seeds: {evaluated('default-by-run', 'log-ei', 60)} after 60 evaluations.",
+            f"EIPerCost against LogEI: {evaluated(*by_clock, 30)} after 30, "
+            f"{evaluated(*by_clock, 60)} after 60.",
         ],
     )  # fmt: skip
 

@@ -46,7 +46,7 @@ def online() -> Said:
     asked = {(arm, method): fmean(row["queries"] for row in by_method("online-arms", arm, method))
              for arm in ARMS for method in ("default", "EXP3.S")}  # fmt: skip
     share = {arm: percent(asked[arm, "default"] / asked[arm, "EXP3.S"]) for arm in ARMS}
-    prices = [_validated("plausible", price) for price in ("0.01", "0.1", "1", "10")]
+    prices = [_validated(price) for price in ("0.01", "0.1", "1", "10")]
     return Said(
         [
             Table("± the error of the paired difference) the default's regret is lower", [
@@ -65,9 +65,9 @@ def online() -> Said:
     )  # fmt: skip
 
 
-def _validated(start: str, price: str) -> float:
+def _validated(price: str) -> float:
     """The most that the default's validations take of the time of training, in the median run of either start."""
-    found = []
+    found: list[float] = []
     for one in ("plausible", "poor"):
         rows = [
             row
