@@ -21,8 +21,7 @@ from starlette.routing import Route
 
 from farthing.dashboard.answers import Download, name_of, strict_json
 from farthing.dashboard.endpoints import Endpoint, openapi
-from farthing.dashboard.live import Changes
-from farthing.dashboard.pulse import Pulse
+from farthing.dashboard.live import Changes, Pulse
 from farthing.dashboard.reading import Studies
 from farthing.dashboard.routes import ENDPOINTS
 from farthing.dashboard.security import CSP, Access, App, BodyTooLarge, Guard

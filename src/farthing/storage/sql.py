@@ -14,8 +14,7 @@ from farthing.storage import engines, lifecycle, rows, schema, statements
 from farthing.storage.checking import found_faults
 from farthing.storage.json_text import stored_record, stored_suggestion
 from farthing.storage.lifecycle import Claim, Entry
-from farthing.storage.listing import leaders, summaries
-from farthing.storage.outlines import read_lines, read_trials
+from farthing.storage.listing import leaders, read_lines, read_trials, summaries
 from farthing.storage.reading import HistoryReader
 from farthing.storage.runs import Run, next_beginning, seconds_covered
 from farthing.storage.storage import Changes, Choice, Leaders, Payload, StudyRecord, StudySummary, TrialLines

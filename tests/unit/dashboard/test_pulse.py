@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from farthing.dashboard.pulse import Pulse
+from farthing.dashboard.live import Pulse
 from farthing.errors import StorageError
 
 SHORT = 0.01
