@@ -340,6 +340,7 @@ MISUSES: dict[str, tuple[Call, str, str, str]] = {
     "direction": (lambda: ft.Study(SPACE, direction="minimize"), "Study has no", "'direction'", "minimize='loss'"),
     "a sampler": (lambda: study(sampler="TPE"), "Study has no", "'sampler'", "strategy="),
     "a state": (lambda: told(1.0, state="done"), "Study.tell has no", "'state'", "pruned=True"),
+    "rounds": (lambda: ft.OnlineTuner(SPACE, round=9), "Arguments of OnlineTuner", "'round'", "you mean 'rounds'?"),
     "a number of trials by place": (
         lambda: study().run(print, 9),
         "Study.run takes work and names for the rest",
@@ -375,7 +376,6 @@ CALLS = {
     "Float": lambda: ft.Float(0.0, 1.0, logarithmic=True),
     "Space": lambda: ft.Space({"x": ft.Float(0, 1)}, fidelity={}),
     "Fidelity": lambda: ft.Fidelity(1, 9, whole=True),
-    "OnlineTuner": lambda: ft.OnlineTuner(SPACE, round=9),
 }
 
 

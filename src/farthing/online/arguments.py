@@ -9,8 +9,9 @@ from typing import Literal, TypedDict
 
 import numpy as np
 
+from farthing.costs import Clock
 from farthing.errors import InvalidArgument, StudyNotFound
-from farthing.knowledge.earlier import learn
+from farthing.knowledge.earlier import LearnFrom, learn
 from farthing.online import OnlineStrategy
 from farthing.session.creation import closed_on_error
 from farthing.space import Space
@@ -94,19 +95,32 @@ def _stored(place: Storage, name: str) -> list[Params] | None:
 # The types of what online tuners are told.
 
 
-class OnlineSettings(TypedDict, total=False):
-    """The arguments of `OnlineTuner` that those who make one for the user pass on."""
+class PassedSettings(TypedDict, total=False):
+    """The rare arguments of `OnlineTuner` that those who make one for the user pass on."""
 
-    strategy: OnlineStrategy | str | None
     candidates: Sequence[Params] | None
-    initial: Params | Sequence[Params] | None
     guess: Params | None
     hold: int | None
-    overhead: float | Literal["auto"] | None
     validation_cost: float | None
     price: float
     validation_size: int | None
     reward: Literal["value", "gain"]
+
+
+class RareSettings(PassedSettings, total=False):
+    """The arguments of `OnlineTuner` that few runs need."""
+
+    learn_from: LearnFrom | None
+    cost_unit: str | None
+    clock: Clock | None
+
+
+class OnlineSettings(PassedSettings, total=False):
+    """The arguments of `OnlineTuner` that those who make one for the user pass on."""
+
+    strategy: OnlineStrategy | str | None
+    initial: Params | Sequence[Params] | None
+    overhead: float | Literal["auto"] | None
     storage: str | Path | Storage | None
     name: str
     seed: int

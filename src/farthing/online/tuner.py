@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from farthing.costs import Clock, Ledger, as_clock
+from farthing.costs import Ledger, as_clock
 from farthing.errors import InvalidArgument, NoResult
 from farthing.fields import Number, OneOf, Whole
 from farthing.fields.serialization import to_json
 from farthing.knowledge.earlier import LearnFrom
 from farthing.online import CEGPUCB, OnlineProblem, OnlineStrategy, PairedProbes, as_online_strategy
-from farthing.online.arguments import candidates_of, initial_params, learned_params
+from farthing.online.arguments import RareSettings, candidates_of, initial_params, learned_params
 from farthing.online.log import Online, RoundLog, with_new_arguments
 from farthing.online.run import Decision, Measured, OnlineRun, Reading, Value, read
 from farthing.online.strategy import Holding
@@ -24,7 +24,7 @@ from farthing.storage import MemoryStorage, Storage, open_storage
 from farthing.trials import Json, Measurement, Params, Problem, Trial
 from farthing.trials.measurement import BAD, cost_amount, played_rounds
 from farthing.trials.objectives import objectives_given
-from farthing.validation import shown
+from farthing.validation import explained, shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,22 +60,11 @@ class OnlineTuner(Iterator[Decision]):
         rounds: how many rounds the run has.
         strategy: what decides, or its name; by default `PairedProbes`, which tries neighbours of the present setting,
             and `CEGPUCB` where rounds are `stateless`.
-        candidates: the params to choose from; None is the whole space, enumerated where it is small.
         initial: the present setting, which is played until a better one is found; more of them, as a list, are tried
             first. Without it the default begins in the middle of the space, which is a gamble.
-        guess: the present setting, where it may be far from a good one: the default then takes longer steps.
-        learn_from: earlier studies, as for `Study`: their best configurations are the `initial` ones, instead of it.
-        hold: how many rounds a setting is held before it is measured; None makes about 30 decisions of a run with
-            `PairedProbes`, and one in each round with other strategies.
         overhead: the most that validations and rounds taken back may cost, as a share of the time of training; None
             lifts the bound. "auto" is 0.1, and None where rounds are `stateless`.
-        validation_cost: what a validation costs, in rounds of training; None takes the time of both.
-        price: what a validation must be expected to bring, in units of the value times rounds: 0.05 is a gain of 0.001
-            over 50 rounds. It is asked for beside the time that a validation takes.
-        validation_size: of how many examples a value is the share, where it is one, such as an accuracy or an error
-            rate from 0 to 1: differences that are chance on so few do not count. None learns the noise from values.
         minimize, maximize: the name of the value; `maximize="value"` if neither is given.
-        reward: "value" compares measured values, "gain" what a round adds to the value.
         stateless: whether a round leaves nothing behind, so that its value depends on its params and the time alone:
             prices, sensors, arms, requests to a server.
         save, restore: what returns the state of your training, and what puts it back: a probe that did harm is taken
@@ -83,37 +72,46 @@ class OnlineTuner(Iterator[Decision]):
         storage, name: where the run is kept as a trial of that study; None keeps nothing. A run of that name that was
             killed is continued after its last observation: `round` says where it stands. One that has ended is not
             begun anew: the log says so, and there are no rounds.
+
+    Other Parameters:
+        candidates: the params to choose from; None is the whole space, enumerated where it is small.
+        guess: the present setting, where it may be far from a good one: the default then takes longer steps.
+        learn_from: earlier studies, as for `Study`: their best configurations are the `initial` ones, instead of it.
+        hold: how many rounds a setting is held before it is measured; None makes about 30 decisions of a run with
+            `PairedProbes`, and one in each round with other strategies.
+        validation_cost: what a validation costs, in rounds of training; None takes the time of both.
+        price: what a validation must be expected to bring, in units of the value times rounds: 0.05 is a gain of 0.001
+            over 50 rounds. It is asked for beside the time that a validation takes.
+        validation_size: of how many examples a value is the share, where it is one, such as an accuracy or an error
+            rate from 0 to 1: differences that are chance on so few do not count. None learns the noise from values.
+        reward: "value" compares measured values, "gain" what a round adds to the value.
+        clock: what tells the time, where it is not the computer's.
         cost_unit: the unit of what validations cost; by default seconds if the first value comes from a function, else
             validations, which cost 1 each.
     """
 
+    @explained
     def __init__(
         self,
         space: Space,
         *,
         rounds: int,
         strategy: OnlineStrategy | str | None = None,
-        candidates: Sequence[Params] | None = None,
         initial: Params | Sequence[Params] | None = None,
-        guess: Params | None = None,
-        learn_from: LearnFrom | None = None,
-        hold: int | None = None,
         overhead: float | Literal["auto"] | None = "auto",
-        validation_cost: float | None = None,
-        price: float = 0.0,
-        validation_size: int | None = None,
         minimize: str | None = None,
         maximize: str | None = None,
-        reward: Literal["value", "gain"] = "value",
         stateless: bool = False,
         save: Callable[[], Any] | None = None,
         restore: Callable[[Any], object] | None = None,
         storage: str | Path | Storage | None = None,
         name: str = "online",
         seed: int = 0,
-        cost_unit: str | None = None,
-        clock: Clock | None = None,
+        **rare: Unpack[RareSettings],
     ) -> None:
+        reward, hold, guess = rare.get("reward", "value"), rare.get("hold"), rare.get("guess")
+        price, cost_unit = rare.get("price", 0.0), rare.get("cost_unit")
+        validation_cost, validation_size = rare.get("validation_cost"), rare.get("validation_size")
         _check(space, rounds=rounds, reward=reward, hold=hold)
         _check_stateless(stateless, save)
         if overhead == "auto":
@@ -145,13 +143,13 @@ class OnlineTuner(Iterator[Decision]):
         self.hold = min(hold or _usual_hold(self.strategy, rounds), rounds)
         self._reward = reward
         self._cost_unit = cost_unit
-        self._clock = as_clock(clock)
+        self._clock = as_clock(rare.get("clock"))
         self._online_problem = OnlineProblem(
             space.encoder,
             ceil(rounds / self.hold),
             seed,
-            candidates=candidates_of(space, candidates),
-            initial=self._initial(initial, guess, learn_from, storage, name),
+            candidates=candidates_of(space, rare.get("candidates")),
+            initial=self._initial(initial, guess, rare.get("learn_from"), storage, name),
             trusted=guess is None,
             can_undo=save is not None,
             hold=self.hold,

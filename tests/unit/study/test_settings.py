@@ -25,9 +25,9 @@ def test_settings_have_the_names_and_types_of_the_arguments(settings, method, ot
     assert settings.__annotations__ == {name: type for name, type in taken.items() if name not in others}
 
 
-@pytest.mark.parametrize("method", [Study.__init__, Study.run])
-def test_no_more_than_twelve_arguments_stand_in_a_signature(method):
-    assert len(inspect.signature(method).parameters.keys() - {"self"}) <= 12
+@pytest.mark.parametrize(("method", "most"), [(Study.__init__, 12), (Study.run, 12), (ft.OnlineTuner.__init__, 14)])
+def test_few_arguments_stand_in_a_signature(method, most):
+    assert len(inspect.signature(method).parameters.keys() - {"self"}) <= most
 
 
 def test_rare_arguments_are_told_from_misspelt_ones():
@@ -37,3 +37,5 @@ def test_rare_arguments_are_told_from_misspelt_ones():
             study.run(lambda trial: 1.0, keep_goin=True)  # type: ignore[call-arg]
     with pytest.raises(InvalidArgument, match="Did you mean 'lost_retries'"):
         ft.Study(SPACE, minimize="loss", lost_retrie=1)  # type: ignore[call-arg]
+    with pytest.raises(InvalidArgument, match="Did you mean 'validation_cost'"):
+        ft.OnlineTuner(SPACE, rounds=3, validation_costs=1)  # type: ignore[call-arg]
