@@ -44,6 +44,7 @@ COMMANDS = {
     "tuning-population-box": "python -m benchmarks.tuning.population_box",
     "tuning-recommending": "python -m benchmarks.run real-curves-tuning",
     "tuning-references": "python -m benchmarks.tuning.references",
+    "tuning-recommended": "python -m benchmarks.recommending --keep",
     "tuning-table-a2": "python -m benchmarks.tuning.table_a2",
 }
 """What makes the records that `python -m benchmarks.run` does not name as it does its suites."""

@@ -13,7 +13,7 @@ def main(pages: Sequence[str]) -> int:
             print(f"\n{table.after}")
             for label, counts in table.rows:
                 print(f"| {label} | {' | '.join(counts)} |")
-        print("", *said.sentences, sep="\n")
+        print("", *said.lines, "", *said.sentences, sep="\n")
     return 0
 
 

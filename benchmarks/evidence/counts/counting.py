@@ -21,10 +21,11 @@ class Table:
 
 @dataclass(frozen=True)
 class Said:
-    """A page's tables and sentences; bold marks and line breaks do not count."""
+    """A page's tables, sentences and whole rows; bold marks and line breaks do not count."""
 
     tables: Sequence[Table] = ()
     sentences: Sequence[str] = ()
+    lines: Sequence[str] = ()
 
 
 def wtl(gaps: Gaps) -> str:

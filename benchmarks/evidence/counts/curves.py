@@ -67,14 +67,15 @@ def curves() -> Said:
     handed = {key: sum(bool(row.get("halved")) for row in own) for key, own in _smooth().items()}
     lost = {at: wl(_handed_over(at)) for at in ("2", "5", "10")}
     return Said(
-        [
+        lines=[*_recommended(), *_calibrated()],
+        tables=[
             Table("TraceKG wins–ties–losses at 5 |", [
                 (label, [wtl(gaps("mf-curves", long, "TraceKG", method, at)) for at in (5, 10)])
                 for label, method in CURVES.items()]),
             Table("| halving may decide |", [
                 ("always, by the first row above", [f"{handed[FIRST_ROW]} of {len(_smooth()[FIRST_ROW])}"])]),
         ],
-        [
+        sentences=[
             f"Against BOCA TraceKG has {one_at_a_time(2)}, {one_at_a_time(4)}, {one_at_a_time(8)} and "
             f"{one_at_a_time(10)} of 40 pairs",
             f"{eight[0]} and {eight[1]} pairs):",
@@ -140,3 +141,58 @@ def _won(gaps: Sequence[float]) -> str:
 
 def _lost(gaps: Sequence[float]) -> str:
     return str(sum(gap > 0 for gap in gaps))
+
+
+RULES = {
+    "lowest measured": "lowest measured: the rule now",
+    "lowest measured of those that came furthest": "lowest measured of those that came furthest",
+    "best finished, else lowest measured": "best finished, else lowest measured",
+    "predicted": "predicted",
+    "predicted, not where another measured less with less training":
+        "predicted, not where another measured less with less training",
+    "halfway": "halfway, the model fitted again",
+    "halfway, not where another measured less with less training":
+        "the same, not where another measured less with less training",
+}  # fmt: skip
+
+
+def _recommended() -> list[str]:
+    """Rows of what rules would have recommended: the changes at each budget and the numbers of studies."""
+    lines = []
+    for rule, label in RULES.items():
+        cells = [label]
+        for name in ("tuning-recommending", "real-curves"):
+            own = [row for row in records("tuning-recommended") if row.get("rule") == rule and row["records"] == name]
+            by_budget = sorted(own, key=lambda row: float(row["budget"]))
+            cells.append(", ".join(f"{signed(row['difference'])} ± {short(row['error'])}" for row in by_budget))
+            cells.append(", ".join(str(row["n"]) for row in by_budget))
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def _calibrated() -> list[str]:
+    """Rows of how well the ends of runs are foreseen."""
+    lines = []
+    for row in records("tuning-recommended"):
+        if row["records"] == "real-curves" and "trained to" in row:
+            cells = [
+                row["trained to"].replace("0% to", "0 to").replace("%", " %"),
+                row["runs"],
+                signed(float(row["bias"]), 2),
+                f"{float(row['rms']):.1f}",
+                row["within 80 %"].replace("%", " %"),
+                short(float(row["order, predicted"]), 2),
+                short(float(row["order, measured"]), 2),
+            ]
+            lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def short(number: float, digits: int = 3) -> str:
+    return f"{number:.{digits}f}".removeprefix("0")
+
+
+def signed(number: float, digits: int = 3) -> str:
+    """Without a sign where it rounds to zero."""
+    found = f"{number:+.{digits}f}".replace("0.", ".", 1).replace("-", "−")
+    return found if float(f"{number:.{digits}f}") else found[1:]

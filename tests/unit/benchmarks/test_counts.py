@@ -55,6 +55,7 @@ SETTINGS: Mapping[str, Sequence[str]] = {
         "win 85 % of these pairs",
         "The 95 % interval of each difference",
         "(seeds 0–2;",
+        "within 80 % | order",
     ),
     "systems/objectives.md": ("once there are 5 % more trials",),
     "systems/online.md": (
@@ -127,6 +128,8 @@ def faults(text: str, made: Said, settings: Sequence[str]) -> list[str]:
         found += [f"{table.after} {row} is not on the page" for row in expected if row not in rows]
         found += [f"{table.after} {row} is in no record" for row in rows if row not in expected]
         lines[place] = []
+    found += [f"{line!r} is not on the page" for line in made.lines if line not in lines]
+    lines = [line for line in lines if line not in made.lines]
     rest = " ".join(" ".join(line.partition(" | ")[2] if line.startswith("|") else line for line in lines).split())
     for sentence in (*made.sentences, *settings):
         if sentence not in rest:
