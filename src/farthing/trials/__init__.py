@@ -4,7 +4,7 @@ from farthing.trials.history import Event, History
 from farthing.trials.measurement import KINDS, Kind, Measurement
 from farthing.trials.problem import DeclaredCost, Problem
 from farthing.trials.suggestion import Json, Params, Prediction, Suggestion
-from farthing.trials.trial import Attempt, Failure, Outcome, State, Trial
+from farthing.trials.trial import Attempt, Failure, Outcome, State, Trial, noted
 
 __all__ = [
     "KINDS",
@@ -23,4 +23,5 @@ __all__ = [
     "State",
     "Suggestion",
     "Trial",
+    "noted",
 ]

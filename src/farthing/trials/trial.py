@@ -94,8 +94,7 @@ class Trial:
     @property
     def member(self) -> int | None:
         """The member of a population that it trains, if the strategy's note names one."""
-        member = self.note.get("member") if isinstance(self.note, dict) else None
-        return as_int(member)
+        return as_int(noted(self.note).get("member"))
 
     @property
     def is_finished(self) -> bool:

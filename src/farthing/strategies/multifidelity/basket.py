@@ -9,7 +9,7 @@ from farthing.models.linalg import Array
 from farthing.strategies.multifidelity.levels import Fidelities
 from farthing.strategies.multifidelity.runs import Run, runs_of
 from farthing.strategies.multifidelity.takg import DROPPED
-from farthing.trials import History
+from farthing.trials import History, noted
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,7 @@ class Basket:
 
     def kept(self, history: History) -> "Basket":
         """Those that no suggestion has dropped from a full basket (`published`)."""
-        notes = [trial.note for trial in history if isinstance(trial.note, dict)]
-        dropped = {number for note in notes for number in note.get(DROPPED, ())}
+        dropped = {number for trial in history for number in noted(trial.note).get(DROPPED, ())}
         return replace(self, places=tuple(i for i in self.places if self.runs[i].trials[0].number not in dropped))
 
     def best(self, promise: Array, most: int) -> "Basket":

@@ -22,7 +22,7 @@ from farthing.strategies.multifidelity.runs import MOST_POINTS, Run, active_runs
 from farthing.strategies.multifidelity.skill import only_trace
 from farthing.strategies.shared.cost_model import CostModel, Fit, cost_model
 from farthing.strategies.shared.strategy import Randomness
-from farthing.trials import History, Suggestion, Trial
+from farthing.trials import History, Suggestion, Trial, noted
 
 MOST_COMPARED = 48
 """Paused runs that are compared in a long study, and configurations that may be recommended. Limits time, not tuned."""
@@ -255,7 +255,7 @@ def cost_of_runs(history: History, runs: Sequence[Run], *, may_refit: bool = Tru
 
 def _has_outgrown_its_fit(history: History, growth: float) -> bool:
     """Whether there are that many times as many finished trials as when hyperparameters were last fitted."""
-    notes = (trial.note for trial in reversed(history) if isinstance(trial.note, dict))
+    notes = (noted(trial.note) for trial in reversed(history))
     fitted_on = next((note["fitted_on"] for note in notes if "fitted_on" in note), 0)
     return history.finished > growth * fitted_on
 

@@ -22,7 +22,7 @@ from farthing.strategies.multifidelity.loss_scale import LossScale, RawLoss, los
 from farthing.strategies.multifidelity.runs import Point, Run
 from farthing.strategies.shared.modelling import kernel_over
 from farthing.strategies.shared.surrogate import last_fit
-from farthing.trials import History, Json, Params, Prediction
+from farthing.trials import History, Json, Params, Prediction, noted
 
 GROWTH_BEFORE_REFIT = 1.12
 """Hyperparameters are kept until the observations have grown by this factor; chosen for speed, not tuned."""
@@ -131,9 +131,9 @@ def _last_draws(history: History, shape: tuple[int, int]) -> Array:
     """The samples of the hyperparameters that the latest suggestion noted, if they are as many as wanted."""
     if shape[0]:
         for trial in reversed(history):
-            noted = trial.note.get("samples") if isinstance(trial.note, dict) else None
-            if noted is not None and np.shape(noted) == shape:
-                return np.array(noted, dtype=float)
+            samples = noted(trial.note).get("samples")
+            if samples is not None and np.shape(samples) == shape:
+                return np.array(samples, dtype=float)
     return np.zeros((0, shape[1]))
 
 
@@ -196,7 +196,7 @@ def _nearest_to_wanted(run: Run, T: Array, count: int, is_trace: BoolArray) -> l
     if run.is_end_only:
         return [run.curve[last]]
     end = T[last]
-    chosen = [point for trial in run.trials if isinstance(trial.note, dict) for point in trial.note.get("retained", ())]
+    chosen = [point for trial in run.trials for point in noted(trial.note).get("retained", ())]
     shares = np.arange(1, count + 1)[:, None] / count
     wanted = np.concatenate([np.array(chosen)[:, is_trace], end[None, :]]) if chosen else shares * end
     nearest = np.argmin(np.abs(T[None, :, :] - wanted[:, None]).sum(axis=2), axis=1)

@@ -21,7 +21,7 @@ from farthing.strategies.multifidelity.context import CurveContext
 from farthing.strategies.multifidelity.recommending import expected
 from farthing.strategies.multifidelity.runs import Run, loss_up_to, recommendable
 from farthing.strategies.shared.searching import share_left
-from farthing.trials import History
+from farthing.trials import History, noted
 
 RESERVE = 0.35
 """The share of a budget that is kept for comparing. Chosen on the tables of `real-curves-tuning`;
@@ -88,7 +88,7 @@ def doubt(context: CurveContext) -> float:
 
 
 def _has_begun(history: History) -> bool:
-    return any(isinstance(trial.note, dict) and NOTE in trial.note for trial in reversed(history))
+    return any(NOTE in noted(trial.note) for trial in reversed(history))
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from farthing.errors import InvalidArgument
 from farthing.fields import whole
 from farthing.strategies.shared.starts import FirstParams, first_params
 from farthing.strategies.shared.strategy import Randomness, Strategy
-from farthing.trials import History, Json, Params, Problem, State, Suggestion, Trial
+from farthing.trials import History, Json, Params, Problem, State, Suggestion, Trial, noted
 from farthing.trials.memos import places_changed
 
 ParamsKey = frozenset[tuple[str, Json]]
@@ -414,8 +414,8 @@ class KeptBrackets:
             self._over: set[int] = set()
         rungs = Rungs(history, *self._rules)
         for trial in history[self._known :]:
-            if isinstance(trial.note, dict) and "bracket" in trial.note:
-                self._members.setdefault(trial.note["bracket"], []).append(trial.number)
+            if "bracket" in (note := noted(trial.note)):
+                self._members.setdefault(note["bracket"], []).append(trial.number)
         self._known = len(history)
         over = [one for one, members in self._members.items() if Bracket.of(rungs, one, members).is_over]
         for number in over:

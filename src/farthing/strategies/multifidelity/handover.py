@@ -26,7 +26,8 @@ from farthing.strategies.multifidelity.standings import KeptStandings, Standings
 from farthing.strategies.shared.searching import share_left
 from farthing.strategies.shared.starts import is_known
 from farthing.strategies.shared.strategy import Randomness
-from farthing.trials import History, Json, Prediction, Suggestion, Trial
+from farthing.trials import History, Json, Prediction, Suggestion, Trial, noted
+from farthing.trials.trial import THETA
 
 # ------------------------------------------------------------
 # Rungs for runs of any length: halving takes over runs that something else began.
@@ -210,13 +211,12 @@ def _doubt(skill: Skill) -> str:
 
 
 def _note(suggestion: Suggestion, because: str) -> dict[str, Json]:
-    known = suggestion.note if isinstance(suggestion.note, dict) else {}
-    return {"why": f"{_what(suggestion)}: {because}", **known}
+    return {"why": f"{_what(suggestion)}: {because}", **noted(suggestion.note)}
 
 
 def _what(suggestion: Suggestion) -> str:
     if suggestion.resume_from is not None:
         return f"trial {suggestion.resume_from} carried on by successive halving, one of the best third at its rung"
-    if isinstance(suggestion.note, dict) and "theta" in suggestion.note:
+    if THETA in noted(suggestion.note):
         return "a configuration of the model among those of successive halving, to see whether it chooses better now"
     return "a random configuration, by successive halving"

@@ -10,8 +10,8 @@ import numpy as np
 from farthing.strategies.multifidelity.loss_scale import lower_bound
 from farthing.strategies.multifidelity.runs import Run, runs_of
 from farthing.strategies.shared.starts import is_drawn
-from farthing.trials import History, Trial
-from farthing.trials.trial import ADDED
+from farthing.trials import History
+from farthing.trials.trial import ADDED, is_by_model
 
 Curve = Mapping[float, float]
 """The loss of a run at each fidelity that it has reached; empty for a run that diverged."""
@@ -121,12 +121,7 @@ def _furthest_common(one: Curve, other: Curve) -> float | None:
 
 def is_chosen(run: Run) -> bool:
     """Whether a model chose its params."""
-    return is_of_model(run.trials[0])
-
-
-def is_of_model(trial: Trial) -> bool:
-    """Whether a model suggested it."""
-    return isinstance(trial.note, dict) and "theta" in trial.note
+    return is_by_model(run.trials[0])
 
 
 def _curve(run: Run, fidelity: str) -> Curve:

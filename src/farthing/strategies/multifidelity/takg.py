@@ -14,6 +14,7 @@ from farthing.strategies.shared.effort import can_pay_for_model, effort_level
 from farthing.strategies.shared.starts import first_params, is_known, starts_in_vain
 from farthing.strategies.shared.strategy import Randomness, Recommendation, Strategy
 from farthing.trials import History, Json, Params, Suggestion, Trial
+from farthing.trials.trial import is_by_model
 
 if TYPE_CHECKING:
     from farthing.strategies.multifidelity.candidates import Candidates, ChosenEvaluation
@@ -145,11 +146,11 @@ class TraceKG(Strategy):
     def _hurried(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
         """Suggestions of successive halving where the model would take too long; none elsewhere."""
         from farthing.strategies.multifidelity.handover import suggest_in_haste
-        from farthing.strategies.multifidelity.skill import is_of_model, only_trace
+        from farthing.strategies.multifidelity.skill import only_trace
 
         effort = effort_level(self, history, budget)
         may_halve = self.halving and only_trace(history) is not None
-        if not may_halve or can_pay_for_model(self, history, is_of_model, effort=effort):
+        if not may_halve or can_pay_for_model(self, history, is_by_model, effort=effort):
             return []
         return suggest_in_haste(history, budget, count, rng)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from farthing.trials import History, State, Trial
+from farthing.trials import History, State, Trial, noted
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,8 @@ class Place:
 
 def place_of(trial: Trial) -> Place | None:
     """The place that a strategy of this family noted on the trial; None for other trials."""
-    note = trial.note
-    if not isinstance(note, dict) or not isinstance(note.get("member"), int):
+    note = noted(trial.note)
+    if not isinstance(note.get("member"), int):
         return None
     return Place(note["member"], int(note["interval"]), int(note.get("repeat", 0)))
 

@@ -15,7 +15,7 @@ import numpy as np
 from farthing.models.linalg import Array
 from farthing.space.encoding import Encoder
 from farthing.strategies.shared.strategy import Randomness
-from farthing.trials import History, Json, Params, State, Trial
+from farthing.trials import History, Json, Params, State, Trial, noted
 
 NOTE = "evolution"
 STEP = 0.3
@@ -229,7 +229,7 @@ def latest_members(history: History, note: str) -> list[Trial]:
     members: list[Trial] = []
     for number in range(len(history) - 1, history.extended_at - 1, -1):
         trial = history[number]
-        if isinstance(trial.note, dict) and note in trial.note:
+        if note in noted(trial.note):
             members.append(trial)
             if "state" in trial.note[note]:
                 return members[::-1]
@@ -238,7 +238,7 @@ def latest_members(history: History, note: str) -> list[Trial]:
 
 def is_evolving(trial: Trial) -> bool:
     """Whether this rule suggested it."""
-    return isinstance(trial.note, dict) and NOTE in trial.note
+    return NOTE in noted(trial.note)
 
 
 def is_measured(trial: Trial) -> bool:

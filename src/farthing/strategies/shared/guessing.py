@@ -5,7 +5,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from farthing.space import Choice, Space
-from farthing.trials import History, Params, Trial
+from farthing.trials import History, Params, Trial, noted
 
 if TYPE_CHECKING:
     from farthing.acquisition.acquisition import Acquisition
@@ -59,7 +59,7 @@ def has_centre(history: History) -> bool:
 
 def guess_of(trial: Trial) -> str | None:
     """How a trial relates to the guesses: the centre, near it, or drawn without a look at it."""
-    return trial.note.get(NOTE) if isinstance(trial.note, dict) else None
+    return noted(trial.note).get(NOTE)
 
 
 def is_near(history: History, place: int, rng: "Randomness") -> bool:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
 from farthing.errors import InvalidParams
 from farthing.space import Choice, Space
@@ -21,7 +20,7 @@ from farthing.strategies.shared.guessing import (
 )
 from farthing.strategies.shared.guessing import NOTE as GUESS
 from farthing.strategies.shared.strategy import Randomness
-from farthing.trials import History, Json, Params, State, Trial
+from farthing.trials import History, Json, Params, State, Trial, noted
 from farthing.trials.learned import Learned, random_by_source
 
 NOTE = "learned"
@@ -127,7 +126,7 @@ def _cheap_starts(history: History) -> list[FirstParams]:
     space = history.problem.space
     if not any(parameter.cheap_values for parameter in space.parameters.values()):
         return []
-    begun = [trial.note[CHEAP] for trial in history if isinstance(trial.note, dict) and CHEAP in trial.note]
+    begun = [trial.note[CHEAP] for trial in history if CHEAP in noted(trial.note)]
     if len(begun) >= CHEAP_STARTS:
         return []
     from farthing.models.sobol import sobol_points
@@ -161,18 +160,19 @@ def _at_the_cheap_end(space: Space, unit: list[float]) -> Params:
 
 def start_place(trial: Trial) -> int | None:
     """The place of a trial among the learnt starts, if it is one of them."""
-    noted = trial.note.get(NOTE) if isinstance(trial.note, dict) else None
-    return int(noted[0]) if isinstance(noted, list) else None
+    place = noted(trial.note).get(NOTE)
+    return int(place[0]) if isinstance(place, list) else None
 
 
 def is_known(note: Json) -> bool:
     """Whether a note is of a start that was learnt, guessed or declared cheap, not drawn."""
-    return isinstance(note, dict) and (NOTE in note or CHEAP in note or note.get(GUESS) == CENTRE)
+    words = noted(note)
+    return NOTE in words or CHEAP in words or words.get(GUESS) == CENTRE
 
 
 def is_drawn(trial: Trial, *, added: str) -> bool:
     """Whether no model, no earlier study and no user chose the configuration, and no result is from elsewhere."""
-    note: Mapping[str, Any] = trial.note if isinstance(trial.note, dict) else {}
+    note = noted(trial.note)
     chosen = {"theta", NOTE, CHEAP, added} & note.keys()
     return trial.resume_from is None and not chosen and note.get(GUESS) in (None, RANDOM)
 

@@ -11,7 +11,7 @@ from farthing.models.likelihood import HyperparameterPosterior
 from farthing.models.linalg import Array, IntArray
 from farthing.models.parameters import Parameter
 from farthing.models.transforms import Standardise
-from farthing.trials import History, Prediction
+from farthing.trials import History, Prediction, noted
 
 # ------------------------------------------------------------
 # Chooses the observations that a Gaussian process is conditioned on if all of them would take too long.
@@ -190,7 +190,7 @@ def is_recent(fitted_on: int, count: int, *, is_frugal: bool) -> bool:
 def last_fit(history: History, key: str, *, size: int) -> tuple[Array | None, int]:
     """The hyperparameters that the latest suggestion noted under `key`, and the number of observations behind them."""
     for trial in reversed(history):
-        note = trial.note if isinstance(trial.note, dict) else {}
+        note = noted(trial.note)
         if len(note.get(key) or ()) == size:
             return np.array(note[key], dtype=float), int(note.get("fitted_on", 0))
     return None, 0
