@@ -12,8 +12,7 @@ from farthing.storage.invariants import broken_invariants
 from farthing.storage.json_text import as_stored, stored_record, stored_suggestion
 from farthing.storage.lifecycle import Claim, Entry, Moment
 from farthing.storage.runs import Run, next_beginning, seconds_covered
-from farthing.storage.storage import Changes, Choice, Payload, StudyRecord, StudySummary
-from farthing.storage.summaries import summary
+from farthing.storage.storage import Changes, Choice, Payload, StudyRecord, StudySummary, summary
 from farthing.storage.validation import (
     check_expected_trials,
     check_resume_from,

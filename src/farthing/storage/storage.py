@@ -1,5 +1,7 @@
 """The promises of every storage."""
 
+import math
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -339,3 +341,19 @@ class Storage(Protocol):
     def close(self) -> None:
         """Lets go of files and connections."""
         ...
+
+
+def summary(record: StudyRecord, trials: Sequence[Trial]) -> StudySummary:
+    values = [trial.value for trial in trials if trial.state is State.DONE and trial.value is not None]
+    return StudySummary(
+        record=record,
+        trials=Counter(trial.state for trial in trials),
+        best_value=best(record.problem, values),
+        cost=math.fsum(trial.cost for trial in trials),
+    )
+
+
+def best(problem: Problem, values: Sequence[float]) -> float | None:
+    if not values or not problem.is_simple:  # of several values none is the best, and a limit may exclude it
+        return None
+    return min(values) if problem.minimize else max(values)

@@ -12,9 +12,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from farthing.errors import StorageError
 from farthing.storage import engines
-from farthing.storage.faults import explained, is_busy, is_outage
+from farthing.storage.faults import DatabaseFile, explained, is_busy, is_outage
 from farthing.storage.forking import close_before_forks, no_fork_meanwhile
-from farthing.storage.presence import DatabaseFile
 
 Result = TypeVar("Result")
 Steps = Callable[[Connection], Result]

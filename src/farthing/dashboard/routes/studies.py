@@ -20,7 +20,7 @@ from farthing.dashboard.reading import Row, Studies, StudyReader
 from farthing.errors import InvalidArgument, NoResult
 from farthing.session.strategy import ChosenStrategy, class_name
 from farthing.storage.storage import ReadsOutlines, StudySummary
-from farthing.storage.summaries import best as best_value
+from farthing.storage.storage import best as best_value
 from farthing.trials import Json, State
 from farthing.validation import spelled_out
 
