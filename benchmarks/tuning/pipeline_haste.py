@@ -32,7 +32,7 @@ from farthing.trials import History, Suggestion
 
 PATH = results_path("tuning-pipeline-haste")
 STRATEGIES: tuple[Strategy, ...] = (ft.PrefixEI(), ft.LaMBO())
-SEEDS, TRIALS, FIRST_BY_MODEL, FULL_RUNS = 4, 60, 4, 12.0
+SEEDS, TRIALS, FIRST_BY_MODEL, FULL_RUNS, UNLIMITED = 4, 60, 4, 12.0, 1e9
 
 
 @dataclass(frozen=True)
@@ -93,14 +93,14 @@ def driver(strategy: Strategy, effort: EffortLevel) -> Staged:
 
 
 def thinking(strategy: Strategy, effort: EffortLevel, seed: int) -> Record:
-    steps = driver(strategy, effort).run(Steps(), budget=Budget(cost=math.inf), seed=seed)
+    steps = driver(strategy, effort).run(Steps(), budget=Budget(cost=UNLIMITED), seed=seed)
     seconds = [step.suggest_seconds for step in islice(steps, TRIALS)]
     return {"milliseconds": round(1e3 * fmean(seconds[FIRST_BY_MODEL:]), 2)}
 
 
 def quality(strategy: Strategy, effort: EffortLevel, problem: StagedFunction, seed: int) -> Record:
     spent, regret = 0.0, 1.0
-    for step in driver(strategy, effort).run(problem, budget=Budget(cost=math.inf), seed=seed):
+    for step in driver(strategy, effort).run(problem, budget=Budget(cost=UNLIMITED), seed=seed):
         spent += step.cost
         if spent > FULL_RUNS * problem.full_cost:
             break
@@ -135,14 +135,20 @@ def summary(records: list[Record]) -> str:
         }
         for effort, milliseconds in taken.items():
             lines.append(f"{method}, {effort}: {milliseconds:.0f} ms, {milliseconds / taken[EFFORT_LEVELS[0]]:.2f}")
-        regrets = {
-            effort: {(one["problem"], one["seed"]): one["regret"] for one in own if _is_judged(one, effort)}
+        most, least = (
+            {(one["problem"], one["seed"]): one["regret"] for one in own if _is_judged(one, effort)}
             for effort in (EFFORT_LEVELS[0], EFFORT_LEVELS[-1])
-        }
-        most, least = regrets.values()
-        means = [math.exp(fmean(math.log(max(1e-6, regret)) for regret in found.values())) for found in (most, least)]
-        won, lost = (sum(sign * (least[pair] - most[pair]) > 0 for pair in most) for sign in (1, -1))
-        lines.append(f"{method}: regret {means[0]:.4f} with all effort, {means[1]:.4f} with the least; {won}–{lost}")
+        )
+        pairs = [(most[pair], least[pair]) for pair in most if pair in least]
+        if pairs:
+            means = [
+                math.exp(fmean(math.log(max(1e-6, regret)) for regret in found)) for found in zip(*pairs, strict=True)
+            ]
+            won, lost = sum(a < b for a, b in pairs), sum(a > b for a, b in pairs)
+            lines.append(
+                f"{method}: regret {means[0]:.4f} with all effort, {means[1]:.4f} with the least; "
+                f"all effort is better {won} times, worse {lost}"
+            )
     return "\n".join(lines)
 
 
