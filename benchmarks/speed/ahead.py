@@ -37,8 +37,9 @@ EQUAL = 1e-4
 digits of what is solved, or of a local optimum, are found later."""
 SECONDS = 0.05
 EPOCHS = 9
-PATIENCE = 0.3
-"""Seconds after which a trial may end although a worker is free: there may be nothing to think about."""
+PATIENCE, NOTHING = 0.3, 0.01
+"""A trial may end although a worker is free where this process took next to no CPU for so many seconds: there is then
+nothing to think about. By the seconds alone a busy machine ended trials in the middle of a thought."""
 PROBLEMS: Mapping[str, tuple[str, Strategy, int]] = {
     "branin": ("branin", LogEI(), 30),
     "hartmann-6": ("hartmann-6", LogEI(), 40),
@@ -87,10 +88,18 @@ class InOrder:
 
     def wait(self, listener: Listener, *, timeout: float | None = None) -> list[Ended]:
         """Where a worker is free the strategy thinks, as a rule: no trial ends before it has thought."""
-        if not self.works_in_wait and self.free and self._woken.wait(PATIENCE):
+        if not self.works_in_wait and self.free and self._has_thought():
             self._woken.clear()
             return []
         return self._order.popleft().wait(listener) if self._order else []
+
+    def _has_thought(self) -> bool:
+        before = -math.inf
+        while (spent := time.process_time()) - before > NOTHING:
+            before = spent
+            if self._woken.wait(PATIENCE):
+                return True
+        return False
 
     def wake(self) -> None:
         self._woken.set()
