@@ -11,11 +11,12 @@ paused, beside the end that is on record. With `--keep` the figures over all pro
 
 import argparse
 import sys
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -42,13 +43,15 @@ KEPT = "tuning-recommended"
 class Reached(NamedTuple):
     """The runs of a study in the order of their starts: how far each came, the loss there, and the regret at its end.
 
-    `loss` is of any scale. What the model `expected` is known of recorded rows.
+    `loss` is of any scale. `paths` has of each run where it was measured, and the losses there. What the model
+    `expected` is known of recorded rows.
     """
 
     amount: Array
     loss: Array
     final: Array
     is_full: BoolArray
+    paths: Sequence[tuple[Sequence[float], Sequence[float]]]
     model: "Expected | None" = None
 
 
@@ -79,6 +82,19 @@ def finished(runs: Reached) -> Array:
     return np.where(runs.is_full, runs.loss, np.inf) if runs.is_full.any() else runs.loss
 
 
+def as_others_went_on(runs: Reached) -> Array:
+    """The lowest measured, with the median rise of those that went on from there, if they rose."""
+    found = runs.loss.copy()
+    for amount in set(runs.amount.tolist()):
+        rises = [
+            losses[-1] - losses[place - 1]
+            for amounts, losses in runs.paths
+            if amounts[-1] > amount and (place := bisect_right(amounts, amount))
+        ]
+        found[runs.amount == amount] += max(0.0, median(rises)) if rises else 0.0
+    return found
+
+
 def predicted(runs: Reached) -> Array | None:
     return None if runs.model is None else runs.model.predicted
 
@@ -104,6 +120,7 @@ def undominated(rule: Rule) -> Rule:
 
 RULES: Mapping[str, Rule] = {
     "lowest measured": lowest_measured,
+    "the same, with what those that went on from there rose": as_others_went_on,
     "lowest measured of those that came furthest": furthest,
     "best finished, else lowest measured": finished,
     "predicted": predicted,
@@ -131,9 +148,14 @@ def _runs_of(record: Record) -> Reached:
     problem = PROBLEMS[record["problem"]]
     if isinstance(problem, Rows):
         return _from_rows(problem, steps)
-    last = {run: (amount, loss) for (run, amount), loss in zip(steps, record["measured"], strict=True)}
-    amount, loss = np.array(list(last.values()), dtype=float).T
-    return Reached(amount, loss, np.array(record["finals"]) / 1000, amount == _full_amount(record["problem"]))
+    measured: dict[int, tuple[list[float], list[float]]] = {}
+    for (run, reached), value in zip(steps, record["measured"], strict=True):
+        amounts, losses = measured.setdefault(run, ([], []))
+        amounts.append(reached)
+        losses.append(value)
+    paths = list(measured.values())
+    amount, loss = (np.array([path[place][-1] for path in paths], dtype=float) for place in (0, 1))
+    return Reached(amount, loss, np.array(record["finals"]) / 1000, amount == _full_amount(record["problem"]), paths)
 
 
 @cache
@@ -149,8 +171,9 @@ def _from_rows(problem: Rows, steps: Sequence[tuple[int, int]]) -> Reached:
     amount = np.array(list(last.values()))
     final = [min(problem.span.normalised(values[run, -1]), MOST) for run in last]
     loss = np.array([values[run, amount - 1] for run, amount in last.items()])
+    paths = [(range(1, amount + 1), values[run, :amount].tolist()) for run, amount in last.items()]
     model = _expected(problem, steps, values[list(last), -1])
-    return Reached(amount, loss, np.array(final), amount == values.shape[1], model)
+    return Reached(amount, loss, np.array(final), amount == values.shape[1], paths, model)
 
 
 def _expected(problem: Rows, steps: Sequence[tuple[int, int]], end: Array) -> Expected:

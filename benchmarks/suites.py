@@ -676,6 +676,8 @@ def _tables(kind: str, *, for_tuning: bool) -> tuple[str, ...]:
 ARENAS = {
     suite.name: suite
     for suite in (
+        _arena("folds-tuning", (("folds/churn", "folds/satimage"), 20)),
+        _arena("folds", (("folds/spambase", "folds/optdigits"), 20)),
         _arena(
             "real-curves-tuning",
             (_tables("rows", for_tuning=True), 20),

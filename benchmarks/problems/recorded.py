@@ -356,6 +356,8 @@ SHARED_TABLES = {
 }
 """What was drawn from for the tables of the data folder, which do not say it themselves."""
 
+FOLDS = tuple(sorted((REPOSITORY / "benchmarks" / "data" / "folds").glob("*.npz")))
+"""Cross-validations of this repository, whose points are the mean errors after each fit."""
 OWN_TABLES = tuple(sorted((REPOSITORY / "benchmarks" / "data").glob("*.npz")))
 """Tables of this repository, each with its space."""
 
@@ -435,4 +437,5 @@ ROWS: tuple[Judged, ...] = (
     Rows("opda-rows/convnext", "opda/convnext-tiny_tuning.results.jsonl.gz", CONVNEXT, "maximize"),
     Rows("opda-rows/deberta", "opda/deberta-base_tuning.results.jsonl.gz", DEBERTA, "maximize"),
     *(Rows(f"rows/{name}", file, table_space(file), "minimize") for name, file in TABLE_FILES.items()),
+    *(Rows(f"folds/{file.stem}", str(file), table_space(str(file)), "minimize") for file in FOLDS),
 )

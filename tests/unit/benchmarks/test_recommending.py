@@ -10,6 +10,7 @@ RUNS = Reached(
     loss=np.array([0.5, 0.6, 0.4, 0.7]),
     final=np.array([0.1, 0.2, 0.3, 0.4]),
     is_full=np.array([True, True, False, False]),
+    paths=[((4, 20), (0.35, 0.5)), ((4, 20), (0.3, 0.6)), ((4,), (0.4,)), ((8,), (0.7,))],
     model=Expected(
         predicted=np.array([0.5, 0.6, 0.3, 0.2]),
         deviation=np.array([0.01, 0.01, 0.1, 0.1]),
@@ -23,6 +24,7 @@ RUNS = Reached(
     ("rule", "run"),
     [
         ("lowest measured", 2),
+        ("the same, with what those that went on from there rose", 0),
         ("lowest measured of those that came furthest", 0),
         ("best finished, else lowest measured", 0),
         ("predicted", 3),

@@ -1,7 +1,9 @@
 """The recommendation: the lowest loss that was measured along a trace, or that is predicted at full fidelity."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 
 import numpy as np
 
@@ -37,7 +39,8 @@ class LowestMean:
 
 
 def recommend_seen(settings: Settings, history: History) -> Recommendation | None:
-    """Along a trace the configuration of which the lowest loss was measured last; elsewhere the lowest is predicted.
+    """Along a trace the configuration that measured the lowest loss last (`where_they_end`); elsewhere the lowest is
+    predicted.
 
     A run keeps what it has reached along a trace, and one that has only begun may diverge, which no Gaussian process
     foresees. Elsewhere a measured loss may be of another problem.
@@ -47,8 +50,29 @@ def recommend_seen(settings: Settings, history: History) -> Recommendation | Non
         return None
     model, seen = found
     is_trace = only_trace(history) is not None
-    losses = np.array([run.results[-1].loss for run in seen]) if is_trace else expected(history, model, seen)
+    losses = where_they_end(seen) if is_trace else expected(history, model, seen)
     return _first(history, model, seen, losses)
+
+
+def where_they_end(runs: Sequence[Run]) -> Array:
+    """The last loss of each run (N,), and as much more as runs that went on from there usually rose, if they did.
+
+    Learning curves fall, and nothing is added. The mean of the first questions or folds is noise, and the best of many
+    is lucky: those that were carried on for it show by how much.
+    """
+    ends = np.array([(run.results[-1].reach, run.results[-1].loss) for run in runs])
+    rises = {reach: _rise(runs, reach) for reach in set(ends[:, 0].tolist())}
+    return ends[:, 1] + [rises[reach] for reach in ends[:, 0].tolist()]
+
+
+def _rise(runs: Sequence[Run], reach: float) -> float:
+    """The median by which the loss of longer runs rose from there to their end; 0 where it fell, or for want of any."""
+    rises = [
+        run.results[-1].loss - run.path[1][place - 1]
+        for run in runs
+        if run.results[-1].reach > reach and (place := bisect_right(run.path[0], reach))
+    ]
+    return max(0.0, median(rises)) if rises else 0.0
 
 
 def expected(history: History, model: CurveModel, seen: Sequence[Run]) -> Array:

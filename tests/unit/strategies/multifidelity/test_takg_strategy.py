@@ -384,6 +384,29 @@ def test_along_a_trace_the_best_measured_run_is_recommended_whatever_is_predicte
     assert best.params == {"x": recommended}
 
 
+@pytest.mark.parametrize(("carried_on_rise", "recommended"), [(True, 0.4), (False, 0.8)])
+def test_a_lucky_beginning_is_weighed_with_how_others_went_on_from_there(
+    carried_on_rise: bool, recommended: float
+) -> None:
+    """The error of the first questions: those that began as well as the last one end at 0.2 or more, or stayed."""
+    ends = {0.2: 0.25, 0.4: 0.2, 0.6: 0.3}
+    rise = 0.15 if carried_on_rise else 0.0
+    space = ft.Space({"x": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(1, 20, integer=True, trace=True)})
+    full = [_on_a_line(number, x, end - rise, end, to=20) for number, (x, end) in enumerate(ends.items())]
+    history = History(Problem(space), [*full, _on_a_line(len(full), 0.8, 0.1, 0.1, to=2)])
+    best = ft.TraceKG().recommend(history)
+    assert best is not None
+    assert best.params == {"x": recommended}
+    assert [one.params["x"] for one in best.ranking][1] == (0.2 if carried_on_rise else 0.4)
+
+
+def _on_a_line(number: int, x: float, begin: float, end: float, *, to: int) -> Trial:
+    """Flat for two epochs."""
+    values = [begin + (end - begin) * max(0, epoch - 2) / 18 for epoch in range(1, to + 1)]
+    points = tuple(Measurement(value=value, fidelity={"epochs": epoch}) for epoch, value in enumerate(values, 1))
+    return Trial(number, Suggestion({"x": x}, {"epochs": to}), State.DONE, measurements=points, value=points[-1].value)
+
+
 def _trained(number: int, x: float, *, to: int, end: float) -> Trial:
     points = tuple(Measurement(value=end * epoch / 20, fidelity={"epochs": epoch}) for epoch in range(1, to + 1))
     suggestion = Suggestion({"x": x}, {"epochs": to})
