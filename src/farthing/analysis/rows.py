@@ -162,7 +162,7 @@ PLAIN_COLUMNS = ("number", "state", "value", "cost", "opened_at", "finished_at")
 
 
 @dataclass(frozen=True)
-class Query:
+class RowQuery:
     """The filter that a reader asked for. `where` maps a param to a text that its value contains or equals."""
 
     sort: str = "number"
@@ -179,7 +179,7 @@ class Query:
         return bool(self.text or self.tag or self.where) or self.sort not in PLAIN_COLUMNS
 
 
-def matching_lines(lines: Lines, query: Query) -> list[int]:
+def matching_lines(lines: Lines, query: RowQuery) -> list[int]:
     """The numbers of the trials, filtered and sorted by the columns of lines."""
     states = set(query.states)
     places = [place for place, state in enumerate(lines.states) if not states or state in states]
@@ -195,7 +195,7 @@ def matching_lines(lines: Lines, query: Query) -> list[int]:
     return [int(lines.number[place]) for place in _sorted(places, lambda place: column[place], query.descending)]
 
 
-def matching_trials(history: History, query: Query) -> list[int]:
+def matching_trials(history: History, query: RowQuery) -> list[int]:
     """The same, by anything that a trial has."""
     found = [trial.number for trial in history if _matches(trial, query)]
     return _sorted(found, lambda number: _cell(history[number], query.sort), query.descending)
@@ -232,7 +232,7 @@ def _cell(trial: Trial, column: str) -> Json:
     }.get(column, trial.number)
 
 
-def _matches(trial: Trial, query: Query) -> bool:
+def _matches(trial: Trial, query: RowQuery) -> bool:
     if query.states and trial.state.value not in query.states:
         return False
     if query.tag and query.tag not in trial.tags:

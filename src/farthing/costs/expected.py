@@ -34,7 +34,7 @@ def begun_at(history: History, trial: Trial, *, saves: bool = False) -> float:
     return history.reach(history[trial.resume_from])
 
 
-class Rates:
+class WorkRates:
     """The rates of all trials of a history, by number: a memo, which looks at new reports only."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from farthing.costs.expected import Rates, begun_at, work_of
+from farthing.costs.expected import WorkRates, begun_at, work_of
 from farthing.models.fitting import fit, hyperparameter_posterior
 from farthing.models.gp import GP
 from farthing.models.kernels import Kernel
@@ -60,7 +60,7 @@ class Paid:
     @classmethod
     def by(cls, history: History, trials: Sequence[Trial], *, saves: bool = False) -> "Paid":
         """The costs of these trials, each of which `has_paid`; `saves` says that programs keep their own state."""
-        rates = history.memo(Rates)
+        rates = history.memo(WorkRates)
         return cls(
             work=np.array([work_of(history, trial, saves=saves) for trial in trials], dtype=float),
             cost=np.array([trial.cost for trial in trials], dtype=float),

@@ -21,8 +21,8 @@ from starlette.routing import Route
 
 from farthing.dashboard.answers import Download, name_of, strict_json
 from farthing.dashboard.endpoints import Endpoint, openapi
-from farthing.dashboard.live import Changes, Pulse
-from farthing.dashboard.reading import Studies
+from farthing.dashboard.live import ChangeFeed, Pulse
+from farthing.dashboard.reading import ShownStudies
 from farthing.dashboard.routes import ENDPOINTS
 from farthing.dashboard.security import CSP, Access, App, BodyTooLarge, Guard
 from farthing.errors import (
@@ -57,10 +57,10 @@ STATUS: tuple[tuple[type[FarthingError], int], ...] = (
 PASSWORD = re.compile(r"(://[^/@:\s]*):[^/@\s]*@")
 
 
-def application(studies: Studies, access: Access) -> App:
+def application(studies: ShownStudies, access: Access) -> App:
     """The whole server as an ASGI application."""
     pulse = Pulse(studies.versions)
-    changes = Changes(pulse.versions)
+    changes = ChangeFeed(pulse.versions)
     base = access.base_path
     routes = [
         *(Route(base + one.path, _answering(one, studies, pulse), methods=[one.method]) for one in ENDPOINTS),
@@ -96,7 +96,7 @@ def _parts(message: Any) -> Iterator[Any]:
     yield {**message, "body": body[(len(body) - 1) // PIECE * PIECE :]} if len(body) > PIECE else message
 
 
-def _answering(endpoint: Endpoint, studies: Studies, pulse: Pulse) -> Callable[[Request], Any]:
+def _answering(endpoint: Endpoint, studies: ShownStudies, pulse: Pulse) -> Callable[[Request], Any]:
     async def answer(request: Request) -> Response:
         if endpoint.changes and not studies.may_change:
             return _error(403, "This server only shows. Start it with --allow-changes.")
@@ -193,7 +193,7 @@ async def _not_allowed(request: Request, error: Any) -> Response:
     return answer
 
 
-def _events(changes: Changes) -> Callable[[Request], Any]:
+def _events(changes: ChangeFeed) -> Callable[[Request], Any]:
     async def events(request: Request) -> Response:
         if changes.is_full:
             return _error(503, "Too many pages are connected. Close some.")

@@ -21,7 +21,7 @@ MOST_STALLED = 64
 """Connections that wait for their next request stall, too: browsers keep up to six of them."""
 
 
-class Connection(H11Protocol):
+class WatchedConnection(H11Protocol):
     """One connection of uvicorn's that is cut when it stalls for too long.
 
     With `tls` it is encrypted from here: asyncio would tell us of it only after both sides have agreed on that.
@@ -98,7 +98,7 @@ class Connection(H11Protocol):
         self.loop.call_soon(self.loop.call_soon, self._make_room)  # what has come already is read first
 
     def _make_room(self) -> None:
-        stalled = [one for one in self.connections if isinstance(one, Connection) and one.is_stalled]
+        stalled = [one for one in self.connections if isinstance(one, WatchedConnection) and one.is_stalled]
         if len(stalled) > MOST_STALLED:
             ((crowd, _),) = Counter(one.address for one in stalled).most_common(1)
             oldest = min((one for one in stalled if one.address == crowd), key=lambda one: one.stalled_at or 0.0)

@@ -20,7 +20,7 @@ SCHEMAS: dict[ArgumentKind, dict[str, Json]] = {
 
 
 @dataclass(frozen=True)
-class Argument:
+class Input:
     """One value of a request. A text may be limited to some `choices`, a whole number to a range."""
 
     name: str
@@ -143,7 +143,7 @@ class Endpoint:
     path: str
     handle: Handler
     about: str
-    arguments: tuple[Argument, ...] = ()
+    arguments: tuple[Input, ...] = ()
     body: Body | None = None
     answer: Mapping[str, Json] = field(default_factory=lambda: {"type": "object"})
     media: str = "application/json"
@@ -153,8 +153,8 @@ class Endpoint:
         return self.method != "GET"
 
 
-STUDY = Argument("study", about="The key of a study, as the list of studies has it.", in_path=True)
-TRIAL = Argument("number", "whole", "The number of a trial.", least=0, most=10**9, in_path=True)
+STUDY = Input("study", about="The key of a study, as the list of studies has it.", in_path=True)
+TRIAL = Input("number", "whole", "The number of a trial.", least=0, most=10**9, in_path=True)
 
 
 def openapi(endpoints: Sequence[Endpoint]) -> dict[str, Json]:
@@ -219,7 +219,7 @@ def _operation(endpoint: Endpoint) -> dict[str, Json]:
     return operation
 
 
-def _parameter(argument: Argument) -> dict[str, Json]:
+def _parameter(argument: Input) -> dict[str, Json]:
     return {
         "name": argument.name,
         "in": "path" if argument.in_path else "query",

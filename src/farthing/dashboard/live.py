@@ -77,7 +77,7 @@ MOST_REMEMBERED = 10_000
 """Studies whose last change is remembered for readers that come back."""
 
 
-class Changes:
+class ChangeFeed:
     """Numbers every change that it sees. A reader that comes back with its last number gets what it missed."""
 
     def __init__(
@@ -181,6 +181,6 @@ class Changes:
 class _Seat:
     """Is taken as long as the stream of a reader exists, whether or not it was ever asked for an event."""
 
-    def __init__(self, changes: Changes) -> None:
+    def __init__(self, changes: ChangeFeed) -> None:
         changes.readers += 1
         weakref.finalize(self, changes.leave)

@@ -201,7 +201,7 @@ class StudyReader:
 Row = dict[str, Json]
 
 
-class Studies:
+class ShownStudies:
     """The studies of a storage."""
 
     def __init__(self, storage: Storage, *, place: str = "", may_change: bool = False) -> None:

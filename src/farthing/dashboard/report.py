@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from farthing.dashboard.answers import key_of, strict_json
-from farthing.dashboard.reading import Studies
+from farthing.dashboard.reading import ShownStudies
 from farthing.dashboard.routes import charts, studies, trials
 from farthing.errors import FarthingError
 from farthing.storage import Storage
@@ -49,10 +49,10 @@ class Report:
 def report(storage: Storage, name: str) -> Report:
     """The report of one study, of now. It does not say where the study is stored: it may be sent anywhere."""
     key = key_of(name)
-    return Report(name, _page(name, key, answers_about(Studies(storage), key)))
+    return Report(name, _page(name, key, answers_about(ShownStudies(storage), key)))
 
 
-def answers_about(found: Studies, key: str) -> dict[str, Json]:
+def answers_about(found: ShownStudies, key: str) -> dict[str, Json]:
     """The answers that the pages of a study ask for, by address."""
     about = studies.show_study(found, key)
     base = f"api/studies/{key}"
@@ -74,7 +74,7 @@ def answers_about(found: Studies, key: str) -> dict[str, Json]:
     return answers
 
 
-def _of_one_value(found: Studies, key: str, base: str, of: str) -> dict[str, Json]:
+def _of_one_value(found: ShownStudies, key: str, base: str, of: str) -> dict[str, Json]:
     """The views of one objective, under the addresses at which the page asks for them."""
     named = f"?of={quote(of, safe='')}" if of else ""
     wanted = {"parameters": charts.show_parameters, "system": charts.show_system, "model": charts.show_model}
@@ -85,7 +85,7 @@ def _of_one_value(found: Studies, key: str, base: str, of: str) -> dict[str, Jso
     return made | _contours(found, key, base, made.get(f"{base}/model{named}"), of)
 
 
-def _contours(found: Studies, key: str, base: str, model: Json, of: str) -> dict[str, Json]:
+def _contours(found: ShownStudies, key: str, base: str, model: Json, of: str) -> dict[str, Json]:
     """Of the four parameters that matter most, each two."""
     names = list(model["importance"])[:4] if model else []
     named = f"&of={quote(of, safe='')}" if of else ""
@@ -98,7 +98,7 @@ def _contours(found: Studies, key: str, base: str, model: Json, of: str) -> dict
     return made
 
 
-def _trials(found: Studies, key: str, base: str, about: dict[str, Json]) -> dict[str, Json]:
+def _trials(found: ShownStudies, key: str, base: str, about: dict[str, Json]) -> dict[str, Json]:
     table = trials.list_trials(found, key, "value", _order(about), [], "", "", [], 0, MOST_TRIALS)
     numbers = {row["number"] for row in table["trials"]} | {row["number"] for row in about["failures"]}
     made: dict[str, Json] = {f"{base}/table": table}

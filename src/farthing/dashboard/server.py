@@ -116,8 +116,8 @@ def serve(
     import uvicorn
 
     from farthing.dashboard.application import application
-    from farthing.dashboard.connections import PATIENCE, Connection
-    from farthing.dashboard.reading import Studies
+    from farthing.dashboard.connections import PATIENCE, WatchedConnection
+    from farthing.dashboard.reading import ShownStudies
     from farthing.dashboard.security import LOOPBACK, Access
 
     token, tls = token_to_use(), _tls(listening)
@@ -131,10 +131,10 @@ def serve(
         is_tls=listening.certificate is not None,
         proxy=listening.proxy,
     )
-    app = application(Studies(storage, place=place, may_change=may_change), access)
+    app = application(ShownStudies(storage, place=place, may_change=may_change), access)
     config = uvicorn.Config(
         app,
-        http=partial(Connection, tls=tls),  # type: ignore[arg-type]  # it is called, and no more
+        http=partial(WatchedConnection, tls=tls),  # type: ignore[arg-type]  # it is called, and no more
         loop="asyncio",
         log_level="critical",  # endpoints log their own faults; open streams at the end are none
         access_log=False,

@@ -19,7 +19,7 @@ NAME = re.compile(r"(?P<number>\d{6,})/attempt-(?P<attempt>\d+)\.(?P<phase>stagi
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CheckpointFolder:
     """One folder under the root: whose it is, what it is, and which of those it is."""
 
     attempt: Attempt
@@ -101,7 +101,7 @@ class Checkpoints:
         if not self.is_ours:
             return 0
         entry = self._read(name, phase="checkpoint")
-        doomed = self.root / Entry(entry.attempt, "deleted", entry.index).name
+        doomed = self.root / CheckpointFolder(entry.attempt, "deleted", entry.index).name
         remove(doomed)
         try:
             self.path(name).rename(doomed)
@@ -123,7 +123,7 @@ class Checkpoints:
             if entry.name in keep:
                 announced[entry.attempt] = max(entry.index, announced.get(entry.attempt, 0))
 
-        def is_in_the_making(entry: Entry) -> bool:
+        def is_in_the_making(entry: CheckpointFolder) -> bool:
             is_new = entry.phase == "checkpoint" and entry.index > announced.get(entry.attempt, 0)
             return (entry.phase == "staging" or is_new) and may_live(entry.attempt)
 
@@ -166,27 +166,27 @@ class Checkpoints:
         """Whether the root carries the mark, so that what is in it may be deleted."""
         return self._mark is None or carries(self.root, self._mark)
 
-    def _all_entries(self) -> list[Entry]:
+    def _all_entries(self) -> list[CheckpointFolder]:
         return [entry for number in self._numbers() for entry in self._entries(number)]
 
-    def _collect(self, entry: Entry) -> int:
+    def _collect(self, entry: CheckpointFolder) -> int:
         return self.delete(entry.name) if entry.phase == "checkpoint" else remove(self.root / entry.name)
 
-    def _next(self, attempt: Attempt, *, phase: Phase) -> Entry:
+    def _next(self, attempt: Attempt, *, phase: Phase) -> CheckpointFolder:
         """An entry that is not there yet, also when an earlier study has left its folder."""
         own = (entry for entry in self._entries(attempt.number) if entry.attempt == attempt and entry.phase == phase)
-        return Entry(attempt, phase, 1 + max((entry.index for entry in own), default=0))
+        return CheckpointFolder(attempt, phase, 1 + max((entry.index for entry in own), default=0))
 
     def _numbers(self) -> list[int]:
         return [int(name) for name in names_in(self.root) if name.isdecimal()]
 
-    def _entries(self, number: int) -> Iterator[Entry]:
+    def _entries(self, number: int) -> Iterator[CheckpointFolder]:
         folder = f"{number:06d}"
         for name in names_in(self.root / folder):
             if entry := parsed_name(f"{folder}/{name}"):
                 yield entry
 
-    def _read(self, name: str, *, phase: Phase) -> Entry:
+    def _read(self, name: str, *, phase: Phase) -> CheckpointFolder:
         entry = parsed_name(name)
         if entry is None or entry.phase != phase or entry.name != name:
             raise InvalidArgument(
@@ -196,8 +196,8 @@ class Checkpoints:
         return entry
 
 
-def parsed_name(name: str) -> Entry | None:
+def parsed_name(name: str) -> CheckpointFolder | None:
     if not (match := NAME.fullmatch(name)):
         return None
     phase: Phase = match["phase"]  # type: ignore[assignment]  # the pattern has no others
-    return Entry(Attempt(int(match["number"]), int(match["attempt"])), phase, int(match["index"]))
+    return CheckpointFolder(Attempt(int(match["number"]), int(match["attempt"])), phase, int(match["index"]))

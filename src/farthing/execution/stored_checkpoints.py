@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from farthing.caching.stored_stages import STORE_FILE
 from farthing.errors import FarthingError, InvalidArgument
-from farthing.execution.checkpoints import Checkpoints, Entry, parsed_name
+from farthing.execution.checkpoints import CheckpointFolder, Checkpoints, parsed_name
 from farthing.execution.folder_mark import MARK, Mark
 from farthing.files.durable import remove
 from farthing.files.object_store import ObjectStore, is_url
@@ -152,7 +152,7 @@ class StoredCheckpoints(Checkpoints):
         if not (self.root / STORE_FILE).exists():
             (self.root / STORE_FILE).write_text(self.store.url)
 
-    def _all_entries(self) -> list[Entry]:
+    def _all_entries(self) -> list[CheckpointFolder]:
         """Those of this machine and those of the store, also the ones that were uploaded in part."""
         stored = (parsed_name(name) for name in self.store.folders() if not name.startswith("stages/"))
         return sorted({*super()._all_entries(), *filter(None, stored)}, key=lambda entry: entry.name)

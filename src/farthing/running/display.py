@@ -38,7 +38,7 @@ def display_for(session: Session, *, wanted: bool | None) -> "Observer | None":
         return None
     if is_notebook():
         return NotebookProgress(session)
-    return Progress(session) if wanted or sys.stderr.isatty() else ProgressLines(session)
+    return LiveProgress(session) if wanted or sys.stderr.isatty() else ProgressLines(session)
 
 
 def is_notebook() -> bool:
@@ -77,7 +77,7 @@ class Callbacks:
             callback(self._study, trial)
 
 
-class Standing:
+class RunStanding:
     """How a run stands: the trials by state, the best value, what each worker does."""
 
     def __init__(self, session: Session) -> None:
@@ -132,7 +132,7 @@ class Standing:
         return [(name, min(max(limit - getattr(left, name), 0.0), limit), limit) for name, limit in limits.items()]
 
 
-class Progress(Standing):
+class LiveProgress(RunStanding):
     """A live picture in a terminal, redrawn four times a second."""
 
     @contextmanager
@@ -170,7 +170,7 @@ class Progress(Standing):
         return bars
 
 
-class NotebookProgress(Standing):
+class NotebookProgress(RunStanding):
     """A bar for each limit and a line for each worker, in the output of the cell; plain HTML, without widgets."""
 
     @contextmanager
@@ -211,7 +211,7 @@ class NotebookProgress(Standing):
         return f"<div>{title}</div>{bars}{workers}"
 
 
-class ProgressLines(Standing):
+class ProgressLines(RunStanding):
     """A line on standard error once a minute, for logs of batch jobs; nothing at all in a run of seconds."""
 
     @contextmanager

@@ -19,7 +19,7 @@ T = TypeVar("T")
 EXAMPLE = "{float = [0.1, 1.0]}"
 
 
-class Kind(NamedTuple):
+class ParameterKind(NamedTuple):
     """How tables of one kind are read: which keys there may be besides the list, and what is made of them."""
 
     keys: tuple[str, ...]
@@ -27,13 +27,13 @@ class Kind(NamedTuple):
 
 
 PARAMETERS = {
-    "float": Kind(("log", "step", "when", "guess", "cheap"), Float),
-    "int": Kind(("log", "step", "when", "guess", "cheap"), Int),
-    "choice": Kind(("ordered", "when", "guess", "cheap"), lambda *options, **keys: _choice(options, keys)),
+    "float": ParameterKind(("log", "step", "when", "guess", "cheap"), Float),
+    "int": ParameterKind(("log", "step", "when", "guess", "cheap"), Int),
+    "choice": ParameterKind(("ordered", "when", "guess", "cheap"), lambda *options, **keys: _choice(options, keys)),
 }
 FIDELITIES = {
-    "float": Kind(("trace", "best_so_far"), Fidelity),
-    "int": Kind(("trace", "best_so_far"), lambda low, high, **keys: Fidelity(low, high, integer=True, **keys)),
+    "float": ParameterKind(("trace", "best_so_far"), Fidelity),
+    "int": ParameterKind(("trace", "best_so_far"), lambda low, high, **keys: Fidelity(low, high, integer=True, **keys)),
 }
 
 
@@ -129,7 +129,7 @@ def _mapping(value: object, *, what: str) -> Mapping[str, Any]:
     return value
 
 
-def _read(table: object, *, kinds: Mapping[str, Kind]) -> Any:
+def _read(table: object, *, kinds: Mapping[str, ParameterKind]) -> Any:
     keys = dict(_mapping(table, what="A declaration"))
     kind = _kind(keys, kinds)
     refuse_unknown(keys, (kind, *kinds[kind].keys), what="Keys of the table", error=InvalidSpace)
@@ -143,7 +143,7 @@ def _read_parameter(table: object) -> Any:
     return _read(table, kinds=PARAMETERS)
 
 
-def _kind(keys: Table, kinds: Mapping[str, Kind]) -> str:
+def _kind(keys: Table, kinds: Mapping[str, ParameterKind]) -> str:
     named = [kind for kind in kinds if kind in keys]
     if len(named) == 1:
         return named[0]
@@ -152,7 +152,7 @@ def _kind(keys: Table, kinds: Mapping[str, Kind]) -> str:
     raise InvalidSpace(f"{rule}, got {shown(keys)}. Write it like {EXAMPLE}.")
 
 
-def _all_keys(kinds: Mapping[str, Kind]) -> list[str]:
+def _all_keys(kinds: Mapping[str, ParameterKind]) -> list[str]:
     return list(dict.fromkeys([*kinds, *(key for kind in kinds.values() for key in kind.keys)]))
 
 

@@ -23,7 +23,7 @@ from farthing.cli.app import farthing as program
 from farthing.dashboard.answers import key_of
 from farthing.dashboard.application import application
 from farthing.dashboard.endpoints import Endpoint
-from farthing.dashboard.reading import Studies
+from farthing.dashboard.reading import ShownStudies
 from farthing.dashboard.routes import ENDPOINTS
 from farthing.dashboard.security import Access
 from farthing.errors import FarthingError
@@ -257,7 +257,7 @@ def _by_endpoints(place: str, study: str) -> Iterator[str]:
 def client_of(place: str) -> Iterator[TestClient]:
     """Of a dashboard of that database."""
     with closing(open_storage(place, patience=0.0)) as storage:
-        app = application(Studies(storage, place="stored.db"), Access(TOKEN, 8000, change_secret="of changes"))
+        app = application(ShownStudies(storage, place="stored.db"), Access(TOKEN, 8000, change_secret="of changes"))
         headers = {"authorization": f"Bearer {TOKEN}"}
         yield TestClient(app, base_url="http://localhost:8000", headers=headers, raise_server_exceptions=False)
 

@@ -8,7 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from farthing.dashboard.application import application
-from farthing.dashboard.reading import Studies
+from farthing.dashboard.reading import ShownStudies
 from farthing.dashboard.security import Access
 from farthing.storage import Storage, open_storage
 
@@ -31,7 +31,7 @@ def storage(database: Path) -> Iterator[Storage]:
 
 def client_of(storage: Storage, *, may_change: bool = False, with_token: bool = True, **access) -> TestClient:
     app = application(
-        Studies(storage, place="stored.db", may_change=may_change),
+        ShownStudies(storage, place="stored.db", may_change=may_change),
         Access(TOKEN, access.pop("port", 8000), change_secret=SECRET, **access),
     )
     headers = {"authorization": f"Bearer {TOKEN}"} if with_token else {}

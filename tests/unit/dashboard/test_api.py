@@ -267,7 +267,7 @@ def test_passwords_are_never_shown(client, monkeypatch) -> None:
     def broken(*_):
         raise StorageError("got postgresql://me:secret@host/db, which does not answer.")
 
-    monkeypatch.setattr("farthing.dashboard.reading.Studies.versions", broken)
+    monkeypatch.setattr("farthing.dashboard.reading.ShownStudies.versions", broken)
     answer = client.get("/api/studies")
 
     assert answer.status_code == 503
@@ -276,7 +276,7 @@ def test_passwords_are_never_shown(client, monkeypatch) -> None:
 
 
 def test_a_fault_of_ours_tells_strangers_nothing(client, monkeypatch, caplog) -> None:
-    monkeypatch.setattr("farthing.dashboard.reading.Studies.versions", lambda _: 1 / 0)
+    monkeypatch.setattr("farthing.dashboard.reading.ShownStudies.versions", lambda _: 1 / 0)
 
     answer = client.get("/api/studies")
 

@@ -7,7 +7,7 @@ import pytest
 
 import farthing as ft
 from farthing.running import display
-from farthing.running.display import NotebookProgress, Progress, ProgressLines, display_for
+from farthing.running.display import LiveProgress, NotebookProgress, ProgressLines, display_for
 from farthing.session import session_of
 
 SPACE = ft.Space({"x": ft.Float(0, 1)})
@@ -43,7 +43,7 @@ def test_the_display_is_chosen_by_where_the_program_runs(monkeypatch) -> None:
     study = study_of()
     assert display_for(session_of(study), wanted=False) is None
     assert isinstance(display_for(session_of(study), wanted=None), ProgressLines)
-    assert isinstance(display_for(session_of(study), wanted=True), Progress)
+    assert isinstance(display_for(session_of(study), wanted=True), LiveProgress)
     kernel = types.SimpleNamespace(kernel=object())
     ipython = types.SimpleNamespace(get_ipython=lambda: kernel)
     monkeypatch.setitem(sys.modules, "IPython", ipython)

@@ -11,7 +11,7 @@ from farthing.analysis.rows import trial_row
 from farthing.costs import Budget
 from farthing.dashboard.answers import name_of
 from farthing.dashboard.endpoints import LONGEST_TEXT, STUDY, TRIAL, Body, Endpoint
-from farthing.dashboard.reading import Studies
+from farthing.dashboard.reading import ShownStudies
 from farthing.errors import InvalidArgument, NoResult, TrialFinished
 from farthing.running.verification import Chosen
 from farthing.session import session_of
@@ -24,19 +24,19 @@ LIMIT = {"type": "number", "exclusiveMinimum": 0, "maximum": 1e15}
 
 
 @contextmanager
-def _study(studies: Studies, key: str) -> Iterator[Study]:
+def _study(studies: ShownStudies, key: str) -> Iterator[Study]:
     """The study, for one change. The storage stays open: it is the server's."""
     with closing(Study.load(name_of(key), studies.storage)) as study:
         yield study
 
 
-def stop_study(studies: Studies, study: str, body: dict[str, Json]) -> dict[str, Json]:
+def stop_study(studies: ShownStudies, study: str, body: dict[str, Json]) -> dict[str, Json]:
     with _study(studies, study) as found:
         found.request_stop()
         return {"running": sum(trial.state is State.RUNNING for trial in found.history.in_flight)}
 
 
-def raise_budget(studies: Studies, study: str, body: dict[str, Json]) -> dict[str, Json]:
+def raise_budget(studies: ShownStudies, study: str, body: dict[str, Json]) -> dict[str, Json]:
     if not body:
         raise InvalidArgument("A budget needs a limit, got none. Give cost, seconds or trials.")
     with _study(studies, study) as found:
@@ -45,7 +45,7 @@ def raise_budget(studies: Studies, study: str, body: dict[str, Json]) -> dict[st
         return {"budget": found.budget.to_json() if found.budget else None}
 
 
-def enqueue_trial(studies: Studies, study: str, body: dict[str, Json]) -> dict[str, Json]:
+def enqueue_trial(studies: ShownStudies, study: str, body: dict[str, Json]) -> dict[str, Json]:
     """All active params must be given: to complete some would take the strategy, which is not imported here."""
     with _study(studies, study) as found:
         params = {name: _as_option(found, name, value) for name, value in body["params"].items()}
@@ -61,7 +61,7 @@ def _as_option(study: Study, name: str, value: Json) -> Json:
     return tuple(value) if isinstance(value, list) and tuple(value) in options else value
 
 
-def annotate_trial(studies: Studies, study: str, number: int, body: dict[str, Json]) -> dict[str, Json]:
+def annotate_trial(studies: ShownStudies, study: str, number: int, body: dict[str, Json]) -> dict[str, Json]:
     if not body:
         raise InvalidArgument("A note needs tags or a comment, got neither. Give one of them.")
     with _study(studies, study) as found:
@@ -69,7 +69,7 @@ def annotate_trial(studies: Studies, study: str, number: int, body: dict[str, Js
         return trial_row(found.history[number])
 
 
-def prune_trial(studies: Studies, study: str, number: int, body: dict[str, Json]) -> dict[str, Json]:
+def prune_trial(studies: ShownStudies, study: str, number: int, body: dict[str, Json]) -> dict[str, Json]:
     """Ends a trial without a result. The program that runs it notices at its next report or renewal, and kills it."""
     with _study(studies, study) as found:
         trial = found.history[number]
@@ -84,7 +84,7 @@ def prune_trial(studies: Studies, study: str, number: int, body: dict[str, Json]
         return trial_row(storage.close_trial(found.name, Attempt(number, trial.attempt), outcome))
 
 
-def verify_best(studies: Studies, study: str, body: dict[str, Json]) -> dict[str, Json]:
+def verify_best(studies: ShownStudies, study: str, body: dict[str, Json]) -> dict[str, Json]:
     """Like `study.verify`, but for running it: the full training of the recommendation is put in line.
 
     A run that is alive carries it out, or the next one, or `study.verify`, which runs what waits. What was trained to

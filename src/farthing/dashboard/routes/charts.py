@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from farthing.analysis import charts
 from farthing.analysis.charts import parameter_points, timeline
 from farthing.analysis.one_value import by_value
-from farthing.dashboard.endpoints import STUDY, Argument, Endpoint
-from farthing.dashboard.reading import GROWTH, Studies, StudyReader
+from farthing.dashboard.endpoints import STUDY, Endpoint, Input
+from farthing.dashboard.reading import GROWTH, ShownStudies, StudyReader
 from farthing.dashboard.routes.studies import reader_of
 from farthing.errors import NoResult
 from farthing.storage.storage import ReadsOutlines
@@ -40,7 +40,7 @@ def _seen(reader: StudyReader, of: str) -> History:
     return history if history.problem.is_simple else by_value(history, of or history.problem.value, example="")
 
 
-def show_front(studies: Studies, study: str) -> dict[str, Json]:
+def show_front(studies: ShownStudies, study: str) -> dict[str, Json]:
     """The front of several objectives and how limits are kept; `why` says why there is none."""
     from farthing.analysis.front import front_form
 
@@ -54,17 +54,17 @@ def show_front(studies: Studies, study: str) -> dict[str, Json]:
     return {"front": found, "why": ""}
 
 
-def show_parameters(studies: Studies, study: str, of: str = "") -> dict[str, Json]:
+def show_parameters(studies: ShownStudies, study: str, of: str = "") -> dict[str, Json]:
     reader = reader_of(studies, study)
     return reader.remembered(("params", of), lambda: parameter_points(_seen(reader, of), most=MOST_POINTS))  # type: ignore[no-any-return]
 
 
-def show_timeline(studies: Studies, study: str) -> dict[str, Json]:
+def show_timeline(studies: ShownStudies, study: str) -> dict[str, Json]:
     reader = reader_of(studies, study)
     return timeline(reader.lines(), now=reader.storage.now(), most=MOST_BARS)
 
 
-def show_system(studies: Studies, study: str, of: str = "") -> dict[str, Json]:
+def show_system(studies: ShownStudies, study: str, of: str = "") -> dict[str, Json]:
     """The charts of the study's own system; an ordinary study has its predictions only."""
     reader = reader_of(studies, study)
     kind = reader.kind
@@ -83,14 +83,14 @@ def _nothing(history: History) -> dict[str, Json]:
     return {}
 
 
-def show_model(studies: Studies, study: str, of: str = "") -> dict[str, Json]:
+def show_model(studies: ShownStudies, study: str, of: str = "") -> dict[str, Json]:
     from farthing.analysis.diagnosis import model_form
 
     reader = reader_of(studies, study)
     return reader.remembered(("model", of), lambda: model_form(_fitted(reader, of)), of=_results(reader))  # type: ignore[no-any-return]
 
 
-def show_contour(studies: Studies, study: str, x: str, y: str, of: str = "") -> dict[str, Json]:
+def show_contour(studies: ShownStudies, study: str, x: str, y: str, of: str = "") -> dict[str, Json]:
     from farthing.analysis.diagnosis import contour
 
     reader = reader_of(studies, study)
@@ -101,7 +101,7 @@ def show_contour(studies: Studies, study: str, x: str, y: str, of: str = "") -> 
     return reader.remembered(("contour", x, y, of), make, of=_results(reader))  # type: ignore[no-any-return]
 
 
-def show_outlook(studies: Studies, study: str) -> dict[str, Json]:
+def show_outlook(studies: ShownStudies, study: str) -> dict[str, Json]:
     """The gain expected of another stretch of cost; `why` says why nothing is known yet."""
     reader = reader_of(studies, study)
 
@@ -139,7 +139,7 @@ def _fitted(reader: StudyReader, of: str) -> "FittedModel":
     return reader.remembered(("fitted", of), make, of=_results(reader))  # type: ignore[no-any-return]
 
 
-OF = Argument("of", about="Of several objectives and limited quantities the one in question.", default="")
+OF = Input("of", about="Of several objectives and limited quantities the one in question.", default="")
 
 ENDPOINTS = (
     Endpoint("GET", "/api/studies/{study}/front", show_front, "The front, and how limits are kept.", (STUDY,)),
@@ -153,6 +153,6 @@ ENDPOINTS = (
         "/api/studies/{study}/contour",
         show_contour,
         "The expected value over two parameters.",
-        (STUDY, Argument("x", about="A parameter.", default=""), Argument("y", about="Another.", default=""), OF),
+        (STUDY, Input("x", about="A parameter.", default=""), Input("y", about="Another.", default=""), OF),
     ),
 )

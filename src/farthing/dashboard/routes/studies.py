@@ -15,8 +15,8 @@ from farthing.analysis.overview import (
 from farthing.analysis.sampling import steady_places
 from farthing.costs import Ledger
 from farthing.dashboard.answers import key_of, name_of
-from farthing.dashboard.endpoints import STUDY, Argument, Endpoint
-from farthing.dashboard.reading import Row, Studies, StudyReader
+from farthing.dashboard.endpoints import STUDY, Endpoint, Input
+from farthing.dashboard.reading import Row, ShownStudies, StudyReader
 from farthing.errors import InvalidArgument, NoResult
 from farthing.session.strategy import ChosenStrategy, class_name
 from farthing.storage.storage import ReadsOutlines, StudySummary
@@ -30,7 +30,7 @@ MOST_BILLED_AT_ONCE = 500
 """Trials. Of a study with more, the page asks for the bill after it is drawn: that takes every trial."""
 
 
-def list_studies(studies: Studies) -> dict[str, Json]:
+def list_studies(studies: ShownStudies) -> dict[str, Json]:
     rows, unreadable = studies.rows(partial(_rows_of, studies), _row_of)
     return {
         "storage": studies.place,
@@ -40,7 +40,7 @@ def list_studies(studies: Studies) -> dict[str, Json]:
     }
 
 
-def _rows_of(studies: Studies, names: Collection[str]) -> dict[str, Row]:
+def _rows_of(studies: ShownStudies, names: Collection[str]) -> dict[str, Row]:
     return {
         summary.record.name: _row(summary, _results(studies, summary.record.name))
         for summary in studies.storage.list_studies()
@@ -48,7 +48,7 @@ def _rows_of(studies: Studies, names: Collection[str]) -> dict[str, Row]:
     }
 
 
-def _results(studies: Studies, name: str) -> list[float]:
+def _results(studies: ShownStudies, name: str) -> list[float]:
     if isinstance(studies.storage, ReadsOutlines):
         return studies.storage.results(name)
     return [trial.value for trial in studies.reader(name).history().done if trial.value is not None]
@@ -87,17 +87,17 @@ def _row(summary: StudySummary, results: list[float]) -> Row:
     }
 
 
-def reader_of(studies: Studies, key: str) -> StudyReader:
+def reader_of(studies: ShownStudies, key: str) -> StudyReader:
     return studies.reader(name_of(key))
 
 
-def show_study(studies: Studies, study: str) -> dict[str, Json]:
+def show_study(studies: ShownStudies, study: str) -> dict[str, Json]:
     reader = reader_of(studies, study)
     version, runs = reader.version(), reader.runs_going()
     return reader.remembered("study", lambda: _study(studies, reader, runs), of=(version, runs))  # type: ignore[no-any-return]
 
 
-def _study(studies: Studies, reader: StudyReader, runs: int) -> dict[str, Json]:
+def _study(studies: ShownStudies, reader: StudyReader, runs: int) -> dict[str, Json]:
     record, problem, lines = reader.record, reader.problem, reader.lines()
     in_flight = [int(lines.number[place]) for place in lines.in_flight()][:MOST_IN_FLIGHT]
     failed = latest_failures(lines)
@@ -130,7 +130,7 @@ def _is_short(reader: StudyReader) -> bool:
     return not reader.is_large and len(reader.lines()) <= MOST_BILLED_AT_ONCE
 
 
-def show_best(studies: Studies, study: str) -> dict[str, Json]:
+def show_best(studies: ShownStudies, study: str) -> dict[str, Json]:
     """The answer of `study.best`; `why` says why there is none yet."""
     reader = reader_of(studies, study)
     return reader.remembered("best", lambda: _best(reader))  # type: ignore[no-any-return]
@@ -147,12 +147,12 @@ def _best(reader: StudyReader) -> dict[str, Json]:
     return {"best": {**found.to_json(), "is_full": found.is_full, "words": found.lines()}, "why": ""}
 
 
-def show_bill(studies: Studies, study: str) -> dict[str, Json]:
+def show_bill(studies: ShownStudies, study: str) -> dict[str, Json]:
     reader = reader_of(studies, study)
     return reader.remembered("bill", lambda: Ledger.of(reader.history()).to_json())  # type: ignore[no-any-return]
 
 
-def show_predictions(studies: Studies, study: str) -> dict[str, Json]:
+def show_predictions(studies: ShownStudies, study: str) -> dict[str, Json]:
     """Of some finished trials; of many, an even choice."""
     reader = reader_of(studies, study)
 
@@ -165,7 +165,7 @@ def show_predictions(studies: Studies, study: str) -> dict[str, Json]:
     return reader.remembered("predictions", make)  # type: ignore[no-any-return]
 
 
-def compare_studies(studies: Studies, study: list[str]) -> dict[str, Json]:
+def compare_studies(studies: ShownStudies, study: list[str]) -> dict[str, Json]:
     if len(study) > MOST_COMPARED:
         raise InvalidArgument(f"At most {MOST_COMPARED} studies are compared at once, got {len(study)}. Choose fewer.")
     found = []
@@ -208,6 +208,6 @@ ENDPOINTS = (
         "/api/compare",
         compare_studies,
         "Several studies, each its best value against its cost.",
-        (Argument("study", "texts", "The key of a study; up to eight of them.", default=None),),
+        (Input("study", "texts", "The key of a study; up to eight of them.", default=None),),
     ),
 )

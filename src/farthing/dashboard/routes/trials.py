@@ -8,10 +8,10 @@ from itertools import islice, takewhile
 from typing import BinaryIO
 
 from farthing.analysis.export import export
-from farthing.analysis.rows import PLAIN_COLUMNS, Query, matching_lines, matching_trials, trial_form, trial_row
+from farthing.analysis.rows import PLAIN_COLUMNS, RowQuery, matching_lines, matching_trials, trial_form, trial_row
 from farthing.dashboard.answers import Download, key_of
-from farthing.dashboard.endpoints import STUDY, TRIAL, Argument, Endpoint
-from farthing.dashboard.reading import Studies, StudyReader
+from farthing.dashboard.endpoints import STUDY, TRIAL, Endpoint, Input
+from farthing.dashboard.reading import ShownStudies, StudyReader
 from farthing.dashboard.routes.studies import reader_of
 from farthing.errors import InvalidArgument, TrialNotFound
 from farthing.files.inside import files_inside, open_inside
@@ -31,18 +31,18 @@ IMAGES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GI
 
 FILTERS = (
     STUDY,
-    Argument("sort", about="A column: number, value, param.rate …", default="number"),
-    Argument("order", choices=("up", "down"), default="up"),
-    Argument("state", "texts", choices=tuple(state.value for state in State)),
-    Argument("text", about="Found in params, tags, comments and failures.", default=""),
-    Argument("tag", default=""),
-    Argument("where", "texts", about="param=text, or param=low..high"),
+    Input("sort", about="A column: number, value, param.rate …", default="number"),
+    Input("order", choices=("up", "down"), default="up"),
+    Input("state", "texts", choices=tuple(state.value for state in State)),
+    Input("text", about="Found in params, tags, comments and failures.", default=""),
+    Input("tag", default=""),
+    Input("where", "texts", about="param=text, or param=low..high"),
 )
 
 
 def _query(
     reader: StudyReader, sort: str, order: str, state: list[str], text: str, tag: str, where: list[str]
-) -> Query:
+) -> RowQuery:
     space = reader.problem.space
     known = [*PLAIN_COLUMNS, *(f"param.{name}" for name in space.parameters)]
     if sort not in [*known, *(f"fidelity.{name}" for name in space.fidelities)]:
@@ -53,15 +53,15 @@ def _query(
         raise InvalidArgument(
             f"where must be PARAM=TEXT of a parameter, got {shown(where)}. Write where=rate=0.1..0.2."
         )
-    return Query(sort, order == "down", tuple(state), text, tag, pairs)
+    return RowQuery(sort, order == "down", tuple(state), text, tag, pairs)
 
 
-def _numbers(reader: StudyReader, query: Query) -> list[int]:
+def _numbers(reader: StudyReader, query: RowQuery) -> list[int]:
     return matching_trials(reader.history(), query) if query.needs_trials else matching_lines(reader.lines(), query)
 
 
 def list_trials(
-    studies: Studies,
+    studies: ShownStudies,
     study: str,
     sort: str,
     order: str,
@@ -82,7 +82,7 @@ def list_trials(
 
 
 def export_trials(
-    studies: Studies, study: str, sort: str, order: str, state: list[str], text: str, tag: str, where: list[str]
+    studies: ShownStudies, study: str, sort: str, order: str, state: list[str], text: str, tag: str, where: list[str]
 ) -> Download:
     reader = reader_of(studies, study)
     query = _query(reader, sort, order, state, text, tag, where)
@@ -102,7 +102,7 @@ class _Some(History):
             self._trials.append(trial)
 
 
-def show_trial(studies: Studies, study: str, number: int) -> dict[str, Json]:
+def show_trial(studies: ShownStudies, study: str, number: int) -> dict[str, Json]:
     reader = reader_of(studies, study)
     trial = _trial(reader, number)
     chain = [trial]
@@ -133,7 +133,7 @@ def _logs(reader: StudyReader, trial: Trial) -> list[str]:
     return [found[attempt] for attempt in sorted(found)]
 
 
-def show_log(studies: Studies, study: str, number: int) -> dict[str, Json]:
+def show_log(studies: ShownStudies, study: str, number: int) -> dict[str, Json]:
     """The end of the log of the latest attempt."""
     reader = reader_of(studies, study)
     logs = _logs(reader, _trial(reader, number))
@@ -180,7 +180,7 @@ def _image(file: BinaryIO) -> str | None:
     return next((kind for start, kind in IMAGES.items() if head.startswith(start)), None)
 
 
-def show_file(studies: Studies, study: str, number: int, name: str) -> Download:
+def show_file(studies: ShownStudies, study: str, number: int, name: str) -> Download:
     """A picture to look at; anything else to keep, and never to execute."""
     reader = reader_of(studies, study)
     try:
@@ -204,8 +204,8 @@ ENDPOINTS = (
         "A page of the table of trials.",
         (
             *FILTERS,
-            Argument("offset", "whole", default=0, least=0, most=10**9),
-            Argument("limit", "whole", default=50, least=1, most=MOST_ROWS),
+            Input("offset", "whole", default=0, least=0, most=10**9),
+            Input("limit", "whole", default=50, least=1, most=MOST_ROWS),
         ),
         answer={
             "type": "object",
@@ -236,7 +236,7 @@ ENDPOINTS = (
         "/api/studies/{study}/trials/{number}/file",
         show_file,
         "A file that the trial left in its checkpoint.",
-        (STUDY, TRIAL, Argument("name", about="Its name in the checkpoint.", default="")),
+        (STUDY, TRIAL, Input("name", about="Its name in the checkpoint.", default="")),
         answer={"type": "string"},
         media="application/octet-stream",
     ),

@@ -15,7 +15,7 @@ from farthing.execution.checkpoints import Checkpoints
 from farthing.execution.executor import Ended, Job, Listener, check_workers
 from farthing.execution.ray.connection import Connection
 from farthing.execution.ray.declaration import RayExecutor
-from farthing.execution.ray.place import CALLS_AT_ONCE, SECONDS_TO_LEAVE, Place, farthing_version, python_version
+from farthing.execution.ray.place import CALLS_AT_ONCE, SECONDS_TO_LEAVE, RayPlace, farthing_version, python_version
 from farthing.execution.ray.remote_worker import SECONDS_TO_END, WAKE, Bell, RemotePlace, RemoteWorker, check_node
 from farthing.execution.ray.resources import Bundles
 from farthing.execution.sending import packed
@@ -79,7 +79,7 @@ class RunningOnRay:
             self._connection = Connection(settings.address, runtime_env=settings.runtime_env)
             self._ray = self._connection.ray
             self._work = self._ray.put(content)
-            self._actor = self._ray.remote(Place)
+            self._actor = self._ray.remote(RayPlace)
             self._places = [self._ask_for_place() for _ in range(workers)]
             self._slots = [self._slot(index, clock or SystemClock()) for index in range(workers)]
             self._wait_for_first_place()

@@ -32,7 +32,7 @@ CALLS_AT_ONCE = 4
 """Calls that the actor takes at the same time: one that stays, one that waits for the worker, and those that end it."""
 
 
-class Place:
+class RayPlace:
     """Starts the same worker process as on one machine, in a group of its own, and passes messages to and fro.
 
     The work runs in the worker, not in the actor: a time limit ends it with all that it started, and work that holds

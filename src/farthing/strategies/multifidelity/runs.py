@@ -27,7 +27,7 @@ class Point:
     gradient: Mapping[str, float] | None = None
 
 
-class Result(NamedTuple):
+class TrialResult(NamedTuple):
     """The result of a run's trial: how much of the full fidelity it had, all fidelities multiplied, and its loss."""
 
     reach: float
@@ -78,10 +78,10 @@ class Run:
         return np.asarray(self.problem.space.encoder.encode_fidelity([known])[0])
 
     @cached_property
-    def results(self) -> tuple[Result, ...]:
+    def results(self) -> tuple[TrialResult, ...]:
         """Those of the trials that are done."""
         return tuple(
-            Result(_reach(self.problem, trial), self.problem.sign * trial.value)
+            TrialResult(_reach(self.problem, trial), self.problem.sign * trial.value)
             for trial in self.done
             if trial.value is not None
         )
