@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from math import ceil, log2
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -127,6 +127,9 @@ class LaMBO(StagedStrategy):
     design: Literal["evenly", "at random"] = "evenly"
     refit: Literal["grow", "restart"] = "grow"
     compress: bool = True
+
+    thinking: ClassVar[float] = 0.03
+    haste: ClassVar[float] = 0.4
 
     @classmethod
     def paper(cls, **changes: Any) -> "LaMBO":
