@@ -41,10 +41,13 @@ COMMANDS = {
     "tuning-categories": "python -m benchmarks.tuning.categories",
     "tuning-conditional": "python -m benchmarks.tuning.branch_rules",
     "tuning-curve-rules": "python -m benchmarks.tuning.curve_rules",
+    "tuning-pipeline-haste": "python -m benchmarks.tuning.pipeline_haste",
     "tuning-population-box": "python -m benchmarks.tuning.population_box",
     "tuning-recommending": "python -m benchmarks.run real-curves-tuning",
     "tuning-references": "python -m benchmarks.tuning.references",
     "tuning-recommended": "python -m benchmarks.recommending --keep",
+    "tuning-rent-rules": "python -m benchmarks.tuning.rent_rules",
+    "tuning-streams": "python -m benchmarks.tuning.streams",
     "tuning-table-a2": "python -m benchmarks.tuning.table_a2",
 }
 """What makes the records that `python -m benchmarks.run` does not name as it does its suites."""
