@@ -145,7 +145,7 @@ def place_of(after: str, lines: Sequence[str]) -> slice:
     ]
     for start in starts:
         end = next((number for number in range(start, len(lines)) if not lines[number].startswith("|")), len(lines))
-        if after in lines[start] or " ".join(" ".join(lines[:start]).split()).endswith(after):
+        if after in lines[start] or " ".join(" ".join(lines[max(0, start - 12) : start]).split()).endswith(after):
             return slice(start, end)
     return slice(0, 0)
 
