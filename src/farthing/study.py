@@ -132,7 +132,7 @@ class RunSettings(RareRunSettings, WorkSettings, total=False):
     verify: bool
 
 
-class Settings(StudySettings, RunSettings, total=False):
+class WholeSettings(StudySettings, RunSettings, total=False):
     """The arguments that `minimize` and `maximize` pass on."""
 
 
@@ -886,7 +886,7 @@ def minimize(
     *,
     budget: Budget | None = None,
     value: str | Sequence[str] = "value",
-    **settings: Unpack[Settings],
+    **settings: Unpack[WholeSettings],
 ) -> Study:
     """Runs a whole study in one line and returns it; `settings` go to `Study` and to `Study.run`.
 
@@ -902,15 +902,15 @@ def maximize(
     *,
     budget: Budget | None = None,
     value: str | Sequence[str] = "value",
-    **settings: Unpack[Settings],
+    **settings: Unpack[WholeSettings],
 ) -> Study:
     """Like `minimize`, for a value that should be large."""
     of_study, of_run = _split(settings)
     return _run_whole(Study(space, maximize=value, **of_study), work, budget, of_run)
 
 
-def _split(settings: Settings) -> tuple[StudySettings, RunSettings]:
-    refuse_unknown_arguments(settings, list(Settings.__annotations__), what="minimize")
+def _split(settings: WholeSettings) -> tuple[StudySettings, RunSettings]:
+    refuse_unknown_arguments(settings, list(WholeSettings.__annotations__), what="minimize")
     given = cast(dict[str, Any], settings)
     of_study, of_run = (
         {name: value for name, value in given.items() if name in known.__annotations__}

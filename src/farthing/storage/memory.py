@@ -11,7 +11,7 @@ from farthing.storage.forking import held
 from farthing.storage.invariants import broken_invariants
 from farthing.storage.json_text import as_stored, stored_record, stored_suggestion
 from farthing.storage.lifecycle import Claim, Entry, Moment
-from farthing.storage.runs import Run, next_beginning, seconds_covered
+from farthing.storage.runs import StudyRun, next_beginning, seconds_covered
 from farthing.storage.storage import Changes, Choice, Payload, StudyRecord, StudySummary, summary
 from farthing.storage.validation import (
     check_expected_trials,
@@ -36,7 +36,7 @@ class _Study:
     running: set[int] = field(default_factory=set)
     continued_by: dict[int, set[int]] = field(default_factory=dict)
     events: list[tuple[int, Event]] = field(default_factory=list)
-    runs: list[Run] = field(default_factory=list)
+    runs: list[StudyRun] = field(default_factory=list)
     started: list[float] = field(default_factory=list)
     suggester: Claim | None = None
     suggester_renewed_at: float = 0.0
@@ -321,7 +321,7 @@ class MemoryStorage:
     def start_run(self, study: str, *, lease: float) -> int:
         with self._study(study) as found:
             at = self._moment()
-            found.runs.append(Run(next_beginning(found.runs, now=at.now), 0.0, at.now, lease))
+            found.runs.append(StudyRun(next_beginning(found.runs, now=at.now), 0.0, at.now, lease))
             found.started.append(at.elapsed)
             return len(found.runs)
 

@@ -14,7 +14,7 @@ from farthing.storage import tables
 from farthing.storage.columns import LARGEST, Columns, damaged
 from farthing.storage.json_text import from_text, mapping_from_text, mappings_from_texts, to_text, values_from_texts
 from farthing.storage.lifecycle import Entry
-from farthing.storage.runs import Run
+from farthing.storage.runs import StudyRun
 from farthing.storage.storage import StudyRecord
 from farthing.trials import (
     Event,
@@ -314,9 +314,9 @@ def event(row: Sequence[Any]) -> Event:
     return Event(kind, payload, time)
 
 
-def run(row: Sequence[Any]) -> Run:
+def run(row: Sequence[Any]) -> StudyRun:
     _RUN.check(row)
-    return Run(*row)
+    return StudyRun(*row)
 
 
 def value_of(value: object) -> float:

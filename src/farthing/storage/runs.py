@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class StudyRun:
     """`touched_at` is its last sign of life on the storage's clock; its `lease` is 0 once it has ended."""
 
     began: float
@@ -31,10 +31,10 @@ class Run:
         return self.reached + (silence if 0.0 <= silence <= self.lease / 2 else 0.0)
 
 
-def seconds_covered(runs: Iterable[Run]) -> float:
+def seconds_covered(runs: Iterable[StudyRun]) -> float:
     return max((run.reached for run in runs), default=0.0)
 
 
-def next_beginning(runs: Iterable[Run], *, now: float) -> float:
+def next_beginning(runs: Iterable[StudyRun], *, now: float) -> float:
     """The second of its study's time at which a run begins that is started now."""
     return max((run.reached_at(now) for run in runs), default=0.0)

@@ -16,7 +16,7 @@ from farthing.storage.json_text import stored_record, stored_suggestion
 from farthing.storage.lifecycle import Claim, Entry
 from farthing.storage.listing import leaders, read_lines, read_trials, summaries
 from farthing.storage.reading import HistoryReader
-from farthing.storage.runs import Run, next_beginning, seconds_covered
+from farthing.storage.runs import StudyRun, next_beginning, seconds_covered
 from farthing.storage.storage import Changes, Choice, Leaders, Payload, StudyRecord, StudySummary, TrialLines
 from farthing.storage.study_rows import NothingChanged, StudyRows
 from farthing.storage.transactions import Transactions
@@ -538,7 +538,7 @@ def _are_opened(found: StudyRows, opened: Sequence[Trial]) -> bool:
     return not opened or _is_opened(found, opened[0])
 
 
-def _runs(found: StudyRows) -> list[Run]:
+def _runs(found: StudyRows) -> list[StudyRun]:
     return [rows.run(row) for row in found.execute(statements.RUNS)]
 
 

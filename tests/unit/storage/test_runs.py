@@ -5,7 +5,7 @@ import pytest
 from farthing.costs import FakeClock
 from farthing.space import Float, Space
 from farthing.storage import MemoryStorage, StudyRecord
-from farthing.storage.runs import Run, next_beginning, seconds_covered
+from farthing.storage.runs import StudyRun, next_beginning, seconds_covered
 from farthing.trials import Problem
 
 NOW, LEASE = 1000.0, 60.0
@@ -15,16 +15,16 @@ NOW, LEASE = 1000.0, 60.0
     ("runs", "seconds", "beginning"),
     [
         ([], 0, 0),
-        ([Run(0, 10, NOW, 0)], 10, 10),
-        ([Run(0, 10, NOW, 0), Run(10, 5, NOW, 0)], 15, 15),
-        ([Run(0, 10, NOW, 0), Run(5, 10, NOW, 0)], 15, 15),
-        ([Run(0, 10, NOW, 0), Run(2, 1, NOW, 0)], 10, 10),
-        ([Run(0, 10, NOW - 20, LEASE)], 10, 30),
-        ([Run(0, 10, NOW - 40, LEASE)], 10, 10),
-        ([Run(0, 10, NOW + 3600, LEASE)], 10, 10),
+        ([StudyRun(0, 10, NOW, 0)], 10, 10),
+        ([StudyRun(0, 10, NOW, 0), StudyRun(10, 5, NOW, 0)], 15, 15),
+        ([StudyRun(0, 10, NOW, 0), StudyRun(5, 10, NOW, 0)], 15, 15),
+        ([StudyRun(0, 10, NOW, 0), StudyRun(2, 1, NOW, 0)], 10, 10),
+        ([StudyRun(0, 10, NOW - 20, LEASE)], 10, 30),
+        ([StudyRun(0, 10, NOW - 40, LEASE)], 10, 10),
+        ([StudyRun(0, 10, NOW + 3600, LEASE)], 10, 10),
     ],
 )
-def test_moments_in_several_runs_count_once(runs: list[Run], seconds: float, beginning: float) -> None:
+def test_moments_in_several_runs_count_once(runs: list[StudyRun], seconds: float, beginning: float) -> None:
     assert seconds_covered(runs) == seconds
     assert next_beginning(runs, now=NOW) == beginning
 

@@ -126,7 +126,7 @@ class Rungs:
         return [*levels, declared.high]
 
     @cached_property
-    def kept(self) -> "Standing":
+    def kept(self) -> "RungStanding":
         rules = (self.reduction, self.fidelity, self.lowest)
         return self.history.memo(KeptRungs, *rules) if self._stays else KeptRungs(*rules).of(self.history)
 
@@ -222,7 +222,7 @@ class Rungs:
 
 
 @dataclass(frozen=True)
-class Standing:
+class RungStanding:
     """The standings of a history's trials: losses and numbers of those that have ended on each rung, best first.
 
     `Rungs` says what is `highest`.
@@ -308,9 +308,9 @@ class FollowedRungs:
 class KeptRungs(FollowedRungs):
     """The whole standing, a copy that stays as it is."""
 
-    def of(self, history: History) -> Standing:
+    def of(self, history: History) -> RungStanding:
         self._follow(history)
-        return Standing([ended.copy() for ended in self._ended], self._highest.copy())
+        return RungStanding([ended.copy() for ended in self._ended], self._highest.copy())
 
 
 class KeptWaiting(FollowedRungs):
