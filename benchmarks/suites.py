@@ -696,8 +696,8 @@ ARENAS = {
             "real-curves",
             (_tables("rows", for_tuning=False), 40),
             (_tables("forest", for_tuning=False), 40),
-            (RECORDED_ROWS, 16),
-            (LEARNING_CURVES, 6),
+            (RECORDED_ROWS, 20),
+            (LEARNING_CURVES, 8),
             (SIZES_REPORTED, 8),
         ),
     )
