@@ -58,13 +58,18 @@ def sections() -> dict[str, str]:
     return {path.stem: CODE.sub("", path.read_text(encoding="utf-8")) for path in (DOCS / "benchmarks").glob("*.md")}
 
 
-def errors_of_searches() -> Iterable[float]:
-    """Medians over seeds of the error after four seconds, to more digits than the page has."""
-    found: dict[tuple[str, str], list[float]] = {}
+def figures_of_searches() -> Iterable[float]:
+    """Medians over seeds of the error after four seconds, with suggesting and without, to more digits than the page
+    has; and of the seconds of work and of suggesting, over all tables.
+    """
+    found: dict[tuple[str, ...], list[float]] = {}
     for row in read_records(results_path("pipeline-real")):
         if row["method"].startswith("search-"):
+            which = row["method"], row["settings"]["allowance"]["unit"]
             last = [step["value"] for step in row["steps"] if step["spent"] <= 4.0 + 1e-9]
-            found.setdefault((row["problem"], row["method"]), []).extend(last[-1:])
+            found.setdefault((row["problem"], *which), []).extend(last[-1:])
+            for name in ("cost", "suggest_cpu_seconds"):
+                found.setdefault((name, *which), []).append(row[name])
     return [median(own) for own in found.values()]
 
 
@@ -73,7 +78,7 @@ def printed_of_pipelines() -> str:
     own = [(contest, current_records(contest, records)) for contest in SUITES[summary.SUITE].contests]
     parts = [summary.summary(contest, rows) for contest, rows in own if rows]
     parts += [near_best.report(results_path(near_best.SUITE), name) for name in near_best.PROBLEMS]
-    return "\n".join([*parts, *(f"{one:.4f}" for one in errors_of_searches())])
+    return "\n".join([*parts, *(f"{one:.4f}" for one in figures_of_searches())])
 
 
 def printed_of_populations() -> str:

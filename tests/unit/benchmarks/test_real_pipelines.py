@@ -8,6 +8,7 @@ from queue import Queue
 import numpy as np
 import pytest
 
+from benchmarks.comparing import paired_wins, scores_at
 from benchmarks.drivers.sklearn import Randomized, Search
 from benchmarks.drivers.staged import Staged, StagedTPE
 from benchmarks.pipelines import fashion, nuclei
@@ -15,7 +16,9 @@ from benchmarks.pipelines.near_best import report, within
 from benchmarks.pipelines.nuclei import Nuclei, NucleiInTwo
 from benchmarks.pipelines.sklearn import Table
 from benchmarks.problems import Evaluation, Params
-from benchmarks.records import append_record
+from benchmarks.records import append_record, read_records, results_path
+from benchmarks.report import current_records
+from benchmarks.suites import COUNTING, SEARCHES, SUITES
 from farthing.costs import Budget
 from farthing.space import Int, Space
 from farthing.strategies.plain.random import Random
@@ -171,3 +174,15 @@ def test_the_report_says_who_was_near_the_best_first(tmp_path: Path) -> None:
     said = report(tmp_path / "records.jsonl", "nuclei")
     assert "the best known score, 0.800" in said
     assert "| b | 6.5 | 6.0, 7.0 | 2 of 2 |" in " ".join(said.split())
+
+
+@pytest.mark.parametrize("name", [SEARCHES[0], COUNTING[0]])
+def test_the_page_says_who_won_how_many_pairs_of_searches(name: str) -> None:
+    """Wins, ties and losses of `PrefixEI` against the others after 1, 2 and 4 seconds."""
+    contest = next(one for one in SUITES["pipeline-real"].contests if one.name == name)
+    records = current_records(contest, read_records(results_path("pipeline-real")))
+    page = (Path(__file__).parents[3] / "docs" / "systems" / "pipeline.md").read_text(encoding="utf-8")
+    first, *others = contest.methods
+    for at in contest.judged_at:
+        wins = paired_wins(scores_at(records, at), contest.methods)
+        assert f"| after {at} s | | {' | '.join(str(wins[first, other]) for other in others)} |" in page
