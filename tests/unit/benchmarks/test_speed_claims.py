@@ -1,0 +1,153 @@
+"""Figures of speed that pages tell in their own tables and sentences are those of the committed records."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+
+from benchmarks.records import RESULTS, read_records, results_path
+from benchmarks.speed import _simulated_cluster, cheap
+
+DOCS = Path(__file__).parents[3] / "docs"
+MINUTE_MS = 60_000
+
+
+def words_of(page: str) -> str:
+    return " ".join((DOCS / page).read_text(encoding="utf-8").split())
+
+
+def rows_after(page: str, words: str) -> list[list[str]]:
+    """The cells of the first table after these words, without its heading."""
+    lines = (DOCS / page).read_text(encoding="utf-8").partition(words)[2].splitlines()
+    first = next(place for place, line in enumerate(lines) if line.startswith("|"))
+    table = lines[first : lines.index("", first)]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table[2:]]
+
+
+def result_of(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((RESULTS / f"speed-{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def short(milliseconds: float) -> str:
+    return f"{milliseconds:.1f}" if milliseconds < 10 else f"{milliseconds:.0f}"
+
+
+# ------------------------------------------------------------
+# How many workers one coordinator serves.
+
+
+@cache
+def simulated() -> Sequence[Mapping[str, Any]]:
+    return read_records(results_path("simulated-cluster"))
+
+
+def of_cluster(strategy: str, workers: int, figure: str) -> float:
+    found = [one[figure] for one in simulated() if (one["strategy"], one["workers"]) == (strategy, workers)]
+    assert len(found) == (3 if workers <= _simulated_cluster.JUDGED_AT else 1)
+    return median(found)
+
+
+def taken(strategy: str, workers: int) -> float:
+    """Of a model beside many workers only the suggestions after the first of each worker say what one takes."""
+    is_late = strategy in _simulated_cluster.MODELS and workers > _simulated_cluster.JUDGED_AT
+    return of_cluster(strategy, workers, _simulated_cluster.LATER if is_late else "CPU ms a trial")
+
+
+def test_the_milliseconds_of_a_coordinator_are_those_recorded() -> None:
+    rows = {name.strip("`"): cells for name, *cells in rows_after("guides/cluster.md", "How many workers one")}
+    expected = {
+        strategy: [
+            short(taken(strategy, workers)) + (", saturated" if taken(strategy, workers) > MINUTE_MS / workers else "")
+            for workers in _simulated_cluster.WORKERS
+        ]
+        for strategy in _simulated_cluster.STRATEGIES
+    }
+    assert rows == expected
+
+
+def test_what_workers_of_a_model_wait_for_is_recorded() -> None:
+    idle = {n: of_cluster("TraceKG", n, "idle share after the start") for n in (64, 256, 1000)}
+    others = [of_cluster(name, 64, "idle share after the start") for name in ("Sobol", "ASHA")]
+    page = words_of("guides/cluster.md")
+    assert max(others) < idle[64]
+    assert f"workers were idle for {idle[64]:.2%}".replace("%", " %") in page
+    assert f"a suggestion takes {taken('TraceKG', 256):.0f} ms of the {MINUTE_MS / 256:.0f} ms" in page
+    assert f"waited for {idle[256]:.1%} of their time. With 1000".replace("%", " %") in page
+    assert f"it takes {taken('TraceKG', 1000):.0f} ms where {MINUTE_MS / 1000:.0f} are left" in page
+    assert f"waited for {idle[1000]:.1%} while".replace("%", " %") in page
+
+
+def test_a_thousand_workers_over_many_trials_take_what_is_recorded() -> None:
+    [(_, rows)] = result_of("thousand")["figures"].items()
+    sobol, asha = rows
+    said = (
+        f"takes {sobol['CPU ms a trial']:.2f} ms a trial with `Sobol` and {asha['CPU ms a trial']:.1f} ms with `ASHA`, "
+        f"in the last quarter {sobol['growth']:.2f} and {asha['growth']:.2f} times as much as in the second. A trial's "
+        f"note takes {sobol['bytes of note a trial']:.0f} and {asha['bytes of note a trial']:.0f} bytes, and the study "
+        f"opens in {sobol['CPU s to open']:.1f} and {asha['CPU s to open']:.1f} seconds of CPU."
+    )
+    assert (sobol["strategy"], asha["strategy"], sobol["trials"]) == ("Sobol", "ASHA", 20_000)
+    assert said in words_of("guides/cluster.md")
+
+
+# ------------------------------------------------------------
+# Suggesting ahead, cheap trials, long histories.
+
+
+def test_what_eight_workers_wait_for_is_recorded() -> None:
+    idle = {row["trials"]: row for row in result_of("idle")["figures"]["shares"] if row["strategy"] == "LogEI"}
+    ahead, without = (
+        {trials: f"{100 * float(row[key].split()[0]):.1f}" for trials, row in idle.items()}
+        for key in ("idle", "not ahead")
+    )
+    page = words_of("guides/strategies.md")
+    assert (
+        f"wait for {ahead[400]} % of their time with `LogEI`, and for {without[400]} % if nothing is prepared" in page
+    )
+    assert f"In studies of 100 trials they wait for {ahead[100]} and {without[100]} %." in page
+
+
+def pairs(problems: Iterable[str], seconds: Iterable[float], other: str) -> str:
+    """Wins, ties and losses of the default."""
+    records = cheap.read(cheap.PATH)
+    gaps = []
+    for problem, length in ((problem, length) for problem in problems for length in seconds):
+        own, theirs = (
+            {key[3]: one["regret"] for key, one in records.items() if key[:3] == (problem, length, method)}
+            for method in ("default", other)
+        )
+        assert len(own) == len(theirs) == 10
+        gaps += [own[seed] - theirs[seed] for seed in own]
+    won, lost = sum(gap < -cheap.EQUAL for gap in gaps), sum(gap > cheap.EQUAL for gap in gaps)
+    return f"{won}–{len(gaps) - won - lost}–{lost}"
+
+
+def test_what_is_said_of_cheap_trials_is_recorded() -> None:
+    short_ones, mixed = (0.0, 0.003), ("mixed", "shifted")
+    page = words_of("systems/bayesian.md")
+    for text in (
+        f"{pairs(cheap.NAMES, short_ones, 'CMAES')} with `CMAES` on three functions of numbers",
+        f"{pairs(mixed, short_ones, 'CMAES')} with it on two of numbers and categories",
+        f"{pairs((*cheap.NAMES, *mixed), short_ones, 'optuna-tpe')} with TPE on all five",
+        f"from 30 ms on {pairs((*cheap.NAMES, *mixed), (0.03, 0.3), 'CMAES')} and "
+        f"{pairs((*cheap.NAMES, *mixed), (0.03, 0.3), 'optuna-tpe')}",
+    ):
+        assert text in page
+
+
+@pytest.mark.parametrize("name", ["LogEI", "EIPerCost", "TraceKG", "PrefixEI", "PB2", "Optuna TPE", "Optuna GPSampler"])
+def test_how_suggestions_grow_is_recorded(name: str) -> None:
+    figures = result_of("suggest-large")["figures"]
+    cells = {row["n"]: row for row in figures["with the trials, 6 parameters"] if row["contender"] == name}
+    [exponent] = [row["time over n"].split()[0] for row in figures["exponents"] if row["contender"] == name]
+    rows = {
+        re.split("[,(]", row[0])[0].strip("` "): row[1:] for row in rows_after("systems/bayesian.md", "How time and")
+    }
+    times = [f"{cells[n]['CPU ms']:.0f}" if n in cells else "" for n in (10, 100, 1000, 10_000)]
+    assert rows[name] == [*times, exponent, str(cells[1000]["MB"])]
