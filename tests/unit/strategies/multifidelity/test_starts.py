@@ -52,3 +52,30 @@ def test_a_budget_of_trials_leaves_starts_as_they_are() -> None:
     found = starts(Budget(trials=20))
     assert len(found) == STARTS
     assert {trial.fidelity["epochs"] for trial in found} == {36}
+
+
+ALONG = ft.Space({"x": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(1, 100, integer=True, trace=True)})
+
+
+def first_looks(budget: Budget) -> list[int]:
+    """The epochs of eight new configurations along a trace; an epoch costs 1."""
+    history = History(Problem(ALONG))
+    while sum(trial.resume_from is None for trial in history) < 8:
+        [found] = ft.TraceKG().suggest(history, budget.remaining(history, seconds=0.0), 1, Randomness(0))
+        begun = 0 if found.resume_from is None else history[found.resume_from].fidelity["epochs"]
+        cost = {"training": found.fidelity["epochs"] - begun}
+        point = Measurement(value=1.0 - found.params["x"] / 2, fidelity=found.fidelity, cost=cost, charged=True)
+        trial = Trial(len(history), found, State.DONE, measurements=(point,), value=point.value)
+        history = history.updated([trial], version=len(history))
+    return [int(trial.fidelity["epochs"]) for trial in history if trial.resume_from is None]
+
+
+def test_first_looks_are_shorter_where_a_budget_would_be_spent_on_them() -> None:
+    first, *others = first_looks(Budget(cost=100))
+    assert first == 5, "nothing is known of costs yet"
+    assert max(others) <= 3, "a fifth of the budget for eight"
+
+
+@pytest.mark.parametrize("budget", [Budget(cost=200), Budget(cost=1000), Budget(trials=20)])
+def test_first_looks_have_their_length_where_a_budget_pays_for_them(budget: Budget) -> None:
+    assert set(first_looks(budget)) == {5}
