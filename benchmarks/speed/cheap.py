@@ -141,7 +141,8 @@ def _distribution(parameter: object) -> Any:
         case Int(low=low, high=high, log=log):
             return IntDistribution(low, high, log=log)
         case Choice():
-            return CategoricalDistribution(parameter.options)
+            options: Any = parameter.options
+            return CategoricalDistribution(options)
     raise TypeError(f"no distribution for {parameter!r}")
 
 

@@ -75,7 +75,7 @@ def optunas(trials: int, *, seed: int, is_called: bool = True) -> Marks:
 
 def run(*, seeds: int, quick: bool) -> Result:
     missing = missing_package("optuna")
-    farthings = {"farthing": ours, BY_COST: partial(ours, cost=NO_LIMIT)}
+    farthings: dict[str, Callable[..., Marks]] = {"farthing": ours, BY_COST: partial(ours, cost=NO_LIMIT)}
     contenders = farthings if missing else {**farthings, "optuna": optunas}
     short = _in_turns(contenders, TRIALS, seeds=seeds)
     plain = _in_turns({name: partial(one, is_called=False) for name, one in contenders.items()}, TRIALS, seeds=seeds)
