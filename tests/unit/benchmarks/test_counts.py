@@ -1,7 +1,8 @@
 """A count in docs (wins and losses, x of y, a share in percent) is computed from the records, or is no result.
 
-Each page's tables and sentences with counts are made by `benchmarks.evidence.counts`; what is left are settings (and one
-figure of records that are in the history only), listed here with the words around them, so that a count that somebody typed is found wherever it stands.
+Each page's tables and sentences with counts are made by `benchmarks.evidence.counts`. What is left are settings and one
+figure of trajectories that are in the history only: they are listed here with the words around them, so that a count
+that somebody typed is found wherever it stands.
 """
 
 import random
