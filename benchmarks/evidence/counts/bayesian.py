@@ -103,6 +103,10 @@ def bayesian() -> Said:
                   [(label, _variant(name)) for label, name in VARIANTS.items()]),
         ],
         [
+            f"with trials of up to 3 ms {_cheap('CMAES', SHORT, NUMBERS)} with CMAES on three functions of numbers, "
+            f"{_cheap('CMAES', SHORT, MIXED)} with it on two of numbers and categories, and "
+            f"{_cheap('optuna-tpe', SHORT, (*NUMBERS, *MIXED))} with TPE on all five; from 30 ms on "
+            f"{_cheap('CMAES', LONG, (*NUMBERS, *MIXED))} and {_cheap('optuna-tpe', LONG, (*NUMBERS, *MIXED))}.",
             f"Paired wins–ties–losses of LogEI after 30: {joined(30)}.",
             f"Paired wins–ties–losses of LogEI after 60: {joined(60)}.",
             f"LogEI has {evaluated('log-ei', 'random', 30, 'hpobench-mlp/')} against it after 30 and "
@@ -189,3 +193,18 @@ def _noise() -> Rows:
         ("CMA-ES", counts("noisy", "cmaes", 40)),
         ("random search (22 pairs)", counts("noisy", "random", 40)),
     ]  # fmt: skip
+
+
+SHORT, LONG = (0.0, 0.003), (0.03, 0.3)
+NUMBERS, MIXED = ("ackley-5", "hartmann-6", "rosenbrock-4"), ("mixed", "shifted")
+
+
+def _cheap(other: str, seconds: Sequence[float], problems: Sequence[str]) -> str:
+    """The default's, at equal CPU time; less than 1e-4 apart is a tie."""
+    found = {
+        (row["problem"], row["seconds"], row["seed"], row["method"]): row["regret"]
+        for row in records("cheap-trials")
+        if row["seconds"] in seconds and row["problem"] in problems
+    }
+    apart = [worth - found[*key, other] for (*key, method), worth in found.items() if method == "default"]
+    return wtl(0.0 if abs(gap) < 1e-4 else gap for gap in apart)
