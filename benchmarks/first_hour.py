@@ -7,7 +7,7 @@ of this process and of those that it starts. What is judged is what each recomme
 charged.
 
 `--shared` runs the study that chooses its strategy once more as a small group would: three processes of `farthing
-worker` share it on a PostgreSQL server, until their trials have cost a minute of the clock together.
+worker` share it on a PostgreSQL server, until their trials have cost 20 seconds of the clock together.
 """
 
 import argparse
@@ -41,7 +41,7 @@ SECONDS, SEEDS, FIRST_SEED = 8.0, 10, 0
 BEGAN = 1.7e9
 """The time of day when the process began, by the clock of the studies."""
 METHODS: dict[str, Strategy | None] = {"default": None, "model forced": TraceKG(halving=False), "ASHA": ASHA()}
-SHARED, WORKERS, COST = "default, three workers on PostgreSQL", 3, 60.0
+SHARED, WORKERS, COST = "default, three workers on PostgreSQL", 3, 20.0
 FIELDS = "--rate {rate} --momentum {momentum} --decay {decay} --batch {batch} --epochs {epochs}"
 LINE = f"{sys.executable} -S train.py {FIELDS} --resume {{resume_dir}} --save {{checkpoint_dir}}"
 CURVES = Space(
