@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from statistics import median
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from benchmarks.records import RESULTS, read_records, results_path
-from benchmarks.speed import _simulated_cluster, cheap
+from benchmarks.speed import _simulated_cluster
 
 DOCS = Path(__file__).parents[3] / "docs"
 MINUTE_MS = 60_000
@@ -97,7 +97,7 @@ def test_a_thousand_workers_over_many_trials_take_what_is_recorded() -> None:
 
 
 # ------------------------------------------------------------
-# Suggesting ahead, cheap trials, long histories.
+# Suggesting ahead, long histories.
 
 
 def test_what_eight_workers_wait_for_is_recorded() -> None:
@@ -111,34 +111,6 @@ def test_what_eight_workers_wait_for_is_recorded() -> None:
         f"wait for {ahead[400]} % of their time with `LogEI`, and for {without[400]} % if nothing is prepared" in page
     )
     assert f"In studies of 100 trials they wait for {ahead[100]} and {without[100]} %." in page
-
-
-def pairs(problems: Iterable[str], seconds: Iterable[float], other: str) -> str:
-    """Wins, ties and losses of the default."""
-    records = cheap.read(cheap.PATH)
-    gaps = []
-    for problem, length in ((problem, length) for problem in problems for length in seconds):
-        own, theirs = (
-            {key[3]: one["regret"] for key, one in records.items() if key[:3] == (problem, length, method)}
-            for method in ("default", other)
-        )
-        assert len(own) == len(theirs) == 10
-        gaps += [own[seed] - theirs[seed] for seed in own]
-    won, lost = sum(gap < -cheap.EQUAL for gap in gaps), sum(gap > cheap.EQUAL for gap in gaps)
-    return f"{won}–{len(gaps) - won - lost}–{lost}"
-
-
-def test_what_is_said_of_cheap_trials_is_recorded() -> None:
-    short_ones, mixed = (0.0, 0.003), ("mixed", "shifted")
-    page = words_of("systems/bayesian.md")
-    for text in (
-        f"{pairs(cheap.NAMES, short_ones, 'CMAES')} with `CMAES` on three functions of numbers",
-        f"{pairs(mixed, short_ones, 'CMAES')} with it on two of numbers and categories",
-        f"{pairs((*cheap.NAMES, *mixed), short_ones, 'optuna-tpe')} with TPE on all five",
-        f"from 30 ms on {pairs((*cheap.NAMES, *mixed), (0.03, 0.3), 'CMAES')} and "
-        f"{pairs((*cheap.NAMES, *mixed), (0.03, 0.3), 'optuna-tpe')}",
-    ):
-        assert text in page
 
 
 @pytest.mark.parametrize("name", ["LogEI", "EIPerCost", "TraceKG", "PrefixEI", "PB2", "Optuna TPE", "Optuna GPSampler"])
