@@ -16,8 +16,9 @@ import threading
 
 import farthing as ft
 
-QUESTIONS, AT_ONCE = 200, 20
+QUESTIONS, AT_ONCE, WORKERS = 200, 10, 2
 PRICES = {"small": (0.5, 1.5), "medium": (3.0, 9.0), "large": (15.0, 45.0)}  # dollars for a million tokens, in and out
+MOST_EXAMPLES = 8
 KNOWS = {"small": 0.62, "medium": 0.78, "large": 0.84}
 WORDINGS = {"plain": 0.0, "step by step": 0.08, "as an expert": 0.02}
 
@@ -30,10 +31,9 @@ async def grade(trial):
     while asked < trial.fidelity["questions"]:
         questions = range(asked, min(asked + AT_ONCE, int(trial.fidelity["questions"])))
         answers = await asyncio.gather(*(ask(question, trial.params) for question in questions))
-        for question, (answer, dollars) in zip(questions, answers, strict=True):
-            trial.charge(dollars)
-            wrong += not is_right(question, answer)
+        wrong += sum(not is_right(question, answer) for question, (answer, _) in zip(questions, answers, strict=True))
         asked = questions.stop
+        trial.charge(sum(dollars for _, dollars in answers))  # all at once: they are paid, whatever ends the trial
         trial.report(wrong / asked, questions=asked)
     (trial.checkpoint_dir / "answers.json").write_text(json.dumps([wrong, asked]))
 
@@ -45,8 +45,11 @@ async def ask(question, params):
     writer.write(b"POST /v1/answers HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
     found = json.loads((await reader.read()).partition(b"\r\n\r\n")[2])
     writer.close()
-    price, tokens = PRICES[params["model"]], found["usage"]
-    return found["answer"], (price[0] * tokens["in"] + price[1] * tokens["out"]) / 1e6
+    return found["answer"], price(params["model"], found["usage"])
+
+
+def price(model, usage):
+    return (PRICES[model][0] * usage["in"] + PRICES[model][1] * usage["out"]) / 1e6
 
 
 def is_right(question, answer):
@@ -65,11 +68,14 @@ async def answer(reader, writer):
     difficulty = random.Random(asked["question"]).random()  # the same for every model
     luck = random.Random(json.dumps(asked, sort_keys=True)).gauss(0.0, 0.05 + 0.15 * asked["temperature"])
     is_known = difficulty + luck < KNOWS[asked["model"]] + WORDINGS[asked["wording"]] + learnt(asked["examples"])
-    usage = {"in": 150 + 90 * asked["examples"], "out": 120 if asked["wording"] == "step by step" else 20}
-    body = json.dumps({"answer": asked["question"] % 7 if is_known else -1, "usage": usage}).encode()
+    body = json.dumps({"answer": asked["question"] % 7 if is_known else -1, "usage": usage_of(asked)}).encode()
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
     await writer.drain()
     writer.close()
+
+
+def usage_of(asked):
+    return {"in": 150 + 90 * asked["examples"], "out": 120 if asked["wording"] == "step by step" else 20}
 
 
 def learnt(examples):
@@ -98,14 +104,16 @@ space = ft.Space(
     {
         "model": ft.Choice(*PRICES),
         "wording": ft.Choice(*WORDINGS),
-        "examples": ft.Int(0, 8),
+        "examples": ft.Int(0, MOST_EXAMPLES),
         "temperature": ft.Float(0.0, 1.0),
     },
-    fidelities={"questions": ft.Fidelity(AT_ONCE, QUESTIONS, integer=True, trace=True)},
+    fidelities={"questions": ft.Fidelity(2 * AT_ONCE, QUESTIONS, integer=True, trace=True)},
 )
 study = ft.Study(space, minimize="error", cost_unit="dollars", seed=given.seed)
 study.enqueue({"model": "small", "wording": "plain"})  # the cheapest first: perhaps it is good enough
-study.run(grade, budget=ft.Budget(cost=given.dollars, hard=True), executor="async", workers=4)
+dearest = price("large", usage_of({"examples": MOST_EXAMPLES, "wording": "step by step"}))
+in_flight = WORKERS * AT_ONCE * dearest  # what has been asked as the budget is reached is paid too
+study.run(grade, budget=ft.Budget(cost=given.dollars - in_flight, hard=True), executor="async", workers=WORKERS)
 
 best, asked = study.best, study.best.trial.fidelity["questions"]
 print(best)

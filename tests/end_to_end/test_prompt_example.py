@@ -17,7 +17,7 @@ def test_five_dollars_are_not_exceeded(seed: int, tmp_path: Path) -> None:
     )
     found = re.search(r"^spent +total +([\d.]+) dollars", ended.stdout, re.MULTILINE)
     assert found, ended.stdout
-    assert 4.5 <= float(found[1]) <= 5.0
+    assert 4.0 <= float(found[1]) <= 5.0, "most of it is used, and no more"
     low, high = re.search(r"By \d+ questions (\d+)% to (\d+)% of the answers are wrong", ended.stdout).groups()  # type: ignore[union-attr]
     assert int(low) <= 20
     assert int(high) <= 35, "the plain prompt of the small model has 38 wrong of 100"
