@@ -505,10 +505,15 @@ def test_a_stored_study_is_read_with_its_values(tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_resumed_suggests_what_an_uninterrupted_one_does(tmp_path: Path) -> None:
+    def paid(trial: Any) -> dict[str, float]:
+        trial.charge(1.0)  # measured seconds are those of each run, and the strategy weighs them
+        return work(trial)
+
     def params_of(pauses: list[int], name: str) -> list[Any]:
+        settings: Any = {"minimize": TWO, "constraints": LIMITS, "cost_unit": "runs", "seed": 3}
         for trials in pauses:
-            with ft.Study(SPACE, minimize=TWO, constraints=LIMITS, storage=str(tmp_path / name), seed=3) as study:
-                study.run(work, budget=ft.Budget(trials=trials), executor="inline")
+            with ft.Study(SPACE, storage=str(tmp_path / name), **settings) as study:
+                study.run(paid, budget=ft.Budget(trials=trials), executor="inline")
         return [trial.params for trial in study.trials]
 
     assert params_of([13], "whole.db") == params_of([5, 11, 13], "parts.db")
