@@ -103,7 +103,7 @@ def question_of(history: History, number: int) -> tuple[Question, int]:
     before = history.before(number if knew.trials is None else knew.trials)
     known = History(
         before.problem,
-        _as_known(before, running_then(history, number)),
+        _as_known(_with_checkpoints(before, history), running_then(history, number)),
         events=before.events if knew.events is None else history.events[: knew.events],
     )
     remaining = _assumed_rest(known) if knew.left is None else Remaining(**knew.left, effort=knew.effort)
@@ -208,8 +208,17 @@ def _standing(trial: Trial) -> tuple[int, int]:
     return trial.attempt, len(trial.measurements)
 
 
-def _as_known(history: History, running: Mapping[int, tuple[int, int]]) -> list[Trial]:
-    known = list(history)
+def _with_checkpoints(before: History, history: History) -> list[Trial]:
+    """The trials with the checkpoints that later trials of the history began with, which are deleted afterwards."""
+    trials = list(before)
+    for trial in history:
+        if trial.resume_checkpoint is not None and trial.resume_from is not None and trial.resume_from < len(trials):
+            source = trials[trial.resume_from]
+            trials[source.number] = replace(source, checkpoint=source.checkpoint or trial.resume_checkpoint)
+    return trials
+
+
+def _as_known(known: list[Trial], running: Mapping[int, tuple[int, int]]) -> list[Trial]:
     for number, (attempt, measurements) in running.items():
         known[number] = _still_running(known[number], attempt, measurements)
     return known

@@ -294,6 +294,14 @@ class History(Sequence[Trial]):
         done = tuple(trial for trial in self._trials if trial.state is State.DONE)
         return tuple(trial for trial in done if not self.is_outdated(trial)) if self._changes.times else done
 
+    @cached_property
+    def left_checkpoints(self) -> bool:
+        """Whether a trial with a result left a checkpoint, which may be deleted by now, as it is once a run went on."""
+        return any(
+            trial.resume_checkpoint is not None or (trial.state is State.DONE and trial.checkpoint is not None)
+            for trial in self._trials
+        )
+
     @property
     def results(self) -> int:
         """The number of trials that are `done`, at a price that does not depend on how many there are."""

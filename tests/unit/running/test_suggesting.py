@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from statistics import fmean
+from typing import Any
 
 import pytest
 
@@ -99,6 +100,29 @@ def test_runs_with_worker_processes_are_replayed_exactly(workers: int) -> None:
     assert all(Knowledge.of(trial).effort in EFFORT_LEVELS for trial in study.trials)
     known = [(Knowledge.of(trial).trials, trial.number) for trial in study.trials]
     assert [knew is not None and knew <= number for knew, number in known] == [True] * 25
+
+
+def _train_in_parts(trial: ft.RunningTrial) -> None:
+    done = int((trial.resume_dir / "epochs").read_text()) if trial.resume_dir else 0
+    for epoch in range(done + 1, int(trial.fidelity["epochs"]) + 1):
+        trial.charge(60 * (1 + trial.params["x"]))
+        trial.report(_bowl(trial) + 0.5 / epoch, epochs=epoch)
+    (trial.checkpoint_dir / "epochs").write_text(str(int(trial.fidelity["epochs"])))
+
+
+@pytest.mark.parametrize("halving", [True, False])
+@pytest.mark.parametrize("executor", ["inline", "processes"])
+def test_runs_whose_checkpoints_are_deleted_are_replayed_exactly(executor: Any, halving: bool) -> None:
+    """A checkpoint is deleted once its run went on: what was suggested before knew that it was there."""
+    epochs = {"epochs": ft.Fidelity(1, 12, integer=True, trace=True)}
+    space = ft.Space({"x": ft.Float(0, 1), "y": ft.Float(0, 1)}, fidelities=epochs)
+    strategy = ft.TraceKG(halving=halving)
+    study = ft.Study(space, minimize="value", strategy=strategy, seed=1, cost_unit="$")
+    workers = 1 if executor == "inline" else 3
+    study.run(_train_in_parts, budget=ft.Budget(cost=10_000), executor=executor, workers=workers, progress=False)
+    assert any(trial.resume_checkpoint for trial in study.trials)
+    assert any(trial.checkpoint is None for trial in study.history.done)
+    assert check_replay(study) == []
 
 
 @pytest.mark.parametrize("strategy", [ft.ASHA(), ft.Hyperband()], ids=lambda one: type(one).__name__)

@@ -64,7 +64,7 @@ def continuing_saves(history: History) -> bool:
     With a declared cost, or if any trial left a checkpoint, it cannot. Otherwise it is assumed until continuations
     are seen to cost as much as runs from the start.
     """
-    if history.problem.declared_cost is not None or any(trial.checkpoint for trial in history):
+    if history.problem.declared_cost is not None or history.left_checkpoints:
         return False
     paid = (one for run in runs_of(history) for one in run.paid_again)
     shares = [one.share for one in paid if not history.is_outdated(one.trial)]

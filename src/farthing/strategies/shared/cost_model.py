@@ -418,7 +418,7 @@ def predicted_cost(history: History, suggestion: Suggestion) -> Prediction | Non
     latest = history[-LATEST:]
     run = [] if suggestion.resume_from is None else history.lineage(suggestion.resume_from)
     trials = list({trial.number: trial for trial in [*latest, *run]}.values())
-    saves = not any(trial.checkpoint for trial in trials)
+    saves = not history.left_checkpoints
     model, space = history.memo(KeptCost).learnt(history, trials, saves=saves), history.problem.space
     encoder = space.encoder
     begun = np.zeros((1, len(space.fidelities)))
