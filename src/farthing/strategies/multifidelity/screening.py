@@ -33,7 +33,7 @@ from farthing.strategies.multifidelity.levels import LEAST_STEP
 from farthing.strategies.multifidelity.runs import loss_up_to
 from farthing.strategies.shared.guessing import believed
 from farthing.strategies.shared.modelling import domain_of
-from farthing.strategies.shared.searching import EFFORTS, OFFERED, search_from, unvisited
+from farthing.strategies.shared.searching import EFFORTS, OFFERED, search_new, unvisited
 
 AGAIN = 10
 """Number of the best configurations that may start again with more of a fidelity that is no trace. Not tuned."""
@@ -175,10 +175,12 @@ def best_new(context: CurveContext) -> Array:
         results=len(context.history.done),
     )
     begun = context.encoder.encode([trial.params for trial in context.history if trial.resume_from is None])
-    x = search_from(
-        unvisited(improvement, domain, np.concatenate([begun, context.pending.X])),
+    visited = np.concatenate([begun, context.pending.X])
+    x = search_new(
+        unvisited(improvement, domain, visited),
         domain,
-        offered=context.seen[order[:OFFERED]],
+        context.seen[order[:OFFERED]],
+        visited=visited,
         rng=context.rng.at("candidates", len(context.history), len(context.pending)),
         effort=EFFORTS[context.effort],
     )

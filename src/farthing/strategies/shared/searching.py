@@ -34,16 +34,20 @@ def unvisited(acquisition: Acquisition, domain: Domain, *rows: Array) -> Acquisi
     return Unvisited(acquisition, np.concatenate(rows)) if _discrete(domain) else acquisition
 
 
-def search(
+def search_new(
     acquisition: Acquisition,
     domain: Domain,
-    seen: Observations,
+    offered: Array,
     *,
+    visited: Array,
     rng: np.random.Generator,
-    effort: EffortLevel = "ordinary",
+    effort: Effort = ORDINARY,
 ) -> Array:
-    """The best row found; the best there is where there are few."""
-    return search_from(acquisition, domain, _best(seen), rng=rng, effort=EFFORTS[effort])
+    """The best row found that is none of those visited: a climb ends at a corner exactly, as one before may have."""
+    x = search_from(acquisition, domain, offered, rng=rng, effort=effort)
+    if not _discrete(domain) and Unvisited(acquisition, visited).has(x):
+        x = search_from(Unvisited(acquisition, visited), domain, offered, rng=rng, effort=effort)
+    return x
 
 
 def search_batch(
@@ -65,11 +69,9 @@ def search_batch(
     chosen: list[Array] = []
     shortlist = seen.X[:0]
 
-    def search_new(function: Acquisition) -> Array:
+    def search_one(function: Acquisition) -> Array:
         visited = np.concatenate([seen.X, seen.pending, other, np.reshape(chosen, (-1, domain.width))])
-        x = search(function, domain, seen, rng=rng, effort=effort)
-        if not _discrete(domain) and Unvisited(function, visited).has(x):  # a corner that was tried
-            x = search(Unvisited(function, visited), domain, seen, rng=rng, effort=effort)
+        x = search_new(function, domain, _best(seen), visited=visited, rng=rng, effort=EFFORTS[effort])
         chosen.append(x)
         return x
 
@@ -81,7 +83,7 @@ def search_batch(
             new = Unvisited(function, np.concatenate([seen.X, seen.pending, other]))
             shortlist = rows[[not new.has(x) for x in rows]]
         if not len(shortlist):
-            return search_new(function)
+            return search_one(function)
         best = np.asarray(shortlist[int(np.argmax(function(shortlist)))])
         shortlist = shortlist[_distance(shortlist, best) > SAME]
         chosen.append(best)
@@ -92,7 +94,7 @@ def search_batch(
         count,
         pending=seen.pending,
         acquisition=lambda believed: unvisited(acquisition(believed), domain, seen.X, believed.X, other),
-        maximizer=choose_new if effort == "several" and count > 1 else search_new,
+        maximizer=choose_new if effort == "several" and count > 1 else search_one,
     )
 
 

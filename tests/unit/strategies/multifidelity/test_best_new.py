@@ -47,6 +47,13 @@ def test_a_border_is_reached_where_the_best_lies_on_it() -> None:
     np.testing.assert_allclose(best_new(on_a_slope()), [[1.0, 1.0]], atol=1e-6)
 
 
+def test_a_corner_that_was_begun_is_not_begun_again() -> None:
+    corner = {"x": 1.0, "y": 1.0}
+    known = [*NUMBERS.encoder.decode_unit(np.random.default_rng(0).random((11, 2))), corner]
+    context = context_of(NUMBERS, known, [slope(params, 9) for params in known])
+    assert not context.bought.knows(best_new(context)).any()
+
+
 def test_nothing_that_is_drawn_promises_more() -> None:
     context = on_a_slope()
     gp = context.processes[0][0]
