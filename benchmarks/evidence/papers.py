@@ -253,6 +253,11 @@ def number(suite: str, problem: str, method: str) -> str:
     return str(len(by_method(suite, problem, method)))
 
 
+def made_at(suite: str, problem: str, method: str) -> str:
+    """The commits of the code that ran."""
+    return " and ".join(sorted({str(row["commit"])[:7] for row in by_method(suite, problem, method)}))
+
+
 def deviation(method: str, epsilon: str) -> str:
     """z of our mean against the paper's, in a cell of Table A2."""
     found = [row["regret"] for row in by_method("online-synthetic", f"ε = {epsilon}", method)]
@@ -437,6 +442,7 @@ FUNCTIONS: dict[str, Callable[..., str]] = {
             mean_regret,
             middle,
             number,
+            made_at,
             deviation,
             movement,
             less_movement,
