@@ -1,4 +1,4 @@
-"""python -m benchmarks.tuning.curve_rules RULE …: rules of `TraceKG` along a trace, beside those it has.
+"""python -m benchmarks.tuning.curve_rules RULE [PROBLEM …]: rules of `TraceKG`, beside those it has.
 
 Each rule is the default with one change, on the problems of `real-curves-tuning`. Records are small: the regret at the
 end of every budget. Without a name, prints the paired differences to the default. A run that is on record is not made
@@ -8,8 +8,10 @@ again.
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from math import inf
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,16 +20,20 @@ from benchmarks.paired import print_pairs
 from benchmarks.plan import Run, make_plan
 from benchmarks.records import Record, read_records, results_path
 from benchmarks.resuming import make_missing
-from benchmarks.suites import ARENAS
+from benchmarks.suites import ARENA_BUDGETS, ARENAS
 from farthing.costs import Remaining
 from farthing.models.gp import GP
-from farthing.strategies.multifidelity import context, finishing, handover, skill, takg
-from farthing.strategies.multifidelity.candidates import ChosenEvaluation
+from farthing.models.linalg import Array, BoolArray
+from farthing.strategies.multifidelity import context, curve_model, finishing, handover, screening, skill, takg
+from farthing.strategies.multifidelity.candidates import NEW, Candidates, ChosenEvaluation
 from farthing.strategies.multifidelity.loss_scale import lower_bound
 from farthing.strategies.multifidelity.skill import Skill, only_trace
+from farthing.strategies.shared.searching import search_new
 from farthing.strategies.shared.starts import first_params
 from farthing.strategies.shared.strategy import Randomness
 from farthing.trials import History, Suggestion
+
+Change: TypeAlias = Callable[[], None]
 
 SUITE, DEFAULT = "tuning-curve-rules", "the default"
 SEEDS = 6
@@ -158,6 +164,96 @@ def every_third_random() -> None:
     takg.suggestion_of = drawn  # type: ignore[assignment]
 
 
+def corners_again() -> None:
+    """A new configuration may be one that was begun: then only paused runs are left to choose from."""
+
+    def once(acquisition: Any, domain: Any, offered: Array, *, visited: Array, **rest: Any) -> Array:
+        return search_new(acquisition, domain, offered, visited=visited[:0], **rest)
+
+    screening.search_new = once  # type: ignore[attr-defined]
+
+
+def only_new_for_nothing() -> None:
+    """Where no choice tells anything, a configuration is begun, and no paused run goes on."""
+    at, duel, is_new = screening.Lookahead.at, screening.Lookahead.log_duel, list[BoolArray]()
+
+    def remembered(found_in: context.CurveContext, candidates: Candidates) -> screening.Lookahead:
+        is_new[:] = [candidates.source == NEW]
+        return at(found_in, candidates)
+
+    def of_new(self: screening.Lookahead) -> Array:
+        return np.where(is_new[0] | (not is_new[0].any()), duel(self), -np.inf)
+
+    screening.Lookahead.at = staticmethod(remembered)  # type: ignore[method-assign,assignment]
+    screening.Lookahead.log_duel = of_new  # type: ignore[method-assign]
+
+
+def looks_for(share: float) -> None:
+    handover.FOR_LOOKS = share
+
+
+def with_leaps() -> None:
+    screening.without_leaps = lambda context, candidates: candidates
+
+
+def always_compared() -> None:
+    finishing.LEAST_DOUBT = 0.0
+
+
+def one_form(form: str) -> None:
+    context.measured_form = lambda *arguments: form  # type: ignore[assignment]
+
+
+def decays_alone() -> None:
+    kernel = curve_model.one_fidelity
+
+    def alone(column: int, *, is_trace: bool, fidelity_kernel: str) -> Any:
+        return kernel(column, is_trace=is_trace, fidelity_kernel="decays")
+
+    curve_model.one_fidelity = alone
+
+
+def more_again() -> None:
+    screening.AGAIN = context.MOST_COMPARED
+
+
+def one_start_in_full() -> None:
+    """Of the starts without a trace one has all of the data: the one in the middle, once a price is known."""
+    made = takg.start_share
+
+    def full_in_the_middle(history: History, budget: Remaining) -> float:
+        share = made(history, budget)
+        return 1.0 if len(takg._begun(history)) == takg.STARTS // 2 else share
+
+    takg.start_share = full_in_the_middle
+
+
+class Again(NamedTuple):
+    """A rule of today's default that is changed, and where that can make a difference."""
+
+    change: Callable[[], None]
+    problems: Sequence[str]
+    budgets: Sequence[float]
+
+
+TRACES, CURVES, SIZES = ("rows/*", "forest/*", "*-rows/*", "lcbench/*"), ("lcbench/*",), ("rbv2_*", "iaml_*")
+TODAY = "the default, which looks for a fifth of the budget"
+"""And leaves out corners that were begun."""
+AGAIN: Mapping[str, Again] = {
+    TODAY: Again(lambda: None, (*TRACES, *SIZES), (1, 2, 5, 10)),
+    "first looks at 5 %, whatever the budget": Again(partial(looks_for, inf), TRACES, (1, 2)),
+    "first looks for a sixth of the budget, now": Again(partial(looks_for, 1 / 6), TRACES, (1, 2)),
+    "corners are begun again": Again(corners_again, CURVES, (5, 10)),
+    "nothing is continued for no information": Again(only_new_for_nothing, CURVES, (5, 10)),
+    "with leaps": Again(with_leaps, ("rows/*", "forest/*", "lcbench/*"), (5,)),
+    "compared whatever the doubt": Again(always_compared, ("rows/*", "forest/*", "lcbench/*"), (5, 10)),
+    "taKG⁰ throughout": Again(partial(one_form, "taKG0"), SIZES, (2, 5, 10)),
+    "taKG throughout": Again(partial(one_form, "taKG"), (*SIZES, *CURVES), (2, 5)),
+    "the paper's kernels for sizes, too": Again(decays_alone, SIZES, (2, 5, 10)),
+    "48 configurations may be begun again": Again(more_again, SIZES, (2, 5, 10)),
+    "one of five starts in full": Again(one_start_in_full, SIZES, (2, 5, 10)),
+}
+AGAIN_SEEDS = 4
 LATER: Mapping[str, Callable[[], None]] = {
     NOW: lambda: None,
     IN_TIME: lambda: None,
@@ -179,23 +275,30 @@ RULES: Mapping[str, Callable[[], None]] = {
 def main(names: Sequence[str]) -> int:
     if not names:
         rows = read_records(results_path(SUITE))
-        for default, rules in ((DEFAULT, RULES), (IN_TIME, LATER)):
+        for default, rules in ((DEFAULT, RULES), (IN_TIME, LATER), (TODAY, AGAIN)):
             print_pairs([row for row in rows if row["method"] in rules], method=default, against=())
         return 0
-    [name] = names
-    {**RULES, **LATER}[name]()
-    is_later = name in LATER
-    seeds, problems = (LATER_SEEDS, ("rows/*", "forest/*", "*-rows/*")) if is_later else (SEEDS, ())
-    runs = make_plan(ARENAS["real-curves-tuning"], seeds=seeds, problems=problems, methods=("TraceKG",)).runs
-    along_traces = [
-        run for run in runs if only_trace_of(run) and (not is_later or run.contest.allowance.amount in LATER_BUDGETS)
-    ]
+    name, *problems = names
+    changed, seeds, where, budgets = _judged(name)
+    changed()
+    runs = make_plan(ARENAS["real-curves-tuning"], seeds=seeds, problems=problems or where, methods=("TraceKG",)).runs
+    wanted = [run for run in runs if run.contest.allowance.amount in budgets and (name in AGAIN or only_trace_of(run))]
     make_missing(
         results_path(SUITE),
-        [Ruled(name, run) for run in sorted(along_traces, key=lambda run: run.seed)],
+        [Ruled(name, run) for run in sorted(wanted, key=lambda run: run.seed)],
         result_of=small_result,
     )
     return 0
+
+
+def _judged(name: str) -> tuple[Change, int, Sequence[str], Sequence[float]]:
+    """The change, the number of seeds, the problems and the budgets of a rule."""
+    if name in AGAIN:
+        change, problems, budgets = AGAIN[name]
+        return change, AGAIN_SEEDS, problems, budgets
+    if name in LATER:
+        return LATER[name], LATER_SEEDS, ("rows/*", "forest/*", "*-rows/*"), LATER_BUDGETS
+    return RULES[name], SEEDS, (), ARENA_BUDGETS
 
 
 def only_trace_of(run: Run) -> bool:
