@@ -1,10 +1,11 @@
-"""python -m benchmarks.tuning.curve_rules RULE [PROBLEM …]: rules of `TraceKG`, beside those it has.
+"""python -m benchmarks.tuning.curve_rules RULE: rules of `TraceKG`, beside those it has.
 
 Each rule is the default with one change, on the problems of `real-curves-tuning`. Records are small: the regret at the
 end of every budget. Without a name, prints the paired differences to the default. A run that is on record is not made
 again.
 """
 
+import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -272,20 +273,30 @@ RULES: Mapping[str, Callable[[], None]] = {
 }
 
 
-def main(names: Sequence[str]) -> int:
-    if not names:
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser("python -m benchmarks.tuning.curve_rules", description=__doc__)
+    parser.add_argument("rule", nargs="?", choices=[*RULES, *LATER, *AGAIN], metavar="RULE")
+    parser.add_argument("--problems", nargs="+", metavar="PATTERN", help="only these of the rule's")
+    parser.add_argument("--budgets", nargs="+", type=float, metavar="B", help="only these of the rule's")
+    options = parser.parse_args(arguments)
+    if options.rule is None:
         rows = read_records(results_path(SUITE))
         for default, rules in ((DEFAULT, RULES), (IN_TIME, LATER), (TODAY, AGAIN)):
             print_pairs([row for row in rows if row["method"] in rules], method=default, against=())
         return 0
-    name, *problems = names
-    changed, seeds, where, budgets = _judged(name)
+    changed, seeds, problems, budgets = _judged(options.rule)
     changed()
-    runs = make_plan(ARENAS["real-curves-tuning"], seeds=seeds, problems=problems or where, methods=("TraceKG",)).runs
-    wanted = [run for run in runs if run.contest.allowance.amount in budgets and (name in AGAIN or only_trace_of(run))]
+    suite = ARENAS["real-curves-tuning"]
+    runs = make_plan(suite, seeds=seeds, problems=options.problems or problems, methods=("TraceKG",)).runs
+    wanted = [
+        run
+        for run in runs
+        if run.contest.allowance.amount in (options.budgets or budgets)
+        and (options.rule in AGAIN or only_trace_of(run))
+    ]
     make_missing(
         results_path(SUITE),
-        [Ruled(name, run) for run in sorted(wanted, key=lambda run: run.seed)],
+        [Ruled(options.rule, run) for run in sorted(wanted, key=lambda run: run.seed)],
         result_of=small_result,
     )
     return 0
