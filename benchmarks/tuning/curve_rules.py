@@ -327,8 +327,27 @@ class Ruled:
 
 
 def small_result(ruled: Ruled) -> Record:
+    """`bought` are the choices of the model, `for_nothing` those of no information, `continued` the paused runs among
+    these, and `cost_of_nothing` their share of the cost.
+    """
+    choose, bought = screening.choose_screened, list[ChosenEvaluation]()
+
+    def counted(*arguments: Any, **named: Any) -> ChosenEvaluation | None:
+        chosen = choose(*arguments, **named)
+        bought.extend([] if chosen is None else [chosen])
+        return chosen
+
+    screening.choose_screened = counted
     result = result_of(ruled.run, suite=SUITE)
-    return {"suite": SUITE, **ruled.identity, **{key: result[key] for key in KEPT if key in result}}
+    screening.choose_screened = choose
+    idle = [one for one in bought if one.information == 0.0]
+    counts = {
+        "bought": len(bought),
+        "for_nothing": len(idle),
+        "continued": sum(not one.is_new for one in idle),
+        "cost_of_nothing": round(sum(one.cost for one in idle) / max(sum(one.cost for one in bought), 1e-12), 4),
+    }
+    return {"suite": SUITE, **ruled.identity, **{key: result[key] for key in KEPT if key in result}, **counts}
 
 
 if __name__ == "__main__":
