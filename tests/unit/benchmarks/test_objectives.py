@@ -160,3 +160,13 @@ def test_every_problem_and_method_of_the_suite_is_there() -> None:
     for contest in SUITES["objectives"].contests:
         assert set(contest.problems) <= PROBLEMS.keys()
         assert set(contest.methods) <= METHODS.keys()
+
+
+@pytest.mark.parametrize("name", ["c2-dtlz2-6", "nasbench201-of-2/cifar10"])
+def test_botorch_suggests_numbers_and_categories_after_its_design(name: str) -> None:
+    pytest.importorskip("botorch", reason="botorch is not installed; make bench-setup")
+    problem = usable({one.name: one for one in (*CONSTRAINED_FUNCTIONS, *VECTOR_TABLES)}[name])
+    steps = METHODS["botorch-qlognehvi"].run(problem, budget=Allowance(12, "evaluations").budget(problem), seed=0)
+    found = [next(steps).recommended for _ in range(12)]
+    assert all(problem.space().check(params) == params for params in found)
+    assert len({tuple(params.values()) for params in found}) == 12
