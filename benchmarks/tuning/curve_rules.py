@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from math import inf
 from statistics import median
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,8 +33,6 @@ from farthing.strategies.shared.searching import search_new
 from farthing.strategies.shared.starts import first_params
 from farthing.strategies.shared.strategy import Randomness
 from farthing.trials import History, Suggestion
-
-Change: TypeAlias = Callable[[], None]
 
 SUITE, DEFAULT = "tuning-curve-rules", "the default"
 SEEDS = 6
@@ -235,6 +233,7 @@ class Again(NamedTuple):
     change: Callable[[], None]
     problems: Sequence[str]
     budgets: Sequence[float]
+    method: str = "TraceKG"
 
 
 TRACES, CURVES, SIZES = ("rows/*", "forest/*", "*-rows/*", "lcbench/*"), ("lcbench/*",), ("rbv2_*", "iaml_*")
@@ -252,6 +251,7 @@ AGAIN: Mapping[str, Again] = {
     "taKG throughout": Again(partial(one_form, "taKG"), SIZES, (2, 5)),
     "the paper's kernels for sizes, too": Again(decays_alone, SIZES, (2, 5)),
     "48 configurations may be begun again": Again(more_again, SIZES, (2, 5)),
+    "random, full trainings": Again(lambda: None, SIZES, (2, 5, 10), "random"),
     "one of five starts in full": Again(one_start_in_full, ("iaml_*", "rbv2_svm/*"), (2, 5, 10)),
 }
 AGAIN_SEEDS = 4
@@ -284,10 +284,10 @@ def main(arguments: Sequence[str]) -> int:
         for default, rules in ((DEFAULT, RULES), (IN_TIME, LATER), (TODAY, AGAIN)):
             print_pairs([row for row in rows if row["method"] in rules], method=default, against=())
         return 0
-    changed, seeds, problems, budgets = _judged(options.rule)
+    (changed, problems, budgets, method), seeds = _judged(options.rule)
     changed()
     suite = ARENAS["real-curves-tuning"]
-    runs = make_plan(suite, seeds=seeds, problems=options.problems or problems, methods=("TraceKG",)).runs
+    runs = make_plan(suite, seeds=seeds, problems=options.problems or problems, methods=(method,)).runs
     wanted = [
         run
         for run in runs
@@ -302,14 +302,13 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _judged(name: str) -> tuple[Change, int, Sequence[str], Sequence[float]]:
-    """The change, the number of seeds, the problems and the budgets of a rule."""
+def _judged(name: str) -> tuple[Again, int]:
+    """A rule and its number of seeds."""
     if name in AGAIN:
-        change, problems, budgets = AGAIN[name]
-        return change, AGAIN_SEEDS, problems, budgets
+        return AGAIN[name], AGAIN_SEEDS
     if name in LATER:
-        return LATER[name], LATER_SEEDS, ("rows/*", "forest/*", "*-rows/*"), LATER_BUDGETS
-    return RULES[name], SEEDS, (), ARENA_BUDGETS
+        return Again(LATER[name], ("rows/*", "forest/*", "*-rows/*"), LATER_BUDGETS), LATER_SEEDS
+    return Again(RULES[name], (), ARENA_BUDGETS), SEEDS
 
 
 def only_trace_of(run: Run) -> bool:
