@@ -27,12 +27,14 @@ from farthing.strategies.pipeline.lambo import LaMBO
 from farthing.strategies.pipeline.prefix_ei import PrefixEI
 from farthing.strategies.plain.bayesian import EIPerCost, LogEI
 from farthing.strategies.plain.cmaes import CMAES
+from farthing.strategies.plain.grid import Grid
 from farthing.strategies.plain.hypervolume import LogEHVI
 from farthing.strategies.plain.random import Random, Sobol
 
 _ENTRIES: tuple[Method, ...] = (
     Ours("random", Random()),
     Ours("sobol", Sobol()),
+    Ours("grid", Grid()),
     Ours("cmaes", CMAES()),
     Ours("asha", ASHA()),
     Ours("hyperband", Hyperband()),

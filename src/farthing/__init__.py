@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from farthing.strategies.plain.bayesian import EIPerCost as EIPerCost
     from farthing.strategies.plain.bayesian import LogEI as LogEI
     from farthing.strategies.plain.cmaes import CMAES as CMAES
+    from farthing.strategies.plain.grid import Grid as Grid
     from farthing.strategies.plain.hypervolume import LogEHVI as LogEHVI
     from farthing.strategies.plain.random import Random as Random
     from farthing.strategies.plain.random import Sobol as Sobol
@@ -120,6 +121,7 @@ __all__ = [
     "FarthingError",
     "Fidelity",
     "Float",
+    "Grid",
     "Hyperband",
     "Int",
     "LaMBO",

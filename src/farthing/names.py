@@ -17,6 +17,7 @@ STRATEGIES = {
     "CMAES": "farthing.strategies.plain.cmaes",
     "Clone": "farthing.strategies.population.pbt",
     "EIPerCost": "farthing.strategies.plain.bayesian",
+    "Grid": "farthing.strategies.plain.grid",
     "Hyperband": "farthing.strategies.multifidelity.halving",
     "LaMBO": "farthing.strategies.pipeline.lambo",
     "LogEHVI": "farthing.strategies.plain.hypervolume",

@@ -687,8 +687,9 @@ class Study:
 
     @property
     def ledger(self) -> Ledger:
-        """The bill: costs by kind, and savings."""
-        return Ledger.of(self.history)
+        """The bill: costs by kind, and savings; with a strategy such as `Grid` also the cost that is to come."""
+        history, strategy = self.history, self._session.strategy.get_if_at_hand()
+        return Ledger.of(history, to_come=None if strategy is None else strategy.to_come(history))
 
     @property
     def best(self) -> Best:

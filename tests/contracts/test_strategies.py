@@ -20,6 +20,10 @@ class TestSobol(StrategyContract):
     strategy = ft.Sobol()
 
 
+class TestGrid(StrategyContract):
+    strategy = ft.Grid()
+
+
 class TestASHA(StrategyContract):
     strategy = ft.ASHA()
 
@@ -166,6 +170,10 @@ class TestRandomOfSeveral(SeveralContract):
 
 class TestSobolOfSeveral(SeveralContract):
     strategy = ft.Sobol()
+
+
+class TestGridOfSeveral(SeveralContract):
+    strategy = ft.Grid()
 
 
 class TestASHAOfSeveral(SeveralContract):

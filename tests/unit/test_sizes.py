@@ -18,11 +18,11 @@ SHORT = 60
 """Lines up to which a module that only one other imports is a paragraph of that one."""
 
 SIZES = {
-    "lines": 60_309,
-    "modules": 383,
+    "lines": 60_566,
+    "modules": 384,
     "short modules with one importer": 4,
     "class names that stand twice": 5,
-    "public names": 58,
+    "public names": 59,
 }
 
 

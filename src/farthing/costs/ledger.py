@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
-from farthing.costs.expected import rate_of, work_of
+from farthing.costs.expected import cost_to_come, expected_cost, rate_of, work_of
 from farthing.space.stages import prefix_key
-from farthing.trials import KINDS, History, Json, Measurement, State, Trial
+from farthing.trials import KINDS, History, Json, Measurement, State, Suggestion, Trial
 from farthing.trials.events import idle_seconds
 from farthing.trials.measurement import total
 from farthing.trials.prefixes import is_stage, was_cached
@@ -91,6 +91,26 @@ class StageBill:
 
 
 @dataclass(frozen=True)
+class ToCome:
+    """What a strategy with a known end will still spend: in how many trials, and how much if that can be told."""
+
+    trials: int
+    cost: float | None
+
+    @classmethod
+    def of(cls, history: History, suggestions: Sequence[Suggestion]) -> "ToCome":
+        declared, in_flight = history.problem.declared_cost, history.in_flight
+        if declared is not None:
+            costs: list[float | None] = [declared(one.params, one.fidelity) for one in suggestions]
+        else:
+            found = [expected_cost(history, one) for one in suggestions]
+            costs = [None if one is None else one.mean for one in found]
+        known = [cost for cost in costs if cost is not None]
+        rest = cost_to_come(history, in_flight)
+        return cls(len(costs) + len(in_flight), math.fsum([*known, rest]) if len(known) == len(costs) else None)
+
+
+@dataclass(frozen=True)
 class Ledger:
     """The bill of a study.
 
@@ -101,6 +121,8 @@ class Ledger:
 
     Where seconds have a price, `seconds` has the measured ones by kind, `price` is what one of them cost in the mean,
     and `idle` is the seconds for which workers had nothing to do for another reason: they were held all the same.
+
+    `to_come` is what a strategy with a known end, such as `Grid`, will still spend.
     """
 
     unit: str
@@ -114,9 +136,10 @@ class Ledger:
     seconds: Mapping[str, float] = field(default_factory=dict)
     idle: float = 0.0
     price: float | None = None
+    to_come: ToCome | None = None
 
     @classmethod
-    def of(cls, history: History) -> "Ledger":
+    def of(cls, history: History, *, to_come: Sequence[Suggestion] | None = None) -> "Ledger":
         spent = total(trial.costs for trial in history)
         savings = total([*(trial.saved for trial in history), {"warm starts": saved_by_warm_starts(history)}])
         states = [trial.state.value for trial in history]
@@ -134,6 +157,7 @@ class Ledger:
             seconds=seconds,
             idle=idle_seconds(history.events),
             price=paid / measured if measured else None,
+            to_come=None if to_come is None else ToCome.of(history, to_come),
         )
 
     @property
@@ -163,6 +187,7 @@ class Ledger:
             "trials": dict(self.trials),
             "stages": {name: bill.to_json() for name, bill in self.stages.items()},
             **({"seconds": dict(self.seconds)} if self.seconds else {}),
+            **({} if self.to_come is None else {"to_come": asdict(self.to_come)}),
         }
 
     def rows(self) -> list[tuple[str, str, str]]:
@@ -180,7 +205,14 @@ class Ledger:
             overhead.append(("overhead", "waiting for suggestions", self._overhead_text(self.waiting)))
         if self.price is not None:
             overhead.append(("overhead", "idle workers", self._overhead_text(self.idle)))
+        if self.to_come is not None:
+            trials.append(("to come", f"{self.to_come.trials} trials", self._to_come_text(self.to_come.cost)))
         return [*spent, total_row, *saved, *stages, *overhead, *trials]
+
+    def _to_come_text(self, cost: float | None) -> str:
+        if cost is None:
+            return f"unknown {self.unit}, before the first result"
+        return f"about {cost:.4g} {self.unit}, {self.total + cost:.4g} in all"
 
     def _overhead_text(self, seconds: float) -> str:
         price = "" if self.price is None else f", {seconds * self.price:.3g} {self.unit}"

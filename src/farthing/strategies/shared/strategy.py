@@ -101,6 +101,10 @@ class Strategy(Declaration):
         None while trials are in flight means *wait for one of them*; none with nothing in flight means *finished*.
         """
 
+    def to_come(self, history: History) -> Sequence[Suggestion] | None:
+        """Everything that it will still suggest, if no result can change that; None for all who learn or never end."""
+        return None
+
     def recommend(self, history: History) -> Recommendation | None:
         """By default the best value measured at the highest fidelity that any finished trial has."""
         return best_by_value(history)
