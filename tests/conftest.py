@@ -3,11 +3,13 @@
 import os
 import signal
 from collections.abc import Iterator
+from typing import Protocol, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from farthing.errors import StorageError
+from tests.pgbouncer import PgBouncer
 from tests.postgres import PostgresServer
 
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -22,7 +24,15 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background
 pytest.register_assert_rewrite("farthing.testing.storage_contract", "farthing.testing.strategy_contract")
 
 
-def started(server: PostgresServer) -> Iterator[PostgresServer]:
+class Server(Protocol):
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+
+
+Started = TypeVar("Started", bound=Server)
+
+
+def started(server: Started) -> Iterator[Started]:
     """The server while it runs. Where there can be none, tests are skipped, except in CI, where they fail."""
     try:
         server.start()
@@ -50,3 +60,21 @@ def postgres_url(postgres: PostgresServer) -> str:
 def postgres_urls(postgres: PostgresServer) -> Iterator[str]:
     """As many places of their own as a test asks for."""
     return (postgres.new_schema() for _ in iter(int, 1))
+
+
+@pytest.fixture(scope="session")
+def pgbouncer(postgres: PostgresServer) -> Iterator[PgBouncer]:
+    """A pool of three connections for each database, which forgets those that are idle: tests have many databases."""
+    yield from started(PgBouncer(postgres, pool=3, server_idle_timeout=1))
+
+
+@pytest.fixture
+def pgbouncer_url(pgbouncer: PgBouncer) -> str:
+    """A database of its own, by way of the pool."""
+    return pgbouncer.new_database()
+
+
+@pytest.fixture
+def pgbouncer_urls(pgbouncer: PgBouncer) -> Iterator[str]:
+    """As many of them as a test asks for."""
+    return (pgbouncer.new_database() for _ in iter(int, 1))

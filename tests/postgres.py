@@ -25,7 +25,7 @@ Account = Mapping[str, Any]
 """Arguments of `subprocess` that run it as another user."""
 
 _USER = "farthing"
-_START_SECONDS = 600.0
+START_SECONDS = 600.0
 _HASTY = ["fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_wal_size=64MB", "min_wal_size=32MB"]
 
 
@@ -39,7 +39,7 @@ class PostgresServer:
     def __init__(self, *, durable: bool = True, environment: Mapping[str, str] | None = None) -> None:
         self._settings = [] if durable else _HASTY
         self._environment = dict(environment or {})
-        self._account = _unprivileged_account()
+        self._account = unprivileged_account()
         self._folder = Path()
         self._binaries = Path()
         self._password = secrets.token_hex(16)
@@ -54,7 +54,7 @@ class PostgresServer:
         self._folder = Path(self._leftovers.enter_context(temporary))
         self._leftovers.callback(self._end, signal.SIGQUIT)  # at once: nobody will read what it has not written yet
         try:
-            _hand_over(self._folder, self._account)
+            hand_over(self._folder, self._account)
             self._binaries = _usable_binaries(self._account, self._folder)
             self._initialise()
             self.resume()
@@ -72,7 +72,7 @@ class PostgresServer:
 
     def resume(self) -> None:
         """Starts the server again on the port it had."""
-        self._port = self._port or _free_port()
+        self._port = self._port or free_port()
         options = [f"port={self._port}", "listen_addresses=127.0.0.1", "unix_socket_directories=", *self._settings]
         command = [str(self._binaries / "postgres"), "-D", str(self._data), *(f"--{option}" for option in options)]
         with self._log.open("ab") as log:
@@ -82,7 +82,7 @@ class PostgresServer:
                 stderr=subprocess.STDOUT,
                 cwd=self._folder,
                 start_new_session=True,  # Ctrl-C is for the tests; `stop` is for the server
-                preexec_fn=_die_with_parent,
+                preexec_fn=die_with_parent,
                 env={**os.environ, **self._environment},
                 **self._account,
             )
@@ -126,7 +126,7 @@ class PostgresServer:
     def _end(self, how: signal.Signals) -> None:
         if self._process is not None:
             self._process.send_signal(how)
-            self._process.wait(timeout=_START_SECONDS)
+            self._process.wait(timeout=START_SECONDS)
             self._process = None
 
     @property
@@ -156,7 +156,7 @@ class PostgresServer:
         import psycopg
 
         assert self._process is not None
-        deadline = time.monotonic() + _START_SECONDS
+        deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             if self._process.poll() is not None:
                 break
@@ -174,7 +174,7 @@ def _cannot_start(output: str) -> StorageError:
     return StorageError(f"A PostgreSQL server must start, got {last!r}. Set FARTHING_POSTGRES_BIN to its programs.")
 
 
-def _unprivileged_account() -> Account:
+def unprivileged_account() -> Account:
     """Somebody else for root, whom initdb refuses; nothing for any other user."""
     if os.geteuid() != 0:
         return {}
@@ -183,14 +183,14 @@ def _unprivileged_account() -> Account:
     return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     """Runs in the child before it becomes the server: a test run that is killed leaves no server behind on Linux."""
     if sys.platform == "linux":
         set_parent_death_signal = 1
         ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGQUIT)
 
 
-def _hand_over(folder: Path, account: Account) -> None:
+def hand_over(folder: Path, account: Account) -> None:
     if account:
         os.chown(folder, account["user"], account["group"])
 
@@ -255,7 +255,7 @@ def _bundled() -> list[Path]:
     return [folder for place in places for folder in sorted(Path(place).glob("pginstall*/bin"), reverse=True)]
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])

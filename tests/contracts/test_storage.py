@@ -26,3 +26,11 @@ class TestPostgreSQL(StorageContract):
     @pytest.fixture
     def storage(self, clock: FakeClock, postgres_url: str) -> Storage:
         return SqlStorage(postgres_url, clock=clock)
+
+
+class TestPgBouncer(StorageContract):
+    """In transaction mode: each transaction has another connection to the server, and leaves nothing there."""
+
+    @pytest.fixture
+    def storage(self, clock: FakeClock, pgbouncer_url: str) -> Storage:
+        return SqlStorage(pgbouncer_url, clock=clock)

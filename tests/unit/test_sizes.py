@@ -18,7 +18,7 @@ SHORT = 60
 """Lines up to which a module that only one other imports is a paragraph of that one."""
 
 SIZES = {
-    "lines": 60_566,
+    "lines": 60_596,
     "modules": 384,
     "short modules with one importer": 4,
     "class names that stand twice": 5,
@@ -60,7 +60,7 @@ def doubled_classes() -> list[str]:
 
 
 FOUND: dict[str, Callable[[], int]] = {
-    "lines": lambda: sum(map(lines_of, files())),
+    "lines": 60_596lambda: sum(map(lines_of, files())),
     "modules": lambda: len(files()),
     "short modules with one importer": lambda: len(short_modules()),
     "class names that stand twice": lambda: len(doubled_classes()),

@@ -83,21 +83,25 @@ def folder(url: URL) -> Path | None:
 
 def make_engine(url: URL) -> Engine:
     """An engine whose connections are set up; it connects when it is first used."""
-    return _sqlite_engine(url) if url.get_backend_name() == "sqlite" else _postgresql_engine(url)
+    engine = _sqlite_engine(url) if url.get_backend_name() == "sqlite" else _postgresql_engine(url)
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        for statement in connection.get_execution_options().get("begin", ()):
+            connection.exec_driver_sql(statement)
+
+    return engine
 
 
 def looking(engine: Engine) -> Engine:
     """The same engine for statements that stand alone."""
-    if engine.dialect.name == "sqlite":
-        return engine.execution_options(begin=[])
-    return engine.execution_options(isolation_level="AUTOCOMMIT")
+    return engine.execution_options(begin=[])
 
 
 def reading(engine: Engine) -> Engine:
     """The same engine for transactions that only read, all from one moment."""
-    if engine.dialect.name == "sqlite":
-        return engine.execution_options(begin=["BEGIN"])
-    return engine.execution_options(isolation_level="REPEATABLE READ")
+    begin = "BEGIN" if _is_sqlite(engine) else _begun("BEGIN ISOLATION LEVEL REPEATABLE READ")
+    return engine.execution_options(begin=[begin])
 
 
 def writing(engine: Engine) -> Engine:
@@ -105,14 +109,7 @@ def writing(engine: Engine) -> Engine:
 
     In SQLite a writer takes its turn at once: one that reads first may find that it cannot write any more.
     """
-    if engine.dialect.name == "sqlite":
-        return engine.execution_options(begin=["BEGIN IMMEDIATE"])
-    return engine
-
-
-def has_locked_all(connection: Connection) -> bool:
-    """Whether a transaction that writes has kept all others out since it began, so that no study need be locked."""
-    return connection.dialect.name == "sqlite"
+    return engine.execution_options(begin=["BEGIN IMMEDIATE" if _is_sqlite(engine) else _begun("BEGIN")])
 
 
 def migrating(engine: Engine) -> Engine:
@@ -120,9 +117,26 @@ def migrating(engine: Engine) -> Engine:
 
     SQLite changes most tables by copying and dropping them, which must not take the rows that belong to theirs along.
     """
-    if engine.dialect.name == "sqlite":
+    if _is_sqlite(engine):
         return engine.execution_options(begin=["PRAGMA foreign_keys = OFF", "BEGIN IMMEDIATE"])
-    return engine
+    return writing(engine)
+
+
+def _begun(begin: str) -> str:
+    """A transaction of PostgreSQL and how long it may stand still, in one message.
+
+    It is set for the transaction and not for the connection, which a pooler gives to another client afterwards.
+    """
+    return f"{begin}; SET LOCAL idle_in_transaction_session_timeout = {1000 * IDLE_TIMEOUT:.0f}"
+
+
+def has_locked_all(connection: Connection) -> bool:
+    """Whether a transaction that writes has kept all others out since it began, so that no study need be locked."""
+    return _is_sqlite(connection)
+
+
+def _is_sqlite(database: Engine | Connection) -> bool:
+    return database.dialect.name == "sqlite"
 
 
 def table_names(connection: Connection) -> set[str]:
@@ -157,11 +171,6 @@ def _sqlite_engine(url: URL) -> Engine:
             connection.execute("PRAGMA query_only = ON")
         if connection.execute("PRAGMA page_count").fetchone() == (0,):
             connection.execute("PRAGMA journal_mode = WAL")  # kept in the file
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        for statement in connection.get_execution_options().get("begin", ()):
-            connection.exec_driver_sql(statement)
 
     return engine
 
@@ -216,11 +225,13 @@ def _postgresql_engine(url: URL) -> Engine:
             "A PostgreSQL storage needs psycopg, got a Python without it. Run: pip install 'farthing[postgres]'."
         ) from None
     patience = {} if "connect_timeout" in url.query else {"connect_timeout": CONNECT_TIMEOUT}
-    engine = create_engine(url, max_overflow=-1, connect_args=patience)
+    engine = create_engine(url, max_overflow=-1, connect_args=patience, isolation_level="AUTOCOMMIT")
 
     @event.listens_for(engine, "connect")
     def set_up(connection: Any, record: object) -> None:
-        connection.execute(f"SET idle_in_transaction_session_timeout = {1000 * IDLE_TIMEOUT:.0f}")
-        connection.commit()
+        """Prepared statements stay with the server's process, and a pooler gives every transaction another one."""
+        [process] = connection.execute("SELECT pg_backend_pid()").fetchone()
+        if process != connection.info.backend_pid:
+            connection.prepare_threshold = None
 
     return engine

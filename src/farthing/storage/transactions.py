@@ -2,6 +2,7 @@
 
 import logging
 import random
+import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
@@ -48,16 +49,22 @@ class Transactions:
         self._on_return = on_return
         self._has_answered = False
         self._is_away = False
+        self._open = threading.local()
         close_before_forks(self)
         weakref.finalize(self, self.engine.dispose)  # many studies go out of scope without having been closed
 
     def look(self, steps: Steps[Result]) -> Result:
-        """Reads with `steps`, each statement at its own moment: no transaction, so the fewest round trips."""
-        return self._run(self._looking, steps)
+        """Reads with `steps`, each statement at its own moment: no transaction, so the fewest round trips.
+
+        Inside a transaction of this thread it reads by that one's connection: if all who hold one waited for another,
+        a pool would have none left.
+        """
+        within: Connection | None = getattr(self._open, "connection", None)
+        return self._run(self._looking, steps) if within is None else steps(within)
 
     def read(self, steps: Steps[Result]) -> Result:
         """Reads with `steps`, all from one moment."""
-        return self._run(self._reading, steps)
+        return self._run(self._reading, self._noted(steps))
 
     def write(self, steps: Steps[Result], *, took_effect: Verdict[Result] | None = None) -> Result:
         """Takes the steps and returns their result once they are durable.
@@ -66,7 +73,7 @@ class Transactions:
         they took effect: `took_effect` then finds out, from the database and from what the steps returned. Without it
         they are taken again all the same, so they must be safe to repeat.
         """
-        return self._run(self._writing, steps, took_effect=took_effect)
+        return self._run(self._writing, self._noted(steps), took_effect=took_effect)
 
     def migrate(self, steps: Steps[None]) -> None:
         """Takes steps that change the tables themselves."""
@@ -77,6 +84,18 @@ class Transactions:
 
     def close(self) -> None:
         self.engine.dispose()
+
+    def _noted(self, steps: Steps[Result]) -> Steps[Result]:
+        """The same steps, during which this thread's connection is known."""
+
+        def take(connection: Connection) -> Result:
+            self._open.connection = connection
+            try:
+                return steps(connection)
+            finally:
+                self._open.connection = None
+
+        return take
 
     def _run(self, engine: Engine, steps: Steps[Result], *, took_effect: Verdict[Result] | None = None) -> Result:
         pauses = self._pauses()

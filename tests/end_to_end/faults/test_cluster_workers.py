@@ -132,6 +132,13 @@ def test_sixteen_workers_lose_nothing_in_two_minutes_of_kills(request, tmp_path:
     check_fleet(request, tmp_path, postgres_url, size=16, seconds=120, between=1.0, seed=2)
 
 
+@pytest.mark.long
+def test_sixteen_workers_on_three_connections_lose_nothing_in_a_minute_of_kills(
+    request, tmp_path: Path, pgbouncer_url: str
+) -> None:
+    check_fleet(request, tmp_path, pgbouncer_url, size=16, seconds=60, between=1.0, seed=3)
+
+
 ALONE = """
 [study]
 name = "alone"

@@ -249,3 +249,20 @@ def test_nothing_is_lost_under_kills_on_postgresql(tmp_path: Path, postgres_urls
 @pytest.mark.timeout(36_000)
 def test_nothing_is_lost_under_many_kills_on_postgresql(tmp_path: Path, postgres_urls: Iterator[str]) -> None:
     kill_many(postgres_urls, tmp_path, kills=50, strategy="ASHA", workers=1)
+
+
+def test_nothing_is_lost_when_programs_that_share_a_pool_of_connections_are_killed(
+    tmp_path: Path, pgbouncer_urls: Iterator[str]
+) -> None:
+    three_programs(pgbouncer_urls, tmp_path, kills=4)
+
+
+def test_nothing_is_lost_under_kills_by_way_of_a_pool(tmp_path: Path, pgbouncer_urls: Iterator[str]) -> None:
+    kill_many(pgbouncer_urls, tmp_path, kills=4, strategy="ASHA", workers=1)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(36_000)
+def test_nothing_is_lost_under_many_kills_by_way_of_a_pool(tmp_path: Path, pgbouncer_urls: Iterator[str]) -> None:
+    kill_many(pgbouncer_urls, tmp_path / "one", kills=50, strategy="ASHA", workers=1)
+    three_programs(pgbouncer_urls, tmp_path / "three", kills=30)

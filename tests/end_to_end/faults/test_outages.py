@@ -17,6 +17,7 @@ from farthing.session import session_of
 from farthing.storage.sql import SqlStorage
 from farthing.trials import State
 from tests.conftest import started
+from tests.pgbouncer import PgBouncer
 from tests.postgres import PostgresServer
 
 SPACE = ft.Space({"x": ft.Float(0, 1)})
@@ -35,6 +36,12 @@ def caretaker() -> Iterator[ThreadPoolExecutor]:
 def server(caretaker: ThreadPoolExecutor) -> Iterator[PostgresServer]:
     """One that keeps what it was told, also when it crashes."""
     yield from started(PostgresServer())
+
+
+@pytest.fixture(scope="module")
+def pool(server: PostgresServer, caretaker: ThreadPoolExecutor) -> Iterator[PgBouncer]:
+    """In front of it."""
+    yield from started(PgBouncer(server, pool=3, server_idle_timeout=1))
 
 
 def study_at(url: str, **options: object) -> ft.Study:
@@ -104,6 +111,54 @@ def test_crashes_at_any_moment_lose_and_repeat_nothing(
             time.sleep(dice.uniform(0.1, 0.6))
             server.crash()
             server.resume()
+        study.stop()
+
+    crashes = caretaker.submit(crash_again_and_again)
+    study.run(
+        work,
+        budget=ft.Budget(trials=1_000_000),
+        callbacks=[lambda study, trial: acknowledged.append((trial.number, trial.value))],
+        executor="inline",
+    )
+    crashes.result()
+    assert_whole(study, trials=len(study.trials))
+    assert acknowledged == [(trial.number, trial.value) for trial in study.trials]
+    study.close()
+
+
+@pytest.mark.parametrize("end", [PostgresServer.pause, PostgresServer.crash], ids=["restart", "crash"])
+def test_a_run_by_way_of_a_pool_goes_on_when_the_server_is_back(
+    server: PostgresServer, pool: PgBouncer, caretaker: ThreadPoolExecutor, end: Callable[[PostgresServer], None]
+) -> None:
+    study = study_at(pool.new_database())
+    returns = []
+
+    def interrupt(study: ft.Study, trial: ft.Trial) -> None:
+        if trial.number == 2:
+            end(server)
+            returns.append(caretaker.submit(server.resume))
+
+    stopped = study.run(work, budget=ft.Budget(trials=6), callbacks=[interrupt], executor="inline")
+    returns[0].result()
+    assert stopped.reason is ft.StopReason.BUDGET_SPENT
+    assert_whole(study, trials=6)
+    study.close()
+
+
+@pytest.mark.parametrize("times", [3, pytest.param(30, marks=pytest.mark.long)])
+def test_a_pool_and_a_server_that_crash_at_any_moment_lose_and_repeat_nothing(
+    server: PostgresServer, pool: PgBouncer, caretaker: ThreadPoolExecutor, times: int
+) -> None:
+    study = study_at(pool.new_database())
+    acknowledged: list[tuple[int, float | None]] = []
+    dice = random.Random(0)
+
+    def crash_again_and_again() -> None:
+        for _ in range(times):
+            for one in (pool, server):
+                time.sleep(dice.uniform(0.1, 0.6))
+                one.crash()
+                one.resume()
         study.stop()
 
     crashes = caretaker.submit(crash_again_and_again)

@@ -173,7 +173,7 @@ def test_a_process_that_stands_still_in_a_transaction_does_not_hold_up_the_other
 ) -> None:
     """A suspended coordinator holds the study's lock for as long as the server lets it."""
     monkeypatch.setattr(engines, "IDLE_TIMEOUT", 0.5)
-    suspended = engines.make_engine(engines.database_url(postgres_url))
+    suspended = engines.writing(engines.make_engine(engines.database_url(postgres_url)))
     with suspended.connect() as connection:
         connection.execute(LOCK_STUDY, {"this_name": "study", "clock": None})
         assert storage.enqueue_trial("study", SUGGESTION).number == 1  # it waited for the lock
