@@ -9,6 +9,7 @@ import pytest
 import farthing as ft
 from farthing.errors import InvalidArgument
 from farthing.testing import SimulatedExecutor, check_replay
+from farthing.trackers.contents import costs_of
 
 PLAIN = ft.Space({"width": ft.Int(8, 512, log=True)})
 TRACED = ft.Space(PLAIN.parameters, fidelities={"epochs": ft.Fidelity(1, 20, integer=True, trace=True)})
@@ -309,6 +310,8 @@ def test_the_cost_is_no_metric_unless_it_is_asked_for() -> None:
     study = ft.Study(PLAIN, minimize="error", cost_unit="$", strategy="Random")
     study.run(work, budget=ft.Budget(trials=2), executor="inline", progress=False)
     assert [dict(trial.points[-1].metrics) for trial in study.trials] == [{}, {}]
+    paid = {"cost": study.trials[0].cost, "cost.training": study.trials[0].cost}
+    assert costs_of(study, study.trials[0]) == paid  # type: ignore[arg-type]
 
 
 def test_an_earlier_study_gives_the_first_configurations(tmp_path: Path) -> None:
@@ -326,7 +329,9 @@ def test_tables_have_what_was_paid_beside_the_price(tmp_path: Path) -> None:
     with ft.Study(TRACED, minimize=BOTH, cost_unit="$", seed=0, storage=where) as study:
         study.run(train, budget=ft.Budget(trials=4), executor="inline", progress=False)
         front = study.front.to_json()
-        columns = study.export().split("\n")[0].split(",")
+        assert repr(study.top(2)).split("\n")[0].split()[:4] == ["trial", "error", "cost", "paid"]
+        trial, columns = study.trials[0], study.export().split("\n")[0].split(",")
         assert {"cost", "metric.cost"} < set(columns)
+        assert costs_of(study, trial) == {"paid": trial.cost, "paid.training": trial.cost}  # type: ignore[arg-type]
     with ft.Study.load("study", storage=where) as again:
         assert again.front.to_json() == front
